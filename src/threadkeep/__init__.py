@@ -1,1 +1,65 @@
-"""Conversation memory for LLM agents."""
+"""Conversation memory for LLM agents: keeps what may be kept, never loses it, forgets on demand."""
+
+from threadkeep.compose import open_memory
+from threadkeep.errors import ThreadkeepError
+from threadkeep.events import (
+    DebugTrace,
+    Event,
+    ModelResponse,
+    SystemNote,
+    Thought,
+    ToolRequest,
+    ToolResult,
+    UserMessage,
+)
+from threadkeep.memory import Memory
+from threadkeep.model import (
+    Conversation,
+    ConversationPage,
+    ErasureProof,
+    History,
+    Hit,
+    Message,
+    Recalled,
+    Receipt,
+    Reflection,
+    Session,
+    Stats,
+    Turn,
+)
+from threadkeep.record import ConversationRecord
+from threadkeep.scope import Scope
+from threadkeep.settings import Settings
+from threadkeep.sync import SyncMemory
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Conversation",
+    "ConversationPage",
+    "ConversationRecord",
+    "DebugTrace",
+    "ErasureProof",
+    "Event",
+    "History",
+    "Hit",
+    "Memory",
+    "Message",
+    "ModelResponse",
+    "Recalled",
+    "Receipt",
+    "Reflection",
+    "Scope",
+    "Session",
+    "Settings",
+    "Stats",
+    "SyncMemory",
+    "SystemNote",
+    "Thought",
+    "ThreadkeepError",
+    "ToolRequest",
+    "ToolResult",
+    "Turn",
+    "UserMessage",
+    "open_memory",
+]

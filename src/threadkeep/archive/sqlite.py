@@ -1,0 +1,93 @@
+"""The archive on one SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from threadkeep.archive.sqlite_append import append
+from threadkeep.archive.sqlite_erase import erase, truncate_wal
+from threadkeep.archive.sqlite_read import change_conversation, counts, list_conversations, read_messages, read_record
+from threadkeep.model import (
+    Admission,
+    ConversationChange,
+    ConversationPage,
+    ErasureProof,
+    History,
+    HistoryRange,
+    Receipt,
+    Stats,
+)
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.record import ConversationRecord
+from threadkeep.scope import Scope
+from threadkeep.sqlite.database import Database
+from threadkeep.sqlite.rows import moment
+
+TermsOf = Callable[[str], str]  # a text's normalised terms, separated by spaces
+
+
+class SqliteArchive:
+    """Sessions share the file: one transaction stores a message, indexes its terms and slides the session's TTL."""
+
+    def __init__(
+        self, database: Database, terms_of: TermsOf, limits: SessionLimits | None = None, clock: Clock = system_clock
+    ) -> None:
+        self._database = database
+        self._terms_of = terms_of
+        self._session_ttl = int((limits or SessionLimits()).ttl_seconds * 1_000_000)
+        self._clock = clock
+
+    async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
+        terms = [self._terms_of(draft.content) for draft in admission.drafts]
+        now = moment(self._clock())
+        return await self._database.write(
+            lambda connection: append(connection, scope, admission, terms, key, (now, self._session_ttl))
+        )
+
+    async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
+        return await self._database.read(partial(read_messages, scope=scope, wanted=wanted))
+
+    async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
+        return await self._database.read(partial(list_conversations, scope=scope, after=after, limit=limit))
+
+    async def change(self, scope: Scope, change: ConversationChange) -> None:
+        await self._database.write(partial(change_conversation, scope=scope, change=change))
+
+    async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
+        proof = await self._database.write(partial(erase, scope=scope, message_id=message_id))
+        stores = dict(proof.stores)
+        if self._database.path != ":memory:":
+            stores["wal"] = await self._database.maintain(truncate_wal)
+        return ErasureProof(scope, stores, proof.generation, message_id)
+
+    async def stats(self, scope: Scope | None) -> Stats:
+        return await self._database.read(lambda connection: counts(connection, scope, self._bytes_on_disk()))
+
+    async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
+        for cid in await self._database.read(partial(_conversation_ids, scope=scope)):
+            record = await self._database.read(partial(read_record, cid=cid))
+            if record is not None:  # erased since we listed it
+                yield record
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    def _bytes_on_disk(self) -> int:
+        paths = (Path(self._database.path + suffix) for suffix in ("", "-wal"))
+        return sum(path.stat().st_size for path in paths if path.exists())
+
+
+def _conversation_ids(connection: sqlite3.Connection, scope: Scope | None) -> list[int]:
+    tenant, user, conversation = (scope.tenant, scope.user, scope.conversation) if scope else (None, None, None)
+    rows: list[tuple[Any, ...]] = connection.execute(
+        "SELECT cid FROM tk_conversations JOIN tk_owners USING (uid)"
+        " WHERE (?1 IS NULL OR (tenant = ?1 AND user = ?2)) AND (?3 IS NULL OR conversation = ?3)"
+        " ORDER BY tenant, user, conversation",
+        (tenant, user, conversation),
+    ).fetchall()
+    return [row[0] for row in rows]

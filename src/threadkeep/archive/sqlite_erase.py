@@ -1,0 +1,80 @@
+"""Erasing so that no bytes stay: rows overwritten, index segments merged, the write-ahead log emptied."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from threadkeep.model import Erased, ErasureProof
+from threadkeep.scope import Scope
+from threadkeep.sqlite.rows import conversation_of, generation_of, owner_of
+
+_WAL_PATIENCE_MS = 5_000
+
+
+def erase(connection: sqlite3.Connection, scope: Scope, message_id: str | None) -> ErasureProof:
+    if message_id is not None:
+        stores = _erase_message(connection, scope, message_id)
+    else:
+        stores = _erase_scope(connection, scope)
+        connection.execute(
+            "INSERT INTO tk_generations (place, generation) VALUES (?, 1)"
+            " ON CONFLICT (place) DO UPDATE SET generation = generation + 1",
+            (scope.digest(),),
+        )
+    # Deleted words linger in older index segments until these are merged.
+    connection.execute("INSERT INTO tk_terms (tk_terms) VALUES ('optimize')")
+    return ErasureProof(scope, stores, generation_of(connection, scope), message_id)
+
+
+def _erase_message(connection: sqlite3.Connection, scope: Scope, message_id: str) -> dict[str, Erased]:
+    connection.execute(
+        "INSERT INTO tk_tombstones (digest) VALUES (?) ON CONFLICT DO NOTHING", (scope.digest("message", message_id),)
+    )
+    cid = conversation_of(connection, scope)
+    rows = connection.execute("SELECT mid FROM tk_messages WHERE cid = ? AND id = ?", (cid, message_id)).fetchall()
+    for (mid,) in rows:
+        connection.execute("DELETE FROM tk_terms WHERE rowid = ?", (mid,))
+        connection.execute("DELETE FROM tk_messages WHERE mid = ?", (mid,))
+        connection.execute("UPDATE tk_conversations SET messages = messages - 1 WHERE cid = ?", (cid,))
+    return {"archive": _all(len(rows)), "index": _all(len(rows))}
+
+
+def _erase_scope(connection: sqlite3.Connection, scope: Scope) -> dict[str, Erased]:
+    uid = owner_of(connection, scope)
+    cids = _conversations(connection, scope, uid)
+    messages = terms = keys = 0
+    for cid in cids:
+        connection.execute("INSERT OR IGNORE INTO tk_tombstones SELECT digest FROM tk_appends WHERE cid = ?", (cid,))
+        keys += connection.execute("DELETE FROM tk_appends WHERE cid = ?", (cid,)).rowcount
+        terms += connection.execute(
+            "DELETE FROM tk_terms WHERE rowid IN (SELECT mid FROM tk_messages WHERE cid = ?)", (cid,)
+        ).rowcount
+        messages += connection.execute("DELETE FROM tk_messages WHERE cid = ?", (cid,)).rowcount
+        connection.execute("DELETE FROM tk_conversations WHERE cid = ?", (cid,))
+    if scope.conversation is None:
+        connection.execute("DELETE FROM tk_owners WHERE uid = ?", (uid,))
+    return {
+        "archive": _all(messages),
+        "index": _all(terms),
+        "conversations": _all(len(cids)),
+        "receipts": _all(keys),
+    }
+
+
+def _conversations(connection: sqlite3.Connection, scope: Scope, uid: int | None) -> list[int]:
+    if scope.conversation is not None:
+        cid = conversation_of(connection, scope)
+        return [] if cid is None else [cid]
+    return [row[0] for row in connection.execute("SELECT cid FROM tk_conversations WHERE uid = ?", (uid,))]
+
+
+def truncate_wal(connection: sqlite3.Connection) -> Erased:
+    """Other processes that are reading may hold the log for a moment; past our patience that is a failure to report."""
+    connection.execute(f"PRAGMA busy_timeout = {_WAL_PATIENCE_MS}")
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    connection.execute("PRAGMA busy_timeout = 60000")
+    return Erased(found=1, removed=0, failed=1) if busy else Erased(found=1, removed=1)
+
+
+def _all(count: int) -> Erased:
+    return Erased(found=count, removed=count)

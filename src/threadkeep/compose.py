@@ -1,0 +1,99 @@
+"""Settings and URLs to a working Memory: the one place that knows every backend by name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.errors import CapabilityMissing, InvalidSetting
+from threadkeep.index.sqlite import SqliteIndex
+from threadkeep.memory import Memory, Stores
+from threadkeep.policy.admit import Rules
+from threadkeep.policy.outward import OutwardLog
+from threadkeep.policy.redact import RedactionRules, Redactor
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.recall.normalise import indexed_terms
+from threadkeep.sessions.scratch import InMemoryScratch
+from threadkeep.sessions.sqlite import SqliteSessions
+from threadkeep.settings import Settings, load_settings
+from threadkeep.sqlite.database import Database
+
+OUTWARD_LOGGER = "threadkeep.outward"
+
+
+@asynccontextmanager
+async def open_memory(
+    url: str | None = None,
+    *,
+    redis: str | None = None,
+    worker: bool = True,
+    settings: Settings | None = None,
+    clock: Clock = system_clock,
+) -> AsyncGenerator[Memory]:
+    """A Memory on the archive at `url` (`sqlite:///path.db`), or at `DATABASE_URL` when none is given.
+
+    `redis` and `worker` are for the hot store and its journal. Raises `InvalidSetting`, `CapabilityMissing` and the
+    `StoreError` that says why the store would not open.
+    """
+    settings = settings or load_settings()
+    if redis or (url is None and settings.redis_url):
+        raise CapabilityMissing("a Redis hot store is not part of this version; leave redis= and REDIS_URL out")
+    memory = await _on_sqlite(sqlite_path(url or settings.database_url), settings, clock)
+    try:
+        yield memory
+    finally:
+        await memory.close()
+
+
+async def _on_sqlite(path: str, settings: Settings, clock: Clock) -> Memory:
+    limits = session_limits(settings)
+    database = Database(path)
+    await database.open()
+    stores = Stores(
+        archive=SqliteArchive(database, indexed_terms, limits, clock),
+        sessions=SqliteSessions(database, limits, clock),
+        scratch=InMemoryScratch(clock),
+        index=SqliteIndex(database),
+    )
+    redactor = Redactor(RedactionRules(placeholder=settings.redaction_style))
+    rules = Rules(redactor=redactor, max_bytes=settings.max_message_bytes)
+    return Memory(stores, rules, limits, clock, _outward_log(settings))
+
+
+def session_limits(settings: Settings) -> SessionLimits:
+    return SessionLimits(
+        max_messages=settings.session_max_messages,
+        max_chars=settings.session_max_chars,
+        ttl_seconds=settings.session_ttl_min * 60,
+    )
+
+
+def sqlite_path(url: str) -> str:
+    """`sqlite:///relative.db`, `sqlite:////absolute.db`, or `sqlite://` for memory that ends with the process."""
+    scheme = urlsplit(url).scheme
+    if scheme.startswith(("postgres", "mysql", "mariadb", "redis")):
+        raise CapabilityMissing(f"{scheme}:// archives are not part of this version; use sqlite:///path.db")
+    if not url.startswith("sqlite://"):
+        raise InvalidSetting("url", "is not a database URL", "use sqlite:///path.db")
+    path = url.removeprefix("sqlite://").removeprefix("/")
+    return path or ":memory:"
+
+
+def _outward_log(settings: Settings) -> OutwardLog | None:
+    """To a file of its own, or to the `threadkeep.outward` logger that the application routes (`-`)."""
+    if settings.outward_log is None:
+        return None
+    logger = logging.getLogger(OUTWARD_LOGGER)
+    logger.setLevel(logging.INFO)
+    if settings.outward_log != "-":
+        Path(settings.outward_log).parent.mkdir(parents=True, exist_ok=True)
+        handler = logging.FileHandler(settings.outward_log, encoding="utf-8", delay=True)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logger.addHandler(handler)
+        logger.propagate = False
+    return OutwardLog(lambda line: logger.info("%s", line))

@@ -1,0 +1,118 @@
+"""Every error Threadkeep raises on purpose.
+
+ThreadkeepError
+├── InvalidInput              the caller sent something that can never succeed; says which field, and the fix
+│   ├── InvalidScope
+│   ├── InvalidEvent
+│   ├── InvalidSetting
+│   └── TooLarge
+├── NotFound                  no such conversation or message in this scope
+├── Conflict                  the same idempotency key or message id came with another payload
+├── ScopeErased               the scope was erased after this work began; nothing was stored
+├── CapabilityMissing         this backend, or this build, cannot do that
+│   └── MissingExtra          an optional dependency is not installed; says which extra brings it
+├── MemoryClosed              used after close
+└── StoreError                a store could not do its part
+    ├── StoreUnavailable      not reachable, or busy past its deadline; a retry can help
+    ├── StoreReadOnly
+    ├── StoreFull             no space left; a retry can help once there is
+    ├── StoreCorrupt
+    └── SchemaTooNew          the store was written by a newer Threadkeep
+
+`retryable` says whether the same call, unchanged, may succeed later. `code` is stable: HTTP and MCP send it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class ThreadkeepError(Exception):
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+
+
+class InvalidInput(ThreadkeepError):
+    """`field` is the path of the offending value (`events[0].text`), `fix` says what would be accepted."""
+
+    code = "invalid_input"
+
+    def __init__(self, field: str, problem: str, fix: str) -> None:
+        super().__init__(f"{field}: {problem}; {fix}")
+        self.field = field
+        self.problem = problem
+        self.fix = fix
+
+    def inside(self, prefix: str) -> InvalidInput:
+        """The same error seen from an enclosing value."""
+        return type(self)(f"{prefix}.{self.field}", self.problem, self.fix)
+
+
+class InvalidScope(InvalidInput):
+    code = "invalid_scope"
+
+
+class InvalidEvent(InvalidInput):
+    code = "invalid_event"
+
+
+class InvalidSetting(InvalidInput):
+    code = "invalid_setting"
+
+
+class TooLarge(InvalidInput):
+    code = "too_large"
+
+
+class NotFound(ThreadkeepError):
+    code = "not_found"
+
+
+class Conflict(ThreadkeepError):
+    code = "conflict"
+
+
+class ScopeErased(ThreadkeepError):
+    code = "scope_erased"
+
+
+class CapabilityMissing(ThreadkeepError):
+    code = "capability_missing"
+
+
+class MissingExtra(CapabilityMissing):
+    code = "missing_extra"
+
+    def __init__(self, extra: str, wanted_for: str) -> None:
+        super().__init__(f"{wanted_for} needs an optional part; install it with: pip install 'threadkeep[{extra}]'")
+        self.extra = extra
+
+
+class MemoryClosed(ThreadkeepError):
+    code = "memory_closed"
+
+
+class StoreError(ThreadkeepError):
+    code = "store_error"
+
+
+class StoreUnavailable(StoreError):
+    code = "store_unavailable"
+    retryable = True
+
+
+class StoreReadOnly(StoreError):
+    code = "store_read_only"
+
+
+class StoreFull(StoreError):
+    code = "store_full"
+    retryable = True
+
+
+class StoreCorrupt(StoreError):
+    code = "store_corrupt"
+
+
+class SchemaTooNew(StoreError):
+    code = "schema_too_new"

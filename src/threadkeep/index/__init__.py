@@ -1,0 +1,1 @@
+"""Stores that find messages by what they say."""

@@ -1,0 +1,264 @@
+"""The values that memory stores and answers with. All frozen, all made of plain types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from threadkeep.events import Modality
+from threadkeep.scope import Scope
+
+Role = Literal["user", "assistant"]
+Status = Literal["stored", "queued"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message that policy has admitted: redacted, stripped, with an id, not placed yet."""
+
+    id: str
+    role: Role
+    content: str
+    ts: datetime
+    modality: Modality = "text"
+    language: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A kept message. `seq` is the order within its conversation; `ts` is only a fact about it."""
+
+    seq: int
+    id: str
+    role: Role
+    content: str
+    ts: datetime
+    modality: Modality = "text"
+    language: str | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def as_dict(self) -> dict[str, Any]:
+        values: dict[str, Any] = {
+            "seq": self.seq,
+            "id": self.id,
+            "role": self.role,
+            "content": self.content,
+            "ts": self.ts.isoformat(),
+            "modality": self.modality,
+            "language": self.language,
+        }
+        return values | ({"meta": dict(self.meta)} if self.meta else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What policy let through of one `append`, and what it did not. `digest` stands for the payload as kept."""
+
+    drafts: tuple[Draft, ...]
+    digest: bytes
+    refused: Mapping[str, int] = field(default_factory=dict[str, int])
+    stripped: Mapping[str, int] = field(default_factory=dict[str, int])
+    redacted: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRange:
+    """Which messages: at most `limit` of the newest before `before`, no more than `max_chars` of text in all."""
+
+    limit: int | None = None
+    before: int | None = None
+    max_chars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationChange:
+    """What to set on a conversation; None leaves a field as it is."""
+
+    title: str | None = None
+    status: Literal["active", "closed"] | None = None
+    language: str | None = None
+    intent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What a turn meant: never a replacement for the turn itself."""
+
+    summary: str
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One exchange, as short-term stores keep the latest of it."""
+
+    user: Message | None
+    assistant: Message | None
+    reflection: Reflection | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The hot side of a conversation: the trimmed window, and the language the talk is held in."""
+
+    scope: Scope
+    created_at: datetime
+    messages: tuple[Message, ...] = ()
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one `append`: where it is, and what was not kept and why. Counts only, never text."""
+
+    status: Status
+    seq: int  # of the last message kept; the conversation's last one when nothing was
+    kept: tuple[str, ...]  # message ids, in order
+    refused: Mapping[str, int] = field(default_factory=dict[str, int])  # whole events, reason → count
+    stripped: Mapping[str, int] = field(default_factory=dict[str, int])  # parts of kept events, reason → count
+    redacted: Mapping[str, int] = field(default_factory=dict[str, int])  # type → count
+    # An earlier append with this key had already stored it. A replay's receipt equals the first one.
+    replayed: bool = field(default=False, compare=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "status": self.status,
+            "seq": self.seq,
+            "kept": list(self.kept),
+            "refused": dict(self.refused),
+            "stripped": dict(self.stripped),
+            "redacted": dict(self.redacted),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Messages in `seq` order. `before` is the cursor of the page of older ones, None when there are none."""
+
+    scope: Scope  # stamped with its generation: append under it and an erase in between is noticed
+    messages: tuple[Message, ...]
+    language: str | None
+    before: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "messages": [message.as_dict() for message in self.messages],
+            "language": self.language,
+            "before": self.before,
+            "generation": self.scope.generation,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    conversation: str
+    title: str | None
+    language: str | None
+    status: Literal["active", "closed"]
+    messages: int
+    started_at: datetime
+    last_activity_at: datetime
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "conversation": self.conversation,
+            "title": self.title,
+            "language": self.language,
+            "status": self.status,
+            "messages": self.messages,
+            "started_at": self.started_at.isoformat(),
+            "last_activity_at": self.last_activity_at.isoformat(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPage:
+    """Conversations, latest activity first. `after` is the cursor of the next page, None on the last one."""
+
+    items: tuple[Conversation, ...]
+    after: str | None = None
+
+    def __iter__(self) -> Iterator[Conversation]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Conversation:
+        return self.items[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    message_id: str
+    conversation: str
+    seq: int
+    role: Role
+    content: str
+    ts: datetime
+    score: float
+    why: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What `recall` found. `text` is the same, rendered for a prompt and fenced as data."""
+
+    hits: tuple[Hit, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """One store's part of an erasure. `failed` counts what was found and could not be removed."""
+
+    found: int = 0
+    removed: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureProof:
+    scope: Scope
+    stores: Mapping[str, Erased]
+    generation: int
+    message_id: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        return all(store.failed == 0 for store in self.stores.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "complete": self.complete,
+            "generation": self.generation,
+            "stores": {
+                name: {"found": part.found, "removed": part.removed, "failed": part.failed}
+                for name, part in self.stores.items()
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    users: int
+    conversations: int
+    messages: int
+    by_role: Mapping[str, int] = field(default_factory=dict[str, int])
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    bytes_on_disk: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "users": self.users,
+            "conversations": self.conversations,
+            "messages": self.messages,
+            "by_role": dict(self.by_role),
+            "first_at": self.first_at.isoformat() if self.first_at else None,
+            "last_at": self.last_at.isoformat() if self.last_at else None,
+            "bytes_on_disk": self.bytes_on_disk,
+        }

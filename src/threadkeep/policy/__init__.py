@@ -1,0 +1,1 @@
+"""Pure decisions about what may be kept, and in which form."""

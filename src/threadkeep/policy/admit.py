@@ -1,0 +1,147 @@
+"""The one door: what may be kept of a list of events, redacted and stripped, and a count of everything else.
+
+Pure. Only user text, a summary of voice or image, and model text pass; nothing else can, because nothing else is
+ever turned into a `Draft`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from threadkeep.errors import InvalidEvent, InvalidInput, TooLarge
+from threadkeep.events import DebugTrace, ModelResponse, SystemNote, Thought, ToolRequest, ToolResult, UserMessage
+from threadkeep.model import Admission, Draft
+from threadkeep.policy.digest import digest_of
+from threadkeep.policy.fields import (
+    DEFAULT_MAX_BYTES,
+    checked_id,
+    checked_language,
+    checked_text,
+    checked_time,
+    kept_meta,
+)
+from threadkeep.policy.ids import MessageIds
+from threadkeep.ports.redactor import Redactor
+
+REFUSED_KINDS: dict[type[Any], str] = {
+    ToolRequest: "tool_request",
+    ToolResult: "tool_result",
+    SystemNote: "system_note",
+    Thought: "thought",
+    DebugTrace: "debug_trace",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What admission needs to know besides the events."""
+
+    redactor: Redactor
+    max_bytes: int = DEFAULT_MAX_BYTES  # of one message
+    max_events: int = 1_000  # of one append
+
+
+@dataclass(slots=True)
+class _Tally:
+    refused: Counter[str] = field(default_factory=Counter[str])
+    stripped: Counter[str] = field(default_factory=Counter[str])
+    redacted: Counter[str] = field(default_factory=Counter[str])
+
+
+def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: str | None = None) -> Admission:
+    """Raises `InvalidEvent` or `TooLarge`, naming `events[i].field`, when an event is malformed: then nothing passes.
+
+    `language` is the session's: it tells the redactor which national formats to expect.
+    """
+    tally = _Tally()
+    drafts: list[Draft] = []
+    for index, event in enumerate(_checked_list(events, rules.max_events)):
+        try:
+            draft = _admit_one(event, rules, tally, language)
+        except InvalidInput as error:
+            raise error.inside(f"events[{index}]") from None
+        if draft is not None:
+            drafts.append(draft)
+    digest = digest_of(drafts, tally.refused)
+    placed = tuple(ids.complete(draft, index, now) for index, draft in enumerate(drafts))
+    return Admission(placed, digest, dict(tally.refused), dict(tally.stripped), dict(tally.redacted))
+
+
+def _checked_list(events: Any, most: int) -> list[Any]:
+    if not isinstance(events, list | tuple):
+        raise InvalidEvent("events", f"is a {type(events).__name__}", "give a list of events")
+    given: list[Any] = list(events)  # pyright: ignore[reportUnknownArgumentType]
+    if len(given) > most:
+        raise TooLarge("events", f"holds {len(given):,} events", f"the limit is {most:,} an append")
+    return given
+
+
+def _admit_one(event: Any, rules: Rules, tally: _Tally, language: str | None) -> Draft | None:
+    kind: Any = type(event)  # pyright: ignore[reportUnknownVariableType]
+    if (reason := REFUSED_KINDS.get(kind)) is not None:
+        tally.refused[reason] += 1
+        return None
+    if isinstance(event, ModelResponse):
+        return _admit_response(event, rules, tally, language)
+    if isinstance(event, UserMessage):
+        return _admit_message(event, rules, tally, language)
+    raise InvalidEvent("kind", f"is {kind.__name__}", "use one of the event kinds threadkeep exports")
+
+
+def _admit_response(event: ModelResponse, rules: Rules, tally: _Tally, language: str | None) -> Draft | None:
+    if event.function_calls:
+        tally.stripped["function_call_arguments"] += len(event.function_calls)
+    if event.channel != "text":
+        tally.refused["non_text_channel"] += 1
+        return None
+    return _draft(event, event.text, "text", rules, tally, language)
+
+
+def _admit_message(event: UserMessage, rules: Rules, tally: _Tally, language: str | None) -> Draft | None:
+    if event.modality not in ("text", "voice", "image"):
+        raise InvalidEvent("modality", "is not one that memory knows", "use text, voice or image")
+    if event.data is not None:
+        tally.stripped["raw_media"] += 1
+    if event.modality == "text":
+        if event.meta:
+            tally.stripped["meta"] += len(event.meta)
+        return _draft(event, event.text, "text", rules, tally, language)
+    if event.text:
+        tally.stripped["media_text"] += 1  # a transcript is not a summary
+    if not event.summary:
+        tally.refused["media_without_summary"] += 1
+        return None
+    return _draft(event, event.summary, event.modality, rules, tally, language)
+
+
+def _draft(
+    event: UserMessage | ModelResponse,
+    text: str | None,
+    modality: Any,
+    rules: Rules,
+    tally: _Tally,
+    language: str | None,
+) -> Draft | None:
+    field_name = "text" if modality == "text" else "summary"
+    checked = checked_text(field_name, text, rules.max_bytes)
+    if not checked.strip():
+        tally.refused["empty_text"] += 1
+        return None
+    own_language = checked_language("language", event.language)
+    redacted = rules.redactor(checked, own_language or language)
+    tally.redacted.update(redacted.counts)
+    meta, dropped = kept_meta(event.meta) if isinstance(event, UserMessage) and modality != "text" else ({}, 0)
+    if dropped:
+        tally.stripped["meta"] += dropped
+    return Draft(
+        id=checked_id(event.id),
+        role="user" if isinstance(event, UserMessage) else "assistant",
+        content=redacted.text,
+        ts=checked_time(event.ts),
+        modality=modality,
+        language=own_language,
+        meta=meta,
+    )

@@ -1,0 +1,16 @@
+"""A payload's fingerprint, made of what is kept only: a hash of the original could be guessed back to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+
+from threadkeep.model import Draft
+
+
+def digest_of(drafts: Sequence[Draft], refused: Mapping[str, int]) -> bytes:
+    """Equal for a retry: ids and times that the caller did not give are not in it yet."""
+    parts = [[d.id, d.role, d.content, d.ts.isoformat(), d.modality, d.language, dict(d.meta)] for d in drafts]
+    canonical = json.dumps([parts, dict(refused)], sort_keys=True)
+    return hashlib.blake2b(canonical.encode("ascii"), digest_size=16).digest()

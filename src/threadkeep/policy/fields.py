@@ -1,0 +1,75 @@
+"""Checks on the fields of an event. A field that could carry free text past redaction is held to a narrow form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from threadkeep.errors import InvalidEvent, TooLarge
+from threadkeep.record import MEDIA_META_KEYS
+
+DEFAULT_MAX_BYTES = 1_048_576
+MAX_ID_LENGTH = 255
+# Stand-ins for "not given", told apart from any real value; `MessageIds.complete` fills them in.
+NO_ID = ""
+NO_TIME = datetime.min.replace(tzinfo=UTC)
+
+_LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+_MIME = re.compile(r"[a-z]{3,12}/[a-z0-9][a-z0-9.+-]{0,63}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def checked_text(field: str, value: Any, max_bytes: int) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidEvent(field, f"is a {type(value).__name__}", "give a string")
+    # Four bytes a character at most, so the exact count is needed only near the limit.
+    if len(value) * 4 > max_bytes and (size := len(value.encode("utf-8", "surrogatepass"))) > max_bytes:
+        raise TooLarge(field, f"is {size:,} bytes", f"the limit is {max_bytes:,} (THREADKEEP_MAX_MESSAGE_BYTES)")
+    return value
+
+
+def checked_language(field: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not _LANGUAGE_TAG.fullmatch(value):
+        raise InvalidEvent(field, "is not a language tag", "use BCP 47, such as vi, pl-PL or zh-Hant")
+    return value
+
+
+def checked_id(value: Any) -> str:
+    if value is None:
+        return NO_ID
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_ID_LENGTH or _UNPRINTABLE.search(value):
+        raise InvalidEvent("id", "is not a message id", f"use 1 to {MAX_ID_LENGTH} printable characters, or none")
+    return value
+
+
+def checked_time(value: Any) -> datetime:
+    if value is None:
+        return NO_TIME
+    if not isinstance(value, datetime):
+        raise InvalidEvent("ts", f"is a {type(value).__name__}", "give a datetime")
+    if value.tzinfo is None:
+        raise InvalidEvent("ts", "has no time zone", "give an aware datetime, such as datetime.now(UTC)")
+    return value.astimezone(UTC)
+
+
+def kept_meta(meta: Any) -> tuple[dict[str, Any], int]:
+    """The four allowed keys whose values have the form they should, and how many entries were dropped."""
+    if not isinstance(meta, Mapping):
+        raise InvalidEvent("meta", f"is a {type(meta).__name__}", "give a mapping")
+    given: dict[Any, Any] = dict(meta)  # pyright: ignore[reportUnknownArgumentType]
+    kept = {key: given[key] for key in MEDIA_META_KEYS if key in given and _well_formed(key, given[key])}
+    return kept, len(given) - len(kept)
+
+
+def _well_formed(key: str, value: Any) -> bool:
+    if key == "durationMs":
+        return type(value) in (int, float) and 0 <= value < 1e12
+    form = {"language": _LANGUAGE_TAG, "mime": _MIME, "sha256": _SHA256}[key]
+    return isinstance(value, str) and form.fullmatch(value) is not None

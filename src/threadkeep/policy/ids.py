@@ -1,0 +1,37 @@
+"""Message ids: uuid7, or derived from the idempotency key so that a retry makes the same ones."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import uuid_utils
+
+from threadkeep.model import Draft
+from threadkeep.policy.fields import NO_ID, NO_TIME
+from threadkeep.scope import Scope, length_prefixed
+
+
+@dataclass(frozen=True, slots=True)
+class MessageIds:
+    scope: Scope
+    key: str | None = None
+
+    def complete(self, draft: Draft, index: int, now: datetime) -> Draft:
+        """The draft with an id and a time, where the caller gave none."""
+        return replace(
+            draft,
+            id=self._new(index) if draft.id == NO_ID else draft.id,
+            ts=now if draft.ts == NO_TIME else draft.ts,
+        )
+
+    def _new(self, index: int) -> str:
+        if self.key is None:
+            return str(uuid_utils.uuid7())
+        parts = (self.scope.tenant, self.scope.user, self.scope.conversation or "", self.key, str(index))
+        digest = hashlib.sha256(length_prefixed(parts)).digest()
+        # RFC 9562 version 8: an id of our own making, with the version and variant bits where they belong.
+        number = int.from_bytes(digest[:16], "big") & ~(0xF << 76) & ~(0x3 << 62)
+        return str(uuid.UUID(int=number | 0x8 << 76 | 0x2 << 62))

@@ -1,0 +1,32 @@
+"""The log that leaves the house: JSON events about what was kept, and nothing that was not.
+
+It takes an `Admission`, which only `admit` can make, so text that policy refused has no way in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from threadkeep.model import Admission, Receipt
+from threadkeep.scope import Scope
+
+Sink = Callable[[str], None]
+
+
+class OutwardLog:
+    """One JSON line per kept message and one per append. The sink gets a line without a line end."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def appended(self, scope: Scope, admission: Admission, receipt: Receipt) -> None:
+        place = {"tenant": scope.tenant, "user": scope.user, "conversation": scope.conversation}
+        for draft in admission.drafts:
+            kind = "UserMessage" if draft.role == "user" else "ModelResponse"
+            field = "text" if draft.modality == "text" else "summary"
+            self._emit({"event": kind, **place, "id": draft.id, "modality": draft.modality, field: draft.content})
+        self._emit({"event": "append", **place, **receipt.as_dict()})
+
+    def _emit(self, values: dict[str, object]) -> None:
+        self._sink(json.dumps(values))

@@ -1,0 +1,63 @@
+"""A whole conversation as it leaves memory: exported in full, or in the shape long-term memory records take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from threadkeep.model import Message
+
+MEDIA_META_KEYS = ("language", "mime", "durationMs", "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRecord:
+    tenant: str
+    user: str
+    conversation: str
+    messages: tuple[Message, ...]
+    started_at: datetime
+    ended_at: datetime
+    title: str | None = None
+    language: str | None = None
+    intent: str | None = None
+    status: str = "active"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything that is kept, once, in order: what `export` writes."""
+        return {
+            "tenant": self.tenant,
+            "user": self.user,
+            "conversation": self.conversation,
+            "title": self.title,
+            "language": self.language,
+            "intent": self.intent,
+            "status": self.status,
+            "started_at": self.started_at.isoformat(),
+            "ended_at": self.ended_at.isoformat(),
+            "messages": [message.as_dict() for message in self.messages],
+        }
+
+    def as_memory_record(self) -> dict[str, Any]:
+        """The shape an ADK-style long-term memory expects: texts, media summaries and answers, apart."""
+        return {
+            "sessionId": self.conversation,
+            "user_messages": [m.content for m in self.messages if m.role == "user" and m.modality == "text"],
+            "user_media_summaries": [
+                {
+                    "summary": m.content,
+                    "modality": m.modality,
+                    "meta": {key: m.meta.get(key) for key in MEDIA_META_KEYS},
+                }
+                for m in self.messages
+                if m.role == "user" and m.modality != "text"
+            ],
+            "model_responses": [m.content for m in self.messages if m.role == "assistant"],
+            "meta": {
+                "startedAt": self.started_at.isoformat(),
+                "endedAt": self.ended_at.isoformat(),
+                "locale": self.language,
+                "intent": self.intent,
+            },
+        }

@@ -1,0 +1,77 @@
+"""Whose memory: tenant, user, conversation, and the generation that erasing raises."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from threadkeep.errors import InvalidScope
+
+DEFAULT_TENANT = "default"
+# Three parts of 255 four-byte characters still fit one InnoDB index key (3,072 bytes).
+MAX_PART_LENGTH = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """An address in memory. `conversation=None` means the whole user, where a verb allows it.
+
+    Parts compare byte for byte: `bob` and `Bob` are two users. `generation` is set by Threadkeep on the scopes it
+    hands out (`History.scope`); work begun under an older generation than the store's is refused with `ScopeErased`.
+    """
+
+    tenant: str = DEFAULT_TENANT
+    user: str = ""
+    conversation: str | None = None
+    generation: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_part("tenant", self.tenant)
+        _check_part("user", self.user)
+        if self.conversation is not None:
+            _check_part("conversation", self.conversation)
+        generation: Any = self.generation
+        if generation is not None and (type(generation) is not int or generation < 0):
+            raise InvalidScope("generation", "is not a whole number", "leave it out; Threadkeep sets it")
+
+    @property
+    def whole_user(self) -> Scope:
+        return replace(self, conversation=None, generation=None)
+
+    def with_conversation(self, conversation: str) -> Scope:
+        return replace(self, conversation=conversation, generation=None)
+
+    def at(self, generation: int) -> Scope:
+        return replace(self, generation=generation)
+
+    def same_place(self, other: Scope) -> bool:
+        """Equal but for the generation."""
+        return replace(self, generation=None) == replace(other, generation=None)
+
+    def require_conversation(self) -> str:
+        if self.conversation is None:
+            raise InvalidScope("conversation", "is missing", "this verb works on one conversation: name it")
+        return self.conversation
+
+    def digest(self, *more: str) -> bytes:
+        """Sixteen bytes that stand for this place where its ids must not be kept, such as in a tombstone."""
+        parts = (self.tenant, self.user, self.conversation or "", *more)
+        return hashlib.blake2b(length_prefixed(parts), digest_size=16).digest()
+
+
+def length_prefixed(parts: tuple[str, ...]) -> bytes:
+    """One unambiguous byte string for several strings, whatever characters they hold."""
+    encoded = (part.encode("utf-8", "surrogatepass") for part in parts)
+    return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)
+
+
+def _check_part(field: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise InvalidScope(field, f"is a {type(value).__name__}", "give a string")
+    if not value:
+        raise InvalidScope(field, "is empty", f"name the {field}")
+    if len(value) > MAX_PART_LENGTH:
+        raise InvalidScope(field, f"has {len(value)} characters", f"the limit is {MAX_PART_LENGTH}")
+    if any(ord(char) < 32 or 127 <= ord(char) < 160 or 0xD800 <= ord(char) <= 0xDFFF for char in value):
+        raise InvalidScope(field, "holds a control character or a lone surrogate", "use printable characters")

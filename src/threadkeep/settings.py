@@ -1,0 +1,85 @@
+"""Every setting, in one place. The environment wins over `threadkeep.toml`, which wins over the defaults.
+
+Names without a prefix are the ones applications already use; ours start with `THREADKEEP_`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from threadkeep.errors import InvalidSetting
+
+CONFIG_FILE = "threadkeep.toml"
+CONFIG_FILE_VARIABLE = "THREADKEEP_CONFIG"
+
+
+def _named(name: str, default: Any, **limits: Any) -> Any:
+    """A setting known by an environment name of its own, and in TOML by the same in lower case."""
+    return Field(default, validation_alias=AliasChoices(name, name.lower()), **limits)
+
+
+def _ours(name: str, default: Any, **limits: Any) -> Any:
+    return Field(default, validation_alias=AliasChoices(f"THREADKEEP_{name}", name.lower()), **limits)
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(extra="ignore", case_sensitive=True, env_ignore_empty=True, frozen=True)
+
+    database_url: str = _named("DATABASE_URL", "sqlite:///./database/sqlite.db")
+    redis_url: str | None = _named("REDIS_URL", None)
+
+    session_max_messages: int = _named("SESSION_MAX_MESSAGES", 20, ge=1)
+    session_max_chars: int | None = _named("SESSION_MAX_CHARS", None, ge=1)
+    session_ttl_min: float = _named("SESSION_TTL_MIN", 60, gt=0)
+
+    memory_redis_ttl_seconds: int = _named("MEMORY_REDIS_TTL_SECONDS", 172_800, ge=1)
+    memory_flush_batch_size: int = _named("MEMORY_FLUSH_BATCH_SIZE", 100, ge=1)
+    memory_table_map: dict[str, str] = _named(
+        "MEMORY_TABLE_MAP", {"conversations": "conversations", "memories": "memories"}
+    )
+    tokenizer_name: str = _named("TOKENIZER_NAME", "cl100k_base")
+
+    chroma_path: str = _named("CHROMA_PATH", "./database/chroma_db")
+    ollama_host: str = _named("OLLAMA_HOST", "localhost")
+    ollama_port: int = _named("OLLAMA_PORT", 11_434, ge=1, le=65_535)
+    persona_path: str = _named("PERSONA_PATH", "./prompts/system_persona_vi.md")
+    persona_max_chars: int = _named("PERSONA_MAX_CHARS", 4_000, ge=1)
+    intent_confidence_threshold: float = _named("INTENT_CONFIDENCE_THRESHOLD", 0.5, ge=0, le=1)
+    gemini_model_lang: str = _named("GEMINI_MODEL_LANG", "gemini-flash-lite-latest")
+
+    max_message_bytes: int = _ours("MAX_MESSAGE_BYTES", 1_048_576, ge=1)
+    redaction_style: Literal["typed", "plain"] = _ours("REDACTION_STYLE", "typed")
+    outward_log: str | None = _ours("OUTWARD_LOG", None)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        toml = TomlConfigSettingsSource(settings_cls, config_file())
+        return init_settings, env_settings, toml
+
+
+def config_file() -> Path:
+    return Path(os.environ.get(CONFIG_FILE_VARIABLE, CONFIG_FILE))
+
+
+def load_settings() -> Settings:
+    """Raises `InvalidSetting` naming the variable, never its value: that may be a password."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else "settings"
+        raise InvalidSetting(name, first["msg"], "correct it in the environment or in threadkeep.toml") from None
+    except ValueError as error:  # a TOML file that does not parse, or a JSON value that does not
+        raise InvalidSetting(str(config_file()), str(error), "correct the file or the variable") from None

@@ -1,0 +1,1 @@
+"""One SQLite file shared by the embedded sessions, archive and index."""

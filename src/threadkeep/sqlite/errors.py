@@ -1,0 +1,45 @@
+"""sqlite3's errors, told in our words at the edge."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from threadkeep.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+
+_BY_PRIMARY_CODE: dict[int, type[StoreError]] = {
+    sqlite3.SQLITE_BUSY: StoreUnavailable,
+    sqlite3.SQLITE_LOCKED: StoreUnavailable,
+    sqlite3.SQLITE_PROTOCOL: StoreUnavailable,
+    sqlite3.SQLITE_CANTOPEN: StoreUnavailable,
+    sqlite3.SQLITE_IOERR: StoreUnavailable,
+    sqlite3.SQLITE_READONLY: StoreReadOnly,
+    sqlite3.SQLITE_PERM: StoreReadOnly,
+    sqlite3.SQLITE_FULL: StoreFull,
+    sqlite3.SQLITE_CORRUPT: StoreCorrupt,
+    sqlite3.SQLITE_NOTADB: StoreCorrupt,
+}
+
+_FIXES: dict[type[StoreError], str] = {
+    StoreUnavailable: "the file could not be reached or stayed locked",
+    StoreReadOnly: "the file or its folder is read-only; give the process write access",
+    StoreFull: "no space is left on the disk; free some and retry",
+    StoreCorrupt: "the file is not a sound SQLite database; restore it from a backup",
+    StoreError: "SQLite refused the work",
+}
+
+
+def translated(error: sqlite3.Error, path: str) -> StoreError:
+    """Our error for theirs. SQLite's message names constraints and tables, never values, so it may be repeated."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    kind = _BY_PRIMARY_CODE.get(code, StoreError)
+    return kind(f"{path}: {_FIXES[kind]} (SQLite: {error})")
+
+
+@contextmanager
+def our_errors(path: str) -> Generator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translated(error, path) from error

@@ -1,0 +1,112 @@
+"""Rows and what they stand for: ids of owners and conversations, messages, moments, generations."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from threadkeep.errors import ScopeErased
+from threadkeep.model import HistoryRange, Message
+from threadkeep.scope import Scope
+
+MESSAGE_COLUMNS = "seq, id, role, content, ts, modality, language, meta"
+
+PAST_THE_END = 2**62
+_NO_LIMIT = -1  # what SQLite takes for "all of them"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def moment(when: datetime) -> int:
+    return (when - _EPOCH) // _MICROSECOND
+
+
+def when(moment: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=moment)
+
+
+def stored_text(text: str) -> str | bytes:
+    """TEXT where UTF-8 can carry it, otherwise (lone surrogates) a BLOB that brings back exactly what was given."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def given_text(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
+
+
+def message_of(row: tuple[Any, ...]) -> Message:
+    """From a row of `MESSAGE_COLUMNS`."""
+    seq, id_, role, content, ts, modality, language, meta = row
+    return Message(seq, id_, role, given_text(content), when(ts), modality, language, json.loads(meta) if meta else {})
+
+
+def newest_messages(connection: sqlite3.Connection, cid: int, wanted: HistoryRange) -> tuple[Message, ...]:
+    """The newest one is always there, however long it is."""
+    rows = connection.execute(
+        f"SELECT {MESSAGE_COLUMNS} FROM tk_messages WHERE cid = ? AND seq < ? ORDER BY seq DESC LIMIT ?",  # noqa: S608
+        (cid, wanted.before or PAST_THE_END, _NO_LIMIT if wanted.limit is None else wanted.limit),
+    )
+    found: list[Message] = []
+    room = wanted.max_chars
+    for row in rows:
+        message = message_of(row)
+        if room is not None:
+            room -= len(message.content)
+            if room < 0 and found:
+                break
+        found.append(message)
+    return tuple(reversed(found))
+
+
+def owner_of(connection: sqlite3.Connection, scope: Scope) -> int | None:
+    row = connection.execute(
+        "SELECT uid FROM tk_owners WHERE tenant = ? AND user = ?", (scope.tenant, scope.user)
+    ).fetchone()
+    return row[0] if row else None
+
+
+def conversation_of(connection: sqlite3.Connection, scope: Scope) -> int | None:
+    row = connection.execute(
+        "SELECT cid FROM tk_conversations JOIN tk_owners USING (uid)"
+        " WHERE tenant = ? AND user = ? AND conversation = ?",
+        (scope.tenant, scope.user, scope.conversation),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def ensure_conversation(connection: sqlite3.Connection, scope: Scope, now: int, session_ttl: int) -> int:
+    """The conversation's id, made with its owner if need be, its session alive and its TTL slid."""
+    uid = owner_of(connection, scope)
+    if uid is None:
+        uid = connection.execute(
+            "INSERT INTO tk_owners (tenant, user) VALUES (?, ?)", (scope.tenant, scope.user)
+        ).lastrowid
+    return connection.execute(
+        "INSERT INTO tk_conversations (uid, conversation, started_at, last_activity_at, session_started_at,"
+        " session_expires_at) VALUES (:uid, :conversation, :now, :now, :now, :expires)"
+        " ON CONFLICT (uid, conversation) DO UPDATE SET session_expires_at = :expires,"
+        " session_started_at = iif(session_expires_at > :now, session_started_at, :now) RETURNING cid",
+        {"uid": uid, "conversation": scope.require_conversation(), "now": now, "expires": now + session_ttl},
+    ).fetchone()[0]
+
+
+def generation_of(connection: sqlite3.Connection, scope: Scope) -> int:
+    """How often this conversation or its user was erased. Both counters only rise, and so does their sum."""
+    places = {scope.digest(), scope.whole_user.digest()}
+    marks = ", ".join("?" * len(places))
+    row = connection.execute(
+        f"SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN ({marks})",  # noqa: S608
+        tuple(places),
+    ).fetchone()
+    return row[0]
+
+
+def refuse_if_erased(scope: Scope, generation: int) -> None:
+    if scope.generation is not None and scope.generation < generation:
+        raise ScopeErased("this scope was erased after the work on it began; nothing was stored")

@@ -1,0 +1,103 @@
+"""The tables, as a short numbered list of migrations. Only ever add to it.
+
+Every name starts with `tk_`: the file may be an application's own.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from threadkeep.errors import SchemaTooNew
+
+# `content` is TEXT, or a BLOB when the text holds lone surrogates, which UTF-8 cannot carry.
+# Times are whole microseconds since 1970 UTC. Order is `seq`; `activity` orders conversations without a clock.
+_V1 = """
+CREATE TABLE tk_owners (
+  uid INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  user TEXT NOT NULL,
+  UNIQUE (tenant, user)
+);
+CREATE TABLE tk_conversations (
+  cid INTEGER PRIMARY KEY,
+  uid INTEGER NOT NULL,
+  conversation TEXT NOT NULL,
+  title TEXT,
+  language TEXT,
+  intent TEXT,
+  status TEXT NOT NULL DEFAULT 'active',
+  last_seq INTEGER NOT NULL DEFAULT 0,
+  messages INTEGER NOT NULL DEFAULT 0,
+  activity INTEGER NOT NULL DEFAULT 0,
+  started_at INTEGER NOT NULL,
+  last_activity_at INTEGER NOT NULL,
+  session_started_at INTEGER NOT NULL,
+  session_expires_at INTEGER NOT NULL,
+  UNIQUE (uid, conversation)
+);
+CREATE INDEX tk_conversations_by_activity ON tk_conversations (uid, activity);
+CREATE TABLE tk_messages (
+  mid INTEGER PRIMARY KEY,
+  cid INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  id TEXT NOT NULL,
+  role TEXT NOT NULL,
+  modality TEXT NOT NULL,
+  content NOT NULL,
+  language TEXT,
+  meta TEXT,
+  ts INTEGER NOT NULL,
+  UNIQUE (cid, seq),
+  UNIQUE (cid, id)
+);
+CREATE TABLE tk_appends (
+  digest BLOB PRIMARY KEY,
+  cid INTEGER NOT NULL,
+  payload BLOB NOT NULL,
+  receipt TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX tk_appends_by_conversation ON tk_appends (cid);
+CREATE TABLE tk_generations (
+  place BLOB PRIMARY KEY,
+  generation INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE tk_tombstones (
+  digest BLOB PRIMARY KEY
+) WITHOUT ROWID;
+CREATE VIRTUAL TABLE tk_terms USING fts5 (
+  terms, detail=none, columnsize=0, tokenize="unicode61 remove_diacritics 0"
+);
+"""
+
+MIGRATIONS = (_V1,)
+NEWEST = len(MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Bring the file to `NEWEST`, all or nothing; several processes may try at once. Raises `SchemaTooNew`."""
+    if _version(connection, path) == NEWEST:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for script in MIGRATIONS[_version(connection, path) :]:
+            for statement in script.split(";\n"):
+                connection.execute(statement)
+        connection.execute("CREATE TABLE IF NOT EXISTS tk_schema (version INTEGER NOT NULL)")
+        connection.execute("DELETE FROM tk_schema")
+        connection.execute("INSERT INTO tk_schema VALUES (?)", (NEWEST,))
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _version(connection: sqlite3.Connection, path: str) -> int:
+    """A table of our own, not `PRAGMA user_version`: the file may belong to an application too."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'tk_schema'").fetchone():
+        return 0
+    version: int = connection.execute("SELECT version FROM tk_schema").fetchone()[0]
+    if version > NEWEST:
+        raise SchemaTooNew(
+            f"{path}: written by a newer Threadkeep (schema {version}, this one knows {NEWEST}); upgrade threadkeep"
+        )
+    return version

@@ -1,0 +1,136 @@
+"""SyncMemory: the same verbs for code without an event loop, over one private loop thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from threadkeep.compose import open_memory
+from threadkeep.errors import MemoryClosed
+from threadkeep.events import Event
+from threadkeep.memory import Memory
+from threadkeep.model import ConversationPage, ErasureProof, History, Recalled, Receipt, Session, Stats
+from threadkeep.record import ConversationRecord
+from threadkeep.scope import Scope
+from threadkeep.settings import Settings
+
+T = TypeVar("T")
+_END: Any = object()
+
+
+class SyncMemory:
+    """Safe to share between threads. Call it inside a running loop only if blocking that loop is what you want."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        redis: str | None = None,
+        worker: bool = True,
+        settings: Settings | None = None,
+    ) -> None:
+        self._opening: AbstractAsyncContextManager[Memory] = open_memory(
+            url, redis=redis, worker=worker, settings=settings
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._memory: Memory | None = None
+
+    def open(self) -> Self:
+        """What `with` does for you."""
+        if self._memory is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="threadkeep-sync", daemon=True)
+            self._thread.start()
+            try:
+                self._memory = self._run(self._opening.__aenter__())
+            except BaseException:
+                self._stop_loop()
+                raise
+        return self
+
+    def close(self) -> None:
+        """Closing twice is allowed."""
+        if self._memory is not None:
+            self._memory = None
+            self._run(self._opening.__aexit__(None, None, None))
+            self._stop_loop()
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def append(self, scope: Scope, events: Sequence[Event], key: str | None = None) -> Receipt:
+        return self._run(self._open_memory.append(scope, events, key))
+
+    def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
+        return self._run(self._open_memory.history(scope, limit, before))
+
+    def recall(
+        self, scope: Scope, query: str, k: int = 10, budget: int | None = None, conversation: str | None = None
+    ) -> Recalled:
+        return self._run(self._open_memory.recall(scope, query, k, budget, conversation))
+
+    def session(self, scope: Scope) -> Session | None:
+        return self._run(self._open_memory.session(scope))
+
+    def touch(self, scope: Scope) -> Session:
+        return self._run(self._open_memory.touch(scope))
+
+    def set_language(self, scope: Scope, language: str) -> None:
+        return self._run(self._open_memory.set_language(scope, language))
+
+    def conversations(self, scope: Scope, after: str | None = None, limit: int = 50) -> ConversationPage:
+        return self._run(self._open_memory.conversations(scope, after, limit))
+
+    def rename(self, scope: Scope, title: str) -> None:
+        return self._run(self._open_memory.rename(scope, title))
+
+    def close_conversation(self, scope: Scope) -> None:
+        return self._run(self._open_memory.close_conversation(scope))
+
+    def set_intent(self, scope: Scope, intent: str) -> None:
+        return self._run(self._open_memory.set_intent(scope, intent))
+
+    def stats(self, scope: Scope | None = None) -> Stats:
+        return self._run(self._open_memory.stats(scope))
+
+    def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
+        return self._run(self._open_memory.erase(scope, message_id))
+
+    def export(self, scope: Scope | None = None) -> Iterator[ConversationRecord]:
+        records = self._open_memory.export(scope)
+        while (record := self._run(_next(records))) is not _END:
+            yield record
+
+    def flushed(self, timeout: float = 30) -> None:
+        return self._run(self._open_memory.flushed(timeout))
+
+    @property
+    def _open_memory(self) -> Memory:
+        if self._memory is None:
+            raise MemoryClosed("this memory is not open; use it in a with statement")
+        return self._memory
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _stop_loop(self) -> None:
+        assert self._loop is not None
+        assert self._thread is not None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _next(records: AsyncIterator[ConversationRecord]) -> Any:
+    return await anext(records, _END)
