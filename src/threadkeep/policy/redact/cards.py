@@ -1,0 +1,63 @@
+"""Payment cards: issuer prefix, length and Luhn digit must agree; short or rare forms need a word beside them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from threadkeep.policy.redact import context
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Rule, cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from threadkeep.policy.redact.view import View
+
+_CANDIDATE: Final = re.compile(r"(?<![0-9A-Za-z.])(?<![0-9][-.,])[0-9](?:[ \-.]{0,3}[0-9]){11,18}(?![0-9]|[-.,]?[0-9])")
+_ISSUERS: Final = re.compile(
+    r"4[0-9]{12}(?:[0-9]{3}){0,2}"  # Visa
+    r"|(?:5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"  # Mastercard
+    r"|3[47][0-9]{13}"  # American Express
+    r"|3(?:0[0-5]|09|[689][0-9])[0-9]{11,16}"  # Diners Club
+    r"|(?:6011|65[0-9]{2}|64[4-9][0-9]|622[0-9])[0-9]{12,15}"  # Discover
+    r"|(?:2131|1800)[0-9]{11}|35(?:2[89]|[3-8][0-9])[0-9]{12,15}"  # JCB
+    r"|62[0-9]{14,17}|220[0-4][0-9]{12,15}|9792[0-9]{12}|(?:508|60[0-9]|8[12][0-9])[0-9]{13}"  # UnionPay Mir Troy RuPay
+    r"|(?:50|5[6-9]|6[0-9])[0-9]{10,17}"  # Maestro
+)
+_SELDOM: Final = (12, 13, 14)
+"""Lengths that serial numbers, timestamps and bar codes share."""
+
+
+def luhn(number: str) -> bool:
+    doubled = sum(sum(divmod(2 * int(digit), 10)) for digit in number[-2::-2])
+    return (doubled + sum(int(digit) for digit in number[-1::-2])) % 10 == 0
+
+
+def _cards(view: View) -> Iterator[tuple[int, int]]:
+    for match in _CANDIDATE.finditer(view.text):
+        number = re.sub(r"[^0-9]", "", match[0])
+        if len(set(number)) > 1 and luhn(number) and _plausible(view, match.start(), number):
+            yield match.span()
+
+
+def _plausible(view: View, start: int, number: str) -> bool:
+    named = context.before(view, start)
+    if named == "CARD":
+        return True
+    if _ISSUERS.fullmatch(number) is None or named == "OTHER":
+        return False
+    return len(number) not in _SELDOM
+
+
+def _unchecked(view: View) -> Iterator[tuple[int, int]]:
+    """A mistyped card number is still a card number when the text calls it one and it is grouped like one."""
+    for match in _CANDIDATE.finditer(view.text):
+        number = re.sub(r"[^0-9]", "", match[0])
+        if len(number) in (15, 16) and _ISSUERS.fullmatch(number) and context.before(view, match.start()) == "CARD":
+            yield match.span()
+
+
+RULES: Final = (
+    Rule("card.luhn", "CREDIT_CARD", cluster, _cards, CERTAIN),
+    Rule("card.labelled", "CREDIT_CARD", cluster, _unchecked, CHECKED),
+)

@@ -1,0 +1,49 @@
+# ruff: noqa: E501  (tables of cue words)
+"""Which kind of number the words beside it announce.
+
+The nearest cue wins: in `ID card 123… or phone at 456…` the second number is a phone. Cues are written folded, so each
+stands for its form with and without diacritics. `OTHER` are words that announce something nobody need hide.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from threadkeep.policy.redact.view import View
+
+_WINDOW: Final = 56
+
+_CUES: Final[dict[str, str]] = {
+    "PHONE": r"(?:tele|mobile |cell ?|i)?phones?|mobile|cell|fax|faks\w{0,3}|tel|telefon\w{0,4}|kom|komork\w{0,3}|zadzwon\w{0,3}|dzwon\w{0,4}|numer kontaktowy|kontakt\w{0,6}"
+    r"|call(?:ed|ing|s)?|ring|dial(?:ed|ing)?|sms\w{0,4}|texts?|text me|whatsapp|viber|zalo|telegram|signal|wechat|line|hotline|infolini\w|reach(?:ed|able)?|contact(?:ed|able)?|messages? to|answer(?:ing|s|ed)?|desk|registered|pager"
+    r"|dien thoai|dt|dtdd|sdt|so dt|goi|lien he|di dong|nhan tin|so may|may ban|alo|lien lac|電話|电话|手機|手机|行動|聯絡|联络|联系|聯繫|致電|致电|撥打|拨打|傳真|传真|來電|来电|打給|打给|熱線|热线|分機|專線|座机|市話",
+    "CARD": r"(?:credit|debit|bank|payment) ?card|card(?: ?(?:number|no|num|#))?|cc|ccn|visa|mastercard|amex|the (?:tin dung|ghi no|ngan hang|visa|thanh toan|mastercard)|so the|kart\w{1,3}(?: kredytow\w{1,3}| platnicz\w{1,4}| debetow\w{1,3})?|信用卡\w{0,3}|卡號|卡号|金融卡|簽帳卡|银行卡\w{0,2}|銀行卡\w{0,2}|刷卡",
+    "ACCOUNT": r"(?:bank |savings |checking |current )?accounts?(?: ?(?:number|no|num|#))?|acct|a/c|routing(?: number)?|aba|sort code|swift|bic|iban|wire|stk|so tai khoan|tai khoan|tk|chuyen khoan|kont\w{1,2}|rachun\w{2,4}|nrb|przelew\w{0,2}|帳號|账号|賬號|帳戶|账户|賬戶|戶頭|匯款|汇款|轉帳|转账",
+    "ID": r"id(?: ?(?:card|number|no|code|#))?|(?:national|personal|citizen|resident|social|tax|identity|identification|insurance|voter|health|patient|medicare|medical)[ -](?:id|identity|identification|security|insurance|card|code|number|no)(?: ?(?:card|number|no|code))?|ssn|itin|tin|nino|nhs|sin|aadhaar|pan|nric|fin|abn|acn|tfn|npi|mbi|dea|pesel\w{0,2}|nip\w{0,2}|regon\w{0,2}|dow(?:od|odu|odem|odzie)(?: osobist\w{1,4})?|cccd|cmnd|cmt|can cuoc\w{0,3}(?: cong dan)?|chung minh\w{0,3}(?: nhan dan| thu)?|so dinh danh|dinh danh|mst|ma so thue|bhxh|bhyt|bao hiem\w{0,3}(?: xa hoi| y te)?|身分證\w{0,4}|身份证\w{0,4}|身份證\w{0,4}|居留證\w{0,2}|居留证\w{0,2}|統一證號|統一編號|統編|證號|证号|证件\w{0,2}|證件\w{0,2}|健保\w{0,2}|社保\w{0,2}|身份号码|公民身份",
+    "PASSPORT": r"passports?(?: ?(?:number|no|#))?|travel document|ho chieu|paszport\w{0,3}|護照\w{0,3}|护照\w{0,3}|通行證|通行证",
+    "LICENSE": r"(?:driv(?:er|ers|er's|ing)) ?licen[cs]es?(?: ?(?:number|no|#))?|dl|gplx|giay phep lai xe|bang lai|praw\w{1,2} jazdy|駕照\w{0,2}|驾照\w{0,2}|駕駛執照|驾驶证\w{0,2}",
+    "PLATE": r"(?:licen[cs]e|number|registration) plates?|plates?|vehicle reg(?:istration)?|car reg(?:istration)?|reg|bien so(?: xe)?|bks|rejestracj\w{1,3}|rejestracyjn\w{1,3}|tablic\w{1,3}|nr rej|車牌\w{0,2}|车牌\w{0,2}|牌照\w{0,2}",
+    "OTHER": r"orders?|invoices?|sku|parts?|model|isbn|issn|ean|upc|refs?|reference|tickets?|tracking|serial|version|ver|v|build|item|product|article|bug|issue|commit|doi|pmid|rfc|iso|batch|lot|chapter|page|pages|section|score|between|years?|figure|population|transactions?|statement|don hang|ma don|ma van don|hoa don|ma sp|ma san pham|phien ban|zamowieni\w{1,2}|faktur\w{1,3}|numer seryjny|przesylk\w{1,2}|wersj\w{1,2}|訂單\w{0,2}|订单\w{0,2}|發票\w{0,2}|发票\w{0,2}|編號|编号|版本|序號|序号|型號|型号|單號|单号|流水号",
+}
+_ALL: Final = re.compile("|".join(f"(?P<{kind}>(?<![a-z])(?:{cues})(?![a-z]))" for kind, cues in _CUES.items()))
+_AFTER: Final = re.compile(
+    r"[\s,\-\\(]{0,4}(?:(?P<PHONE>office|fax|mobile|cell|home|work|desk|phone|tel|landline|komorka|sluzbowy|di dong)(?![a-z]))"
+)
+
+
+def before(view: View, start: int) -> str | None:
+    """The kind announced by the nearest cue in front of this offset, or None."""
+    if start not in view.announced:
+        kind = None
+        for match in _ALL.finditer(view.lower, max(0, start - _WINDOW), start):
+            kind = match.lastgroup
+        view.announced[start] = kind
+    return view.announced[start]
+
+
+def after(view: View, end: int) -> str | None:
+    """The kind named directly behind this offset (`416 60 039 office`), or None."""
+    match = _AFTER.match(view.lower, end, end + 24)
+    return match.lastgroup if match else None

@@ -1,0 +1,86 @@
+"""E-mail addresses: found from the @ outwards, so that Chinese text on either side is never swallowed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Rule, contains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from threadkeep.policy.redact.view import View
+
+# Letters of scripts that put spaces between words; in the others an address has no visible end.
+_LETTER: Final = r"A-Za-z0-9\u00a1-\u1fff"
+_CJK_TLD: Final = "中国|中國|公司|网络|網路|台湾|台灣|香港|集团|网址|在线"
+_LOCAL_BACKWARDS: Final = re.compile(rf"[{_LETTER}._%+\-&']{{1,64}}")
+_DOMAIN: Final = re.compile(
+    rf"(?:[{_LETTER}\-]{{1,63}}\.){{1,8}}(?:xn--[A-Za-z0-9\-]{{2,59}}|[A-Za-z\u00a1-\u1fff]{{2,24}})"
+    rf"|(?:[{_LETTER}\-\u3400-\u9fff]{{1,63}}\.){{1,4}}(?:{_CJK_TLD})"
+)
+_USERINFO: Final = re.compile(r"://[^\s/@]{0,120}\Z")
+_QUOTED: Final = re.compile(r'"[^"\n]{1,62}"$')
+
+_AT: Final = r"(?:[\[({<]\s?(?:at|@|malpa|a cong|a moc|小老鼠)\s?[\])}>]|\s(?:at|malpa|a cong|小老鼠)\s|_at_)"
+_DOT: Final = r"(?:[\[({<]\s?(?:dot|\.|kropka|cham|點|点)\s?[\])}>]|\s(?:dot|kropka|cham)\s|_dot_)"
+_SPELLED: Final = re.compile(
+    rf"(?<![A-Za-z0-9._%+\-])"
+    rf"(?P<local>[A-Za-z0-9_%+\-]{{1,40}}(?:(?:\.|\s?{_DOT}\s?)[A-Za-z0-9_%+\-]{{1,40}}){{0,4}})"
+    rf"\s?{_AT}\s?(?P<domain>[A-Za-z0-9\-]{{1,40}}(?:(?:\.|\s?{_DOT}\s?)[A-Za-z0-9\-]{{2,30}}){{1,4}})(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+_SPACED: Final = re.compile(
+    r"(?<![A-Za-z0-9._%+\-])[A-Za-z0-9._%+\-]{1,64} ?@ ?(?:[A-Za-z0-9\-]{1,63} ?\. ?){1,4}"
+    r"(?:com|net|org|edu|gov|vn|pl|tw|cn|io|eu)"
+    r"(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+
+
+def _plain(view: View) -> Iterator[tuple[int, int]]:
+    text = view.text
+    at = text.find("@")
+    while at >= 0:
+        start = _local_start(text, at)
+        domain = _DOMAIN.match(text, at + 1)
+        if start < at and domain is not None and _USERINFO.search(text, max(0, start - 128), start) is None:
+            yield start, domain.end()
+            at = domain.end() - 1
+        at = text.find("@", at + 1)
+
+
+def _local_start(text: str, at: int) -> int:
+    before = text[max(0, at - 64) : at]
+    quoted = _QUOTED.search(before) if before.endswith('"') else None
+    if quoted is not None:
+        return at - len(quoted[0])
+    backwards = _LOCAL_BACKWARDS.match(before[::-1])
+    if backwards is None:
+        return at
+    return at - len(backwards[0].rstrip(".'&-%"))
+
+
+def _spelled(view: View) -> Iterator[tuple[int, int]]:
+    for match in _SPELLED.finditer(view.text):
+        bracketed = any(mark in match[0] for mark in "[({<_")
+        if bracketed or re.search(_DOT, match["domain"], re.IGNORECASE):
+            yield match.span()
+
+
+def _spaced(view: View) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in _SPACED.finditer(view.text) if " " in match[0])
+
+
+RULES: Final = (
+    Rule("email.plain", "EMAIL", contains("@"), _plain, CERTAIN),
+    Rule("email.spaced", "EMAIL", contains(" @", "@ "), _spaced, CHECKED),
+    Rule(
+        "email.spelled",
+        "EMAIL",
+        contains(" at ", "at]", "at)", "at}", "_at_", "malpa", "[@", "(@", "a cong", "小老鼠"),
+        _spelled,
+        CHECKED,
+    ),
+)

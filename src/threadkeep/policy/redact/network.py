@@ -1,0 +1,75 @@
+"""IP addresses, hardware addresses and coordinates."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import AddressValueError, IPv6Address
+from typing import TYPE_CHECKING, Final
+
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from threadkeep.policy.redact.view import View
+
+_OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_V4: Final = re.compile(
+    rf"(?<![0-9A-Za-z.])(?<![0-9][-,]){_OCTET}(?:\.{_OCTET}){{3}}(?:/(?:3[0-2]|[12]?[0-9])(?![0-9]))?(?!\.?[0-9])"
+)
+_VERSION: Final = re.compile(r"(?:version|release|firmware|build|ver|phien ban|wersj\w|版本|v)[\s:.=]{0,3}$")
+_V6: Final = re.compile(
+    r"(?<![0-9A-Za-z:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}|[0-9A-Fa-f]{0,4})"
+    r"(?:%[0-9A-Za-z]{1,15})?(?:/[0-9]{1,3})?(?![0-9A-Za-z:])"
+)
+_MAC: Final = re.compile(
+    r"(?<![0-9A-Za-z:.\-])(?:[0-9A-Fa-f]{2}([:\-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4})"
+    r"(?![0-9A-Za-z]|[:\-.][0-9A-Fa-f])"
+)
+
+
+def _v4(view: View) -> Iterator[tuple[int, int]]:
+    for match in _V4.finditer(view.text):
+        if _VERSION.search(view.lower[max(0, match.start() - 16) : match.start()]) is None:
+            yield match.span()
+
+
+def _v6(view: View) -> Iterator[tuple[int, int]]:
+    for match in _V6.finditer(view.text):
+        address = match[0].split("/")[0].split("%")[0]
+        # Three hex digits at the least: `::`, `a::b` and C++ scopes are not worth the false alarms.
+        if sum(char not in ":." for char in address) >= 3 and _is_v6(address):
+            yield match.span()
+
+
+def _is_v6(address: str) -> bool:
+    try:
+        IPv6Address(address)
+    except AddressValueError:
+        return False
+    return True
+
+
+def _mac(view: View) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in _MAC.finditer(view.text) if len(set(match[0]) - set(":-.")) > 1)
+
+
+def _three_dots(view: View) -> bool:
+    return view.digit and view.text.count(".") >= 3
+
+
+def _two_colons(view: View) -> bool:
+    return view.text.count(":") >= 2
+
+
+def _mac_gate(view: View) -> bool:
+    return (view.digit and any(view.text.count(mark) >= 5 for mark in ":-")) or (
+        view.text.count(".") >= 2 and view.digit
+    )
+
+
+RULES: Final = (
+    Rule("ip.v4", "IP", _three_dots, _v4, CERTAIN),
+    Rule("ip.v6", "IP", _two_colons, _v6, CHECKED),
+    Rule("mac", "MAC", _mac_gate, _mac, CERTAIN),
+)

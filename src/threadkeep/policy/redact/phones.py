@@ -1,0 +1,106 @@
+"""Telephone numbers.
+
+Evidence comes in three grades: a shape that only phone numbers have (`+48 …`, `(95) 94215-7906`), a word beside the
+number that says so, or a number that the registry in `phonenumbers` knows for a region of the text's language.
+The registry is loaded, and asked, only for candidates that reach it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from threadkeep.policy.redact import context
+from threadkeep.policy.redact.rule import CHECKED, CONTEXT, FORM, Rule, cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from threadkeep.policy.redact.view import View
+
+_EXTENSION: Final = r"(?:\s?(?:x|ext\.?|extension|wew\.?|may le|分機|分机|转|轉|#)\s?[0-9]{1,6})?"
+_CANDIDATE: Final = re.compile(
+    r"(?<![0-9A-Za-z@#$€£¥_=+])(?<![0-9][.,:/\-])"
+    rf"(?P<number>(?:\+|\(\+?)?[0-9](?:[ .\-()/]{{0,3}}[0-9]){{6,16}}){_EXTENSION}"
+    r"(?![0-9@%°$€£¥_]|[.,:/\-][0-9]|\s?(?:USD|EUR|PLN|VND|TWD|NTD|zl|km|kg|元|円|%))",
+    re.IGNORECASE,
+)
+_NOT_PHONE: Final = re.compile(
+    r"(?:19|20)[0-9]{2}[-/. ](?:0?[1-9]|1[0-2])[-/. ](?:[0-2]?[0-9]|3[01])(?:[ .\-/][0-9]{1,6})*"  # 2021-05-03 …
+    r"|(?:[0-2]?[0-9]|3[01])[-/. ](?:[0-2]?[0-9]|3[01])[-/. ](?:19|20)[0-9]{2}"  # 03.05.2021
+    r"|(?:(?:1[5-9]|20)[0-9]{2}[ \-/–]{1,3}){1,3}(?:1[5-9]|20)[0-9]{2}"  # 2016-2021
+    r"|(?:[0-9]{1,3}\.){3}[0-9]{1,3}"  # an IP address
+    r"|[0-9]+\.[0-9]+|[0-9]{1,3}(?:[. ]000)+"  # a decimal; a round number
+    r"|(?:97[89][- ]?)?[0-9]{1,5}-[0-9]{1,7}-[0-9]{1,7}-[0-9X]|(?:97[89])[0-9]{10}"  # ISBN
+)
+_SURE_SHAPE: Final = re.compile(
+    r"\(?\+\(?[1-9][0-9 .\-()/]{8,24}"  # international
+    r"|\(0?[1-9][0-9]{1,3}\) ?[0-9]{2,5}[- .][0-9]{2,5}(?:[- .][0-9]{2,4})?"  # (area) number
+    r"|\([2-9][0-9]{2}\) ?[0-9]{7}"
+    r"|(?:001[-. ]|1[-. ])?[2-9][0-9]{2}([-.])[0-9]{3}\1[0-9]{4}"  # North America
+    r"|0[0-9]{1,4}([-. ])[0-9]{2,4}(?:\2[0-9]{2,4}){1,3}"  # trunk prefix 0
+    r"|0[1-9][0-9]{2,3}[- ][0-9]{6,7}|0[1-9][0-9]?[- ][0-9]{7,8}"
+    r"|1[3-9][0-9](?:[- ]?[0-9]{4}){2}"  # Chinese mobile
+    r"|09[0-9]{2}[- ]?[0-9]{3}[- ]?[0-9]{3}"  # Taiwanese mobile
+    r"|0[35789][0-9]([. \-]?)[0-9]{3}\3[0-9]{2}\3?[0-9]{2}"  # Vietnamese mobile
+)
+_REGIONS: Final[dict[str, tuple[str, ...]]] = {
+    "vi": ("VN",),
+    "pl": ("PL",),
+    "zh-hant": ("TW", "HK"),
+    "zh-tw": ("TW",),
+    "zh": ("CN", "TW", "HK"),
+    "en": ("US", "GB"),
+}
+
+
+def _digits(number: str) -> str:
+    return re.sub(r"[^0-9]", "", number)
+
+
+def _candidates(view: View) -> Iterator[tuple[int, int, str]]:
+    for match in _CANDIDATE.finditer(view.text):
+        number = match["number"]
+        if _NOT_PHONE.fullmatch(number.strip("()")) is None and len(set(_digits(number))) > 2:
+            yield match.start(), match.end(), number
+
+
+def _shaped(view: View) -> Iterator[tuple[int, int]]:
+    for start, end, number in _candidates(view):
+        if _SURE_SHAPE.fullmatch(number) and len(_digits(number)) <= 15 and context.before(view, start) != "OTHER":
+            yield start, end
+
+
+def _named(view: View) -> Iterator[tuple[int, int]]:
+    for start, end, number in _candidates(view):
+        named = "PHONE" in (context.before(view, start), context.after(view, end))
+        if named and 7 <= len(_digits(number)) <= 15:
+            yield start, end
+
+
+def _registered(view: View) -> Iterator[tuple[int, int]]:
+    regions = regions_of(view.language)
+    for start, end, number in _candidates(view):
+        grouped = re.search(r"[0-9][ .\-][0-9]", number) is not None or number.startswith("0")
+        if grouped and context.before(view, start) is None and any(_valid(number, region) for region in regions):
+            yield start, end
+
+
+def regions_of(language: str) -> tuple[str, ...]:
+    return _REGIONS.get(language) or _REGIONS.get(language.split("-")[0], ("US", "VN", "PL", "TW", "CN"))
+
+
+def _valid(number: str, region: str) -> bool:
+    import phonenumbers  # 0.1 s and 20 MB that most texts never need
+
+    try:
+        return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+RULES: Final = (
+    Rule("phone.shape", "PHONE", cluster, _shaped, CHECKED),
+    Rule("phone.named", "PHONE", cluster, _named, CONTEXT),
+    Rule("phone.registry", "PHONE", cluster, _registered, FORM),
+)

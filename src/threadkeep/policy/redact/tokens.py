@@ -1,0 +1,86 @@
+"""Secrets with a form of their own: vendor tokens, JWTs, private keys, authorisation headers, connection strings.
+
+The rule's name says which; the type is SECRET for all of them. A new vendor is one line in `_VENDORS`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Finder, Rule, contains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from threadkeep.policy.redact.view import View
+
+_VENDORS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
+    ("jwt", ("eyj",), r"eyJ[A-Za-z0-9_\-]{5,}+(?:\.[A-Za-z0-9_\-]{3,}+){1,4}"),
+    ("aws", ("akia", "asia", "aroa", "aida", "abia", "acca"), r"(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{16}"),
+    ("google", ("aiza",), r"AIza[A-Za-z0-9_\-]{30,}+"),
+    ("google.oauth", ("ya29.", "gocspx-"), r"(?:ya29\.[A-Za-z0-9_\-.]{20,}+|GOCSPX-[A-Za-z0-9_\-]{20,}+)"),
+    ("github", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{16,}+"),
+    ("github.fine", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}+"),
+    ("gitlab", ("glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"), r"gl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_\-.]{16,}+"),
+    ("slack", ("xox", "xapp-"), r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9\-]{10,}+"),
+    ("stripe", ("k_live_", "k_test_"), r"[spr]k_(?:live|test)_[A-Za-z0-9]{10,}+"),
+    ("stripe.webhook", ("whsec_",), r"whsec_[A-Za-z0-9+/=]{16,}+"),
+    ("anthropic", ("sk-ant-",), r"sk-ant-[A-Za-z0-9_\-]{10,}+"),
+    ("openai", ("sk-",), r"sk-(?:proj-|svcacct-|admin-|or-v1-)?[A-Za-z0-9_\-]{18,}+"),
+    ("huggingface", ("hf_",), r"hf_[A-Za-z0-9]{20,}+"),
+    ("npm", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
+    ("pypi", ("pypi-",), r"pypi-[A-Za-z0-9_\-]{30,}+"),
+    ("sendgrid", ("sg.",), r"SG\.[A-Za-z0-9_\-]{16,}+\.[A-Za-z0-9_\-]{16,}+"),
+    ("twilio", ("ac", "sk"), r"(?:AC|SK)[0-9a-f]{32}"),
+    ("digitalocean", ("dop_v1_", "doo_v1_", "dor_v1_"), r"do[opr]_v1_[a-f0-9]{40,}+"),
+    ("telegram", (":aa",), r"[0-9]{8,10}:AA[A-Za-z0-9_\-]{32,}+"),
+    ("azure", ("accountkey=", "sharedaccesskey="), r"(?<=Key=)[A-Za-z0-9+/]{40,}+={0,2}"),
+)
+
+_HEADER: Final = (
+    r"(?i:authorization)[\"']?\s{0,3}+[:=]\s{0,3}+[\"']?(?i:(?:bearer|basic|token|digest|apikey)\s{1,3}+)?+"
+    r"([A-Za-z0-9+/=_\-.~:]{6,}+)"
+)
+_BEARER: Final = r"(?<![A-Za-z])(?i:bearer|basic)\s{1,3}((?=[A-Za-z_\-.~+/]{0,128}[0-9=])[A-Za-z0-9+/=_\-.~]{12,}+)"
+_CONNECTION: Final = (
+    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s:/@\"'<>\0]{0,128}:([^\s/@\"'<>\0]{1,256})@"
+)
+_PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|CERTIFICATE|PGP MESSAGE)(?: BLOCK)?-----")
+_PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
+_PEM_BODY: Final = re.compile(r"[A-Za-z0-9+/=\s\\:,\-]*+")
+
+
+def _every(pattern: str, group: int = 0) -> Finder:
+    compiled = re.compile(pattern)
+
+    def find(view: View) -> Iterator[tuple[int, int]]:
+        return (match.span(group) for match in compiled.finditer(view.text))
+
+    return find
+
+
+def _pem(view: View) -> Iterator[tuple[int, int]]:
+    """From the opening line to the closing one, or, cut short, for as long as it looks like a key."""
+    position = 0
+    while (opening := _PEM.search(view.text, position)) is not None:
+        body = _PEM_BODY.match(view.text, opening.end())
+        position = body.end() if body else opening.end()
+        closing = _PEM_END.search(view.text, opening.end(), position + 80)
+        position = closing.end() if closing else position
+        yield opening.start(), position
+
+
+def _vendor_rules() -> Iterator[Rule]:
+    for name, cues, pattern in _VENDORS:
+        whole = rf"(?<![A-Za-z0-9_\-])(?:{pattern})(?![A-Za-z0-9_\-])"
+        yield Rule(f"secret.{name}", "SECRET", contains(*cues), _every(whole), CERTAIN)
+
+
+RULES: Final = (
+    *_vendor_rules(),
+    Rule("secret.pem", "SECRET", contains("-----begin"), _pem, CERTAIN),
+    Rule("secret.header", "SECRET", contains("authorization"), _every(_HEADER, 1), CERTAIN),
+    Rule("secret.bearer", "SECRET", contains("bearer ", "basic "), _every(_BEARER, 1), CHECKED),
+    Rule("secret.connection", "SECRET", contains("://"), _every(_CONNECTION, 1), CERTAIN + 5),
+)

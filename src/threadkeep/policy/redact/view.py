@@ -1,0 +1,98 @@
+"""A text as the rules see it: a shadow folded to plain letters and digits, and the way back to the original.
+
+Rules match on the shadow, so that one ASCII pattern finds `０９１２`, `nаme@…` with a Cyrillic а, digits split by
+zero-width characters, and Vietnamese or Polish cue words with or without their diacritics. Folding keeps one character
+for one, except that invisible and combining characters vanish; only then is an offset table needed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cached_property, lru_cache
+from typing import Final
+
+_PLACEHOLDER: Final = re.compile(r"\[REDACTED(?::[A-Z][A-Z0-9_]{0,40}(?:#[0-9]{1,9})?)?\]")
+_DIGIT: Final = re.compile(r"[0-9]")
+_CLUSTER: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}")
+_WORD: Final = re.compile(r"[a-z]+")
+
+# Letters that look Latin and are not, and letters whose decomposition does not end in their Latin base.
+_LOOKALIKES: Final = dict(
+    zip(
+        "АВЕЅІЈКМНОРСТУХЬаеѕіјорсухԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοανιкмтвнгĐđŁłØøÐðßæÆœŒıĦħŊŋ–—‐‑‒−―˗﹣‘’ʼ＇。．｡․‧",
+        "ABESIJKMHOPCTYXbaesijopcyxdhqwABEZHIKMNOPTYXoavikmtbhrDdLlOoDdsaAoOiHhNn---------''''.....",
+        strict=True,
+    )
+)
+_JOINERS: Final = frozenset("\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u3164\ufeff\uffa0")
+
+
+@lru_cache(maxsize=16384)
+def _fold(char: str) -> str:
+    """One character, or nothing for a character that cannot be seen. Ideographs stand for themselves."""
+    if char in _LOOKALIKES:
+        return _LOOKALIKES[char]
+    if "\u3400" <= char <= "\u9fff" or "\ud800" <= char <= "\udfff":
+        return char
+    category = unicodedata.category(char)
+    if category in ("Cf", "Mn", "Me") or char in _JOINERS:
+        return ""
+    if category == "Nd":
+        return str(unicodedata.digit(char))
+    if category == "Zs":
+        return " "
+    plain = unicodedata.normalize("NFKD", char)[0]
+    return plain if plain.isascii() and plain.isprintable() else char
+
+
+class View:
+    """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow."""
+
+    __slots__ = ("__dict__", "announced", "language", "offsets", "original", "text")
+
+    def __init__(self, original: str, language: str | None = None) -> None:
+        self.original = original
+        self.language = (language or "").lower()
+        self.text, self.offsets = _shadow(original)
+        self.announced: dict[int, str | None] = {}  # what `context.before` found, by offset
+
+    @cached_property
+    def lower(self) -> str:
+        return self.text.lower()
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every run of letters, for gates: a rule whose cue words are absent is not run."""
+        return frozenset(_WORD.findall(self.lower))
+
+    @cached_property
+    def digit(self) -> bool:
+        return _DIGIT.search(self.text) is not None
+
+    @cached_property
+    def cluster(self) -> bool:
+        """Six digits with little between them: the least a number of interest has."""
+        return self.digit and _CLUSTER.search(self.text) is not None
+
+    def original_span(self, start: int, end: int) -> tuple[int, int]:
+        if self.offsets is None:
+            return start, end
+        return self.offsets[start], self.offsets[end - 1] + 1
+
+
+def _shadow(original: str) -> tuple[str, list[int] | None]:
+    text, offsets = original, None
+    if not text.isascii():
+        folds = {ord(char): _fold(char) for char in set(text) if not char.isascii()}
+        if "" in folds.values():
+            offsets = [index for index, char in enumerate(text) if folds.get(ord(char)) != ""]
+        text = text.translate(folds)
+    if "[REDACTED" in text:
+        text = _PLACEHOLDER.sub(_blank, text)
+    return text, offsets
+
+
+def _blank(placeholder: re.Match[str]) -> str:
+    """NULs match no rule, so what was masked before is neither found again nor read as context."""
+    return "\0" * len(placeholder[0])
