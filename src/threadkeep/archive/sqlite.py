@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from threadkeep.archive.sqlite_append import append
-from threadkeep.archive.sqlite_erase import erase, truncate_wal
+from threadkeep.archive.sqlite_erase import NOT_SCRUBBED, erase, scrub
 from threadkeep.archive.sqlite_read import change_conversation, counts, list_conversations, read_messages, read_record
+from threadkeep.errors import StoreError
 from threadkeep.model import (
     Admission,
     ConversationChange,
     ConversationPage,
+    Erased,
     ErasureProof,
     History,
     HistoryRange,
@@ -60,10 +63,14 @@ class SqliteArchive:
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         proof = await self._database.write(partial(erase, scope=scope, message_id=message_id))
-        stores = dict(proof.stores)
-        if self._database.path != ":memory:":
-            stores["wal"] = await self._database.maintain(truncate_wal)
-        return ErasureProof(scope, stores, proof.generation, message_id)
+        return replace(proof, stores={**proof.stores, "file": await self._scrubbed()})
+
+    async def _scrubbed(self) -> Erased:
+        """The rows are gone by now: a file that cannot be rewritten yet (a full disk) is reported, not raised."""
+        try:
+            return await self._database.maintain(scrub)
+        except StoreError:
+            return NOT_SCRUBBED
 
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._database.read(lambda connection: counts(connection, scope, self._bytes_on_disk()))

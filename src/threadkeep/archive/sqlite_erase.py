@@ -1,4 +1,4 @@
-"""Erasing so that no bytes stay: rows overwritten, index segments merged, the write-ahead log emptied."""
+"""Erasing so that no bytes stay: rows deleted, index segments merged, the file rewritten, its log emptied."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from threadkeep.scope import Scope
 from threadkeep.sqlite.rows import conversation_of, generation_of, owner_of
 
 _WAL_PATIENCE_MS = 5_000
+NOT_SCRUBBED = Erased(found=1, failed=1)
 
 
 def erase(connection: sqlite3.Connection, scope: Scope, message_id: str | None) -> ErasureProof:
@@ -68,12 +69,19 @@ def _conversations(connection: sqlite3.Connection, scope: Scope, uid: int | None
     return [row[0] for row in connection.execute("SELECT cid FROM tk_conversations WHERE uid = ?", (uid,))]
 
 
-def truncate_wal(connection: sqlite3.Connection) -> Erased:
-    """Other processes that are reading may hold the log for a moment; past our patience that is a failure to report."""
+def scrub(connection: sqlite3.Connection) -> Erased:
+    """Rewrite the file from its live rows and empty the log.
+
+    `secure_delete` overwrites what is deleted, but not the copies that SQLite left in the slack of other pages when it
+    once moved rows between them. Only a rewrite is rid of those. Other processes that are reading may hold the log for
+    a moment; past our patience that is a failure to report.
+    """
+    connection.execute("VACUUM")
+    (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
     connection.execute(f"PRAGMA busy_timeout = {_WAL_PATIENCE_MS}")
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    connection.execute("PRAGMA busy_timeout = 60000")
-    return Erased(found=1, removed=0, failed=1) if busy else Erased(found=1, removed=1)
+    connection.execute(f"PRAGMA busy_timeout = {patience}")
+    return NOT_SCRUBBED if busy else Erased(found=1, removed=1)
 
 
 def _all(count: int) -> Erased:
