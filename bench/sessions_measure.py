@@ -1,0 +1,181 @@
+"""One round: every contestant on a new file, taking turns, so that a noisy moment is noisy for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import itertools
+import shutil
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.sessions_peers import Contestant
+from bench.sessions_texts import Message, Turn, turns
+
+TALK = "talk"  # the conversation that grows
+SINGLES = "singles"  # the one that takes a message at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    lengths: tuple[int, ...] = (10, 100, 1_000, 10_000)
+    window: int = 20
+    reads: int = 50
+    singles: int = 100
+    tasks: int = 8
+    turns_per_task: int = 25
+
+    def appends_at(self, length: int) -> int:
+        """Few enough that the conversation stays about as long as the label says."""
+        return max(5, min(150, length // 4))
+
+
+@dataclass(slots=True)
+class Samples:
+    """Of one contestant in one round; milliseconds, by length."""
+
+    append: dict[int, list[float]] = field(default_factory=dict)
+    read: dict[int, list[float]] = field(default_factory=dict)
+    size: dict[int, tuple[int, int]] = field(default_factory=dict)  # bytes on disk, messages
+    single: list[float] = field(default_factory=list)
+    concurrent: list[float] = field(default_factory=list)
+    concurrent_per_second: float = 0.0
+    durability: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Lane:
+    """A contestant with its file, and the talk it has been given so far."""
+
+    contestant: Contestant
+    path: Path
+    talk: Iterator[Turn] = field(default_factory=turns)
+    newest: list[str] = field(default_factory=list)
+    messages: int = 0
+    samples: Samples = field(default_factory=Samples)
+
+    async def append_turn(self) -> None:
+        turn = next(self.talk)
+        await self.contestant.append(TALK, turn)
+        self._note(turn)
+
+    async def timed_turn(self) -> float:
+        turn = next(self.talk)
+        spent = await timed(lambda: self.contestant.append(TALK, turn))
+        self._note(turn)
+        return spent
+
+    def _note(self, turn: Turn) -> None:
+        self.messages += len(turn)
+        self.newest = [*self.newest, *(text for _, text in turn)][-100:]
+
+    def goes_to(self, length: int) -> bool:
+        return self.contestant.most_messages is None or length <= self.contestant.most_messages
+
+
+async def timed(work: Callable[[], Awaitable[object]]) -> float:
+    start = time.perf_counter()
+    await work()
+    return (time.perf_counter() - start) * 1_000
+
+
+async def run_round(contestants: Sequence[Contestant], plan: Plan) -> list[Samples]:
+    with TemporaryDirectory(prefix="bench-sessions-") as folder:
+        async with AsyncExitStack() as stack:
+            lanes = [Lane(one, Path(folder) / f"{index}.db") for index, one in enumerate(contestants)]
+            for lane in lanes:
+                await lane.contestant.open(lane.path)
+                stack.push_async_callback(lane.contestant.close)
+            for length in plan.lengths:
+                await _at_length([lane for lane in lanes if lane.goes_to(length)], length, plan)
+            await _singles(lanes, plan)
+            for lane in lanes:
+                await _concurrently(lane, plan)
+                lane.samples.durability = await lane.contestant.durability()
+        return [lane.samples for lane in lanes]
+
+
+async def _at_length(lanes: list[Lane], length: int, plan: Plan) -> None:
+    for lane in lanes:
+        while lane.messages < length:
+            await lane.append_turn()
+        lane.samples.size[length] = (bytes_on_disk(lane.path), lane.messages)
+        lane.samples.append[length] = []
+        lane.samples.read[length] = []
+    with no_collection():
+        for turn in range(plan.appends_at(length)):
+            for lane in _rotated(lanes, turn):
+                lane.samples.append[length].append(await lane.timed_turn())
+        for turn in range(plan.reads):
+            for lane in _rotated(lanes, turn):
+                read = lane.contestant.window
+                lane.samples.read[length].append(await timed(lambda read=read: read(TALK, plan.window)))
+    for lane in lanes:
+        await _check_window(lane, plan)
+
+
+async def _check_window(lane: Lane, plan: Plan) -> None:
+    found = await lane.contestant.window(TALK, plan.window)
+    if found != lane.newest[-plan.window :]:
+        raise RuntimeError(f"{lane.contestant.name} did not return the newest {plan.window} messages")
+
+
+async def _singles(lanes: list[Lane], plan: Plan) -> None:
+    """One message per append, in a conversation of its own: the unit of stores that know no turns."""
+    messages: list[Message] = [message for turn in itertools.islice(turns(11), plan.singles // 2) for message in turn]
+    with no_collection():
+        for number, message in enumerate(messages):
+            for lane in _rotated(lanes, number):
+                append = lane.contestant.append
+                lane.samples.single.append(await timed(lambda append=append, one=message: append(SINGLES, [one])))
+
+
+async def _concurrently(lane: Lane, plan: Plan) -> None:
+    """Several tasks at once, each in its own conversation on the one file."""
+
+    async def one_task(number: int) -> None:
+        for turn in talks[number]:
+            lane.samples.concurrent.append(
+                await timed(lambda turn=turn: lane.contestant.append(f"task-{number}", turn))
+            )
+
+    talks = [list(itertools.islice(turns(100 + number), plan.turns_per_task)) for number in range(plan.tasks)]
+    for number in range(plan.tasks):
+        await lane.contestant.append(f"task-{number}", next(turns()))
+    start = time.perf_counter()
+    await asyncio.gather(*(one_task(number) for number in range(plan.tasks)))
+    lane.samples.concurrent_per_second = plan.tasks * plan.turns_per_task / (time.perf_counter() - start)
+
+
+def _rotated(lanes: list[Lane], by: int) -> list[Lane]:
+    """Nobody always runs behind the same neighbour."""
+    by %= len(lanes)
+    return lanes[by:] + lanes[:by]
+
+
+def bytes_on_disk(path: Path) -> int:
+    """Database and write-ahead log after a checkpoint, made on a copy: the store under test is left as it is."""
+    with TemporaryDirectory(prefix="bench-size-") as folder:
+        copy = Path(folder) / "copy.db"
+        for suffix in ("", "-wal"):
+            if (source := Path(f"{path}{suffix}")).exists():
+                shutil.copyfile(source, f"{copy}{suffix}")
+        with closing(sqlite3.connect(copy)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return sum(file.stat().st_size for file in Path(folder).iterdir())
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """One contestant's garbage must not be collected on another's time."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

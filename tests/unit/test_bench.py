@@ -1,0 +1,77 @@
+"""The benchmarks run and say what they promise to say. No timing is asserted: that is what the benchmarks are for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.report import p95, table
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTESTANTS = {
+    "Threadkeep",
+    "Threadkeep, redaction off",
+    "OpenAI Agents SQLiteSession",
+    "Google ADK SqliteSessionService",
+    "LangGraph SqliteSaver",
+}
+
+
+def run_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "bench", *arguments], cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def sessions() -> dict[str, Any]:
+    done = run_bench("sessions", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_an_unknown_benchmark_is_refused_with_the_names_there_are() -> None:
+    done = run_bench("speed")
+    assert done.returncode == 2
+    assert "speed" in done.stderr
+    assert "sessions" in done.stderr
+
+
+@pytest.mark.slow
+def test_sessions_measures_every_contestant_at_every_length(sessions: dict[str, Any]) -> None:
+    assert set(sessions["contestants"]) == CONTESTANTS
+    for its in sessions["contestants"].values():
+        for key in ("append_ms", "read_ms", "bytes_per_message"):
+            assert list(its[key]) == ["10", "50"]
+        for timing in (*its["append_ms"].values(), *its["read_ms"].values(), its["single_ms"], its["concurrent_ms"]):
+            assert 0 < timing["median"] <= timing["p95"]
+        assert all(size > 400 for size in its["bytes_per_message"].values())  # no store is smaller than the text
+        assert its["concurrent_turns_per_second"] > 0
+
+
+@pytest.mark.slow
+def test_sessions_says_how_durable_each_contestant_is(sessions: dict[str, Any]) -> None:
+    ours = sessions["contestants"]["Threadkeep"]["durability"]
+    assert ours == {"journal_mode": "wal", "synchronous": "FULL"}
+    for its in sessions["contestants"].values():
+        assert its["durability"]["synchronous"] in {"OFF", "NORMAL", "FULL", "EXTRA"}
+
+
+@pytest.mark.slow
+def test_sessions_compares_every_contestant_with_ours(sessions: dict[str, Any]) -> None:
+    assert set(sessions["peer_over_ours"]) == CONTESTANTS - {"Threadkeep"}
+    for ratios in sessions["peer_over_ours"].values():
+        assert set(ratios) == {"append", "read", "bytes", "single", "concurrent"}
+    assert all(value > 0 for value in sessions["must_show"].values())
+
+
+def test_a_table_shows_a_dash_where_there_is_no_figure() -> None:
+    assert "–" in table("title", ("name", "ms"), [("one", 1.5), ("two", None)]).splitlines()[-1]
+
+
+def test_p95_is_a_value_that_was_measured() -> None:
+    assert p95([float(n) for n in range(1, 101)]) == 95
+    assert p95([3.0]) == 3
