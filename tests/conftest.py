@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.servers.locate import CHROMIUM, KINDS, MARIADB, PGBOUNCER, POSTGRES, REDIS
-from tests.servers.loopback_only import allow_loopback_only
+from tests.servers.loopback_only import refuse_the_network
 from tests.servers.provide import given_or_own, need, need_program
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
-    allow_loopback_only()
+    refuse_the_network()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -5,10 +5,16 @@ from urllib.parse import urlsplit
 
 import asyncmy
 import psutil
+import pytest
 
 from tests.servers.locate import MARIADB
 from tests.servers.mariadb import MariaDbServer
-from tests.servers.provide import need_program
+from tests.servers.provide import need_own, need_program
+
+
+@pytest.fixture
+def killable_mariadb(mariadb_server):
+    return need_own(mariadb_server)
 
 
 @asynccontextmanager
@@ -45,14 +51,14 @@ async def test_the_default_collation_is_the_lax_one_our_tables_must_not_rely_on(
         assert await value(cursor, "SELECT @@collation_database") == "utf8mb4_general_ci"
 
 
-async def test_a_killed_mariadb_comes_back_with_its_data(mariadb_server):
-    mariadb_server.wipe()
-    async with cursor_on(mariadb_server) as cursor:
+async def test_a_killed_mariadb_comes_back_with_its_data(killable_mariadb):
+    killable_mariadb.wipe()
+    async with cursor_on(killable_mariadb) as cursor:
         await cursor.execute("CREATE TABLE kept (word text)")
         await cursor.execute("INSERT INTO kept VALUES ('zażółć')")
-    mariadb_server.kill()
-    mariadb_server.restart()
-    async with cursor_on(mariadb_server) as cursor:
+    killable_mariadb.kill()
+    killable_mariadb.restart()
+    async with cursor_on(killable_mariadb) as cursor:
         assert await value(cursor, "SELECT word FROM kept") == "zażółć"
 
 

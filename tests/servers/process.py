@@ -2,7 +2,9 @@
 
 import os
 import pwd
+import shutil
 import signal
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,10 +25,25 @@ def account_arguments() -> dict[str, Any]:
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
 
 
-def give_to_account(folder: Path) -> None:
+def give_to_account(path: Path) -> None:
     account = account_arguments()
     if account:
-        os.chown(folder, account["user"], account["group"])
+        os.chown(path, account["user"], account["group"], follow_symlinks=False)
+
+
+def within_reach(program: Path, root: Path, needed: Sequence[str], folder: Path) -> Path:
+    """The program, or its copy in `folder` when the account may not enter where it is installed (a venv in /root).
+
+    Copied are the `needed` folders under `root`, in the same places: the program finds its libraries from its own.
+    """
+    if not account_arguments() or all(part.stat().st_mode & stat.S_IXOTH for part in [program, *program.parents]):
+        return program
+    copy = folder / "program"
+    for name in needed:
+        shutil.copytree(root / name, copy / name)
+    for part in [copy, *copy.rglob("*")]:
+        give_to_account(part)
+    return copy / program.relative_to(root)
 
 
 def clean_environment(folder: Path) -> Mapping[str, str]:

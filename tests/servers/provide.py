@@ -8,7 +8,7 @@ import pytest
 
 from tests.servers.locate import Found, Kind, Missing, locate, locate_program
 from tests.servers.missing import verdict_on_missing
-from tests.servers.server import ExternalServer, Server
+from tests.servers.server import ExternalServer, OwnedServer, Server
 
 
 def need(kind: Kind) -> Found:
@@ -26,6 +26,13 @@ def given_or_own(found: Found, own: Callable[[str], Server], wipe: Callable[[str
     if found.by_variable:
         return ExternalServer(found.kind.variable, found.place, wipe)
     return own(found.place)
+
+
+def need_own(server: Server) -> OwnedServer:
+    """The server as one that may be killed; skips the test when a variable names somebody else's."""
+    if not isinstance(server, OwnedServer):
+        pytest.skip("this test kills its server, and the one it was given is not ours to kill")
+    return server
 
 
 def end_for_missing(missing: Missing, environment: Mapping[str, str] = os.environ) -> NoReturn:

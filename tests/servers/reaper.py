@@ -81,13 +81,13 @@ def kill_tree(pid: int) -> None:
 
 def _wait_until_gone(family: list[psutil.Process]) -> None:
     deadline = time.monotonic() + FINISH_SECONDS
-    while not all(_is_gone(member) for member in family):
+    while not all(is_gone(member) for member in family):
         if time.monotonic() > deadline:
             raise TimeoutError(f"still there after SIGKILL: {family}")
         time.sleep(0.005)
 
 
-def _is_gone(process: psutil.Process) -> bool:
+def is_gone(process: psutil.Process) -> bool:
     """A zombie holds no memory, file or port any more: whoever is its parent may collect it later."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE

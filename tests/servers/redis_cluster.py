@@ -1,5 +1,6 @@
 """Three Redis nodes that share the 16,384 slots: enough to see a key land on the wrong node."""
 
+from itertools import combinations
 from typing import Any, Self
 
 from tests.servers.ports import LOOPBACK, free_port
@@ -17,7 +18,8 @@ class ClusterNode(RedisServer):
     def __init__(self, program: str) -> None:
         # The usual bus port (port + 10,000) would lie in the ephemeral range, see ports.py.
         self.bus_port = free_port()
-        super().__init__(program, settings=["--cluster-enabled", "yes", "--cluster-port", str(self.bus_port)])
+        bus = ["--cluster-port", str(self.bus_port), "--cluster-node-timeout", "2000"]
+        super().__init__(program, settings=["--cluster-enabled", "yes", *bus])
 
 
 class RedisCluster:
@@ -63,8 +65,9 @@ class RedisCluster:
             self._tell(node, "ADDSLOTSRANGE", str(first), str(last))
 
     def _meet(self) -> None:
-        for node in self.nodes[1:]:
-            self._tell(self.nodes[0], "MEET", LOOPBACK, str(node.port), str(node.bus_port))
+        # Every pair by hand: left to gossip, the third may hear of the second only after seconds.
+        for one, other in combinations(self.nodes, 2):
+            self._tell(one, "MEET", LOOPBACK, str(other.port), str(other.bus_port))
 
     def _agrees(self) -> bool:
         return all(self._sees_everyone(node) for node in self.nodes)
