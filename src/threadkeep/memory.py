@@ -130,7 +130,7 @@ class Memory:
     async def rename(self, scope: Scope, title: str) -> None:
         """Title a conversation; the title is redacted like any text. Raises `NotFound`."""
         text = checked_text("title", title, _LONGEST_TITLE_BYTES)
-        await self._change(scope, ConversationChange(title=self._rules.redactor(text).text))
+        await self._change(scope, ConversationChange(title=self.redacted(text)))
 
     async def close_conversation(self, scope: Scope) -> None:
         """Mark a conversation as ended; a new message reopens it. Raises `NotFound`."""
@@ -139,7 +139,11 @@ class Memory:
     async def set_intent(self, scope: Scope, intent: str) -> None:
         """What the conversation is about, in a few words; redacted like any text. Raises `NotFound`."""
         text = checked_text("intent", intent, _LONGEST_TITLE_BYTES)
-        await self._change(scope, ConversationChange(intent=self._rules.redactor(text).text))
+        await self._change(scope, ConversationChange(intent=self.redacted(text)))
+
+    def redacted(self, text: str) -> str:
+        """The text as it would be kept."""
+        return self._rules.redactor(text).text
 
     async def _change(self, scope: Scope, change: ConversationChange) -> None:
         scope.require_conversation()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -113,6 +114,14 @@ class SyncMemory:
 
     def flushed(self, timeout: float = 30) -> None:
         return self._run(self._open_memory.flushed(timeout))
+
+    def redacted(self, text: str) -> str:
+        return self._open_memory.redacted(text)
+
+    def start(self, work: Callable[[Memory], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Run `work` on the loop thread without waiting for it: what a caller in an event loop needs."""
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(work(self._open_memory), self._loop)
 
     @property
     def _open_memory(self) -> Memory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from threadkeep.errors import InvalidEvent, TooLarge
 from threadkeep.record import MEDIA_META_KEYS
@@ -33,10 +33,14 @@ def checked_text(field: str, value: Any, max_bytes: int) -> str:
     return value
 
 
+def is_language_tag(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and _LANGUAGE_TAG.fullmatch(value) is not None
+
+
 def checked_language(field: str, value: Any) -> str | None:
     if value is None:
         return None
-    if not isinstance(value, str) or not _LANGUAGE_TAG.fullmatch(value):
+    if not is_language_tag(value):
         raise InvalidEvent(field, "is not a language tag", "use BCP 47, such as vi, pl-PL or zh-Hant")
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,45 +23,66 @@ class _Kept:
     until: datetime
 
 
+class ExpiringValues:
+    """A dictionary whose entries vanish by themselves."""
+
+    def __init__(self, clock: Clock = system_clock, most: int = MOST_VALUES) -> None:
+        self._clock = clock
+        self._most = most
+        self._kept: dict[Any, _Kept] = {}
+
+    def put(self, key: Any, value: Any, ttl_seconds: float) -> None:
+        if len(self._kept) >= self._most:
+            self._drop_expired()
+        if len(self._kept) >= self._most:
+            raise TooLarge("name", f"scratch already holds {self._most:,} values", "wait for some to expire")
+        self._kept[key] = _Kept(value, self._clock() + timedelta(seconds=ttl_seconds))
+
+    def get(self, key: Any) -> Any | None:
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        if kept.until > self._clock():
+            return kept.value
+        self._drop_expired()
+        return None
+
+    def remove(self, doomed: Callable[[Any], bool]) -> int:
+        """How many live values were removed."""
+        self._drop_expired()
+        keys = [key for key in self._kept if doomed(key)]
+        for key in keys:
+            del self._kept[key]
+        return len(keys)
+
+    def _drop_expired(self) -> None:
+        now = self._clock()
+        for key in [key for key, kept in self._kept.items() if kept.until <= now]:
+            del self._kept[key]
+
+
 class InMemoryScratch:
-    """Gone with the process, gone after the TTL, gone on erase. Expired values are dropped as others are touched."""
+    """Gone with the process, gone after the TTL, gone on erase."""
 
     def __init__(self, clock: Clock = system_clock, most_values: int = MOST_VALUES) -> None:
-        self._clock = clock
-        self._most = most_values
-        self._values: dict[tuple[Scope, str], _Kept] = {}
+        self._values = ExpiringValues(clock, most_values)
 
     async def put(self, scope: Scope, name: str, value: Any, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> None:
         check_name(name)
         check_ttl(ttl_seconds)
-        self._drop_expired()
-        if len(self._values) >= self._most:
-            raise TooLarge("name", f"scratch already holds {self._most:,} values", "wait for some to expire")
-        self._values[_place(scope), name] = _Kept(value, self._clock() + timedelta(seconds=ttl_seconds))
+        self._values.put((_place(scope), name), value, ttl_seconds)
 
     async def get(self, scope: Scope, name: str) -> Any | None:
-        kept = self._values.get((_place(scope), name))
-        return kept.value if kept and kept.until > self._clock() else None
+        return self._values.get((_place(scope), name))
 
     async def delete(self, scope: Scope, name: str) -> bool:
-        return self._values.pop((_place(scope), name), None) is not None
+        return self._values.remove(lambda key: key == (_place(scope), name)) > 0
 
     async def erase(self, scope: Scope) -> int:
         place = _place(scope)
-        doomed = [
-            key
-            for key in self._values
-            if key[0] == place or (place.conversation is None and key[0].whole_user == place)
-        ]
-        for key in doomed:
-            del self._values[key]
-        return len(doomed)
-
-    def _drop_expired(self) -> None:
-        """Values live half an hour at most, so a scan is short and nothing needs a timer of its own."""
-        now = self._clock()
-        for key in [key for key, kept in self._values.items() if kept.until <= now]:
-            del self._values[key]
+        if place.conversation is None:
+            return self._values.remove(lambda key: key[0].whole_user == place)
+        return self._values.remove(lambda key: key[0] == place)
 
 
 def check_name(name: Any) -> None:

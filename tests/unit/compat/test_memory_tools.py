@@ -1,0 +1,155 @@
+"""The agent's memory tools, called the way the author's own code calls them."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from threadkeep.compat import (
+    State,
+    before_persist,
+    is_persistable_event,
+    persist_memory_from_session,
+    put_tool_cache,
+    redact,
+)
+from threadkeep.errors import InvalidInput
+from threadkeep.testing.clock import FakeClock
+
+USER_TEXT = {"kind": "UserMessage", "modality": "text", "text": "write to an@example.com", "ts": 1}
+VOICE = {
+    "kind": "UserMessage",
+    "modality": "voice",
+    "text": "the whole transcript",
+    "summary": "asks for a room, call 0912 345 678",
+    "meta": {"language": "vi", "mime": "audio/ogg", "durationMs": 900, "sha256": "a" * 64, "path": "/tmp/raw.ogg"},
+    "ts": 2,
+}
+ANSWER = {"kind": "ModelResponse", "channel": "text", "text": "Sent to an@example.com", "args": {"q": "raw"}, "ts": 3}
+TOOL = {"kind": "ToolResult", "result": "tool payload"}
+
+
+class Upserts:
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+
+    def upsert(self, record: dict[str, Any]) -> None:
+        self.records.append(record)
+
+
+def session_with(events: list[dict[str, Any]], memory: Any) -> SimpleNamespace:
+    state = State()
+    state.set("user.locale", "vi-VN")
+    state.set("conversation.intentSummary", "book a room, mail an@example.com")
+    return SimpleNamespace(id="s1", events=events, state=state, memory=memory, startedAt=100, endedAt=200)
+
+
+def test_redact_masks_an_address_and_a_phone_number_and_returns_a_string() -> None:
+    assert redact("mail an@example.com or call +84 912 345 678") == "mail [REDACTED] or call [REDACTED]"
+
+
+@pytest.mark.parametrize("nothing", ["", None])
+def test_redact_hands_back_what_is_empty(nothing: Any) -> None:
+    assert redact(nothing) == nothing
+
+
+@pytest.mark.parametrize(
+    ("event", "persistable"),
+    [
+        (USER_TEXT, True),
+        (VOICE, True),
+        ({**VOICE, "summary": ""}, False),
+        ({"kind": "UserMessage", "modality": "image", "summary": "a cat"}, True),
+        ({"kind": "UserMessage", "modality": "image"}, False),
+        (ANSWER, True),
+        ({"kind": "ModelResponse", "channel": "audio", "text": "x"}, False),
+        ({"kind": "ModelResponse", "text": "x"}, False),
+        (TOOL, False),
+        ({"kind": "ToolRequest"}, False),
+        ({"kind": "SystemNote", "text": "x"}, False),
+        ({"kind": "Thought", "text": "x"}, False),
+        ({"kind": "DebugTrace", "text": "x"}, False),
+        ({}, False),
+    ],
+)
+def test_only_user_text_media_with_a_summary_and_model_text_are_persistable(
+    event: dict[str, Any], persistable: bool
+) -> None:
+    assert is_persistable_event(event) is persistable
+
+
+def test_the_before_persist_pass_keeps_only_the_allowed_fields_redacted() -> None:
+    assert before_persist([USER_TEXT, VOICE, TOOL, ANSWER]) == [
+        {"kind": "UserMessage", "text": "write to [REDACTED]", "ts": 1},
+        {
+            "kind": "UserMessage",
+            "modality": "voice",
+            "summary": "asks for a room, call [REDACTED]",
+            "meta": {"language": "vi", "mime": "audio/ogg", "durationMs": 900, "sha256": "a" * 64},
+            "ts": 2,
+        },
+        {"kind": "ModelResponse", "text": "Sent to [REDACTED]", "ts": 3},
+    ]
+
+
+def test_a_session_becomes_one_record_with_its_meta() -> None:
+    memory = Upserts()
+    persist_memory_from_session(session_with([USER_TEXT, TOOL, VOICE, ANSWER], memory))
+    assert memory.records == [
+        {
+            "sessionId": "s1",
+            "user_messages": ["write to [REDACTED]"],
+            "user_media_summaries": [
+                {
+                    "summary": "asks for a room, call [REDACTED]",
+                    "modality": "voice",
+                    "meta": {"language": "vi", "mime": "audio/ogg", "durationMs": 900, "sha256": "a" * 64},
+                }
+            ],
+            "model_responses": ["Sent to [REDACTED]"],
+            "meta": {
+                "startedAt": 100,
+                "endedAt": 200,
+                "locale": "vi-VN",
+                "intent": "book a room, mail [REDACTED]",
+            },
+        }
+    ]
+
+
+def test_a_media_key_that_is_missing_is_none_in_the_record() -> None:
+    memory = Upserts()
+    persist_memory_from_session(session_with([{**VOICE, "meta": {"mime": "audio/ogg"}}], memory))
+    meta = memory.records[0]["user_media_summaries"][0]["meta"]
+    assert meta == {"language": None, "mime": "audio/ogg", "durationMs": None, "sha256": None}
+
+
+def test_a_session_without_a_memory_or_a_state_is_left_in_peace() -> None:
+    bare = SimpleNamespace(id="s1", events=[USER_TEXT])
+    persist_memory_from_session(bare)
+    memory = Upserts()
+    bare.memory = memory
+    persist_memory_from_session(bare)
+    assert memory.records[0]["meta"] == {"startedAt": None, "endedAt": None, "locale": None, "intent": None}
+
+
+def test_a_tool_result_is_cached_under_tool_temp_for_fifteen_minutes() -> None:
+    clock = FakeClock()
+    state = State(clock)
+    put_tool_cache(state, "searchResults", ["a", "b"])
+    clock.advance(seconds=899)
+    assert state.get("tool.temp.searchResults") == ["a", "b"]
+    clock.advance(seconds=2)
+    assert state.get("tool.temp.searchResults") is None
+
+
+def test_scratch_state_takes_its_ttl_and_refuses_to_persist() -> None:
+    clock = FakeClock()
+    state = State(clock)
+    state.set("retrieval.cache.vectorIds", [1], ttl=600, persist=False)
+    clock.advance(seconds=601)
+    assert state.get("retrieval.cache.vectorIds", "gone") == "gone"
+    with pytest.raises(InvalidInput, match="persist"):
+        state.set("features.x", 1, persist=True)
+    with pytest.raises(InvalidInput, match="ttl_seconds"):
+        state.set("tool.temp.x", 1, ttl=1801)
