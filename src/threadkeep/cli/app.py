@@ -1,0 +1,60 @@
+"""The commands, gathered, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from threadkeep import __version__
+from threadkeep.cli.serve import serve
+from threadkeep.errors import InvalidInput, ThreadkeepError
+
+FAILED = 1
+
+commands = typer.Typer(name="threadkeep", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+commands.command()(serve)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"threadkeep {__version__}")
+        raise typer.Exit
+
+
+@commands.callback()
+def threadkeep(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Conversation memory for LLM agents: keeps what may be kept, never loses it, forgets on demand."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code. Our own errors and wrong usage are told in a line or two; a traceback means a bug."""
+    as_json = "--json" in arguments
+    try:
+        ended = commands(args=list(arguments), prog_name="threadkeep", standalone_mode=False)
+    except ThreadkeepError as error:
+        _tell(_problem(error), str(error), as_json=as_json)
+        return FAILED
+    except typer.TyperException as error:  # wrong usage
+        _tell({"code": "usage", "detail": error.format_message()}, error.format_message(), as_json=as_json)
+        return error.exit_code
+    except typer.Abort:
+        _tell({"code": "aborted", "detail": "nothing was done"}, "Aborted; nothing was done.", as_json=as_json)
+        return FAILED
+    return ended if isinstance(ended, int) else 0
+
+
+def _problem(error: ThreadkeepError) -> dict[str, Any]:
+    problem: dict[str, Any] = {"code": error.code, "detail": str(error), "retryable": error.retryable}
+    return problem | ({"field": error.field, "fix": error.fix} if isinstance(error, InvalidInput) else {})
+
+
+def _tell(problem: dict[str, Any], text: str, *, as_json: bool) -> None:
+    sys.stderr.write((json.dumps(problem) if as_json else f"threadkeep: {text}") + "\n")

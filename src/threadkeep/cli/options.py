@@ -1,0 +1,45 @@
+"""Options that several commands share, and the store they name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from threadkeep.compose import sqlite_path
+from threadkeep.errors import NotFound
+from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.settings import Settings, load_settings
+from threadkeep.sync import SyncMemory
+
+Url = Annotated[
+    str | None, typer.Option("--url", help="The archive, such as sqlite:///path.db. Otherwise DATABASE_URL.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout; problems as JSON on stderr.")]
+Tenant = Annotated[str | None, typer.Option("--tenant", help=f"Otherwise {DEFAULT_TENANT!r}.")]
+User = Annotated[str | None, typer.Option("--user", help="Otherwise the whole store.")]
+Conversation = Annotated[str | None, typer.Option("--conversation", help="Otherwise the whole user.")]
+
+
+def existing_store(url: str | None) -> SyncMemory:
+    """A typo in a URL must not make an empty store, and then report that all is well with it."""
+    settings = load_settings()
+    path = store_path(url, settings)
+    if path is not None and not path.exists():
+        raise NotFound(f"{path}: there is no store here; check --url or DATABASE_URL")
+    return SyncMemory(url, settings=settings)
+
+
+def store_path(url: str | None, settings: Settings) -> Path | None:
+    """The file behind the URL; None for a store that lives in memory."""
+    path = sqlite_path(url or settings.database_url)
+    return None if path == ":memory:" else Path(path)
+
+
+def scope_or_all(tenant: str | None, user: str | None, conversation: str | None) -> Scope | None:
+    if user is None:
+        if tenant is None and conversation is None:
+            return None
+        raise typer.BadParameter("name the user, or leave all three out for the whole store", param_hint="--user")
+    return Scope(DEFAULT_TENANT if tenant is None else tenant, user, conversation)

@@ -1,0 +1,90 @@
+"""`threadkeep serve`: the HTTP service on this machine's loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from contextlib import nullcontext
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from threadkeep.cli.options import Json, Url
+from threadkeep.cli.output import notes, print_json
+from threadkeep.compose import open_memory
+from threadkeep.errors import InvalidInput, MissingExtra
+from threadkeep.settings import Settings, load_settings
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Loopback only: there is no authentication yet.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8000,
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Serve memory over HTTP until SIGTERM or Ctrl-C."""
+    _need_service_extra()
+    listening = _bind(host, port)
+    with listening:
+        asyncio.run(_serve(listening, url, load_settings(), as_json=json))
+
+
+def _need_service_extra() -> None:
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
+        raise MissingExtra("service", "threadkeep serve")
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Ours to bind, so that a taken port is told like any other error."""
+    from threadkeep.http.hosts import is_loopback
+
+    if not is_loopback(host):
+        fix = "there is no authentication yet: use 127.0.0.1, and a proxy that checks who calls for anything else"
+        raise InvalidInput("--host", "is not a loopback address", fix)
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except OSError as error:
+        raise InvalidInput("--port", f"cannot be listened on ({error.strerror})", "give another, or 0") from None
+    return listening
+
+
+def _already_stopping(number: int, frame: FrameType | None) -> None:
+    """uvicorn has seen this signal and has stopped; what is left is to close the store."""
+
+
+async def _serve(listening: socket.socket, url: str | None, settings: Settings, *, as_json: bool) -> None:
+    """The memory is opened here, before the server starts: what keeps it from opening is told without a traceback."""
+    import uvicorn
+
+    from threadkeep.http.app import create_app
+    from threadkeep.http.logs import log_to
+
+    log_to(sys.stderr)
+    # uvicorn raises the signal again once it has stopped; by default that would end us before the store is closed.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _already_stopping)
+    async with open_memory(url, settings=settings) as memory:
+        app = create_app(settings, lambda: nullcontext(memory))
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
+        )
+        _announce(listening, as_json=as_json)
+        await uvicorn.Server(config).serve([listening])
+
+
+def _announce(listening: socket.socket, *, as_json: bool) -> None:
+    host, port = listening.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    if as_json:
+        print_json({"url": address})
+        sys.stdout.flush()
+    else:
+        notes.print(f"Threadkeep listens on {address} (Ctrl-C stops it); what it can do: {address}/openapi.json")

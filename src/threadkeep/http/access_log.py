@@ -1,0 +1,97 @@
+"""Around every request: its id, one log line, and the answer to what nobody foresaw.
+
+A log line carries the method, the route's template, the status and the time taken. No query string, no path as
+sent, no ids, no text: those are the users'.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from threadkeep.http.problem import Problem
+
+HEADER = "x-request-id"
+UNEXPECTED = Problem(500, "internal_error", "something unexpected went wrong; the service's log has the request id")
+
+_logger = logging.getLogger("threadkeep.http")
+_WELL_FORMED = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def request_id_of(scope: Mapping[str, Any]) -> str:
+    return scope["state"]["request_id"]
+
+
+class AccessLog:
+    """Outermost of all. Once an answer has begun it cannot be taken back: it is then cut off, never completed."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answered = _Answered(scope, send)
+        began = time.perf_counter()
+        try:
+            await self._app(scope, receive, answered.send)
+        except Exception as error:
+            _log_failure(error, answered.request_id)
+            if not answered.status:
+                await UNEXPECTED.response(answered.request_id)(scope, receive, answered.send)
+        finally:
+            _log_request(scope, answered, time.perf_counter() - began)
+
+
+class _Answered:
+    """Passes the answer on with the request's id on it, and remembers the status."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.request_id = _given_id(scope) or str(uuid.uuid4())
+        self.status = 0
+        self._send = send
+        scope.setdefault("state", {})["request_id"] = self.request_id
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), (HEADER.encode(), self.request_id.encode())]
+        await self._send(message)
+
+
+def _given_id(scope: Scope) -> str | None:
+    """The caller's, if it is plain enough to stand in a log."""
+    given = next((value for name, value in scope["headers"] if name == HEADER.encode()), b"")
+    return given.decode("ascii") if _WELL_FORMED.fullmatch(given) else None
+
+
+def _log_request(scope: Scope, answered: _Answered, seconds: float) -> None:
+    line = {
+        "event": "request",
+        "method": scope["method"] if scope["method"] in _METHODS else "other",
+        "route": getattr(scope.get("route"), "path", None),
+        "status": answered.status or 499,  # nobody was left to answer
+        "ms": round(seconds * 1_000, 2),
+        "request_id": answered.request_id,
+    }
+    _logger.info(json.dumps(line))
+
+
+def _log_failure(error: Exception, request_id: str) -> None:
+    """Where it happened and of what kind; an exception's own text may quote what was sent."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code if trace else None
+    where = f"{code.co_qualname}:{trace.tb_lineno}" if code and trace else None
+    line = {"event": "failure", "error": type(error).__qualname__, "at": where, "request_id": request_id}
+    _logger.error(json.dumps(line))

@@ -1,0 +1,112 @@
+"""The shapes of what the service answers, for OpenAPI. The answers themselves are the core's own `as_dict`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Health(_Answer):
+    status: Literal["ok"]
+
+
+class ReceiptAnswer(_Answer):
+    """What became of an append. Counts only, never text."""
+
+    status: Literal["stored", "queued"]
+    seq: int = Field(description="Of the last message kept; the conversation's last one when nothing was")
+    kept: list[str] = Field(description="Message ids, in order")
+    refused: dict[str, int] = Field(description="Whole events that were not kept: reason → count")
+    stripped: dict[str, int] = Field(description="Parts of kept events: reason → count")
+    redacted: dict[str, int] = Field(description="Type → count")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "status": "stored",
+                    "seq": 2,
+                    "kept": ["0198c0de-0000-7000-8000-000000000001", "0198c0de-0000-7000-8000-000000000002"],
+                    "refused": {"tool_result": 1},
+                    "stripped": {},
+                    "redacted": {"EMAIL": 1},
+                }
+            ]
+        }
+    )
+
+
+class MessageAnswer(_Answer):
+    seq: int
+    id: str
+    role: Literal["user", "assistant"]
+    content: str
+    ts: AwareDatetime
+    modality: Literal["text", "voice", "image"]
+    language: str | None
+    meta: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class HistoryAnswer(_Answer):
+    messages: list[MessageAnswer]
+    language: str | None
+    before: int | None = Field(description="Pass it on for the page of older messages; null when there are none")
+    generation: int | None = Field(description="Pass it in an append's scope: an erase in between refuses it")
+
+
+class HitAnswer(_Answer):
+    message_id: str
+    conversation: str
+    seq: int
+    role: Literal["user", "assistant"]
+    content: str
+    ts: AwareDatetime
+    score: float
+    why: dict[str, Any]
+
+
+class RecallAnswer(_Answer):
+    hits: list[HitAnswer]
+    text: str = Field(description="The hits rendered for a prompt, fenced as data")
+
+
+class ConversationAnswer(_Answer):
+    conversation: str
+    title: str | None
+    language: str | None
+    status: Literal["active", "closed"]
+    messages: int
+    started_at: AwareDatetime
+    last_activity_at: AwareDatetime
+
+
+class ConversationsAnswer(_Answer):
+    items: list[ConversationAnswer]
+    after: str | None = Field(description="Pass it on for the next page; null on the last one")
+
+
+class StatsAnswer(_Answer):
+    users: int
+    conversations: int
+    messages: int
+    by_role: dict[str, int]
+    first_at: AwareDatetime | None
+    last_at: AwareDatetime | None
+    bytes_on_disk: int | None = Field(description="Of the whole store; null for a scope")
+
+
+class ErasedAnswer(_Answer):
+    found: int
+    removed: int
+    failed: int
+
+
+class ProofAnswer(_Answer):
+    complete: Literal[True] = Field(description="What could not be erased in full is a problem, not an answer")
+    generation: int
+    stores: dict[str, ErasedAnswer]

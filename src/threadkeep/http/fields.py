@@ -1,0 +1,53 @@
+"""The types of fields. They settle what JSON type a value has; what it may hold, the core decides.
+
+Strings are taken as they come, lone surrogates included: pydantic's own string type would refuse them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from threadkeep.policy.fields import MAX_ID_LENGTH
+from threadkeep.scope import MAX_PART_LENGTH
+
+LARGEST_NUMBER = 2**31 - 1
+_PRINTABLE = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"
+_LANGUAGE = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
+_STARTS_LIKE_A_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}")
+
+
+def _a_string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise PydanticCustomError("string_type", "not a string")
+    return value
+
+
+def _a_time(value: Any) -> str:
+    """pydantic would also take a bare number, or a string of digits, for seconds since 1970."""
+    if not _STARTS_LIKE_A_TIME.match(_a_string(value)):
+        raise PydanticCustomError("date_time", "not a date and time")
+    return value
+
+
+_AS_IT_COMES = PlainValidator(_a_string)
+_NAME = {"type": "string", "minLength": 1, "maxLength": MAX_PART_LENGTH, "pattern": _PRINTABLE}
+
+Text = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string"})]
+ScopePart = Annotated[str, _AS_IT_COMES, WithJsonSchema(_NAME)]
+MessageId = Annotated[str, _AS_IT_COMES, WithJsonSchema(_NAME | {"maxLength": MAX_ID_LENGTH})]
+Key = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_PART_LENGTH})]
+Language = Annotated[
+    str, _AS_IT_COMES, WithJsonSchema({"type": "string", "pattern": _LANGUAGE, "examples": ["vi", "zh-Hant"]})
+]
+Base64 = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
+Time = Annotated[AwareDatetime, BeforeValidator(_a_time), Field(strict=False)]
+
+
+class Body(BaseModel):
+    """An object in a request's body: exactly these fields, exactly these types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

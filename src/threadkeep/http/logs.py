@@ -1,0 +1,34 @@
+"""The service's log: one JSON object a line, on the stream given. Exceptions are named, their texts left out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import TextIO
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        if record.name == "threadkeep.outward":
+            return record.getMessage()
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+        }
+        if record.name == "threadkeep.http":
+            return json.dumps(line | json.loads(record.getMessage()))
+        line |= {"event": "log", "logger": record.name, "message": record.getMessage()}
+        if record.exc_info and record.exc_info[0]:
+            line["error"] = record.exc_info[0].__qualname__
+        return json.dumps(line)
+
+
+def log_to(stream: TextIO) -> None:
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("threadkeep").setLevel(logging.INFO)
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)

@@ -1,0 +1,131 @@
+"""What the service accepts, besides the events themselves."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from threadkeep.errors import InvalidScope
+from threadkeep.http.event_bodies import EVENT_BODIES, EventBody
+from threadkeep.http.fields import LARGEST_NUMBER, Body, Key, MessageId, ScopePart, Text
+from threadkeep.scope import DEFAULT_TENANT, Scope
+
+
+class ScopeBody(Body):
+    """Whose memory. Without `conversation`: the whole user, where the verb allows it."""
+
+    tenant: ScopePart = DEFAULT_TENANT
+    user: ScopePart
+    conversation: ScopePart | None = None
+    generation: int | None = Field(
+        None, ge=0, le=LARGEST_NUMBER, description="From `history`; an erase since then refuses the work"
+    )
+
+    def scope(self) -> Scope:
+        try:
+            return Scope(self.tenant, self.user, self.conversation, self.generation)
+        except InvalidScope as error:
+            raise error.inside("scope") from None
+
+
+class AppendBody(Body):
+    scope: ScopeBody
+    events: list[EventBody] = Field(max_length=1_000)
+    key: Key | None = Field(None, description="Idempotency key; the `Idempotency-Key` header says the same")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "scope": {"tenant": "shop", "user": "u42", "conversation": "c1"},
+                    "events": [
+                        {"kind": "UserMessage", "text": "I am allergic to peanuts"},
+                        {"kind": "ModelResponse", "text": "Noted."},
+                    ],
+                }
+            ]
+        }
+    )
+
+
+class RecallBody(Body):
+    scope: ScopeBody
+    query: Text
+    k: int = Field(10, ge=1, le=1_000, description="At most so many messages")
+    budget: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="Cap of `text`, in tokens")
+    conversation: ScopePart | None = Field(None, description="Recall from this conversation only")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"scope": {"tenant": "shop", "user": "u42"}, "query": "what can she eat?", "budget": 800}]
+        }
+    )
+
+
+class EraseBody(Body):
+    scope: ScopeBody
+    message_id: MessageId | None = Field(None, description="Only this message of the conversation")
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"scope": {"tenant": "shop", "user": "u42"}}]})
+
+
+class _Query(BaseModel):
+    """Query strings carry only text, so numbers are read from it; unknown names are refused here too."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class UserQuery(_Query):
+    tenant: ScopePart = DEFAULT_TENANT
+    user: ScopePart
+
+    def scope(self) -> Scope:
+        return Scope(self.tenant, self.user)
+
+
+class HistoryQuery(UserQuery):
+    conversation: ScopePart
+    limit: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="Without it: the session's window")
+    before: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="The `before` of the page in hand")
+
+    def scope(self) -> Scope:
+        return Scope(self.tenant, self.user, self.conversation)
+
+
+class ConversationsQuery(UserQuery):
+    after: Text | None = Field(None, description="The `after` of the page in hand")
+    limit: int = Field(50, ge=1, le=1_000)
+
+
+class PlaceQuery(_Query):
+    """A conversation, a user, or (with none of the three) the whole store."""
+
+    tenant: ScopePart | None = None
+    user: ScopePart | None = None
+    conversation: ScopePart | None = None
+
+    def scope(self) -> Scope | None:
+        if self.user is None:
+            if self.tenant is None and self.conversation is None:
+                return None
+            raise InvalidScope("user", "is missing", "name the user, or leave all three out for the whole store")
+        return Scope(DEFAULT_TENANT if self.tenant is None else self.tenant, self.user, self.conversation)
+
+
+class ExportQuery(PlaceQuery):
+    format: Literal["full", "memory"] = Field("full", description="Everything kept, or the memory record's shape")
+
+
+_MODELS: tuple[type[BaseModel], ...] = (
+    *EVENT_BODIES,
+    ScopeBody,
+    AppendBody,
+    RecallBody,
+    EraseBody,
+    HistoryQuery,
+    ConversationsQuery,
+    ExportQuery,
+)
+# Names that a problem document may repeat; any other name in a request came from the caller.
+FIELD_NAMES = frozenset(name for model in _MODELS for name in model.model_fields)

@@ -1,0 +1,66 @@
+"""pydantic's complaints in our words: which field, what is wrong, what would do. Never the value itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+
+from threadkeep.http.problem import Problem
+from threadkeep.http.schemas import FIELD_NAMES
+
+# error type → (what is wrong, what would do); `{…}` comes from the error's context, which only the schema fills
+_SAYINGS: dict[str, tuple[str, str]] = {
+    "missing": ("is missing", "give this field"),
+    "extra_forbidden": ("holds a field that is not known", "leave it out; /openapi.json lists the fields"),
+    "string_type": ("is not a string", "give a string"),
+    "string_unicode": ("is not text that UTF-8 can carry", "leave lone surrogates out"),
+    "int_type": ("is not a whole number", "give a whole number"),
+    "int_parsing": ("is not a whole number", "give a whole number"),
+    "int_from_float": ("is not a whole number", "give a whole number"),
+    "int_parsing_size": ("is too large a number", "give a smaller one"),
+    "greater_than_equal": ("is too small", "give {ge} or more"),
+    "less_than_equal": ("is too large", "give {le} or less"),
+    "list_type": ("is not a list", "give a list"),
+    "dict_type": ("is not an object", "give an object"),
+    "model_type": ("is not an object", "give an object"),
+    "model_attributes_type": ("is not an object", "give an object"),
+    "literal_error": ("is not one of the known values", "use {expected}"),
+    "union_tag_invalid": ("is not a known event kind", "use one of {expected_tags}"),
+    "union_tag_not_found": ("is missing", "name the kind of event: UserMessage, ModelResponse, …"),
+    "timezone_aware": ("has no time zone", "end it with Z or an offset such as +07:00"),
+    "date_time": ("is not a date and time", "use RFC 3339, such as 2026-11-15T09:30:00Z"),
+}
+_OTHERWISE = ("is not valid", "see /openapi.json for what is accepted")
+_ABOUT_THE_KIND = ("union_tag_invalid", "union_tag_not_found")
+_PLACES = {"body", "query", "header", "path"}
+
+
+def problem_of_validation(error: RequestValidationError) -> Problem:
+    """The first complaint; the others are often only its echo."""
+    first: dict[str, Any] = error.errors()[0]
+    kind = str(first["type"])
+    field = _field(first["loc"], kind)
+    problem, fix = _SAYINGS.get(kind, _SAYINGS["date_time"] if kind.startswith("datetime") else _OTHERWISE)
+    context: dict[str, Any] = first.get("ctx") or {}
+    return Problem(422, _code(field), f"{field} {problem}", field, fix.format_map(context))
+
+
+def _field(loc: Sequence[str | int], kind: str) -> str:
+    """`events[0].text`. Names that came with the request (unknown fields, keys of a mapping) are left out."""
+    path = ""
+    for part in loc[1:] if loc and loc[0] in _PLACES else loc:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part in FIELD_NAMES:
+            path += f".{part}" if path else part
+    if kind in _ABOUT_THE_KIND:
+        path += ".kind"
+    return path or str(loc[0] if loc and loc[0] in _PLACES else "body")
+
+
+def _code(field: str) -> str:
+    if field.startswith(("scope", "tenant", "user", "conversation")):
+        return "invalid_scope"
+    return "invalid_event" if field.startswith("events") else "invalid_input"
