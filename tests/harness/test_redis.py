@@ -5,6 +5,9 @@ import pytest
 from redis.asyncio import Redis, RedisCluster
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from tests.servers.locate import REDIS, locate_in_wheel
+from tests.servers.redis import RedisServer
+
 
 async def test_redis_answers_a_real_query(redis_server):
     async with Redis.from_url(redis_server.url) as redis:
@@ -57,6 +60,20 @@ def test_a_stopped_redis_leaves_no_process_and_no_folder(new_redis):
     server.stop()
     assert not psutil.pid_exists(pid)
     assert not folder.exists()
+
+
+async def test_the_valkey_of_a_wheel_stands_in_for_redis():
+    found = locate_in_wheel(REDIS)
+    if found is None:
+        pytest.skip("no wheel with Valkey for this platform")
+    with RedisServer(found.place, appendonly=True, appendfsync="always") as server:
+        async with Redis.from_url(server.url) as redis:
+            await redis.set("greeting", "hello")
+            assert (await redis.info("server"))["server_name"] == "valkey"
+        server.kill()
+        server.restart()
+        async with Redis.from_url(server.url) as redis:
+            assert await redis.get("greeting") == b"hello"
 
 
 async def test_a_cluster_spreads_its_keys_over_three_nodes(redis_cluster):

@@ -79,7 +79,7 @@ def locate(kind: Kind, environment: Mapping[str, str] = os.environ) -> Found | M
 
 def locate_program(kind: Kind) -> Found | Missing:
     """The program itself, whatever the variable says: for tests that need a server they may kill."""
-    return _on_this_machine(kind) or _in_a_wheel(kind) or Missing(kind, _how_to_get(kind))
+    return _on_this_machine(kind) or locate_in_wheel(kind) or Missing(kind, _how_to_get(kind))
 
 
 def _on_this_machine(kind: Kind) -> Found | None:
@@ -88,7 +88,7 @@ def _on_this_machine(kind: Kind) -> Found | None:
     return next((Found(kind, place) for place in places if place), None)
 
 
-def _in_a_wheel(kind: Kind) -> Found | None:
+def locate_in_wheel(kind: Kind) -> Found | None:
     if kind.wheel is None:
         return None
     package, program = kind.wheel

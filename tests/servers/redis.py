@@ -1,6 +1,7 @@
 """A real Redis (or Valkey)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from redis import Redis
@@ -9,6 +10,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from tests.servers.ports import LOOPBACK
+from tests.servers.process import within_reach
 from tests.servers.server import OwnedServer
 
 Fsync = Literal["always", "everysec", "no"]
@@ -24,7 +26,7 @@ class RedisServer(OwnedServer):
         self, program: str, *, appendonly: bool = False, appendfsync: Fsync = "everysec", settings: Sequence[str] = ()
     ) -> None:
         super().__init__()
-        self._program = program
+        self._installed = self._program = Path(program)
         self._settings = [
             *("--appendonly", "yes" if appendonly else "no"),
             *("--appendfsync", appendfsync),
@@ -35,7 +37,11 @@ class RedisServer(OwnedServer):
     def url(self) -> str:
         return f"redis://{LOOPBACK}:{self.port}/0"
 
-    def command(self) -> Sequence[str]:
+    def prepare(self) -> None:
+        here = self._installed
+        self._program = within_reach(here, here.parent, [here.name], self.folder)
+
+    def command(self) -> Sequence[str | Path]:
         place = ["--bind", LOOPBACK, "--port", str(self.port), "--dir", str(self.folder)]
         return [self._program, *place, "--save", "", *self._settings]
 
