@@ -10,13 +10,19 @@ from typing import Annotated, Any
 import typer
 
 from threadkeep import __version__
+from threadkeep.cli.demo import demo
+from threadkeep.cli.doctor import doctor
+from threadkeep.cli.erase import erase
+from threadkeep.cli.export import export
 from threadkeep.cli.serve import serve
+from threadkeep.cli.stats import stats
 from threadkeep.errors import InvalidInput, ThreadkeepError
 
 FAILED = 1
 
 commands = typer.Typer(name="threadkeep", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-commands.command()(serve)
+for command in (serve, demo, doctor, stats, export, erase):
+    commands.command()(command)
 
 
 def _print_version(asked: bool) -> None:
@@ -43,10 +49,15 @@ def run(arguments: Sequence[str]) -> int:
         _tell(_problem(error), str(error), as_json=as_json)
         return FAILED
     except typer.TyperException as error:  # wrong usage
-        _tell({"code": "usage", "detail": error.format_message()}, error.format_message(), as_json=as_json)
+        if message := error.format_message():  # empty when it was answered with the help page
+            _tell({"code": "usage", "detail": message, "retryable": False}, message, as_json=as_json)
         return error.exit_code
     except typer.Abort:
-        _tell({"code": "aborted", "detail": "nothing was done"}, "Aborted; nothing was done.", as_json=as_json)
+        _tell(
+            {"code": "aborted", "detail": "nothing was done", "retryable": False},
+            "Aborted; nothing was done.",
+            as_json=as_json,
+        )
         return FAILED
     return ended if isinstance(ended, int) else 0
 

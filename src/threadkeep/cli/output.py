@@ -14,6 +14,11 @@ from rich.table import Table
 notes = Console(stderr=True)
 
 
+def screen() -> Console:
+    """What is printed is data, not markup: `[bold]` in a message or a path stays as it is."""
+    return Console(markup=False, highlight=False)
+
+
 def print_json(value: Any) -> None:
     """ASCII only: it passes through any terminal or pipe, and lone surrogates survive it."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
@@ -23,4 +28,4 @@ def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
     table = Table(title=title, show_header=False, title_justify="left")
     for name, value in pairs.items():
         table.add_row(name, "–" if value is None else str(value))
-    Console().print(table)
+    screen().print(table)

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from threadkeep.http.json_answer import encoded
+from threadkeep.http.encoding import encoded
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -11,7 +11,8 @@ from starlette.responses import Response, StreamingResponse
 from threadkeep.errors import InvalidInput
 from threadkeep.http import answers, openapi, schemas
 from threadkeep.http.access_log import request_id_of
-from threadkeep.http.json_answer import JsonAnswer, encoded
+from threadkeep.http.encoding import encoded
+from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.problem import Problem
 from threadkeep.http.strict_request import StrictRoute
 from threadkeep.memory import Memory

@@ -1,0 +1,109 @@
+"""`threadkeep doctor`: the settings as they came out, whether the store answers, and what to look at."""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.table import Table
+
+from threadkeep import __version__
+from threadkeep.cli.options import Json, Url, store_path
+from threadkeep.cli.output import print_json, print_pairs, screen
+from threadkeep.cli.resolved import Resolved, masked, resolve, unknown_names
+from threadkeep.errors import ThreadkeepError
+from threadkeep.settings import Settings, config_file, load_settings
+from threadkeep.sync import SyncMemory
+
+_FTS5_SECURE_DELETE = (3, 42, 0)
+
+
+def doctor(url: Url = None, json: Json = False) -> None:
+    """Show every setting and where it came from, and check the store. Exit code 1: the store cannot be used."""
+    settings = load_settings()
+    found = resolve(settings)
+    store = _store(url, settings)
+    report: dict[str, Any] = {
+        "ok": store["status"] != "failed",
+        "threadkeep": __version__,
+        "python": platform.python_version(),
+        "config_file": str(config_file()) if config_file().is_file() else None,
+        "settings": {one.name: {"value": one.value, "source": one.source} for one in found},
+        "store": store,
+        "sqlite": _sqlite(),
+    }
+    report["warnings"] = _warnings(report, url)
+    if json:
+        print_json(report)
+    else:
+        _print(report, found)
+    if not report["ok"]:
+        raise typer.Exit(1)
+
+
+def _store(url: str | None, settings: Settings) -> dict[str, Any]:
+    """A store that is not there yet is left that way: looking must not create it."""
+    shown = {"url": masked(url or settings.database_url), "error": None}
+    try:
+        path = store_path(url, settings)
+        if path is not None and not path.exists():
+            return shown | {"status": "not created yet", "path": str(path.resolve())}
+        with SyncMemory(url, settings=settings) as memory:
+            counted = memory.stats()
+    except ThreadkeepError as error:
+        return shown | {"status": "failed", "error": {"code": error.code, "detail": str(error)}}
+    facts = {} if path is None else {"path": str(path.resolve()), "journal_mode": _journal_mode(path)}
+    return shown | {"status": "reachable"} | facts | counted.as_dict()
+
+
+def _journal_mode(path: Path) -> str:
+    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        return connection.execute("PRAGMA journal_mode").fetchone()[0]
+    finally:
+        connection.close()
+
+
+def _sqlite() -> dict[str, Any]:
+    connection = sqlite3.connect(":memory:")
+    try:
+        options = {row[0] for row in connection.execute("PRAGMA compile_options")}
+        secure_delete = connection.execute("PRAGMA secure_delete = ON").fetchone()[0] == 1
+    finally:
+        connection.close()
+    return {
+        "version": sqlite3.sqlite_version,
+        "fts5": "ENABLE_FTS5" in options,
+        "secure_delete": secure_delete,
+        "fts5_secure_delete": sqlite3.sqlite_version_info >= _FTS5_SECURE_DELETE,
+    }
+
+
+def _warnings(report: dict[str, Any], url: str | None) -> list[str]:
+    warnings = [f"{name} is not a setting; it has no effect" for name in unknown_names()]
+    store, sqlite = report["store"], report["sqlite"]
+    if not sqlite["fts5"]:
+        warnings.append("this SQLite has no FTS5: recall cannot work")
+    if not sqlite["secure_delete"]:
+        warnings.append("this SQLite cannot overwrite what it deletes: erase leaves bytes behind")
+    if url is None and report["settings"]["DATABASE_URL"]["source"] == "default":
+        warnings.append("DATABASE_URL is not set: the store's place depends on the current folder")
+    path = Path(store["path"]) if "path" in store else None
+    if path is not None and path.exists() and path.stat().st_mode & 0o077:
+        warnings.append("others on this machine may read the store's file; chmod 600 closes it")
+    return warnings
+
+
+def _print(report: dict[str, Any], found: list[Resolved]) -> None:
+    table = Table("setting", "value", "from", title="Settings", title_justify="left")
+    for one in found:
+        table.add_row(one.name, "–" if one.value is None else str(one.value), one.source)
+    screen().print(table)
+    print_pairs("Store", {name: value for name, value in report["store"].items() if value is not None})
+    print_pairs("SQLite", report["sqlite"])
+    for warning in report["warnings"]:
+        screen().print(f"! {warning}", style="yellow")
+    screen().print("All is well." if report["ok"] else "The store cannot be used.")

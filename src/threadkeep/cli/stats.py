@@ -1,0 +1,20 @@
+"""`threadkeep stats`: how much is kept."""
+
+from __future__ import annotations
+
+from threadkeep.cli.options import Conversation, Json, Tenant, Url, User, existing_store, scope_or_all
+from threadkeep.cli.output import print_json, print_pairs
+
+
+def stats(
+    tenant: Tenant = None, user: User = None, conversation: Conversation = None, url: Url = None, json: Json = False
+) -> None:
+    """Count users, conversations and messages, of a scope or of the whole store."""
+    scope = scope_or_all(tenant, user, conversation)
+    with existing_store(url) as memory:
+        counted = memory.stats(scope).as_dict()
+    if json:
+        print_json(counted)
+        return
+    by_role = counted.pop("by_role")
+    print_pairs("Kept", counted | {f"messages by {role}": count for role, count in by_role.items()})
