@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -85,15 +86,17 @@ def sqlite_path(url: str) -> str:
 
 
 def _outward_log(settings: Settings) -> OutwardLog | None:
-    """To a file of its own, or to the `threadkeep.outward` logger that the application routes (`-`)."""
+    """To a file of its own, or (`-`) to the `threadkeep.outward` logger, which the application routes."""
     if settings.outward_log is None:
         return None
-    logger = logging.getLogger(OUTWARD_LOGGER)
-    logger.setLevel(logging.INFO)
-    if settings.outward_log != "-":
-        Path(settings.outward_log).parent.mkdir(parents=True, exist_ok=True)
-        handler = logging.FileHandler(settings.outward_log, encoding="utf-8", delay=True)
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        logger.addHandler(handler)
-        logger.propagate = False
-    return OutwardLog(lambda line: logger.info("%s", line))
+    if settings.outward_log == "-":
+        return OutwardLog(logging.getLogger(OUTWARD_LOGGER).info)
+    path = Path(settings.outward_log)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return OutwardLog(partial(_append_line, path))
+
+
+def _append_line(path: Path, line: str) -> None:
+    """Opened anew for each line, so that log rotation and other processes are welcome."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line + "\n")

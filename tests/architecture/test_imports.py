@@ -1,0 +1,95 @@
+"""Imports point one way: surfaces → memory → policy, recall, ports → model, errors."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "threadkeep"
+
+VALUES = {"errors", "scope", "events", "model", "record"}
+PORTS = VALUES | {"ports"}
+PURE = PORTS | {"policy", "recall"}
+BACKEND = PORTS | {"sqlite"}
+CORE = PURE | {"memory"}
+SURFACE = CORE | {"compose", "settings", "sync"}
+
+# What each part may import, besides itself. A part that is not listed here has no place in the house yet.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "scope": {"errors"},
+    "events": set(),
+    "model": {"events", "scope"},
+    "record": {"model"},
+    "ports": VALUES,
+    "policy": PORTS,
+    "recall": PORTS,
+    "sqlite": PORTS,
+    "archive": BACKEND,
+    "sessions": BACKEND,
+    "index": BACKEND,
+    "settings": {"errors"},
+    "memory": PURE,
+    "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index"},
+    "sync": CORE | {"compose", "settings"},
+    "compat": SURFACE | {"sessions"},
+    "http": SURFACE,
+    "cli": SURFACE | {"http"},
+    "testing": SURFACE | BACKEND,
+    "__init__": SURFACE,
+}
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_parts(source: str) -> Iterator[str]:
+    """Every `threadkeep.<part>` that the source names, imports inside functions included."""
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom):
+            names = [
+                f"{node.module}.{alias.name}" if node.module == "threadkeep" else node.module or ""
+                for alias in node.names
+            ]
+            assert node.level == 0, "imports are absolute"
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name.startswith("threadkeep."):
+                yield name.split(".")[1]
+
+
+def forbidden(part: str, source: str) -> set[str]:
+    # Surfaces may use the package's public names, `from threadkeep import Scope`.
+    allowed = ALLOWED[part] | {part}
+    return {name for name in imported_parts(source) if name in ALLOWED and name not in allowed}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_part_imports_only_what_stands_below_it(path: Path) -> None:
+    part = part_of(path)
+    assert part in ALLOWED, f"say in {Path(__file__).name} what {part} may import"
+    assert forbidden(part, path.read_text("utf-8")) == set()
+
+
+def test_a_forbidden_import_is_found_wherever_it_stands() -> None:
+    assert forbidden("policy", "from threadkeep.archive.sqlite import SqliteArchive") == {"archive"}
+    assert forbidden("archive", "import threadkeep.memory") == {"memory"}
+    assert forbidden("memory", "def f():\n    from threadkeep import settings") == {"settings"}
+    assert forbidden("memory", "from threadkeep.policy.admit import admit") == set()
+
+
+OPTIONAL = {"typer", "rich", "fastapi", "uvicorn", "starlette", "pytest", "hypothesis", "httpx"}
+MAY_IMPORT_OPTIONAL = {"cli", "http", "testing"}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_core_needs_no_optional_dependency(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    used = {module.split(".")[0] for module in modules} & OPTIONAL
+    assert not used or part_of(path) in MAY_IMPORT_OPTIONAL

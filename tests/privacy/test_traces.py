@@ -1,0 +1,76 @@
+"""The scan that the privacy tests rely on finds a planted text in every form it claims to know."""
+
+import base64
+import bz2
+import gzip
+import lzma
+import sqlite3
+import zlib
+from pathlib import Path
+
+import pytest
+
+from threadkeep.recall.normalise import fold, indexed_terms
+from threadkeep.testing.traces import Traces
+
+NEEDLE = "Zażółć-canary7f3a9c"
+AROUND = "before {} after, and so on"
+
+PLANTED = {
+    "plain": AROUND.format(NEEDLE).encode(),
+    "other case": AROUND.format(NEEDLE.upper()).encode(),
+    "folded": fold(AROUND.format(NEEDLE)).encode(),
+    "utf-16": AROUND.format(fold(NEEDLE)).encode("utf-16-le"),
+    "utf-16 at an odd offset": b"x" + AROUND.format(fold(NEEDLE)).encode("utf-16-le"),
+    "base64": base64.b64encode(AROUND.format(NEEDLE).encode()),
+    "base64 at another offset": base64.b64encode(b"zz" + AROUND.format(NEEDLE).encode()),
+    "base64 for URLs": base64.urlsafe_b64encode(AROUND.format(NEEDLE).encode()),
+    "hex": AROUND.format(NEEDLE).encode().hex().encode(),
+    "byte numbers": str(list(AROUND.format(NEEDLE).encode())).encode(),
+    "zlib": b"head" + zlib.compress(AROUND.format(NEEDLE).encode()),
+    "gzip": b"head" + gzip.compress(AROUND.format(NEEDLE).encode()),
+    "bzip2": b"head" + bz2.compress(AROUND.format(NEEDLE).encode()),
+    "xz": b"head" + lzma.compress(AROUND.format(NEEDLE).encode()),
+    "base64 inside zlib": zlib.compress(base64.b64encode(AROUND.format(NEEDLE).encode())),
+}
+
+
+@pytest.mark.parametrize("data", PLANTED.values(), ids=PLANTED.keys())
+def test_a_planted_text_is_found_in_every_form(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "planted").write_bytes(data)
+    assert {trace.needle for trace in Traces([NEEDLE]).in_folder(tmp_path)} == {NEEDLE}
+
+
+def test_token_numbers_are_decoded_by_every_tokenizer_given(tmp_path: Path) -> None:
+    (tmp_path / "planted").write_text(str([ord(letter) + 1000 for letter in NEEDLE]))
+    scan = Traces([NEEDLE], decode_tokens=[lambda numbers: "".join(chr(number - 1000) for number in numbers)])
+    assert {trace.form for trace in scan.in_folder(tmp_path)} == {"token numbers"}
+
+
+def test_a_word_known_only_to_a_full_text_vocabulary_is_found(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / "planted.db")
+    database.execute("CREATE VIRTUAL TABLE words USING fts5 (terms, content='')")
+    # Terms with a common beginning: the index stores only what differs, so the bytes do not show the word.
+    for word in ("canary7f3a8", "canary7f3a9c", "canary7f3a9d"):
+        database.execute("INSERT INTO words (terms) VALUES (?)", (indexed_terms(word),))
+    database.execute("INSERT INTO words (words) VALUES ('optimize')")
+    database.commit()
+    database.close()
+    assert {trace.form for trace in Traces(["canary7f3a9d"]).in_folder(tmp_path)} == {"vocabulary"}
+
+
+def test_a_long_cell_that_is_spread_over_pages_is_found(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / "planted.db")
+    database.execute("CREATE TABLE notes (body TEXT)")
+    for start in range(0, 5_000, 7):  # wherever the page ends, one of these stands across it
+        database.execute("INSERT INTO notes VALUES (?)", ("x" * start + NEEDLE + "y" * 9_000,))
+    database.commit()
+    rows = database.execute("SELECT count(*) FROM notes").fetchone()[0]
+    database.close()
+    assert rows > 700
+    assert NEEDLE in {trace.needle for trace in Traces([NEEDLE]).in_folder(tmp_path)}
+
+
+def test_an_innocent_folder_shows_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "innocent").write_text("canary birds sing; 7f3a9c is a colour")
+    assert Traces([NEEDLE]).in_folder(tmp_path) == set()
