@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from threadkeep.archive.sqlite_append import append
 from threadkeep.archive.sqlite_erase import NOT_SCRUBBED, erase, scrub
-from threadkeep.archive.sqlite_read import change_conversation, counts, list_conversations, read_messages, read_record
+from threadkeep.archive.sqlite_read import (
+    change_conversation,
+    counts,
+    list_conversations,
+    places_within,
+    read_messages,
+    read_record,
+)
 from threadkeep.errors import StoreError
 from threadkeep.model import (
     Admission,
@@ -76,8 +81,8 @@ class SqliteArchive:
         return await self._database.read(lambda connection: counts(connection, scope, self._bytes_on_disk()))
 
     async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
-        for cid in await self._database.read(partial(_conversation_ids, scope=scope)):
-            record = await self._database.read(partial(read_record, cid=cid))
+        for place in await self._database.read(partial(places_within, scope=scope)):
+            record = await self._database.read(partial(read_record, place=place))
             if record is not None:  # erased since we listed it
                 yield record
 
@@ -87,14 +92,3 @@ class SqliteArchive:
     def _bytes_on_disk(self) -> int:
         paths = (Path(self._database.path + suffix) for suffix in ("", "-wal"))
         return sum(path.stat().st_size for path in paths if path.exists())
-
-
-def _conversation_ids(connection: sqlite3.Connection, scope: Scope | None) -> list[int]:
-    tenant, user, conversation = (scope.tenant, scope.user, scope.conversation) if scope else (None, None, None)
-    rows: list[tuple[Any, ...]] = connection.execute(
-        "SELECT cid FROM tk_conversations JOIN tk_owners USING (uid)"
-        " WHERE (?1 IS NULL OR (tenant = ?1 AND user = ?2)) AND (?3 IS NULL OR conversation = ?3)"
-        " ORDER BY tenant, user, conversation",
-        (tenant, user, conversation),
-    ).fetchall()
-    return [row[0] for row in rows]

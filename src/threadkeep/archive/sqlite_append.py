@@ -13,7 +13,6 @@ from threadkeep.scope import Scope
 from threadkeep.sqlite.rows import (
     conversation_of,
     ensure_conversation,
-    generation_of,
     given_text,
     moment,
     refuse_if_erased,
@@ -29,7 +28,7 @@ def append(
     key: str | None,
     now_and_ttl: tuple[int, int],
 ) -> Receipt:
-    refuse_if_erased(scope, generation_of(connection, scope))
+    refuse_if_erased(connection, scope)
     digest = scope.digest("key", key) if key is not None else None
     if digest is not None and (first := _replayed(connection, digest, admission)) is not None:
         return first
@@ -50,7 +49,6 @@ class _Stored:
     seq: int  # the last one this append stands under
     kept: list[str] = field(default_factory=list[str])
     inserted: int = 0
-    newest: int = 0  # row of the newest message inserted
     erased: int = 0
 
 
@@ -69,7 +67,7 @@ def _store(
         else:
             connection.execute("INSERT INTO tk_terms (rowid, terms) VALUES (?, ?)", (mid, words))
             stored.last = stored.seq = stored.last + 1
-            stored.newest, stored.inserted = mid, stored.inserted + 1
+            stored.inserted += 1
         stored.kept.append(draft.id)
     return stored
 
@@ -109,9 +107,10 @@ def _note_activity(connection: sqlite3.Connection, cid: int, stored: _Stored, ad
         return
     language = next((draft.language for draft in admission.drafts if draft.language), None)
     connection.execute(
-        "UPDATE tk_conversations SET last_seq = ?, messages = messages + ?, activity = ?, status = 'active',"
+        "UPDATE tk_conversations SET last_seq = ?, messages = messages + ?, status = 'active',"
+        " activity = (SELECT 1 + max(activity) FROM tk_conversations AS theirs WHERE uid = tk_conversations.uid),"
         " last_activity_at = max(last_activity_at, ?), language = coalesce(language, ?) WHERE cid = ?",
-        (stored.last, stored.inserted, stored.newest, now, language, cid),
+        (stored.last, stored.inserted, now, language, cid),
     )
 
 

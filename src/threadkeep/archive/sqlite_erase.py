@@ -44,8 +44,8 @@ def _erase_scope(connection: sqlite3.Connection, scope: Scope) -> dict[str, Eras
     uid = owner_of(connection, scope)
     cids = _conversations(connection, scope, uid)
     messages = terms = keys = 0
-    for cid in cids:
-        connection.execute("INSERT OR IGNORE INTO tk_tombstones SELECT digest FROM tk_appends WHERE cid = ?", (cid,))
+    for cid, conversation in cids:
+        _bury(connection, cid, scope.with_conversation(conversation))
         keys += connection.execute("DELETE FROM tk_appends WHERE cid = ?", (cid,)).rowcount
         terms += connection.execute(
             "DELETE FROM tk_terms WHERE rowid IN (SELECT mid FROM tk_messages WHERE cid = ?)", (cid,)
@@ -62,11 +62,20 @@ def _erase_scope(connection: sqlite3.Connection, scope: Scope) -> dict[str, Eras
     }
 
 
-def _conversations(connection: sqlite3.Connection, scope: Scope, uid: int | None) -> list[int]:
+def _conversations(connection: sqlite3.Connection, scope: Scope, uid: int | None) -> list[tuple[int, str]]:
     if scope.conversation is not None:
         cid = conversation_of(connection, scope)
-        return [] if cid is None else [cid]
-    return [row[0] for row in connection.execute("SELECT cid FROM tk_conversations WHERE uid = ?", (uid,))]
+        return [] if cid is None else [(cid, scope.conversation)]
+    return connection.execute("SELECT cid, conversation FROM tk_conversations WHERE uid = ?", (uid,)).fetchall()
+
+
+def _bury(connection: sqlite3.Connection, cid: int, scope: Scope) -> None:
+    """A late retry, by key or by message id, finds a tombstone."""
+    connection.execute("INSERT OR IGNORE INTO tk_tombstones SELECT digest FROM tk_appends WHERE cid = ?", (cid,))
+    ids = connection.execute("SELECT id FROM tk_messages WHERE cid = ?", (cid,)).fetchall()
+    connection.executemany(
+        "INSERT OR IGNORE INTO tk_tombstones (digest) VALUES (?)", ((scope.digest("message", id_),) for (id_,) in ids)
+    )
 
 
 def scrub(connection: sqlite3.Connection) -> Erased:

@@ -21,8 +21,11 @@ from threadkeep.sqlite.rows import (
     PAST_THE_END,
     conversation_of,
     generation_of,
+    given_text,
     newest_messages,
     owner_of,
+    refuse_if_erased,
+    stored_text,
     when,
 )
 
@@ -72,17 +75,24 @@ def _cursor(after: str | None) -> tuple[int, int]:
 
 def _conversation(row: tuple[Any, ...]) -> Conversation:
     conversation, title, language, status, messages, started_at, last_activity_at = row[:7]
-    return Conversation(conversation, title, language, status, messages, when(started_at), when(last_activity_at))
+    times = when(started_at), when(last_activity_at)
+    return Conversation(conversation, _text_or_none(title), language, status, messages, *times)
+
+
+def _text_or_none(stored: str | bytes | None) -> str | None:
+    return None if stored is None else given_text(stored)
 
 
 def change_conversation(connection: sqlite3.Connection, scope: Scope, change: ConversationChange) -> None:
+    refuse_if_erased(connection, scope)
     cid = conversation_of(connection, scope)
     if cid is None:
         raise NotFound("no such conversation in this scope")
+    title, intent = (None if text is None else stored_text(text) for text in (change.title, change.intent))
     connection.execute(
         "UPDATE tk_conversations SET title = coalesce(?, title), status = coalesce(?, status),"
         " language = coalesce(?, language), intent = coalesce(?, intent) WHERE cid = ?",
-        (change.title, change.status, change.language, change.intent, cid),
+        (title, change.status, change.language, intent, cid),
     )
 
 
@@ -118,14 +128,32 @@ def _within(scope: Scope | None) -> tuple[str, tuple[str, ...]]:
     return "tenant = ? AND user = ? AND conversation = ?", (scope.tenant, scope.user, scope.conversation)
 
 
-def read_record(connection: sqlite3.Connection, cid: int) -> ConversationRecord | None:
+def places_within(connection: sqlite3.Connection, scope: Scope | None) -> list[tuple[str, str, str]]:
+    """Tenant, user and conversation, not a row id: by the time it is read that may be another's."""
+    where, values = _within(scope)
+    return connection.execute(
+        "SELECT tenant, user, conversation FROM tk_conversations JOIN tk_owners USING (uid)"  # noqa: S608
+        f" WHERE {where} ORDER BY tenant, user, conversation",
+        values,
+    ).fetchall()
+
+
+def read_record(connection: sqlite3.Connection, place: tuple[str, str, str]) -> ConversationRecord | None:
     row = connection.execute(
-        "SELECT tenant, user, conversation, started_at, last_activity_at, title, language, intent, status"
-        " FROM tk_conversations JOIN tk_owners USING (uid) WHERE cid = ?",
-        (cid,),
+        "SELECT cid, started_at, last_activity_at, title, language, intent, status"
+        " FROM tk_conversations JOIN tk_owners USING (uid) WHERE tenant = ? AND user = ? AND conversation = ?",
+        place,
     ).fetchone()
     if row is None:
         return None
-    tenant, user, conversation, started_at, ended_at, *rest = row
-    messages = newest_messages(connection, cid, HistoryRange())
-    return ConversationRecord(tenant, user, conversation, messages, when(started_at), when(ended_at), *rest)
+    cid, started_at, ended_at, title, language, intent, status = row
+    return ConversationRecord(
+        *place,
+        newest_messages(connection, cid, HistoryRange()),
+        when(started_at),
+        when(ended_at),
+        _text_or_none(title),
+        language,
+        _text_or_none(intent),
+        status,
+    )

@@ -91,7 +91,7 @@ def check_name(name: Any) -> None:
 
 
 def check_ttl(ttl_seconds: Any) -> None:
-    if not isinstance(ttl_seconds, int | float) or not 0 < ttl_seconds <= LONGEST_TTL_SECONDS:
+    if type(ttl_seconds) not in (int, float) or not 0 < ttl_seconds <= LONGEST_TTL_SECONDS:
         raise InvalidInput("ttl_seconds", "is out of range", f"give more than 0 and at most {LONGEST_TTL_SECONDS}")
 
 

@@ -19,6 +19,7 @@ from threadkeep.sqlite.rows import (
     moment,
     newest_messages,
     owner_of,
+    refuse_if_erased,
     when,
 )
 
@@ -35,6 +36,7 @@ class SqliteSessions:
         return await self._database.write(partial(self._touch, scope=scope))
 
     def _touch(self, connection: sqlite3.Connection, scope: Scope) -> Session:
+        refuse_if_erased(connection, scope)
         ensure_conversation(connection, scope, moment(self._clock()), self._ttl)
         session = self._read(connection, scope)
         assert session is not None  # its TTL has just been slid
@@ -62,6 +64,7 @@ class SqliteSessions:
         await self._database.write(partial(self._set_language, scope=scope, language=language))
 
     def _set_language(self, connection: sqlite3.Connection, scope: Scope, language: str) -> None:
+        refuse_if_erased(connection, scope)
         cid = ensure_conversation(connection, scope, moment(self._clock()), self._ttl)
         connection.execute("UPDATE tk_conversations SET language = ? WHERE cid = ?", (language, cid))
 

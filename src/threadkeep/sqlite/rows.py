@@ -50,7 +50,7 @@ def newest_messages(connection: sqlite3.Connection, cid: int, wanted: HistoryRan
     """The newest one is always there, however long it is."""
     rows = connection.execute(
         f"SELECT {MESSAGE_COLUMNS} FROM tk_messages WHERE cid = ? AND seq < ? ORDER BY seq DESC LIMIT ?",  # noqa: S608
-        (cid, wanted.before or PAST_THE_END, _NO_LIMIT if wanted.limit is None else wanted.limit),
+        (cid, _at_most_the_end(wanted.before), _NO_LIMIT if wanted.limit is None else _at_most_the_end(wanted.limit)),
     )
     found: list[Message] = []
     room = wanted.max_chars
@@ -62,6 +62,10 @@ def newest_messages(connection: sqlite3.Connection, cid: int, wanted: HistoryRan
                 break
         found.append(message)
     return tuple(reversed(found))
+
+
+def _at_most_the_end(number: int | None) -> int:
+    return PAST_THE_END if number is None else min(number, PAST_THE_END)
 
 
 def owner_of(connection: sqlite3.Connection, scope: Scope) -> int | None:
@@ -88,12 +92,19 @@ def ensure_conversation(connection: sqlite3.Connection, scope: Scope, now: int, 
             "INSERT INTO tk_owners (tenant, user) VALUES (?, ?)", (scope.tenant, scope.user)
         ).lastrowid
     return connection.execute(
-        "INSERT INTO tk_conversations (uid, conversation, started_at, last_activity_at, session_started_at,"
-        " session_expires_at) VALUES (:uid, :conversation, :now, :now, :now, :expires)"
+        "INSERT INTO tk_conversations (uid, conversation, activity, started_at, last_activity_at, session_started_at,"
+        " session_expires_at) VALUES (:uid, :conversation,"
+        " (SELECT 1 + coalesce(max(activity), 0) FROM tk_conversations WHERE uid = :uid), :now, :now, :now, :expires)"
         " ON CONFLICT (uid, conversation) DO UPDATE SET session_expires_at = :expires,"
         " session_started_at = iif(session_expires_at > :now, session_started_at, :now) RETURNING cid",
         {"uid": uid, "conversation": scope.require_conversation(), "now": now, "expires": now + session_ttl},
     ).fetchone()[0]
+
+
+def refuse_if_erased(connection: sqlite3.Connection, scope: Scope) -> None:
+    """Raises `ScopeErased` when the work at hand began under an older generation."""
+    if scope.generation is not None and scope.generation < generation_of(connection, scope):
+        raise ScopeErased("this scope was erased after the work on it began; nothing was stored")
 
 
 def generation_of(connection: sqlite3.Connection, scope: Scope) -> int:
@@ -105,8 +116,3 @@ def generation_of(connection: sqlite3.Connection, scope: Scope) -> int:
         tuple(places),
     ).fetchone()
     return row[0]
-
-
-def refuse_if_erased(scope: Scope, generation: int) -> None:
-    if scope.generation is not None and scope.generation < generation:
-        raise ScopeErased("this scope was erased after the work on it began; nothing was stored")

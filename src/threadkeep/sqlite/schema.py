@@ -10,7 +10,10 @@ import sqlite3
 from threadkeep.errors import SchemaTooNew
 
 # `content` is TEXT, or a BLOB when the text holds lone surrogates, which UTF-8 cannot carry.
-# Times are whole microseconds since 1970 UTC. Order is `seq`; `activity` orders conversations without a clock.
+# Times are whole microseconds since 1970 UTC. Order is `seq`; `activity`, a counter of each owner's own, orders
+# conversations without a clock (row ids would not do: those of erased rows are given again).
+# The terms come normalised and apart by spaces, so to the tokenizer everything else is part of a word: where it would
+# split one, `detail=none` could not search for it.
 _V1 = """
 CREATE TABLE tk_owners (
   uid INTEGER PRIMARY KEY,
@@ -65,7 +68,7 @@ CREATE TABLE tk_tombstones (
   digest BLOB PRIMARY KEY
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE tk_terms USING fts5 (
-  terms, detail=none, columnsize=0, tokenize="unicode61 remove_diacritics 0"
+  terms, detail=none, columnsize=0, tokenize="unicode61 remove_diacritics 0 categories 'L* M* N* P* S* C*'"
 );
 """
 
