@@ -1,0 +1,1 @@
+"""The archive's contract, one file per promise."""

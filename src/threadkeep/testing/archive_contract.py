@@ -1,0 +1,31 @@
+"""The contract of the `Archive` port, and of the `LexicalIndex` beside it: subclass, and give it `open_stores`."""
+
+from __future__ import annotations
+
+from threadkeep.testing.archive_cases.closing import ClosingCases
+from threadkeep.testing.archive_cases.content import ContentCases
+from threadkeep.testing.archive_cases.conversations import ConversationCases
+from threadkeep.testing.archive_cases.counting import CountingCases
+from threadkeep.testing.archive_cases.erasure import ErasureCases
+from threadkeep.testing.archive_cases.generations import GenerationCases
+from threadkeep.testing.archive_cases.isolation import IsolationCases
+from threadkeep.testing.archive_cases.order import OrderCases
+from threadkeep.testing.archive_cases.paging import PagingCases
+from threadkeep.testing.archive_cases.records import RecordCases
+from threadkeep.testing.archive_cases.retry import RetryCases
+
+
+class ArchiveContract(
+    IsolationCases,
+    OrderCases,
+    RetryCases,
+    ContentCases,
+    PagingCases,
+    ConversationCases,
+    CountingCases,
+    RecordCases,
+    ErasureCases,
+    GenerationCases,
+    ClosingCases,
+):
+    """See `threadkeep.testing.stores` for the fixture."""

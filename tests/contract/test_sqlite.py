@@ -1,0 +1,55 @@
+"""The public contract suites on the embedded store: on a file, and in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.index.sqlite import SqliteIndex
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.recall.normalise import indexed_terms
+from threadkeep.sessions.scratch import InMemoryScratch
+from threadkeep.sessions.sqlite import SqliteSessions
+from threadkeep.sqlite.database import Database
+from threadkeep.testing.archive_contract import ArchiveContract
+from threadkeep.testing.clock import FakeClock
+from threadkeep.testing.scratch_contract import ScratchContract, ScratchUnderTest
+from threadkeep.testing.sessions_contract import SessionsContract
+from threadkeep.testing.stores import OpenStores, StoresUnderTest
+
+
+@pytest.fixture(params=["file", "memory"])
+def open_stores(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStores:
+    path = ":memory:" if request.param == "memory" else str(tmp_path / "threadkeep.db")
+
+    @asynccontextmanager
+    async def open_(limits: SessionLimits = SessionLimits()) -> AsyncIterator[StoresUnderTest]:  # noqa: B008
+        clock, database = FakeClock(), Database(path)
+        await database.open()
+        archive = SqliteArchive(database, indexed_terms, limits, clock)
+        yield StoresUnderTest(archive, SqliteSessions(database, limits, clock), SqliteIndex(database), clock)
+        await database.close()
+
+    return open_
+
+
+@pytest.fixture
+def scratch() -> ScratchUnderTest:
+    clock = FakeClock()
+    return ScratchUnderTest(InMemoryScratch(clock), clock)
+
+
+class TestSqliteArchive(ArchiveContract):
+    pass
+
+
+class TestSqliteSessions(SessionsContract):
+    pass
+
+
+class TestInMemoryScratch(ScratchContract):
+    pass
