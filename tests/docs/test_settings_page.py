@@ -1,0 +1,27 @@
+"""The settings page lists every setting with the default it really has."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices
+
+from threadkeep import Settings
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
+ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| .+ \|$", re.MULTILINE)
+
+
+def shown(default: Any) -> str:
+    if default is None:
+        return "none"
+    return f"`{json.dumps(default) if isinstance(default, dict) else default}`"
+
+
+def test_every_setting_stands_on_its_page_with_its_default() -> None:
+    expected = {}
+    for field in Settings.model_fields.values():
+        assert isinstance(field.validation_alias, AliasChoices)
+        expected[field.validation_alias.choices[0]] = shown(field.get_default(call_default_factory=True))
+    assert dict(ROW.findall(PAGE.read_text("utf-8"))) == expected
