@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Rule, cluster
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule, cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +24,8 @@ _ISSUERS: Final = re.compile(
     r"|62[0-9]{14,17}|220[0-4][0-9]{12,15}|9792[0-9]{12}|(?:508|60[0-9]|8[12][0-9])[0-9]{13}"  # UnionPay Mir Troy RuPay
     r"|(?:50|5[6-9]|6[0-9])[0-9]{10,17}"  # Maestro
 )
-_SELDOM: Final = (12, 13, 14)
-"""Lengths that serial numbers, timestamps and bar codes share."""
+_SELDOM: Final = (12, 13, 14, 17, 18)
+"""Lengths that serial numbers, timestamps, bar codes and resident ids share."""
 
 
 def luhn(number: str) -> bool:
@@ -34,7 +34,7 @@ def luhn(number: str) -> bool:
 
 
 def _cards(view: View) -> Iterator[tuple[int, int]]:
-    for match in _CANDIDATE.finditer(view.text):
+    for match in view.near_clusters(_CANDIDATE):
         number = re.sub(r"[^0-9]", "", match[0])
         if len(set(number)) > 1 and luhn(number) and _plausible(view, match.start(), number):
             yield match.span()
@@ -44,20 +44,25 @@ def _plausible(view: View, start: int, number: str) -> bool:
     named = context.before(view, start)
     if named == "CARD":
         return True
-    if _ISSUERS.fullmatch(number) is None or named == "OTHER":
+    if _ISSUERS.fullmatch(number) is None or named in ("OTHER", "ID", "PHONE"):
         return False
     return len(number) not in _SELDOM
 
 
 def _unchecked(view: View) -> Iterator[tuple[int, int]]:
     """A mistyped card number is still a card number when the text calls it one and it is grouped like one."""
-    for match in _CANDIDATE.finditer(view.text):
+    for match in view.near_clusters(_CANDIDATE):
         number = re.sub(r"[^0-9]", "", match[0])
         if len(number) in (15, 16) and _ISSUERS.fullmatch(number) and context.before(view, match.start()) == "CARD":
             yield match.span()
 
 
-RULES: Final = (
-    Rule("card.luhn", "CREDIT_CARD", cluster, _cards, CERTAIN),
-    Rule("card.labelled", "CREDIT_CARD", cluster, _unchecked, CHECKED),
+FAMILIES: Final = (
+    Family(
+        cluster,
+        (
+            Rule("card.luhn", "CREDIT_CARD", _cards, CERTAIN),
+            Rule("card.labelled", "CREDIT_CARD", _unchecked, CHECKED),
+        ),
+    ),
 )

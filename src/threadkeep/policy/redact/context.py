@@ -21,13 +21,15 @@ _CUES: Final[dict[str, str]] = {
     r"|dien thoai|dt|dtdd|sdt|so dt|goi|lien he|di dong|nhan tin|so may|may ban|alo|lien lac|電話|电话|手機|手机|行動|聯絡|联络|联系|聯繫|致電|致电|撥打|拨打|傳真|传真|來電|来电|打給|打给|熱線|热线|分機|專線|座机|市話",
     "CARD": r"(?:credit|debit|bank|payment) ?card|card(?: ?(?:number|no|num|#))?|cc|ccn|visa|mastercard|amex|the (?:tin dung|ghi no|ngan hang|visa|thanh toan|mastercard)|so the|kart\w{1,3}(?: kredytow\w{1,3}| platnicz\w{1,4}| debetow\w{1,3})?|信用卡\w{0,3}|卡號|卡号|金融卡|簽帳卡|银行卡\w{0,2}|銀行卡\w{0,2}|刷卡",
     "ACCOUNT": r"(?:bank |savings |checking |current )?accounts?(?: ?(?:number|no|num|#))?|acct|a/c|routing(?: number)?|aba|sort code|swift|bic|iban|wire|stk|so tai khoan|tai khoan|tk|chuyen khoan|kont\w{1,2}|rachun\w{2,4}|nrb|przelew\w{0,2}|帳號|账号|賬號|帳戶|账户|賬戶|戶頭|匯款|汇款|轉帳|转账",
-    "ID": r"id(?: ?(?:card|number|no|code|#))?|(?:national|personal|citizen|resident|social|tax|identity|identification|insurance|voter|health|patient|medicare|medical)[ -](?:id|identity|identification|security|insurance|card|code|number|no)(?: ?(?:card|number|no|code))?|ssn|itin|tin|nino|nhs|sin|aadhaar|pan|nric|fin|abn|acn|tfn|npi|mbi|dea|pesel\w{0,2}|nip\w{0,2}|regon\w{0,2}|dow(?:od|odu|odem|odzie)(?: osobist\w{1,4})?|cccd|cmnd|cmt|can cuoc\w{0,3}(?: cong dan)?|chung minh\w{0,3}(?: nhan dan| thu)?|so dinh danh|dinh danh|mst|ma so thue|bhxh|bhyt|bao hiem\w{0,3}(?: xa hoi| y te)?|身分證\w{0,4}|身份证\w{0,4}|身份證\w{0,4}|居留證\w{0,2}|居留证\w{0,2}|統一證號|統一編號|統編|證號|证号|证件\w{0,2}|證件\w{0,2}|健保\w{0,2}|社保\w{0,2}|身份号码|公民身份",
+    "ID": r"id(?:entity|entification)? ?cards?(?: (?:number|no|#))?|(?:national|personal|citizen|resident|social|tax|identity|identification|insurance|voter|health|patient|medicare|medical|government|taxpayer)[ -](?:id|identity|identification|security|insurance|card|code|number|no)(?: ?(?:card|number|no|code))?|ssn|itin|nino|nhs|aadhaar|nric|tfn|pesel\w{0,2}|nip\w{0,2}|regon\w{0,2}|dow(?:od|odu|odem|odzie)(?: osobist\w{1,4})?|cccd|cmnd|cmt|cmtnd|can cuoc\w{0,3}(?: cong dan)?|chung minh\w{0,3}(?: nhan dan| thu)?|so dinh danh|dinh danh|mst|ma so thue|bhxh|bhyt|bao hiem\w{0,3}(?: xa hoi| y te)?|身[分份][證证]\w{0,4}|居留[證证]\w{0,2}|統一證號|統一編號|統編|[證证][件號号]\w{0,2}|健保\w{0,2}|社保\w{0,2}|身份号码|公民身份",
+    "IDISH": r"id|tin|sin|pan|fin|abn|acn|npi|mbi|dea|vat|brn|rrn|frn|cpf|cnpj|dni|nie|nif|rfc|curp|hetu|personnummer|bsn|steuer-?id|idnr|codice fiscale|medicare",
     "PASSPORT": r"passports?(?: ?(?:number|no|#))?|travel document|ho chieu|paszport\w{0,3}|護照\w{0,3}|护照\w{0,3}|通行證|通行证",
     "LICENSE": r"(?:driv(?:er|ers|er's|ing)) ?licen[cs]es?(?: ?(?:number|no|#))?|dl|gplx|giay phep lai xe|bang lai|praw\w{1,2} jazdy|駕照\w{0,2}|驾照\w{0,2}|駕駛執照|驾驶证\w{0,2}",
     "PLATE": r"(?:licen[cs]e|number|registration) plates?|plates?|vehicle reg(?:istration)?|car reg(?:istration)?|reg|bien so(?: xe)?|bks|rejestracj\w{1,3}|rejestracyjn\w{1,3}|tablic\w{1,3}|nr rej|車牌\w{0,2}|车牌\w{0,2}|牌照\w{0,2}",
-    "OTHER": r"orders?|invoices?|sku|parts?|model|isbn|issn|ean|upc|refs?|reference|tickets?|tracking|serial|version|ver|v|build|item|product|article|bug|issue|commit|doi|pmid|rfc|iso|batch|lot|chapter|page|pages|section|score|between|years?|figure|population|transactions?|statement|don hang|ma don|ma van don|hoa don|ma sp|ma san pham|phien ban|zamowieni\w{1,2}|faktur\w{1,3}|numer seryjny|przesylk\w{1,2}|wersj\w{1,2}|訂單\w{0,2}|订单\w{0,2}|發票\w{0,2}|发票\w{0,2}|編號|编号|版本|序號|序号|型號|型号|單號|单号|流水号",
+    "OTHER": r"orders?|invoices?|sku|parts?|model|isbn|issn|ean|upc|refs?|reference|tickets?|tracking|serial|version|ver|v|build|item|product|article|bug|issue|commit|doi|pmid|rfc|iso|batch|lot|chapter|page|pages|section|score|between|years?|figure|population|transactions?|statement|amount|price|total|income|salary|revenue|balance|sum|count|don hang|ma don|ma van don|hoa don|ma sp|ma san pham|phien ban|zamowieni\w{1,2}|faktur\w{1,3}|numer seryjny|przesylk\w{1,2}|wersj\w{1,2}|訂單\w{0,2}|订单\w{0,2}|發票\w{0,2}|发票\w{0,2}|編號|编号|版本|序號|序号|型號|型号|單號|单号|流水号|收入|金額|金额|價格|价格|薪水|評分|评分|餘額|余额|thu nhap|luong|gia|so tien|tong|dochod\w{0,2}|kwot\w{1,2}|cen\w{1,2}|pensj\w{1,2}|zarob\w{2,4}",
 }
 _ALL: Final = re.compile("|".join(f"(?P<{kind}>(?<![a-z])(?:{cues})(?![a-z]))" for kind, cues in _CUES.items()))
+_SPENT: Final = re.compile(r"[0-9](?:[ .\-]?[0-9]){5}")
 _AFTER: Final = re.compile(
     r"[\s,\-\\(]{0,4}(?:(?P<PHONE>office|fax|mobile|cell|home|work|desk|phone|tel|landline|komorka|sluzbowy|di dong)(?![a-z]))"
 )
@@ -36,14 +38,27 @@ _AFTER: Final = re.compile(
 def before(view: View, start: int) -> str | None:
     """The kind announced by the nearest cue in front of this offset, or None."""
     if start not in view.announced:
-        kind = None
-        for match in _ALL.finditer(view.lower, max(0, start - _WINDOW), start):
-            kind = match.lastgroup
-        view.announced[start] = kind
+        view.announced[start] = _nearest(view.lower, start)
     return view.announced[start]
+
+
+def _nearest(lower: str, start: int) -> str | None:
+    cue = None
+    for cue in _ALL.finditer(lower, max(0, start - _WINDOW), start):
+        pass
+    if cue is None:
+        return None
+    # A cue announces one number; only phone numbers come in lists (`call 123… or 456…`).
+    spent = cue.lastgroup != "PHONE" and _SPENT.search(lower, cue.end(), start)
+    return None if spent else cue.lastgroup
 
 
 def after(view: View, end: int) -> str | None:
     """The kind named directly behind this offset (`416 60 039 office`), or None."""
     match = _AFTER.match(view.lower, end, end + 24)
     return match.lastgroup if match else None
+
+
+def cue(kind: str) -> re.Pattern[str]:
+    """The pattern of the words that announce this kind, for lower-case text."""
+    return re.compile(f"(?<![a-z])(?:{_CUES[kind]})(?![a-z])")

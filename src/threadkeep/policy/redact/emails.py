@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Rule, contains
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule, contains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,14 +73,12 @@ def _spaced(view: View) -> Iterator[tuple[int, int]]:
     return (match.span() for match in _SPACED.finditer(view.text) if " " in match[0])
 
 
-RULES: Final = (
-    Rule("email.plain", "EMAIL", contains("@"), _plain, CERTAIN),
-    Rule("email.spaced", "EMAIL", contains(" @", "@ "), _spaced, CHECKED),
-    Rule(
-        "email.spelled",
-        "EMAIL",
-        contains(" at ", "at]", "at)", "at}", "_at_", "malpa", "[@", "(@", "a cong", "小老鼠"),
-        _spelled,
-        CHECKED,
+_CUES: Final = (" at ", "at]", "at)", "at}", "_at_", "malpa", "[@", "(@", "a cong", "小老鼠")
+
+FAMILIES: Final = (
+    Family(
+        contains("@"),
+        (Rule("email.plain", "EMAIL", _plain, CERTAIN), Rule("email.spaced", "EMAIL", _spaced, CHECKED)),
     ),
+    Family(contains(*_CUES), (Rule("email.spelled", "EMAIL", _spelled, CHECKED),)),
 )

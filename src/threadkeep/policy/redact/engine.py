@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
-from threadkeep.policy.redact import cards, emails, network, overlap, passwords, phones, tokens, urls
+from threadkeep.policy.redact import overlap
+from threadkeep.policy.redact.families import BUILT_IN
 from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.result import Finding, Redaction, Span
-from threadkeep.policy.redact.rule import Hit, Rule
+from threadkeep.policy.redact.rule import Family, Hit, Rule
 from threadkeep.policy.redact.view import View
 
 if TYPE_CHECKING:
@@ -18,17 +19,6 @@ if TYPE_CHECKING:
 
 _ROUNDS: Final = 4
 """More than any text needs that was not built to need more; a bound keeps the cost linear."""
-
-BUILT_IN: Final[tuple[Rule, ...]] = (
-    *emails.RULES,
-    *tokens.RULES,
-    *passwords.RULES,
-    *urls.RULES,
-    *cards.RULES,
-    *network.RULES,
-    *phones.RULES,
-)
-
 
 @dataclass(frozen=True, slots=True)
 class RedactionRules:
@@ -43,12 +33,11 @@ class RedactionRules:
 class Redactor:
     """Pure and deterministic. Redacting its own output changes nothing."""
 
-    __slots__ = ("_allowed", "_rules", "_settings")
+    __slots__ = ("_allowed", "_families", "_settings")
 
     def __init__(self, rules: RedactionRules | None = None) -> None:
         self._settings = rules or RedactionRules()
-        custom = self._settings.custom
-        self._rules = (*custom, *(rule for rule in BUILT_IN if rule.type in self._settings.types))
+        self._families = tuple(_enabled(self._settings))
         self._allowed = frozenset(value.casefold() for value in self._settings.allow)
 
     def __call__(self, text: str, language: str | None = None) -> Redaction:
@@ -97,10 +86,11 @@ class Redactor:
         return [hit._replace(start=start, end=end) for hit in resolved for start, end in [view.original_span(*hit[:2])]]
 
     def _search(self, view: View) -> Iterator[Hit]:
-        for rule in self._rules:
-            if rule.gate(view):
-                for start, end in rule.find(view):
-                    yield from _legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))
+        for family in self._families:
+            if family.gate(view):
+                for rule in family.rules:
+                    for start, end in rule.find(view):
+                        yield from _legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))
 
     def _is_allowed(self, hit: Hit, view: View) -> bool:
         return bool(self._allowed) and view.text[hit.start : hit.end].casefold() in self._allowed
@@ -115,6 +105,15 @@ class Redactor:
 
     def _placeholder(self, kind: str) -> str:
         return f"[REDACTED:{kind}]" if self._settings.placeholder == "typed" else "[REDACTED]"
+
+
+def _enabled(settings: RedactionRules) -> Iterator[Family]:
+    if settings.custom:
+        yield Family(lambda _: True, settings.custom)
+    for family in BUILT_IN:
+        rules = tuple(rule for rule in family.rules if rule.type in settings.types)
+        if rules:
+            yield Family(family.gate, rules)
 
 
 def _legible(text: str, hit: Hit) -> Iterator[Hit]:

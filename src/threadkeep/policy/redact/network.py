@@ -6,7 +6,7 @@ import re
 from ipaddress import AddressValueError, IPv6Address
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Rule
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,8 +68,8 @@ def _mac_gate(view: View) -> bool:
     )
 
 
-RULES: Final = (
-    Rule("ip.v4", "IP", _three_dots, _v4, CERTAIN),
-    Rule("ip.v6", "IP", _two_colons, _v6, CHECKED),
-    Rule("mac", "MAC", _mac_gate, _mac, CERTAIN),
+FAMILIES: Final = (
+    Family(_three_dots, (Rule("ip.v4", "IP", _v4, CERTAIN),)),
+    Family(_two_colons, (Rule("ip.v6", "IP", _v6, CHECKED),)),
+    Family(_mac_gate, (Rule("mac", "MAC", _mac, CERTAIN),)),
 )

@@ -6,7 +6,7 @@ import re
 from math import log2
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.rule import CHECKED, CONTEXT, Rule, contains
+from threadkeep.policy.redact.rule import CHECKED, CONTEXT, Family, Rule, contains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ _WORDS: Final = (
 )
 _VALUE: Final = r"[^\s\"'`,;<>\0\u3001\u3002\uff0c]"
 _PAIR: Final = re.compile(
-    rf"(?<![A-Za-z])(?:[A-Za-z0-9]{{1,20}}[_\-]){{0,4}}(?i:{_WORDS})[\"'`]?\s{{0,3}}+(?:=>|:=|[:=])\s{{0,3}}+"
+    rf"(?<![A-Za-z])(?i:{_WORDS})[\"'`]?\s{{0,3}}+(?:=>|:=|[:=])\s{{0,3}}+"
     rf"(?P<value>\"[^\"\n\0]{{1,200}}\"|'[^'\n\0]{{1,200}}'|`[^`\n\0]{{1,200}}`|{_VALUE}{{1,200}}+)"
 )
 _SAID: Final = re.compile(
@@ -75,13 +75,18 @@ def _dense(view: View) -> Iterator[tuple[int, int]]:
             yield match.span("value")
 
 
-_GATE: Final = contains(
-    *("pass", "pwd", "secret", "key", "token", "credential", "pin", "otp", "cvv", "cvc", "cookie", "session", "auth"),
-    *("mat khau", "mk", "ma xac", "hasl", "kod ", "klucz", "密", "口令", "驗證碼", "验证码", "金鑰"),
+_CUES: Final = (
+    *("pass", "pwd", "secret", "key", "token", "credential", "otp", "cvv", "cvc", "cookie", "session", "auth"),
+    *(" pin", "mat khau", "mk", "ma xac", "hasl", "kod ", "klucz", "密", "口令", "驗證碼", "验证码", "金鑰"),
 )
 
-RULES: Final = (
-    Rule("secret.pair", "SECRET", _GATE, _pairs, CHECKED),
-    Rule("secret.said", "SECRET", _GATE, _said, CONTEXT),
-    Rule("secret.dense", "SECRET", _GATE, _dense, CONTEXT),
+FAMILIES: Final = (
+    Family(
+        contains(*_CUES),
+        (
+            Rule("secret.pair", "SECRET", _pairs, CHECKED),
+            Rule("secret.said", "SECRET", _said, CONTEXT),
+            Rule("secret.dense", "SECRET", _dense, CONTEXT),
+        ),
+    ),
 )

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CHECKED, CONTEXT, FORM, Rule, cluster
+from threadkeep.policy.redact.rule import CHECKED, CONTEXT, FORM, Family, Rule, cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,11 +58,15 @@ def _digits(number: str) -> str:
     return re.sub(r"[^0-9]", "", number)
 
 
-def _candidates(view: View) -> Iterator[tuple[int, int, str]]:
-    for match in _CANDIDATE.finditer(view.text):
-        number = match["number"]
-        if _NOT_PHONE.fullmatch(number.strip("()")) is None and len(set(_digits(number))) > 2:
-            yield match.start(), match.end(), number
+def _candidates(view: View) -> list[tuple[int, int, str]]:
+    if view.phones is None:
+        matches = ((match, match["number"]) for match in view.near_clusters(_CANDIDATE))
+        view.phones = [(match.start(), match.end(), number) for match, number in matches if _possible(number)]
+    return view.phones
+
+
+def _possible(number: str) -> bool:
+    return _NOT_PHONE.fullmatch(number.strip("()")) is None and len(set(_digits(number))) > 2
 
 
 def _shaped(view: View) -> Iterator[tuple[int, int]]:
@@ -99,8 +103,13 @@ def _valid(number: str, region: str) -> bool:
         return False
 
 
-RULES: Final = (
-    Rule("phone.shape", "PHONE", cluster, _shaped, CHECKED),
-    Rule("phone.named", "PHONE", cluster, _named, CONTEXT),
-    Rule("phone.registry", "PHONE", cluster, _registered, FORM),
+FAMILIES: Final = (
+    Family(
+        cluster,
+        (
+            Rule("phone.shape", "PHONE", _shaped, CHECKED),
+            Rule("phone.named", "PHONE", _named, CONTEXT),
+            Rule("phone.registry", "PHONE", _registered, FORM),
+        ),
+    ),
 )

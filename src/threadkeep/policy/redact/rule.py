@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,17 +37,20 @@ CERTAIN = 40
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`find` yields offsets of the shadow and is called only if `gate` lets the text pass."""
+    """`find` yields offsets of the shadow."""
 
     name: str
     type: str
-    gate: Gate
     find: Finder
     sure: int = CHECKED
 
 
-def digits(view: View) -> bool:
-    return view.digit
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Rules behind one gate: they run only on texts that could hold what they look for."""
+
+    gate: Gate
+    rules: tuple[Rule, ...]
 
 
 def cluster(view: View) -> bool:
@@ -58,16 +62,31 @@ def contains(*literals: str) -> Gate:
 
     def gate(view: View) -> bool:
         lower = view.lower
-        return any(literal in lower for literal in literals)
+        for literal in literals:  # noqa: SIM110 - a generator costs more than the search itself
+            if literal in lower:
+                return True
+        return False
 
     return gate
 
 
-def mentions(*words: str) -> Gate:
-    """Any of these ASCII words, whole."""
-    wanted = frozenset(words)
+def mentions(words: str, *literals: str) -> Gate:
+    """Any of these ASCII words, whole, or any of these strings in a text that is not ASCII."""
+    wanted = frozenset(words.split())
 
     def gate(view: View) -> bool:
-        return not wanted.isdisjoint(view.words)
+        if not wanted.isdisjoint(view.words):
+            return True
+        return not view.text.isascii() and any(literal in view.text for literal in literals)
 
     return gate
+
+
+def every(pattern: str) -> Finder:
+    """A finder that claims each match of a pattern, or the one group of it that took part."""
+    compiled = re.compile(pattern)
+
+    def find(view: View) -> Iterator[tuple[int, int]]:
+        return (match.span(match.lastindex or 0) for match in compiled.finditer(view.text))
+
+    return find

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Finder, Rule, contains
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Finder, Rule, Spans, contains, every
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,15 +51,6 @@ _PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
 _PEM_BODY: Final = re.compile(r"[A-Za-z0-9+/=\s\\:,\-]*+")
 
 
-def _every(pattern: str, group: int = 0) -> Finder:
-    compiled = re.compile(pattern)
-
-    def find(view: View) -> Iterator[tuple[int, int]]:
-        return (match.span(group) for match in compiled.finditer(view.text))
-
-    return find
-
-
 def _pem(view: View) -> Iterator[tuple[int, int]]:
     """From the opening line to the closing one, or, cut short, for as long as it looks like a key."""
     position = 0
@@ -71,16 +62,28 @@ def _pem(view: View) -> Iterator[tuple[int, int]]:
         yield opening.start(), position
 
 
-def _vendor_rules() -> Iterator[Rule]:
-    for name, cues, pattern in _VENDORS:
-        whole = rf"(?<![A-Za-z0-9_\-])(?:{pattern})(?![A-Za-z0-9_\-])"
-        yield Rule(f"secret.{name}", "SECRET", contains(*cues), _every(whole), CERTAIN)
+def _prefixed(cues: tuple[str, ...], pattern: str) -> Finder:
+    """The pattern, run only where one of its literal prefixes stands."""
+    present = contains(*cues)
+    find = every(rf"(?<![A-Za-z0-9_\-])(?:{pattern})(?![A-Za-z0-9_\-])")
+
+    def find_if_present(view: View) -> Spans:
+        return find(view) if present(view) else ()
+
+    return find_if_present
 
 
-RULES: Final = (
-    *_vendor_rules(),
-    Rule("secret.pem", "SECRET", contains("-----begin"), _pem, CERTAIN),
-    Rule("secret.header", "SECRET", contains("authorization"), _every(_HEADER, 1), CERTAIN),
-    Rule("secret.bearer", "SECRET", contains("bearer ", "basic "), _every(_BEARER, 1), CHECKED),
-    Rule("secret.connection", "SECRET", contains("://"), _every(_CONNECTION, 1), CERTAIN + 5),
+def _long_word(view: View) -> bool:
+    return view.digit and view.longest >= 16
+
+
+FAMILIES: Final = (
+    Family(
+        _long_word,
+        tuple(Rule(f"secret.{name}", "SECRET", _prefixed(cues, form), CERTAIN) for name, cues, form in _VENDORS),
+    ),
+    Family(contains("-----begin"), (Rule("secret.pem", "SECRET", _pem, CERTAIN),)),
+    Family(contains("authorization"), (Rule("secret.header", "SECRET", every(_HEADER), CERTAIN),)),
+    Family(contains("bearer ", "basic "), (Rule("secret.bearer", "SECRET", every(_BEARER), CHECKED),)),
+    Family(contains("://"), (Rule("secret.connection", "SECRET", every(_CONNECTION), CERTAIN + 5),)),
 )

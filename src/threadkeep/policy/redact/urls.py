@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Rule, contains
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule, contains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,9 @@ def _value_end(text: str, end: int) -> int:
     return end
 
 
-RULES: Final = (
-    Rule("url.userinfo", "URL", contains("://"), _userinfo, CERTAIN),
-    Rule("url.access", "URL", contains("://"), _granting, CHECKED + 5),
+FAMILIES: Final = (
+    Family(
+        contains("://"),
+        (Rule("url.userinfo", "URL", _userinfo, CERTAIN), Rule("url.access", "URL", _granting, CHECKED + 5)),
+    ),
 )

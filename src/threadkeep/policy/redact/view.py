@@ -10,11 +10,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PLACEHOLDER: Final = re.compile(r"\[REDACTED(?::[A-Z][A-Z0-9_]{0,40}(?:#[0-9]{1,9})?)?\]")
 _DIGIT: Final = re.compile(r"[0-9]")
 _CLUSTER: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}")
+_RUN: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9])*")
+_ROOM: Final = 8
+"""Characters around a cluster that may belong to the number: a plus sign, a letter or two, an extension."""
+_STRETCH: Final = re.compile(r"[!-~]+")
 _WORD: Final = re.compile(r"[a-z]+")
 
 # Letters that look Latin and are not, and letters whose decomposition does not end in their Latin base.
@@ -49,13 +56,14 @@ def _fold(char: str) -> str:
 class View:
     """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow."""
 
-    __slots__ = ("__dict__", "announced", "language", "offsets", "original", "text")
+    __slots__ = ("__dict__", "announced", "language", "offsets", "original", "phones", "text")
 
     def __init__(self, original: str, language: str | None = None) -> None:
         self.original = original
         self.language = (language or "").lower()
         self.text, self.offsets = _shadow(original)
         self.announced: dict[int, str | None] = {}  # what `context.before` found, by offset
+        self.phones: list[tuple[int, int, str]] | None = None  # what `phones` took for candidates
 
     @cached_property
     def lower(self) -> str:
@@ -67,6 +75,12 @@ class View:
         return frozenset(_WORD.findall(self.lower))
 
     @cached_property
+    def longest(self) -> int:
+        """Length of the longest stretch of ASCII without white space."""
+        stretches = self.text.split() if self.text.isascii() else _STRETCH.findall(self.text)
+        return max(map(len, stretches), default=0)
+
+    @cached_property
     def digit(self) -> bool:
         return _DIGIT.search(self.text) is not None
 
@@ -74,6 +88,19 @@ class View:
     def cluster(self) -> bool:
         """Six digits with little between them: the least a number of interest has."""
         return self.digit and _CLUSTER.search(self.text) is not None
+
+    @cached_property
+    def clusters(self) -> list[tuple[int, int]]:
+        """Where digits stand together, six or more of them."""
+        if not self.cluster:
+            return []
+        runs = (match.span() for match in _RUN.finditer(self.text))
+        return [(start, end) for start, end in runs if end - start >= 6 and _CLUSTER.search(self.text, start, end)]
+
+    def near_clusters(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Matches of a pattern that holds six digits together, looked for only where there are six."""
+        for start, end in self.clusters:
+            yield from pattern.finditer(self.text, max(0, start - _ROOM), end + _ROOM)
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
         if self.offsets is None:

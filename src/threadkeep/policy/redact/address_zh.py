@@ -1,0 +1,73 @@
+"""Chinese addresses, traditional and simplified: from the province, city or road down to the number and the room."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from threadkeep.policy.redact.rule import CONTEXT, Family, Rule, contains
+from threadkeep.policy.redact.view import View
+
+_REGIONS: Final = (
+    "北京|天津|上海|重慶|重庆|河北|山西|遼寧|辽宁|吉林|黑龍江|黑龙江|江蘇|江苏|浙江|安徽|福建|江西|山東|山东|河南|湖北|湖南"
+    "|廣東|广东|海南|四川|貴州|贵州|雲南|云南|陝西|陕西|甘肅|甘肃|青海|內蒙古|内蒙古|廣西|广西|西藏|寧夏|宁夏|新疆|香港|澳門|澳门"
+    "|臺北|台北|新北|桃園|臺中|台中|臺南|台南|高雄|基隆|新竹|苗栗|彰化|南投|雲林|嘉義|屏東|宜蘭|花蓮|臺東|台東|澎湖|金門|連江"
+)
+_HAN: Final = r"\u3400-\u9fff"
+_COUNT: Final = r"(?:[0-9]{1,6}|[一二三四五六七八九十百零〇]{1,5})"
+_DOOR: Final = (
+    rf"(?:{_COUNT}段)?(?:{_COUNT}巷)?(?:{_COUNT}弄)?(?:{_COUNT}衖)?{_COUNT}(?:[之\-]{_COUNT})?[號号](?:之{_COUNT})?"
+    rf"(?:[A-Za-z0-9{_HAN}]{{0,12}}?{_COUNT}?[A-Za-z]?(?:棟|栋|座|幢|單元|单元|大樓|樓|楼|層|层|室|房|戶|户)(?:之{_COUNT})?(?![{_HAN}]*?[號号])){{0,4}}"
+)
+# A road, then the number on it.
+_ROAD: Final = re.compile(rf"(?:大道|大街|大路|胡同|[路街道巷弄里村莊庄鄉乡鎮镇區区])(?:[東西南北中东][路段])?{_DOOR}")
+_NAMED_REGION: Final = re.compile(
+    rf"(?:{_REGIONS})[{_HAN}]{{0,12}}?[省市縣县區区鄉鎮镇][{_HAN}]{{1,10}}?(?:大道|大街|大路|胡同|[路街巷])(?:{_COUNT}段)?(?![{_HAN}]{{0,4}}[路街])"
+)
+_LIVING: Final = re.compile(
+    rf"(?:居住[在於于]|住[在於于]|[現现]居(?:住[在於于])?|[住地]址(?:是|為|为)?[：:]?|家住|寄到|送到|老家[在是])\s?(?P<place>(?:{_REGIONS})[{_HAN}0-9\-]{{2,36}})"
+)
+_STARTS: Final = re.compile(rf"(?:{_REGIONS})")
+_REACH: Final = 36
+
+
+def _addresses(view: View) -> Iterator[tuple[int, int]]:
+    for match in _ROAD.finditer(view.text):
+        yield _start(view.text, match.start()), match.end()
+
+
+def _start(text: str, road: int) -> int:
+    """The first region named shortly before, or else the last break: a comma, a verb of being somewhere."""
+    floor = max(0, road - _REACH)
+    lead = text[floor:road]
+    clause = len(lead) - len(re.split(r"[，。；、！？,;!?\s：:（(]", lead)[-1])
+    region = _STARTS.search(lead, clause)
+    if region is not None:
+        return floor + region.start()
+    name = lead[max(clause, len(lead) - 12) :]
+    cut = max((name.rfind(verb) for verb in "在於于住址是為为到寄至從从往去"), default=-1)
+    return road - len(name) + cut + 1
+
+
+def _regions(view: View) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in _NAMED_REGION.finditer(view.text))
+
+
+def _living(view: View) -> Iterator[tuple[int, int]]:
+    return (match.span("place") for match in _LIVING.finditer(view.text))
+
+
+def _door(view: View) -> bool:
+    return not view.text.isascii() and ("號" in view.text or "号" in view.text)
+
+
+def _road(view: View) -> bool:
+    return not view.text.isascii() and ("路" in view.text or "街" in view.text or "巷" in view.text)
+
+
+FAMILIES: Final = (
+    Family(_door, (Rule("address.zh", "ADDRESS", _addresses, CONTEXT - 5),)),
+    Family(contains("住", "居", "址", "寄到", "送到", "老家"), (Rule("address.zh.living", "ADDRESS", _living, CONTEXT - 9),)),
+    Family(_road, (Rule("address.zh.road", "ADDRESS", _regions, CONTEXT - 8),)),
+)

@@ -1,0 +1,50 @@
+"""Every rule family that ships, in one list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from threadkeep.policy.redact import (
+    address_latin,
+    address_pl,
+    address_vi,
+    address_zh,
+    banking,
+    births,
+    cards,
+    documents,
+    emails,
+    ids,
+    names,
+    network,
+    passwords,
+    phones,
+    places,
+    tokens,
+    urls,
+    wallets,
+)
+
+if TYPE_CHECKING:
+    from threadkeep.policy.redact.rule import Family
+
+BUILT_IN: Final[tuple[Family, ...]] = (
+    *emails.FAMILIES,
+    *tokens.FAMILIES,
+    *passwords.FAMILIES,
+    *urls.FAMILIES,
+    *cards.FAMILIES,
+    *banking.FAMILIES,
+    *ids.FAMILIES,
+    *documents.FAMILIES,
+    *births.FAMILIES,
+    *places.FAMILIES,
+    *wallets.FAMILIES,
+    *network.FAMILIES,
+    *phones.FAMILIES,
+    *address_latin.FAMILIES,
+    *address_pl.FAMILIES,
+    *address_vi.FAMILIES,
+    *address_zh.FAMILIES,
+    *names.FAMILIES,
+)

@@ -1,0 +1,137 @@
+"""Numbers that states give to persons and firms.
+
+Each form says what it takes to believe it: `ALONE` needs its check to pass, `LOCAL` its check and the language of the
+country, `NAMED` its check and a word such as "PESEL" beside it. Beside a word that can mean nothing else, any number of
+a fitting length is believed without a check, because a mistyped number is still somebody's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from threadkeep.policy.redact import context, idchecks
+from threadkeep.policy.redact.idchecks import stdnum
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CONTEXT, Family, Finder, Rule, Spans, cluster
+from threadkeep.policy.redact.view import View
+
+ALONE, LOCAL, NAMED = "alone", "local", "named"
+_NAMES: Final = ("ID", "IDISH")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    name: str
+    pattern: str
+    check: Callable[[str], bool]
+    needs: str
+    language: str = ""
+    type: str = "NATIONAL_ID"
+
+
+_MBI: Final = "[AC-HJKMNP-RT-Y]"
+_MBI_ANY: Final = "[AC-HJKMNP-RT-Y0-9]"
+FORMS: Final = (
+    Form("pl.pesel", r"[0-9]{11}", stdnum("pl.pesel"), ALONE),
+    Form("pl.nip", r"[0-9]{3}-(?:[0-9]{3}-[0-9]{2}-[0-9]{2}|[0-9]{2}-[0-9]{2}-[0-9]{3})", stdnum("pl.nip"), ALONE),
+    Form("pl.nip.bare", r"(?:PL ?)?[0-9]{10}", stdnum("pl.nip"), NAMED),
+    Form("pl.regon", r"[0-9]{9}(?:[0-9]{5})?", stdnum("pl.regon"), NAMED),
+    Form("pl.dowod", r"[A-Z]{3} ?[0-9]{6}", idchecks.dowod, LOCAL, "pl"),
+    Form("vn.cccd", r"0[0-9]{2} ?[0-3][0-9]{2} ?[0-9]{3} ?[0-9]{3}", idchecks.cccd, LOCAL, "vi"),
+    Form("vn.mst", r"[0-9]{10}-[0-9]{3}", stdnum("vn.mst"), ALONE),
+    Form("vn.mst.bare", r"[0-9]{10}", stdnum("vn.mst"), NAMED),
+    Form("tw.id", r"[A-Z][12][0-9]{8}", idchecks.taiwan, ALONE),
+    Form("tw.arc", r"[A-Z][A-D89][0-9]{8}", idchecks.taiwan, ALONE),
+    Form("tw.ubn", r"[0-9]{8}", stdnum("tw.ubn"), NAMED),
+    Form("cn.resident", r"[1-8][0-9]{5}(?:18|19|20)[0-9]{9}[0-9Xx]", idchecks.resident, ALONE),
+    Form("us.ssn", r"[0-9]{3}-[0-9]{2}-[0-9]{4}", idchecks.ssn, ALONE, type="SSN"),
+    Form("us.ssn.bare", r"[0-9]{3}([ .\-]?)[0-9]{2}\1[0-9]{4}", idchecks.ssn, NAMED, type="SSN"),
+    Form("us.itin", r"9[0-9]{2}-[0-9]{2}-[0-9]{4}", idchecks.itin, ALONE, type="SSN"),
+    Form("us.itin.bare", r"9[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{4}", idchecks.itin, NAMED, type="SSN"),
+    Form("gb.nino", r"[A-Z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]", idchecks.nino, ALONE),
+    Form("gb.nhs", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", stdnum("gb.nhs"), NAMED),
+    Form("ca.sin", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}", stdnum("ca.sin"), NAMED),
+    Form("au.tfn", r"[0-9]{3} ?[0-9]{3} ?[0-9]{3}", stdnum("au.tfn"), NAMED),
+    Form("au.abn", r"[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", stdnum("au.abn"), NAMED),
+    Form("in.aadhaar", r"[2-9][0-9]{3}([ -])[0-9]{4}\1[0-9]{4}", stdnum("in_.aadhaar"), ALONE),
+    Form("in.aadhaar.bare", r"[2-9][0-9]{11}", stdnum("in_.aadhaar"), NAMED),
+    Form("sg.nric", r"[STFGM][0-9]{7}[A-Z]", idchecks.nric, ALONE),
+    Form("es.dni", r"[0-9]{8}-?[A-Z]", stdnum("es.dni"), ALONE),
+    Form("es.nie", r"[XYZ]-?[0-9]{7}-?[A-Z]", stdnum("es.nie"), ALONE),
+    Form("de.idnr", r"[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", stdnum("de.idnr"), NAMED),
+    Form("fr.nir", r"[12] ?[0-9]{2} ?[0-9]{2} ?[0-9AB]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}", stdnum("fr.nir"), ALONE),
+    Form("br.cpf", r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", stdnum("br.cpf"), ALONE),
+    Form("br.cnpj", r"[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2}", stdnum("br.cnpj"), ALONE),
+    Form("mx.curp", r"[A-Z]{4}[0-9]{6}[HM][A-Z]{5}[A-Z0-9][0-9]", idchecks.anything, ALONE),
+    Form("kr.rrn", r"[0-9]{6}-[1-8][0-9]{6}", idchecks.short_date, ALONE),
+    Form("se.person", r"[0-9]{6}[-+][0-9]{4}", stdnum("se.personnummer"), ALONE),
+    Form("fi.hetu", r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-Y]", stdnum("fi.hetu"), ALONE),
+    Form("dk.cpr", r"[0-3][0-9][01][0-9]{3}-[0-9]{4}", idchecks.day_first, ALONE),
+    Form("cz.rc", r"[0-9]{6}/[0-9]{3,4}", stdnum("cz.rc"), ALONE),
+    Form("nl.bsn", r"[0-9]{9}", stdnum("nl.bsn"), NAMED),
+    Form("be.nn", r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", stdnum("be.nn"), ALONE),
+    Form("tr.kimlik", r"[1-9][0-9]{10}", stdnum("tr.tckimlik"), NAMED),
+    Form("th.pin", r"[1-8]-[0-9]{4}-[0-9]{5}-[0-9]{2}-[0-9]", stdnum("th.pin"), ALONE),
+    Form("th.pin.bare", r"[1-8][0-9]{12}", stdnum("th.pin"), NAMED),
+    Form("my.nric", r"[0-9]{6}-[0-9]{2}-[0-9]{4}", stdnum("my.nric"), ALONE),
+    Form("za.id", r"[0-9]{13}", stdnum("za.idnr"), NAMED),
+    Form("hk.id", r"[A-Z]{1,2}[0-9]{6}\([0-9A]\)", idchecks.anything, ALONE),
+)
+
+SCATTERED: Final = (
+    Form(
+        "us.mbi", rf"[1-9]{_MBI}{_MBI_ANY}[0-9]-{_MBI}{_MBI_ANY}[0-9]-{_MBI}{{2}}[0-9]{{2}}", idchecks.anything, ALONE
+    ),
+    Form("in.pan", r"[A-Z]{3}[ABCFGHJLPT][A-Z][0-9]{4}[A-Z]", idchecks.anything, ALONE),
+    Form("it.fiscal", r"[A-Z]{6}[0-9]{2}[A-EHLMPRST][0-9]{2}[A-Z][0-9]{3}[A-Z]", idchecks.anything, ALONE),
+)
+"""Forms whose digits do not stand together, so that a cluster of digits does not lead to them."""
+
+
+def _finder(form: Form) -> Finder:
+    compiled = re.compile(rf"(?<![0-9A-Za-z])(?<![0-9][.,/\-])(?:{form.pattern})(?![0-9A-Za-z]|[.,/\-][0-9])")
+
+    def find(view: View) -> Iterator[tuple[int, int]]:
+        matches = compiled.finditer(view.text) if form in SCATTERED else view.near_clusters(compiled)
+        for match in matches:
+            if form.check(_NOISE.sub("", match[0])) and _believed(form, view, match.start()):
+                yield match.span()
+
+    return find
+
+
+def _believed(form: Form, view: View, start: int) -> bool:
+    named = context.before(view, start)
+    if named in _NAMES:
+        return True
+    if named is not None:  # announced as a phone, a card, an order: believe the words
+        return False
+    if form.needs == ALONE:
+        return True
+    return form.needs == LOCAL and view.language.startswith(form.language)
+
+
+_NOISE: Final = re.compile(r"[^0-9A-Za-z]")
+_LABELLED: Final = re.compile(r"(?<![0-9A-Za-z])[A-Z]{0,3}[ \-]?[0-9](?:[ \-/]?[0-9]){5,19}[A-Za-z]?(?![0-9A-Za-z]|[.,][0-9])")
+
+
+def _labelled(view: View) -> Spans:
+    for match in view.near_clusters(_LABELLED):
+        if context.before(view, match.start()) == "ID":
+            yield match.span()
+
+
+def _mixed_word(view: View) -> bool:
+    return view.digit and view.longest >= 10
+
+
+def _rule(form: Form) -> Rule:
+    return Rule(f"id.{form.name}", form.type, _finder(form), CERTAIN if form.needs == NAMED else CHECKED + 3)
+
+
+FAMILIES: Final = (
+    Family(cluster, (*map(_rule, FORMS), Rule("id.labelled", "NATIONAL_ID", _labelled, CONTEXT))),
+    Family(_mixed_word, tuple(map(_rule, SCATTERED))),
+)

@@ -1,0 +1,75 @@
+"""Names that people give themselves, or that stand beside a title or a label. Other names need the NER extra."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from threadkeep.policy.redact.rule import FORM, Family, Rule, Spans, contains, every, mentions
+from threadkeep.policy.redact.view import View
+
+_W: Final = r"[A-Z\u00c0-\u1fff][A-Za-z\u00c0-\u1fff'\-]{1,20}(?![A-Za-z])"
+_FULL: Final = rf"{_W}(?:[ ](?:[A-Z]\.|{_W}|(?:van|von|de|da|di|del|der|la|le|al|bin|ibn)(?=[ ][A-Z]))){{0,3}}"
+_NOT: Final = r"(?!(?:I|The|A|An|My|Not|No|Yes|And|But|So|Very|Sorry|Happy|Glad|Sure|OK|Here|There|From|In|At|On)(?![a-z]))"
+
+_ENGLISH: Final = (
+    rf"(?<![A-Za-z])(?i:my (?:full |first |last )?name(?:'s| is|:)|name[ ]?:|i am called|call me|name of (?:the )?(?:customer|client|patient|guest|user|employee) is"
+    rf"|(?:customer|client|patient|guest|user|employee|contact|full|first|last|cardholder|card holder|account holder)(?:'s)? name(?: is|[ ]?:))\s{{1,6}}{_NOT}({_FULL})"
+)
+_SPEAKING: Final = rf"(?<![A-Za-z])(?i:this is|i'm|i am|it's)[ ]{_NOT}({_FULL})(?=[ ](?:speaking|here|from|with|calling)(?![a-z])|[,.!][ ]*(?:\n|$|[Cc]an|[Cc]ould|[Hh]ow|[Nn]ice|[Ii] |[Mm]y |[Aa]nd ))"
+_TITLED: Final = rf"(?<![A-Za-z])(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Sir|Madam|Mister)\.?[ ]({_FULL})"
+_VIETNAMESE: Final = (
+    rf"(?<![A-Za-z])(?i:(?:toi|minh|em|anh|chi|con|chau|to|be)[ ](?:ten|la ten)(?:[ ]la)?|ten[ ](?:cua[ ])?(?:toi|minh|em|anh|chi|con|chau|khach hang|day du|khach)[ ]la|ho(?:[ ]va)?[ ]ten(?:[ ]la)?|ten(?: khach hang)?[ ]?:)[ :]{{1,3}}({_FULL})"
+)
+_VIETNAMESE_TITLE: Final = rf"(?<![A-Za-z])(?:[Aa]nh|[Cc]hi|[Oo]ng|[Bb]a|[Cc]o|[Cc]hu|[Bb]ac|[Ee]m|[Tt]hay)[ ]({_W}(?:[ ]{_W}){{1,3}})"
+_POLISH: Final = (
+    rf"(?<![A-Za-z])(?i:nazywam sie|mam na imie|na imie mi|moje (?:imie|nazwisko)(?: i nazwisko)? to|imie(?: i nazwisko)?[ ]?:|nazwisko[ ]?:|podpisano[,:]?|z powazaniem,?)\s{{1,4}}({_FULL})"
+)
+_POLISH_TITLE: Final = rf"(?<![A-Za-z])(?:[Pp]an|[Pp]ani|[Pp]ana|[Pp]anu|[Pp]anem|[Pp]ania|[Pp]anstwo|[Dd]r|[Mm]gr|[Ii]nz)\.?[ ]({_FULL})"
+
+_SURNAME: Final = (
+    "王李張张刘劉陳陈楊杨黃黄趙赵吳吴周徐孫孙馬马朱胡郭何高林羅罗鄭郑梁謝谢宋唐許许韓韩馮冯鄧邓曹彭曾肖蕭萧田董袁潘于蔣蒋蔡余杜葉叶"
+    "程蘇苏魏呂吕丁任沈姚盧卢姜崔鍾钟譚谭陸陆汪范金石廖賈贾夏韋韦付方白鄒邹孟熊秦邱江尹薛閻阎段雷侯龍龙史陶黎賀贺顧顾毛郝龔龚邵萬万錢钱嚴严"
+    "覃武戴莫孔向湯汤柯洪游詹簡简施連连溫温莊庄"
+)
+_HAN: Final = r"\u3400-\u9fff"
+_CHINESE: Final = (
+    rf"(?:我叫做?|我的名字(?:是|叫)|名字叫做?|本人(?:姓名)?(?:是|叫)?|我是(?=[{_SURNAME}][{_HAN}]{{1,2}}(?:[，。,.！!\s]|$))|姓名[：:\s]\s?|名叫|聯絡人[：:]\s?|联系人[：:]\s?|收件人[：:]\s?)"
+    rf"([{_SURNAME}][{_HAN}]{{1,2}}|[A-Z][a-z]{{1,15}}(?:[ ][A-Z][a-z]{{1,15}})?)(?![{_HAN}](?:先生|小姐))"
+)
+_CHINESE_TITLE: Final = (
+    rf"(?<![主現现責责班歷历擔担])([{_SURNAME}][{_HAN}]{{0,2}}?)(?:先生|小姐|女士|太太)"
+    rf"|(?<![主現现責责班歷历擔担])([{_SURNAME}][{_HAN}]{{1,2}})(?:醫師|醫生|医生|医师|老師|老师|教授|經理|经理|律師|律师)"
+)
+_CHINESE_SURNAME: Final = rf"(?:我姓|敝姓|免貴姓|免贵姓)([{_SURNAME}])"
+
+
+def _rule(name: str, pattern: str) -> Rule:
+    return Rule(f"name.{name}", "NAME", every(pattern), FORM - 2)
+
+
+def _vietnamese_title(view: View) -> Spans:
+    """`Động cơ Diesel` folds to a title and a name; where the text has diacritics, the title must have its own."""
+    plain = view.original.isascii()
+    for match in _VIETNAMESE_TITLED.finditer(view.text):
+        start, end = view.original_span(match.start(), match.start(1) - 1)
+        if plain or unicodedata.normalize("NFC", view.original[start:end]).lower() in _TITLES:
+            yield match.span(1)
+
+
+_VIETNAMESE_TITLED: Final = re.compile(_VIETNAMESE_TITLE)
+_TITLES: Final = frozenset(("anh", "chị", "ông", "bà", "cô", "chú", "bác", "em", "thầy"))
+
+FAMILIES: Final = (
+    Family(contains("name", "call me", "called"), (_rule("en", _ENGLISH),)),
+    Family(contains("this is ", "i'm ", "i am ", "it's "), (_rule("en.speaking", _SPEAKING),)),
+    Family(mentions("mr mrs ms miss mx dr prof sir madam mister"), (_rule("en.title", _TITLED),)),
+    Family(mentions("ten"), (_rule("vi", _VIETNAMESE),)),
+    Family(mentions("anh chi ong ba co chu bac em thay"), (Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),)),
+    Family(mentions("nazywam imie nazwisko podpisano powazaniem"), (_rule("pl", _POLISH),)),
+    Family(mentions("pan pani pana panu panem pania panstwo mgr inz"), (_rule("pl.title", _POLISH_TITLE),)),
+    Family(contains("叫", "名", "本人", "我是", "人："), (_rule("zh", _CHINESE),)),
+    Family(contains("先生", "小姐", "女士", "太太", "醫", "医", "老師", "老师", "教授", "經理", "经理", "律"), (_rule("zh.title", _CHINESE_TITLE),)),
+    Family(contains("我姓", "敝姓", "免貴姓", "免贵姓"), (_rule("zh.surname", _CHINESE_SURNAME),)),
+)
