@@ -49,6 +49,7 @@ lock: env  ## resolve the dependencies anew into requirements.lock
 	uv=$$(command -v uv || echo $(BIN)/uv); \
 	  $$uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --upgrade \
 	  --python-version 3.11 --all-extras --group dev --output-file requirements.lock pyproject.toml
+	$(MAKE) env  # the lock is newer than the environment now
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .cache
