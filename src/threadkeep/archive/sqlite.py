@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from threadkeep.archive.sqlite_append import append
+from threadkeep.archive.sqlite_append import SessionSpan, append
 from threadkeep.archive.sqlite_erase import NOT_SCRUBBED, erase, scrub
 from threadkeep.archive.sqlite_read import (
     change_conversation,
@@ -52,10 +52,8 @@ class SqliteArchive:
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
         terms = [self._terms_of(draft.content) for draft in admission.drafts]
-        now = moment(self._clock())
-        return await self._database.write(
-            lambda connection: append(connection, scope, admission, terms, key, (now, self._session_ttl))
-        )
+        session = SessionSpan(moment(self._clock()), self._session_ttl)
+        return await self._database.write(lambda connection: append(connection, scope, admission, terms, key, session))
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
         return await self._database.read(partial(read_messages, scope=scope, wanted=wanted))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from threadkeep.errors import Conflict, ScopeErased
 from threadkeep.model import Admission, Draft, Receipt
 from threadkeep.scope import Scope
 from threadkeep.sqlite.rows import (
-    conversation_of,
     ensure_conversation,
     given_text,
     moment,
@@ -26,21 +26,33 @@ def append(
     admission: Admission,
     terms: Sequence[str],
     key: str | None,
-    now_and_ttl: tuple[int, int],
+    session: SessionSpan,
 ) -> Receipt:
     refuse_if_erased(connection, scope)
     digest = scope.digest("key", key) if key is not None else None
     if digest is not None and (first := _replayed(connection, digest, admission)) is not None:
         return first
+    place = _place(connection, scope)
     if not admission.drafts and digest is None:
-        return _receipt(admission, _last_seq(connection, conversation_of(connection, scope)), [], erased=0)
-    cid = ensure_conversation(connection, scope, *now_and_ttl)
-    stored = _store(connection, scope, cid, admission, terms)
-    _note_activity(connection, cid, stored, admission, now_and_ttl[0])
-    receipt = _receipt(admission, stored.seq, stored.kept, stored.erased)
+        return _receipt(admission, place[1] if place else 0, [], erased=0)
+    cid, last = place or (ensure_conversation(connection, scope, *session), 0)
+    stored = _store(connection, cid, last, _without_erased(connection, scope, admission.drafts, terms))
+    erased = len(admission.drafts) - len(stored.kept)
+    if stored.inserted:
+        _note_activity(connection, cid, stored, admission, session)
+    elif place:
+        ensure_conversation(connection, scope, *session)  # nothing new, but the talk goes on
+    receipt = _receipt(admission, stored.seq, stored.kept, erased)
     if digest is not None:
         _remember(connection, digest, cid, admission, receipt)
     return receipt
+
+
+class SessionSpan(NamedTuple):
+    """The session lives from now, unless it already did, for another TTL. Microseconds."""
+
+    now: int
+    ttl: int
 
 
 @dataclass(slots=True)
@@ -49,18 +61,20 @@ class _Stored:
     seq: int  # the last one this append stands under
     kept: list[str] = field(default_factory=list[str])
     inserted: int = 0
-    erased: int = 0
 
 
-def _store(
-    connection: sqlite3.Connection, scope: Scope, cid: int, admission: Admission, terms: Sequence[str]
-) -> _Stored:
-    last = _last_seq(connection, cid)
+def _place(connection: sqlite3.Connection, scope: Scope) -> tuple[int, int] | None:
+    """The conversation and its last `seq`."""
+    return connection.execute(
+        "SELECT cid, last_seq FROM tk_conversations JOIN tk_owners USING (uid)"
+        " WHERE tenant = ? AND user = ? AND conversation = ?",
+        (scope.tenant, scope.user, scope.conversation),
+    ).fetchone()
+
+
+def _store(connection: sqlite3.Connection, cid: int, last: int, drafts: Iterable[tuple[Draft, str]]) -> _Stored:
     stored = _Stored(last, last)
-    for draft, words in zip(admission.drafts, terms, strict=True):
-        if _is_erased(connection, scope.digest("message", draft.id)):
-            stored.erased += 1
-            continue
+    for draft, words in drafts:
         mid = _insert(connection, cid, stored.last + 1, draft)
         if mid is None:
             stored.seq = _seq_it_has(connection, cid, draft)
@@ -72,11 +86,21 @@ def _store(
     return stored
 
 
+def _without_erased(
+    connection: sqlite3.Connection, scope: Scope, drafts: Sequence[Draft], terms: Sequence[str]
+) -> Iterable[tuple[Draft, str]]:
+    pairs = zip(drafts, terms, strict=True)
+    (any_erased,) = connection.execute("SELECT EXISTS (SELECT 1 FROM tk_tombstones)").fetchone()
+    if not any_erased:  # spares most stores a digest and a lookup per message
+        return pairs
+    return [pair for pair in pairs if not _is_erased(connection, scope.digest("message", pair[0].id))]
+
+
 def _insert(connection: sqlite3.Connection, cid: int, seq: int, draft: Draft) -> int | None:
     """The new row, or None when the conversation already holds a message with this id."""
-    row = connection.execute(
+    cursor = connection.execute(
         "INSERT INTO tk_messages (cid, seq, id, role, modality, content, language, meta, ts)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (cid, id) DO NOTHING RETURNING mid",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (cid, id) DO NOTHING",
         (
             cid,
             seq,
@@ -88,8 +112,8 @@ def _insert(connection: sqlite3.Connection, cid: int, seq: int, draft: Draft) ->
             json.dumps(dict(draft.meta)) if draft.meta else None,
             moment(draft.ts),
         ),
-    ).fetchone()
-    return row[0] if row else None
+    )
+    return cursor.lastrowid if cursor.rowcount == 1 else None
 
 
 def _seq_it_has(connection: sqlite3.Connection, cid: int, draft: Draft) -> int:
@@ -101,16 +125,18 @@ def _seq_it_has(connection: sqlite3.Connection, cid: int, draft: Draft) -> int:
     return seq
 
 
-def _note_activity(connection: sqlite3.Connection, cid: int, stored: _Stored, admission: Admission, now: int) -> None:
+def _note_activity(
+    connection: sqlite3.Connection, cid: int, stored: _Stored, admission: Admission, session: SessionSpan
+) -> None:
     """A conversation with a new message is active again; the first language named on a message is the talk's."""
-    if not stored.inserted:
-        return
     language = next((draft.language for draft in admission.drafts if draft.language), None)
     connection.execute(
-        "UPDATE tk_conversations SET last_seq = ?, messages = messages + ?, status = 'active',"
+        "UPDATE tk_conversations SET last_seq = ?1, messages = messages + ?2, status = 'active',"
         " activity = (SELECT 1 + max(activity) FROM tk_conversations AS theirs WHERE uid = tk_conversations.uid),"
-        " last_activity_at = max(last_activity_at, ?), language = coalesce(language, ?) WHERE cid = ?",
-        (stored.last, stored.inserted, now, language, cid),
+        " language = coalesce(language, ?3), last_activity_at = max(last_activity_at, ?4),"
+        " session_started_at = iif(session_expires_at > ?4, session_started_at, ?4), session_expires_at = ?5"
+        " WHERE cid = ?6",
+        (stored.last, stored.inserted, language, session.now, session.now + session.ttl, cid),
     )
 
 
@@ -140,11 +166,6 @@ def _receipt_from(stored: str) -> Receipt:
 def _receipt(admission: Admission, seq: int, kept: list[str], erased: int) -> Receipt:
     refused = dict(admission.refused) | ({"erased": erased} if erased else {})
     return Receipt("stored", seq, tuple(kept), refused, admission.stripped, admission.redacted)
-
-
-def _last_seq(connection: sqlite3.Connection, cid: int | None) -> int:
-    row = connection.execute("SELECT last_seq FROM tk_conversations WHERE cid = ?", (cid,)).fetchone()
-    return row[0] if row else 0
 
 
 def _is_erased(connection: sqlite3.Connection, digest: bytes) -> bool:

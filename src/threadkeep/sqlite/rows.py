@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,7 +25,7 @@ def moment(when: datetime) -> int:
 
 
 def when(moment: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=moment)
+    return _EPOCH + timedelta(0, 0, moment)
 
 
 def stored_text(text: str) -> str | bytes:
@@ -52,16 +53,19 @@ def newest_messages(connection: sqlite3.Connection, cid: int, wanted: HistoryRan
         f"SELECT {MESSAGE_COLUMNS} FROM tk_messages WHERE cid = ? AND seq < ? ORDER BY seq DESC LIMIT ?",  # noqa: S608
         (cid, _at_most_the_end(wanted.before), _NO_LIMIT if wanted.limit is None else _at_most_the_end(wanted.limit)),
     )
+    messages = [message_of(row) for row in rows] if wanted.max_chars is None else _fitting(rows, wanted.max_chars)
+    messages.reverse()
+    return tuple(messages)
+
+
+def _fitting(rows: Iterable[tuple[Any, ...]], room: int) -> list[Message]:
     found: list[Message] = []
-    room = wanted.max_chars
-    for row in rows:
-        message = message_of(row)
-        if room is not None:
-            room -= len(message.content)
-            if room < 0 and found:
-                break
+    for message in map(message_of, rows):
+        room -= len(message.content)
+        if room < 0 and found:
+            break
         found.append(message)
-    return tuple(reversed(found))
+    return found
 
 
 def _at_most_the_end(number: int | None) -> int:
@@ -109,10 +113,8 @@ def refuse_if_erased(connection: sqlite3.Connection, scope: Scope) -> None:
 
 def generation_of(connection: sqlite3.Connection, scope: Scope) -> int:
     """How often this conversation or its user was erased. Both counters only rise, and so does their sum."""
-    places = {scope.digest(), scope.whole_user.digest()}
-    marks = ", ".join("?" * len(places))
     row = connection.execute(
-        f"SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN ({marks})",  # noqa: S608
-        tuple(places),
+        "SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (?, ?)",
+        (scope.digest(), scope.whole_user.digest()),
     ).fetchone()
     return row[0]
