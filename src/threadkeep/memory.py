@@ -24,7 +24,7 @@ from threadkeep.model import (
     Stats,
 )
 from threadkeep.policy.admit import Rules, admit
-from threadkeep.policy.fields import checked_language, checked_text
+from threadkeep.policy.fields import checked_id, checked_language, checked_text
 from threadkeep.policy.ids import MessageIds
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.archive import Archive
@@ -39,6 +39,7 @@ from threadkeep.record import ConversationRecord
 from threadkeep.scope import MAX_PART_LENGTH, Scope
 
 _MOST_CANDIDATES = 500
+_MOST_TERMS = 512
 _LONGEST_QUERY = 100_000
 _LONGEST_TITLE_BYTES = 1_024
 _LARGEST_PAGE = 1_000
@@ -103,7 +104,8 @@ class Memory:
         """
         _check_query(query)
         place = scope.whole_user if conversation is None else scope.with_conversation(conversation)
-        terms = list(dict.fromkeys(terms_of(query)))
+        _check_budget(budget)
+        terms = list(dict.fromkeys(terms_of(query)))[:_MOST_TERMS]
         candidates = await self._stores.index.candidates(place, terms, _MOST_CANDIDATES)
         hits = within_budget(ranked(terms, candidates, _positive("k", k)), budget)
         return Recalled(hits, fenced(hits))
@@ -125,11 +127,12 @@ class Memory:
 
     async def conversations(self, scope: Scope, after: str | None = None, limit: int = 50) -> ConversationPage:
         """The user's conversations, latest activity first."""
+        _check_cursor(after)
         return await self._stores.archive.conversations(scope, after, min(_positive("limit", limit), _LARGEST_PAGE))
 
     async def rename(self, scope: Scope, title: str) -> None:
         """Title a conversation; the title is redacted like any text. Raises `NotFound`."""
-        text = checked_text("title", title, _LONGEST_TITLE_BYTES)
+        text = _required_text("title", title)
         await self._change(scope, ConversationChange(title=self.redacted(text)))
 
     async def close_conversation(self, scope: Scope) -> None:
@@ -138,7 +141,7 @@ class Memory:
 
     async def set_intent(self, scope: Scope, intent: str) -> None:
         """What the conversation is about, in a few words; redacted like any text. Raises `NotFound`."""
-        text = checked_text("intent", intent, _LONGEST_TITLE_BYTES)
+        text = _required_text("intent", intent)
         await self._change(scope, ConversationChange(intent=self.redacted(text)))
 
     def redacted(self, text: str) -> str:
@@ -160,7 +163,7 @@ class Memory:
         """
         if message_id is not None:
             scope.require_conversation()
-            return await self._stores.archive.erase(scope, message_id)
+            return await self._stores.archive.erase(scope, checked_id(message_id))
         sessions = await self._stores.sessions.erase(scope)
         scratch = await self._stores.scratch.erase(scope)
         proof = await self._stores.archive.erase(scope)
@@ -190,6 +193,23 @@ def _check_query(query: Any) -> None:
         raise InvalidInput("query", f"is a {type(query).__name__}", "give a string")
     if len(query) > _LONGEST_QUERY:
         raise InvalidInput("query", f"has {len(query):,} characters", f"the limit is {_LONGEST_QUERY:,}")
+
+
+def _check_cursor(after: Any) -> None:
+    if after is not None and not isinstance(after, str):
+        raise InvalidInput("after", f"is a {type(after).__name__}", "pass the `after` of the page before")
+
+
+def _check_budget(budget: Any) -> None:
+    """Nought is an answer too: there was no room left."""
+    if budget is not None and (type(budget) is not int or budget < 0):
+        raise InvalidInput("budget", "is not a number of tokens", "give 0 or more, or leave it out")
+
+
+def _required_text(field: str, value: Any) -> str:
+    if value is None:
+        raise InvalidInput(field, "is missing", "give a string")
+    return checked_text(field, value, _LONGEST_TITLE_BYTES)
 
 
 def _positive(field: str, value: Any) -> int:

@@ -10,10 +10,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
 
 from threadkeep.errors import InvalidSetting
 
+_A_CENTURY_OF_MINUTES = 52_560_000
 CONFIG_FILE = "threadkeep.toml"
 CONFIG_FILE_VARIABLE = "THREADKEEP_CONFIG"
 
@@ -35,7 +42,7 @@ class Settings(BaseSettings):
 
     session_max_messages: int = _named("SESSION_MAX_MESSAGES", 20, ge=1)
     session_max_chars: int | None = _named("SESSION_MAX_CHARS", None, ge=1)
-    session_ttl_min: float = _named("SESSION_TTL_MIN", 60, gt=0)
+    session_ttl_min: float = _named("SESSION_TTL_MIN", 60, gt=0, le=_A_CENTURY_OF_MINUTES)
 
     memory_redis_ttl_seconds: int = _named("MEMORY_REDIS_TTL_SECONDS", 172_800, ge=1)
     memory_flush_batch_size: int = _named("MEMORY_FLUSH_BATCH_SIZE", 100, ge=1)
@@ -81,5 +88,15 @@ def load_settings() -> Settings:
         first = error.errors(include_input=False, include_url=False)[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
         raise InvalidSetting(name, first["msg"], "correct it in the environment or in threadkeep.toml") from None
-    except ValueError as error:  # a TOML file that does not parse, or a JSON value that does not
-        raise InvalidSetting(str(config_file()), str(error), "correct the file or the variable") from None
+    except SettingsError as error:
+        raise InvalidSetting(_variable_in(error), "is not valid JSON", "correct it in the environment") from None
+    except ValueError as error:
+        raise InvalidSetting(str(config_file()), str(error), "correct the file: it is not valid TOML") from None
+
+
+def _variable_in(error: SettingsError) -> str:
+    """The library names the field; whoever set it knows the variable."""
+    for name, field in Settings.model_fields.items():
+        if f'"{name}"' in str(error) and isinstance(field.validation_alias, AliasChoices):
+            return str(field.validation_alias.choices[0])
+    return "settings"

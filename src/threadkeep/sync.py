@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -34,32 +35,38 @@ class SyncMemory:
         worker: bool = True,
         settings: Settings | None = None,
     ) -> None:
-        self._opening: AbstractAsyncContextManager[Memory] = open_memory(
-            url, redis=redis, worker=worker, settings=settings
-        )
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._new_opening = partial(open_memory, url, redis=redis, worker=worker, settings=settings)
+        self._changing = threading.Lock()  # held while opening, closing, and handing work to the loop
+        self._begun: set[Future[Any]] = set()
         self._memory: Memory | None = None
+        self._opening: AbstractAsyncContextManager[Memory]
+        self._loop: asyncio.AbstractEventLoop
+        self._thread: threading.Thread
 
     def open(self) -> Self:
-        """What `with` does for you."""
-        if self._memory is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, name="threadkeep-sync", daemon=True)
-            self._thread.start()
-            try:
-                self._memory = self._run(self._opening.__aenter__())
-            except BaseException:
-                self._stop_loop()
-                raise
+        """What `with` does for you. What was closed may be opened again."""
+        with self._changing:
+            if self._memory is None:
+                self._start_loop()
+                self._opening = self._new_opening()
+                try:
+                    self._memory = self._wait_for(self._opening.__aenter__())
+                except BaseException:
+                    self._stop_loop()
+                    raise
         return self
 
     def close(self) -> None:
-        """Closing twice is allowed."""
-        if self._memory is not None:
-            self._memory = None
-            self._run(self._opening.__aexit__(None, None, None))
-            self._stop_loop()
+        """Finish what other threads have begun, then close. Closing twice is allowed."""
+        with self._changing:
+            if self._memory is not None:
+                self._memory = None
+                wait(tuple(self._begun))
+                try:
+                    self._wait_for(self._opening.__aexit__(None, None, None))
+                    self._wait_for(self._loop.shutdown_asyncgens())
+                finally:
+                    self._stop_loop()
 
     def __enter__(self) -> Self:
         return self.open()
@@ -70,58 +77,64 @@ class SyncMemory:
         self.close()
 
     def append(self, scope: Scope, events: Sequence[Event], key: str | None = None) -> Receipt:
-        return self._run(self._open_memory.append(scope, events, key))
+        return self._run(lambda memory: memory.append(scope, events, key))
 
     def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
-        return self._run(self._open_memory.history(scope, limit, before))
+        return self._run(lambda memory: memory.history(scope, limit, before))
 
     def recall(
         self, scope: Scope, query: str, k: int = 10, budget: int | None = None, conversation: str | None = None
     ) -> Recalled:
-        return self._run(self._open_memory.recall(scope, query, k, budget, conversation))
+        return self._run(lambda memory: memory.recall(scope, query, k, budget, conversation))
 
     def session(self, scope: Scope) -> Session | None:
-        return self._run(self._open_memory.session(scope))
+        return self._run(lambda memory: memory.session(scope))
 
     def touch(self, scope: Scope) -> Session:
-        return self._run(self._open_memory.touch(scope))
+        return self._run(lambda memory: memory.touch(scope))
 
     def set_language(self, scope: Scope, language: str) -> None:
-        return self._run(self._open_memory.set_language(scope, language))
+        return self._run(lambda memory: memory.set_language(scope, language))
 
     def conversations(self, scope: Scope, after: str | None = None, limit: int = 50) -> ConversationPage:
-        return self._run(self._open_memory.conversations(scope, after, limit))
+        return self._run(lambda memory: memory.conversations(scope, after, limit))
 
     def rename(self, scope: Scope, title: str) -> None:
-        return self._run(self._open_memory.rename(scope, title))
+        return self._run(lambda memory: memory.rename(scope, title))
 
     def close_conversation(self, scope: Scope) -> None:
-        return self._run(self._open_memory.close_conversation(scope))
+        return self._run(lambda memory: memory.close_conversation(scope))
 
     def set_intent(self, scope: Scope, intent: str) -> None:
-        return self._run(self._open_memory.set_intent(scope, intent))
+        return self._run(lambda memory: memory.set_intent(scope, intent))
 
     def stats(self, scope: Scope | None = None) -> Stats:
-        return self._run(self._open_memory.stats(scope))
+        return self._run(lambda memory: memory.stats(scope))
 
     def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
-        return self._run(self._open_memory.erase(scope, message_id))
+        return self._run(lambda memory: memory.erase(scope, message_id))
 
     def export(self, scope: Scope | None = None) -> Iterator[ConversationRecord]:
         records = self._open_memory.export(scope)
-        while (record := self._run(_next(records))) is not _END:
+        while (record := self._run(lambda _: _next(records))) is not _END:
             yield record
 
     def flushed(self, timeout: float = 30) -> None:
-        return self._run(self._open_memory.flushed(timeout))
+        return self._run(lambda memory: memory.flushed(timeout))
 
     def redacted(self, text: str) -> str:
         return self._open_memory.redacted(text)
 
     def start(self, work: Callable[[Memory], Coroutine[Any, Any, T]]) -> Future[T]:
         """Run `work` on the loop thread without waiting for it: what a caller in an event loop needs."""
-        assert self._loop is not None
-        return asyncio.run_coroutine_threadsafe(work(self._open_memory), self._loop)
+        with self._changing:  # or the loop could stop with this work handed over and never begun
+            begun = asyncio.run_coroutine_threadsafe(work(self._open_memory), self._loop)
+            self._begun.add(begun)
+        begun.add_done_callback(self._begun.discard)
+        return begun
+
+    def _run(self, work: Callable[[Memory], Coroutine[Any, Any, T]]) -> T:
+        return self.start(work).result()
 
     @property
     def _open_memory(self) -> Memory:
@@ -129,13 +142,15 @@ class SyncMemory:
             raise MemoryClosed("this memory is not open; use it in a with statement")
         return self._memory
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        assert self._loop is not None
+    def _start_loop(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="threadkeep-sync", daemon=True)
+        self._thread.start()
+
+    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _stop_loop(self) -> None:
-        assert self._loop is not None
-        assert self._thread is not None
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

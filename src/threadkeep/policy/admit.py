@@ -7,6 +7,7 @@ ever turned into a `Draft`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -93,7 +94,7 @@ def _admit_one(event: Any, rules: Rules, tally: _Tally, language: str | None) ->
 
 def _admit_response(event: ModelResponse, rules: Rules, tally: _Tally, language: str | None) -> Draft | None:
     if event.function_calls:
-        tally.stripped["function_call_arguments"] += len(event.function_calls)
+        tally.stripped["function_call_arguments"] += _how_many(event.function_calls)
     if event.channel != "text":
         tally.refused["non_text_channel"] += 1
         return None
@@ -107,7 +108,7 @@ def _admit_message(event: UserMessage, rules: Rules, tally: _Tally, language: st
         tally.stripped["raw_media"] += 1
     if event.modality == "text":
         if event.meta:
-            tally.stripped["meta"] += len(event.meta)
+            tally.stripped["meta"] += _how_many(event.meta)
         return _draft(event, event.text, "text", rules, tally, language)
     if event.text:
         tally.stripped["media_text"] += 1  # a transcript is not a summary
@@ -115,6 +116,11 @@ def _admit_message(event: UserMessage, rules: Rules, tally: _Tally, language: st
         tally.refused["media_without_summary"] += 1
         return None
     return _draft(event, event.summary, event.modality, rules, tally, language)
+
+
+def _how_many(stripped: Any) -> int:
+    """Of what is thrown away anyway, so its type is not worth an error."""
+    return len(stripped) if isinstance(stripped, Sized) else 1
 
 
 def _draft(

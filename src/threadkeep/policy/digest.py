@@ -12,5 +12,5 @@ from threadkeep.model import Draft
 def digest_of(drafts: Sequence[Draft], refused: Mapping[str, int]) -> bytes:
     """Equal for a retry: ids and times that the caller did not give are not in it yet."""
     parts = [[d.id, d.role, d.content, d.ts.isoformat(), d.modality, d.language, dict(d.meta)] for d in drafts]
-    canonical = json.dumps([parts, dict(refused)], sort_keys=True)
-    return hashlib.blake2b(canonical.encode("ascii"), digest_size=16).digest()
+    canonical = json.dumps([parts, dict(refused)], sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -58,9 +58,15 @@ def checked_time(value: Any) -> datetime:
         return NO_TIME
     if not isinstance(value, datetime):
         raise InvalidEvent("ts", f"is a {type(value).__name__}", "give a datetime")
-    if value.tzinfo is None:
+    if value.utcoffset() is None:
         raise InvalidEvent("ts", "has no time zone", "give an aware datetime, such as datetime.now(UTC)")
-    return value.astimezone(UTC)
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError:  # before year 1 or after year 9999, once it is in UTC
+        moment = NO_TIME
+    if moment == NO_TIME:
+        raise InvalidEvent("ts", "is out of range", "give a moment within the years 1 to 9999 in UTC")
+    return moment
 
 
 def kept_meta(meta: Any) -> tuple[dict[str, Any], int]:

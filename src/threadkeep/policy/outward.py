@@ -22,7 +22,8 @@ class OutwardLog:
 
     def appended(self, scope: Scope, admission: Admission, receipt: Receipt) -> None:
         place = {"tenant": scope.tenant, "user": scope.user, "conversation": scope.conversation}
-        for draft in admission.drafts:
+        stored = [draft for draft in admission.drafts if draft.id in receipt.kept]  # not what was erased before
+        for draft in stored:
             kind = "UserMessage" if draft.role == "user" else "ModelResponse"
             field = "text" if draft.modality == "text" else "summary"
             self._emit({"event": kind, **place, "id": draft.id, "modality": draft.modality, field: draft.content})

@@ -54,9 +54,9 @@ class Database:
         await asyncio.to_thread(self._open)
 
     def _open(self) -> None:
-        if not self._in_memory:
-            Path(self.path).parent.mkdir(parents=True, exist_ok=True)
         with our_errors(self.path):
+            if not self._in_memory:
+                Path(self.path).parent.mkdir(parents=True, exist_ok=True)
             self._connection = connect(self.path, self._busy_seconds)
             try:
                 prepare(self._connection, self.path, self._busy_seconds)
@@ -77,9 +77,10 @@ class Database:
         """Run `work` on one consistent snapshot, beside the writer."""
         if self._in_memory:  # nobody else can see an in-memory database
             return await self.write(work)
-        if self._closed:
-            raise MemoryClosed("this memory is closed")
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        with self._closing:  # or the readers could be let go between the question and the work
+            self._refuse_if_closed()
+            reading = asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        return await reading
 
     def _read(self, work: Work[T]) -> T:
         with our_errors(self.path):
@@ -100,10 +101,9 @@ class Database:
 
     def _close(self) -> None:
         with self._closing:
-            if self._closed:
-                return
-            self._closed = True
-            self._jobs.put(None)
+            if not self._closed:
+                self._closed = True
+                self._jobs.put(None)
         if self._writer.ident is not None:
             self._writer.join()
         self._readers.shutdown(wait=True)
@@ -112,10 +112,13 @@ class Database:
 
     def _enqueue(self, job: _Job) -> Future[Any]:
         with self._closing:  # or a job could slip in behind the last one and never be answered
-            if self._closed:
-                raise MemoryClosed("this memory is closed")
+            self._refuse_if_closed()
             self._jobs.put(job)
         return job.done
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise MemoryClosed("this memory is closed")
 
     def _write_until_closed(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -145,17 +148,15 @@ class Database:
     def _run_alone(self, job: _Job) -> None:
         try:
             job.done.set_result(job.work(self._connection))
-        except sqlite3.Error as error:
-            job.done.set_exception(translated(error, self.path))
         except BaseException as error:
-            job.done.set_exception(error)
+            job.done.set_exception(self._told(error))
 
     def _commit(self, group: list[_Job]) -> None:
         if not group:
             return
         try:
             outcomes = in_transaction(self._connection, "BEGIN IMMEDIATE", lambda c: _outcomes(c, group))
-        except sqlite3.Error as error:
+        except BaseException as error:  # whatever it was, the thread lives on and every job gets its answer
             self._without_group(group, error)
             return
         for job, (result, failure) in zip(group, outcomes, strict=True):
@@ -164,10 +165,10 @@ class Database:
             else:
                 job.done.set_exception(self._told(failure))
 
-    def _without_group(self, group: list[_Job], error: sqlite3.Error) -> None:
+    def _without_group(self, group: list[_Job], error: BaseException) -> None:
         """The shared transaction was lost (a full disk, say). Nothing of it was stored: each job tries by itself."""
         if len(group) == 1:
-            group[0].done.set_exception(translated(error, self.path))
+            group[0].done.set_exception(self._told(error))
             return
         for job in group:
             self._commit([job])

@@ -43,3 +43,7 @@ def our_errors(path: str) -> Generator[None]:
         yield
     except sqlite3.Error as error:
         raise translated(error, path) from error
+    except PermissionError as error:
+        raise StoreReadOnly(f"{path}: {_FIXES[StoreReadOnly]} ({error.strerror})") from error
+    except OSError as error:  # its folder cannot be made
+        raise StoreUnavailable(f"{path}: {_FIXES[StoreUnavailable]} ({error.strerror})") from error
