@@ -1,0 +1,118 @@
+"""Settings: every default, the environment over TOML over defaults, and errors that never repeat a value."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from threadkeep.errors import InvalidSetting
+from threadkeep.settings import load_settings
+
+DEFAULTS = {
+    "DATABASE_URL": "sqlite:///./database/sqlite.db",
+    "REDIS_URL": None,
+    "SESSION_MAX_MESSAGES": 20,
+    "SESSION_MAX_CHARS": None,
+    "SESSION_TTL_MIN": 60,
+    "MEMORY_REDIS_TTL_SECONDS": 172_800,
+    "MEMORY_FLUSH_BATCH_SIZE": 100,
+    "MEMORY_TABLE_MAP": {"conversations": "conversations", "memories": "memories"},
+    "TOKENIZER_NAME": "cl100k_base",
+    "CHROMA_PATH": "./database/chroma_db",
+    "OLLAMA_HOST": "localhost",
+    "OLLAMA_PORT": 11_434,
+    "PERSONA_PATH": "./prompts/system_persona_vi.md",
+    "PERSONA_MAX_CHARS": 4_000,
+    "INTENT_CONFIDENCE_THRESHOLD": 0.5,
+    "GEMINI_MODEL_LANG": "gemini-flash-lite-latest",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name in DEFAULTS or name.startswith("THREADKEEP_"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_every_default_that_applications_rely_on() -> None:
+    settings = load_settings()
+    assert {name: getattr(settings, name.lower()) for name in DEFAULTS} == DEFAULTS
+
+
+def test_the_environment_wins_over_toml_which_wins_over_the_defaults(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "threadkeep.toml").write_text(
+        'SESSION_MAX_MESSAGES = 7\nsession_max_chars = 900\ntokenizer_name = "gpt2"\nmax_message_bytes = 5_000\n'
+        '[memory_table_map]\nmemories = "notes"\n'
+    )
+    monkeypatch.setenv("SESSION_MAX_MESSAGES", "9")
+    monkeypatch.setenv("THREADKEEP_MAX_MESSAGE_BYTES", "6000")
+    settings = load_settings()
+    assert (settings.session_max_messages, settings.max_message_bytes) == (9, 6_000)
+    assert (settings.session_max_chars, settings.tokenizer_name) == (900, "gpt2")
+    assert settings.memory_table_map == {"memories": "notes"}
+    assert settings.memory_flush_batch_size == 100
+
+
+def test_a_config_file_elsewhere_is_named_by_a_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text("session_max_messages = 3\n")
+    monkeypatch.setenv("THREADKEEP_CONFIG", str(tmp_path / "other.toml"))
+    assert load_settings().session_max_messages == 3
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SESSION_MAX_MESSAGES", "")
+    assert load_settings().session_max_messages == 20
+
+
+BAD_VALUES = [
+    ("SESSION_MAX_MESSAGES", "hunter2"),
+    ("SESSION_MAX_MESSAGES", "0"),
+    ("SESSION_MAX_MESSAGES", "2.5"),
+    ("SESSION_MAX_CHARS", "-4321"),
+    ("SESSION_TTL_MIN", "0"),
+    ("SESSION_TTL_MIN", "nan"),
+    ("SESSION_TTL_MIN", "inf"),
+    ("SESSION_TTL_MIN", "1e300"),
+    ("MEMORY_FLUSH_BATCH_SIZE", "hunter2"),
+    ("MEMORY_TABLE_MAP", "{hunter2"),
+    ("MEMORY_TABLE_MAP", '["hunter2"]'),
+    ("MEMORY_TABLE_MAP", '{"memories": ["hunter2"]}'),
+    ("OLLAMA_PORT", "70000"),
+    ("INTENT_CONFIDENCE_THRESHOLD", "1.5"),
+    ("THREADKEEP_MAX_MESSAGE_BYTES", "hunter2"),
+    ("THREADKEEP_REDACTION_STYLE", "hunter2"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_VALUES)
+def test_a_bad_value_names_the_variable_and_not_the_value(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidSetting) as caught:
+        load_settings()
+    assert caught.value.field == name
+    assert len(value) < 4 or value not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("text", ["hunter2", "a = hunter2", "a = 1\na = 2", "\x00"])
+def test_a_file_that_is_no_toml_is_named_without_its_text(tmp_path: Path, text: str) -> None:
+    (tmp_path / "threadkeep.toml").write_text(text)
+    with pytest.raises(InvalidSetting) as caught:
+        load_settings()
+    assert caught.value.field == "threadkeep.toml"
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_bad_value_in_the_file_is_named_too(tmp_path: Path) -> None:
+    (tmp_path / "threadkeep.toml").write_text('session_max_messages = "hunter2"\n')
+    with pytest.raises(InvalidSetting, match="SESSION_MAX_MESSAGES") as caught:
+        load_settings()
+    assert "hunter2" not in str(caught.value)
