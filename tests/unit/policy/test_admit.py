@@ -152,7 +152,11 @@ def _one_by_one() -> Iterator[UserMessage]:
     yield UserMessage("x")
 
 
-@pytest.mark.parametrize("events", ["hello", UserMessage("x"), None, {"a": 1}, {UserMessage}, _one_by_one()], ids=repr)
+@pytest.mark.parametrize(
+    "events",
+    ["hello", UserMessage("x"), None, {"a": 1}, {UserMessage}, _one_by_one()],
+    ids=lambda events: type(events).__name__,
+)
 def test_events_come_as_a_list(events: Any) -> None:
     with pytest.raises(InvalidEvent) as caught:
         admit(events, Rules(redact), MessageIds(SCOPE), START)
