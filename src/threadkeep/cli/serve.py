@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from threadkeep.cli.options import Json, Url
-from threadkeep.cli.output import notes, print_json
+from threadkeep.cli.output import notes
 from threadkeep.compose import open_memory
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.settings import Settings, load_settings
@@ -46,12 +46,14 @@ def _bind(host: str, port: int) -> socket.socket:
     if not is_loopback(host):
         fix = "there is no authentication yet: use 127.0.0.1, and a proxy that checks who calls for anything else"
         raise InvalidInput("--host", "is not a loopback address", fix)
+    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listening = socket.socket(family, kind)
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
+        listening.listen()  # from here on a caller waits its turn instead of being turned away
     except OSError as error:
+        listening.close()
         raise InvalidInput("--port", f"cannot be listened on ({error.strerror})", "give another, or 0") from None
     return listening
 
@@ -84,7 +86,7 @@ def _announce(listening: socket.socket, *, as_json: bool) -> None:
     host, port = listening.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     if as_json:
-        print_json({"url": address})
+        sys.stdout.write(f'{{"url": "{address}"}}\n')  # on one line, for a program that waits for it
         sys.stdout.flush()
     else:
         notes.print(f"Threadkeep listens on {address} (Ctrl-C stops it); what it can do: {address}/openapi.json")

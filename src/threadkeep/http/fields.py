@@ -33,6 +33,11 @@ def _a_time(value: Any) -> str:
     return value
 
 
+def _whole(value: Any) -> Any:
+    """JSON knows one kind of number: 5.0 is 5."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 _AS_IT_COMES = PlainValidator(_a_string)
 _NAME = {"type": "string", "minLength": 1, "maxLength": MAX_PART_LENGTH, "pattern": _PRINTABLE}
 
@@ -45,6 +50,8 @@ Language = Annotated[
 ]
 Base64 = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
 Time = Annotated[AwareDatetime, BeforeValidator(_a_time), Field(strict=False)]
+Generation = Annotated[int, Field(ge=0, le=LARGEST_NUMBER), BeforeValidator(_whole)]
+Count = Annotated[int, Field(ge=1, le=LARGEST_NUMBER), BeforeValidator(_whole)]
 
 
 class Body(BaseModel):

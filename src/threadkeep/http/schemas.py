@@ -8,29 +8,42 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from threadkeep.errors import InvalidScope
 from threadkeep.http.event_bodies import EVENT_BODIES, EventBody
-from threadkeep.http.fields import LARGEST_NUMBER, Body, Key, MessageId, ScopePart, Text
+from threadkeep.http.fields import LARGEST_NUMBER, Body, Count, Generation, Key, MessageId, ScopePart, Text
 from threadkeep.scope import DEFAULT_TENANT, Scope
 
 
-class ScopeBody(Body):
-    """Whose memory. Without `conversation`: the whole user, where the verb allows it."""
-
+class _ScopeBody(Body):
     tenant: ScopePart = DEFAULT_TENANT
     user: ScopePart
-    conversation: ScopePart | None = None
-    generation: int | None = Field(
-        None, ge=0, le=LARGEST_NUMBER, description="From `history`; an erase since then refuses the work"
-    )
+    generation: Generation | None = Field(None, description="From `history`; an erase since then refuses the work")
 
-    def scope(self) -> Scope:
+    def _scope(self, conversation: str | None) -> Scope:
         try:
-            return Scope(self.tenant, self.user, self.conversation, self.generation)
+            return Scope(self.tenant, self.user, conversation, self.generation)
         except InvalidScope as error:
             raise error.inside("scope") from None
 
 
+class ScopeBody(_ScopeBody):
+    """Whose memory: a conversation, or without `conversation` the whole user."""
+
+    conversation: ScopePart | None = None
+
+    def scope(self) -> Scope:
+        return self._scope(self.conversation)
+
+
+class ConversationScopeBody(_ScopeBody):
+    """One conversation, by name."""
+
+    conversation: ScopePart
+
+    def scope(self) -> Scope:
+        return self._scope(self.conversation)
+
+
 class AppendBody(Body):
-    scope: ScopeBody
+    scope: ConversationScopeBody
     events: list[EventBody] = Field(max_length=1_000)
     key: Key | None = Field(None, description="Idempotency key; the `Idempotency-Key` header says the same")
 
@@ -52,8 +65,8 @@ class AppendBody(Body):
 class RecallBody(Body):
     scope: ScopeBody
     query: Text
-    k: int = Field(10, ge=1, le=1_000, description="At most so many messages")
-    budget: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="Cap of `text`, in tokens")
+    k: Count = Field(10, description="At most so many messages")
+    budget: Count | None = Field(None, description="Cap of `text`, in tokens")
     conversation: ScopePart | None = Field(None, description="Recall from this conversation only")
 
     model_config = ConfigDict(

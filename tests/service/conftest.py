@@ -1,0 +1,38 @@
+"""The application without a socket (`client`), and as a process of its own (`service`)."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from tests.service.running import RunningService
+from threadkeep.http.app import create_app
+from threadkeep.settings import Settings
+
+
+@asynccontextmanager
+async def client_of(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+            yield client
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+async def client(database: Path) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(create_app(Settings(DATABASE_URL=f"sqlite:///{database}"))) as client:
+        yield client
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[RunningService]:
+    with RunningService(tmp_path, f"sqlite:///{tmp_path}/memory.db") as running:
+        yield running
