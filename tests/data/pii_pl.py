@@ -8,26 +8,43 @@ from tests.data.pii_vi import card, digits, ip, small
 
 FIRST = ["Anna", "Piotr", "Katarzyna", "Michał", "Agnieszka", "Łukasz", "Zofia", "Paweł", "Małgorzata", "Jakub"]
 LAST = ["Nowak", "Kowalska", "Wiśniewski", "Wójcik", "Zielińska", "Szymański", "Dąbrowska", "Kozłowski", "Jabłońska"]
-STREETS = ["Długa", "Marszałkowska", "Świętokrzyska", "Jana Pawła II", "3 Maja", "Mickiewicza", "Krótka", "Polna", "Żeromskiego"]
+STREETS = [
+    "Długa",
+    "Marszałkowska",
+    "Świętokrzyska",
+    "Jana Pawła II",
+    "3 Maja",
+    "Mickiewicza",
+    "Krótka",
+    "Polna",
+    "Żeromskiego",
+]
 TOWNS = ["Warszawa", "Kraków", "Łódź", "Wrocław", "Poznań", "Gdańsk", "Nowy Sącz", "Bielsko-Biała"]
 DOMAINS = ["wp.pl", "onet.pl", "gmail.com", "interia.pl", "o2.pl", "firma.com.pl"]
 ASCII = ["anna", "piotr", "kasia", "michal", "agnieszka", "lukasz", "zofia", "pawel"]
+MONTHS = ["stycznia", "lutego", "marca", "kwietnia", "maja", "czerwca"]
+MONTHS += ["lipca", "sierpnia", "września", "października", "listopada", "grudnia"]
 OSOBA = ["nowak", "kowalska", "wisniewski", "wojcik", "zielinska", "szymanski"]
 
 
 def email(rng: random.Random) -> str:
-    return f"{rng.choice(ASCII)}{rng.choice(['.', '_', ''])}{rng.choice(OSOBA)}{rng.choice(['', str(rng.randint(1, 99))])}@{rng.choice(DOMAINS)}"
+    number = rng.choice(["", str(rng.randint(1, 99))])
+    return f"{rng.choice(ASCII)}{rng.choice(['.', '_', ''])}{rng.choice(OSOBA)}{number}@{rng.choice(DOMAINS)}"
 
 
 def obfuscated_email(rng: random.Random) -> str:
     name, (host, _, rest) = rng.choice(ASCII), rng.choice(DOMAINS).partition(".")
-    return rng.choice([f"{name} małpa {host} kropka pl", f"{name}[at]{host}.{rest}", f"{name} (at) {host} (dot) {rest}"])
+    return rng.choice(
+        [f"{name} małpa {host} kropka pl", f"{name}[at]{host}.{rest}", f"{name} (at) {host} (dot) {rest}"]
+    )
 
 
 def mobile(rng: random.Random) -> str:
     number = rng.choice(["50", "51", "53", "57", "60", "66", "69", "72", "73", "78", "79", "88"]) + digits(rng, 7)
     spaced = f"{number[:3]} {number[3:6]} {number[6:]}"
-    return rng.choice([spaced, spaced, spaced.replace(" ", "-"), f"+48 {spaced}", f"+48{number}", f"0048 {spaced}", number])
+    return rng.choice(
+        [spaced, spaced, spaced.replace(" ", "-"), f"+48 {spaced}", f"+48{number}", f"0048 {spaced}", number]
+    )
 
 
 def landline(rng: random.Random) -> str:
@@ -52,7 +69,13 @@ def nip(rng: random.Random) -> str:
         check = weighted(partial, (6, 5, 7, 2, 3, 4, 5, 6, 7), 11)
         if check < 10:
             number = f"{partial}{check}"
-            return rng.choice([number, f"{number[:3]}-{number[3:6]}-{number[6:8]}-{number[8:]}", f"{number[:3]}-{number[3:5]}-{number[5:7]}-{number[7:]}"])
+            return rng.choice(
+                [
+                    number,
+                    f"{number[:3]}-{number[3:6]}-{number[6:8]}-{number[8:]}",
+                    f"{number[:3]}-{number[3:5]}-{number[5:7]}-{number[7:]}",
+                ]
+            )
 
 
 def regon(rng: random.Random) -> str:
@@ -87,13 +110,15 @@ def passport(rng: random.Random) -> str:
 
 
 def plate(rng: random.Random) -> str:
-    return f"{rng.choice(['WA', 'KR', 'PO', 'GD', 'WX', 'DW', 'LU', 'WPR', 'KNS'])} {rng.choice([digits(rng, 5), digits(rng, 4) + 'A', digits(rng, 3) + 'KL'])}"
+    town = rng.choice(["WA", "KR", "PO", "GD", "WX", "DW", "LU", "WPR", "KNS"])
+    return f"{town} {rng.choice([digits(rng, 5), digits(rng, 4) + 'A', digits(rng, 3) + 'KL'])}"
 
 
 def birthday(rng: random.Random) -> str:
     day, month, year = rng.randint(1, 28), rng.randint(1, 12), rng.randint(1950, 2009)
-    months = "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia".split()
-    return rng.choice([f"{day:02}.{month:02}.{year}", f"{day} {months[month - 1]} {year}", f"{year}-{month:02}-{day:02}"])
+    return rng.choice(
+        [f"{day:02}.{month:02}.{year}", f"{day} {MONTHS[month - 1]} {year}", f"{year}-{month:02}-{day:02}"]
+    )
 
 
 def name(rng: random.Random) -> str:
@@ -101,7 +126,14 @@ def name(rng: random.Random) -> str:
 
 
 def address(rng: random.Random) -> str:
-    house = rng.choice([str(rng.randint(1, 200)), f"{rng.randint(1, 99)}/{rng.randint(1, 60)}", f"{rng.randint(1, 99)}a", f"{rng.randint(1, 99)} m. {rng.randint(1, 40)}"])
+    house = rng.choice(
+        [
+            str(rng.randint(1, 200)),
+            f"{rng.randint(1, 99)}/{rng.randint(1, 60)}",
+            f"{rng.randint(1, 99)}a",
+            f"{rng.randint(1, 99)} m. {rng.randint(1, 40)}",
+        ]
+    )
     street = rng.choice(["ul. ", "al. ", "ulica ", "os. "]) + rng.choice(STREETS)
     return f"{street} {house}{rng.choice([',', ''])} {digits(rng, 2)}-{digits(rng, 3)} {rng.choice(TOWNS)}"
 
@@ -111,15 +143,29 @@ def password(rng: random.Random) -> str:
 
 
 def price(rng: random.Random) -> str:
-    return rng.choice([f"{rng.randint(1, 999)} zł", f"{rng.randint(1, 99)} {rng.randint(100, 999)},00 zł", f"{rng.randint(1, 999)},99 PLN"])
+    return rng.choice(
+        [
+            f"{rng.randint(1, 999)} zł",
+            f"{rng.randint(1, 99)} {rng.randint(100, 999)},00 zł",
+            f"{rng.randint(1, 999)},99 PLN",
+        ]
+    )
 
 
 def order(rng: random.Random) -> str:
-    return rng.choice([f"ZAM/{digits(rng, 5)}/2025", f"#{digits(rng, 6)}", digits(rng, 8), f"PL-{digits(rng, 4)}-{digits(rng, 4)}"])
+    return rng.choice(
+        [f"ZAM/{digits(rng, 5)}/2025", f"#{digits(rng, 6)}", digits(rng, 8), f"PL-{digits(rng, 4)}-{digits(rng, 4)}"]
+    )
 
 
 def date(rng: random.Random) -> str:
-    return rng.choice([f"{rng.randint(1, 28)}.{rng.randint(1, 12):02}.2025", f"2025-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}", f"{rng.randint(1, 28)} maja"])
+    return rng.choice(
+        [
+            f"{rng.randint(1, 28)}.{rng.randint(1, 12):02}.2025",
+            f"2025-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}",
+            f"{rng.randint(1, 28)} maja",
+        ]
+    )
 
 
 MAKERS: dict[str, tuple[str, object]] = {

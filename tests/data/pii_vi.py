@@ -8,7 +8,16 @@ PROVINCES = ["001", "024", "031", "038", "040", "048", "056", "067", "075", "079
 FAMILY = ["Nguyễn", "Trần", "Lê", "Phạm", "Hoàng", "Huỳnh", "Phan", "Vũ", "Võ", "Đặng", "Bùi", "Đỗ"]
 MIDDLE = ["Văn", "Thị", "Minh", "Ngọc", "Thanh", "Hữu", "Quốc", "Thu", "Đức"]
 GIVEN = ["An", "Bình", "Châu", "Dũng", "Hạnh", "Hùng", "Lan", "Linh", "Nam", "Phương", "Tuấn", "Trang", "Vy"]
-STREETS = ["Lê Lợi", "Nguyễn Trãi", "Trần Hưng Đạo", "Hai Bà Trưng", "Lý Thường Kiệt", "Điện Biên Phủ", "Cầu Giấy", "Võ Văn Kiệt"]
+STREETS = [
+    "Lê Lợi",
+    "Nguyễn Trãi",
+    "Trần Hưng Đạo",
+    "Hai Bà Trưng",
+    "Lý Thường Kiệt",
+    "Điện Biên Phủ",
+    "Cầu Giấy",
+    "Võ Văn Kiệt",
+]
 WARDS = ["Bến Nghé", "Dịch Vọng", "Tân Định", "Hòa Khánh", "An Phú", "Láng Hạ", "Phú Mỹ"]
 DISTRICTS = ["Cầu Giấy", "Đống Đa", "Bình Thạnh", "Gò Vấp", "Hải Châu", "Ninh Kiều", "Tân Bình"]
 CITIES = ["Hà Nội", "Đà Nẵng", "Cần Thơ", "Hải Phòng", "TP.HCM"]
@@ -21,7 +30,9 @@ def digits(rng: random.Random, count: int) -> str:
 
 
 def email(rng: random.Random) -> str:
-    return f"{rng.choice(LATIN)}{rng.choice(['.', '_', ''])}{rng.choice(LATIN)}{rng.randint(1, 99)}@{rng.choice(DOMAINS)}"
+    return (
+        f"{rng.choice(LATIN)}{rng.choice(['.', '_', ''])}{rng.choice(LATIN)}{rng.randint(1, 99)}@{rng.choice(DOMAINS)}"
+    )
 
 
 def obfuscated_email(rng: random.Random) -> str:
@@ -30,7 +41,9 @@ def obfuscated_email(rng: random.Random) -> str:
 
 
 def mobile(rng: random.Random) -> str:
-    prefix = rng.choice(["032", "035", "038", "056", "059", "070", "077", "079", "081", "085", "090", "091", "093", "096", "098"])
+    prefix = rng.choice(
+        ["032", "035", "038", "056", "059", "070", "077", "079", "081", "085", "090", "091", "093", "096", "098"]
+    )
     rest = digits(rng, 7)
     return rng.choice(
         [
@@ -48,7 +61,9 @@ def mobile(rng: random.Random) -> str:
 def landline(rng: random.Random) -> str:
     area = rng.choice(["024", "028", "0236", "0225"])
     rest = rng.choice("2367") + digits(rng, 7 if len(area) == 3 else 6)
-    return rng.choice([f"{area} {rest[:4]} {rest[4:]}", f"({area}) {rest[:4]} {rest[4:]}", f"({area}) {rest[:4]}.{rest[4:]}"])
+    return rng.choice(
+        [f"{area} {rest[:4]} {rest[4:]}", f"({area}) {rest[:4]} {rest[4:]}", f"({area}) {rest[:4]}.{rest[4:]}"]
+    )
 
 
 def spaced_mobile(rng: random.Random) -> str:
@@ -67,13 +82,19 @@ def cmnd(rng: random.Random) -> str:
 def mst(rng: random.Random) -> str:
     while True:
         number = "0" + rng.choice("123456789") + digits(rng, 7)
-        check = 10 - sum(int(digit) * weight for digit, weight in zip(number, (31, 29, 23, 19, 17, 13, 7, 5, 3), strict=True)) % 11
+        check = (
+            10
+            - sum(int(digit) * weight for digit, weight in zip(number, (31, 29, 23, 19, 17, 13, 7, 5, 3), strict=True))
+            % 11
+        )
         if 0 <= check <= 9 and number[2:] != "0000000":
             return rng.choice([f"{number}{check}", f"{number}{check}-00{rng.randint(1, 9)}"])
 
 
 def luhn_check(partial: str) -> str:
-    total = sum(sum(divmod(2 * int(digit), 10)) for digit in partial[::-2]) + sum(int(digit) for digit in partial[-2::-2])
+    total = sum(sum(divmod(2 * int(digit), 10)) for digit in partial[::-2]) + sum(
+        int(digit) for digit in partial[-2::-2]
+    )
     return str(-total % 10)
 
 
@@ -81,11 +102,19 @@ def card(rng: random.Random) -> str:
     partial = rng.choice(["4", "51", "55", "9704"][:3])
     partial += digits(rng, 15 - len(partial))
     number = partial + luhn_check(partial)
-    return rng.choice([number, " ".join(number[i : i + 4] for i in range(0, 16, 4)), "-".join(number[i : i + 4] for i in range(0, 16, 4))])
+    return rng.choice(
+        [
+            number,
+            " ".join(number[i : i + 4] for i in range(0, 16, 4)),
+            "-".join(number[i : i + 4] for i in range(0, 16, 4)),
+        ]
+    )
 
 
 def account(rng: random.Random) -> str:
-    return rng.choice([digits(rng, rng.choice([9, 10, 12, 13, 14])), f"{digits(rng, 4)} {digits(rng, 4)} {digits(rng, 4)}"])
+    return rng.choice(
+        [digits(rng, rng.choice([9, 10, 12, 13, 14])), f"{digits(rng, 4)} {digits(rng, 4)} {digits(rng, 4)}"]
+    )
 
 
 def passport(rng: random.Random) -> str:
@@ -94,7 +123,13 @@ def passport(rng: random.Random) -> str:
 
 def plate(rng: random.Random) -> str:
     head = f"{rng.choice([29, 30, 43, 50, 51, 59, 61, 65, 92])}{rng.choice('ABCDEFGHK')}"
-    return rng.choice([f"{head}-{digits(rng, 3)}.{digits(rng, 2)}", f"{head}{rng.randint(1, 9)}-{digits(rng, 3)}.{digits(rng, 2)}", f"{head}-{digits(rng, 5)}"])
+    return rng.choice(
+        [
+            f"{head}-{digits(rng, 3)}.{digits(rng, 2)}",
+            f"{head}{rng.randint(1, 9)}-{digits(rng, 3)}.{digits(rng, 2)}",
+            f"{head}-{digits(rng, 5)}",
+        ]
+    )
 
 
 def birthday(rng: random.Random) -> str:
@@ -107,8 +142,13 @@ def name(rng: random.Random) -> str:
 
 
 def address(rng: random.Random) -> str:
-    house = rng.choice([str(rng.randint(1, 400)), f"{rng.randint(1, 200)}/{rng.randint(1, 60)}", f"{rng.randint(1, 99)}B"])
-    ward, district = rng.choice([f"phường {rng.choice(WARDS)}", f"P.{rng.randint(1, 20)}"]), rng.choice([f"quận {rng.choice(DISTRICTS)}", f"Q.{rng.randint(1, 12)}", f"quận {rng.randint(1, 12)}"])
+    house = rng.choice(
+        [str(rng.randint(1, 400)), f"{rng.randint(1, 200)}/{rng.randint(1, 60)}", f"{rng.randint(1, 99)}B"]
+    )
+    ward, district = (
+        rng.choice([f"phường {rng.choice(WARDS)}", f"P.{rng.randint(1, 20)}"]),
+        rng.choice([f"quận {rng.choice(DISTRICTS)}", f"Q.{rng.randint(1, 12)}", f"quận {rng.randint(1, 12)}"]),
+    )
     street = rng.choice(["đường ", "phố ", ""]) + rng.choice(STREETS)
     return f"{rng.choice(['', 'số '])}{house} {street}, {ward}, {district}, {rng.choice(CITIES)}"
 
@@ -122,15 +162,30 @@ def ip(rng: random.Random) -> str:
 
 
 def price(rng: random.Random) -> str:
-    return rng.choice([f"{rng.randint(1, 900)}.000đ", f"{rng.randint(1, 99)}.{rng.randint(100, 999)}.000 đồng", f"{rng.randint(10, 999)}k", f"{rng.randint(1, 9)},5 triệu"])
+    return rng.choice(
+        [
+            f"{rng.randint(1, 900)}.000đ",
+            f"{rng.randint(1, 99)}.{rng.randint(100, 999)}.000 đồng",
+            f"{rng.randint(10, 999)}k",
+            f"{rng.randint(1, 9)},5 triệu",
+        ]
+    )
 
 
 def order(rng: random.Random) -> str:
-    return rng.choice([f"DH{digits(rng, 8)}", f"#{digits(rng, 6)}", f"{digits(rng, 9)}", f"VN-{digits(rng, 4)}-{digits(rng, 4)}"])
+    return rng.choice(
+        [f"DH{digits(rng, 8)}", f"#{digits(rng, 6)}", f"{digits(rng, 9)}", f"VN-{digits(rng, 4)}-{digits(rng, 4)}"]
+    )
 
 
 def date(rng: random.Random) -> str:
-    return rng.choice([f"{rng.randint(1, 28)}/{rng.randint(1, 12)}", f"{rng.randint(1, 28):02}/{rng.randint(1, 12):02}/2025", f"2025-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"])
+    return rng.choice(
+        [
+            f"{rng.randint(1, 28)}/{rng.randint(1, 12)}",
+            f"{rng.randint(1, 28):02}/{rng.randint(1, 12):02}/2025",
+            f"2025-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}",
+        ]
+    )
 
 
 def small(rng: random.Random) -> str:

@@ -4,8 +4,24 @@
 'mail me: [REDACTED:EMAIL]'
 """
 
+from threadkeep.policy.redact.custom import load as load_rules
 from threadkeep.policy.redact.engine import RedactionRules, Redactor, explain, redact
 from threadkeep.policy.redact.kinds import KINDS
+from threadkeep.policy.redact.ner import PresidioRecogniser, Recogniser
+from threadkeep.policy.redact.ordinals import Ordinals
 from threadkeep.policy.redact.result import Finding, Redaction, Span
 
-__all__ = ["KINDS", "Finding", "Redaction", "RedactionRules", "Redactor", "Span", "explain", "redact"]
+__all__ = [
+    "KINDS",
+    "Finding",
+    "Ordinals",
+    "PresidioRecogniser",
+    "Recogniser",
+    "Redaction",
+    "RedactionRules",
+    "Redactor",
+    "Span",
+    "explain",
+    "load_rules",
+    "redact",
+]

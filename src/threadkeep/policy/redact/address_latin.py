@@ -13,7 +13,8 @@ from threadkeep.policy.redact.view import View
 _UPPER: Final = r"[A-Z\u00c0-\u1fff]"
 _NAME: Final = rf"(?:{_UPPER}[\w'\-]{{1,30}}|[A-Z]\.?|St\.|Dr\.)(?![\w])"
 _SMALL: Final = (
-    r"(?:de|da|do|dos|das|del|della|dei|di|du|des|la|le|les|el|al|van|der|den|von|zu|of|the|na|nad|u|v|w|z|i|ten|e|y)(?![\w])"
+    r"(?:de|da|do|dos|das|del|della|dei|di|du|des|la|le|les|el|al|van|der|den|von|zu|of|the|na|nad|u|v|w|z"
+    r"|i|ten|e|y)(?![\w])"
 )
 _WORDS: Final = rf"{_NAME}(?:[ ](?:{_SMALL}[ ]){{0,2}}{_NAME}){{0,4}}"
 _HOUSE: Final = r"[0-9]{1,5}[A-Za-z]?(?:[/\-][0-9]{1,4}[A-Za-z]?)?(?![\w])"
@@ -25,41 +26,52 @@ _ENGLISH: Final = re.compile(
     rf"(?:{STREET_SUFFIX})(?![\w])\.?(?:[ ]{_COMPASS}(?![\w]))?"
 )
 _PREFIXED: Final = re.compile(
-    rf"{_LEAD}(?:{_HOUSE}[ ])?(?:{STREET_PREFIX})(?:[ ]|(?<=[./]))(?:(?:{_NAME}|{_SMALL}|[0-9]{{1,2}})[ ]){{1,5}}{_HOUSE}\.?"
+    rf"{_LEAD}(?:{_HOUSE}[ ])?(?:{STREET_PREFIX})(?:[ ]|(?<=[./]))(?:(?:{_NAME}|{_SMALL}"
+    rf"|[0-9]{{1,2}})[ ]){{1,5}}{_HOUSE}\.?"
     rf"|{_LEAD}{_HOUSE}[ ](?:{STREET_PREFIX})[ ]{_WORDS}"
 )
 _COMPOUND: Final = re.compile(
-    rf"{_LEAD}(?:{_NAME}[ ]){{0,2}}(?:[\w'.\-]{{2,30}}(?<=[a-z])(?:{STREET_ENDING})|{_NAME}[ ](?:utca|u\.|ut|utja|ter|tere|korut|rkp\.|kapu|[Ss]tr\.|[Ss]trasse|gate|vei|plass|alle|poik))"
+    rf"{_LEAD}(?:{_NAME}[ ]){{0,2}}(?:[\w'.\-]{{2,30}}(?<=[a-z])(?:{STREET_ENDING})|{_NAME}[ ](?:utca"
+    rf"|u\.|ut|utja|ter|tere|korut|rkp\.|kapu|[Ss]tr\.|[Ss]trasse|gate|vei|plass|alle|poik))"
     rf"[ ]{_HOUSE}\.?"
 )
 _BOX: Final = re.compile(
     rf"{_LEAD}(?:[Pp]\.?[ ]?[Oo]\.?[ ]?[Bb]ox|[Pp]ostbox|[Pp]ostboks|[Pp]ostfach|[Ss]krytka pocztowa)[ ]#?[0-9]{{1,7}}"
-    r"|(?i:(?<![\w])(?:psc|cmr|unit|uss|usns|usnv|uscgc)[ ][^\n]{2,40}\n?[ ,]{0,3}(?:apo|fpo|dpo)[ ,]{1,2}(?:aa|ae|ap)[ ,]{1,2}[0-9]{5})"
+    r"|(?i:(?<![\w])(?:psc|cmr|unit|uss|usns|usnv|uscgc)[ ][^\n]{2,40}\n?[ ,]{0,3}(?:apo|fpo"
+    r"|dpo)[ ,]{1,2}(?:aa|ae|ap)[ ,]{1,2}[0-9]{5})"
 )
 _WITH_UNIT: Final = re.compile(
     rf"{_LEAD}(?:[0-9]{{1,5}}[ ])?{_WORDS}(?:[ ][0-9]{{1,5}})?\.?[ ,]{{0,2}}(?:\n[ \t>?]{{0,6}})?{UNIT}(?![\w])"
 )
 _CUE: Final = (
-    r"(?:address(?: of [^\n:,]{1,40})?(?: is|:|\swith|\sto)|addresses, here they are:|resid\w{1,4} (?:at|on)|liv(?:e|es|ed|ing) (?:at|on|in)|located (?:at|on|in)"
-    r"|moved to|meet (?:me|you|us) (?:at|on)|sent to|deliver(?:ed)? to|ship(?:ped)? to|return to|a taxi to|stop at|drops you off at"
-    r"|(?:office|station|restaurant|shop|house|home|flat|place)s? (?:is|are) (?:at|on|in)|arrived at|enter on|address\?|north side of)"
+    r"(?:address(?: of [^\n:,]{1,40})?(?: is|:|\swith|\sto)|addresses, here they are:|resid\w{1,4} "
+    r"(?:at|on)|liv(?:e|es|ed|ing) (?:at|on|in)|located (?:at|on|in)"
+    r"|moved to|meet (?:me|you|us) (?:at|on)|sent to|deliver(?:ed)? to|ship(?:ped)? to|return to"
+    r"|a taxi to|stop at|drops you off at"
+    r"|(?:office|station|restaurant|shop|house|home|flat|place)s? (?:is|are) (?:at|on|in)|arrived at"
+    r"|enter on|address\?|north side of)"
 )
 _TOLD: Final = re.compile(
-    rf"(?:{_CUE})[ \t\n]{{1,8}}(?P<place>(?:[0-9]{{2,6}}[ ])?(?:[0-9]{{1,5}}[ ]{_WORDS}(?:[ ]{_HOUSE})?|{_WORDS}[ ]{_HOUSE}\.?))"
+    rf"(?:{_CUE})[ \t\n]{{1,8}}(?P<place>(?:[0-9]{{2,6}}[ ])?(?:[0-9]{{1,5}}[ ]{_WORDS}(?:[ ]{_HOUSE})?"
+    rf"|{_WORDS}[ ]{_HOUSE}\.?))"
 )
 _BLOCK: Final = re.compile(
     rf"(?:^|\n)[ \t>?]{{0,8}}(?:{_NAME}[ ]){{0,5}}?(?P<place>[0-9]{{2,6}}[ ]{_WORDS}[ ]{_HOUSE}\.?)(?=[ \t]*(?:\n|$))"
 )
 
 _CORNER: Final = re.compile(
-    rf"(?:the )?corner of (?:[0-9]{{1,6}}[ ])?(?:(?:{_NAME}|{_SMALL}|ul\.|[0-9]{{1,5}}\.?|[Ss]tr\.?)[ ]){{1,6}}and[ ](?:{_SMALL}[ ])?{_WORDS}"
+    rf"(?:the )?corner of (?:[0-9]{{1,6}}[ ])?(?:(?:{_NAME}|{_SMALL}|ul\.|[0-9]{{1,5}}\.?"
+    rf"|[Ss]tr\.?)[ ]){{1,6}}and[ ](?:{_SMALL}[ ])?{_WORDS}"
 )
 
 _GAP: Final = r"[ \t]*[,\n]?[ \t>?]*,?[ \t]*"
 _UNIT_PART: Final = re.compile(rf"{_GAP}{UNIT}(?![\w])")
 _TOWN: Final = rf"{_WORDS}(?:[ ]\([\w ]{{2,20}}\))?"
 _STATE: Final = r"(?:[A-Z]{2,3}|nan)(?![\w])"
-_ZIP: Final = r"(?:[0-9]{5}(?:-[0-9]{4})?|[0-9]{4}(?:[ ]?[A-Z]{2})?|[0-9]{2}-[0-9]{3}|[0-9]{3}[ ]?[0-9]{2,3}|[A-Z]{1,2}[0-9][A-Z0-9]?[ ]?[0-9][A-Z]{2}|[A-Z][0-9][A-Z][ ]?[0-9][A-Z][0-9])(?![\w])"
+_ZIP: Final = (
+    r"(?:[0-9]{5}(?:-[0-9]{4})?|[0-9]{4}(?:[ ]?[A-Z]{2})?|[0-9]{2}-[0-9]{3}|[0-9]{3}[ ]?[0-9]{2,3}"
+    r"|[A-Z]{1,2}[0-9][A-Z0-9]?[ ]?[0-9][A-Z]{2}|[A-Z][0-9][A-Z][ ]?[0-9][A-Z][0-9])(?![\w])"
+)
 _SEP: Final = r"(?:[ \t]*[,\n]{1,2}[ \t>?]*,?[ \t]*|[ ])"
 _TAIL: Final = re.compile(
     rf"(?:{_SEP}(?!(?:Mobile|Phone|Tel|Fax|Email|E-mail|Desk|Date|Name)\b){_TOWN}){{0,2}}"
@@ -106,15 +118,31 @@ def _family(name: str, gate: Gate, find: Finder, sure: int = CONTEXT - 5) -> Fam
 
 
 _ENDINGS: Final = tuple(STREET_ENDING.split("|"))
-_HUNGARIAN: Final = frozenset(("utca", "ut", "u", "utja", "ter", "tere", "korut", "rkp", "kapu", "str", "poik", "vei", "plass"))
+_HUNGARIAN: Final = frozenset(
+    ("utca", "ut", "u", "utja", "ter", "tere", "korut", "rkp", "kapu", "str", "poik", "vei", "plass")
+)
 _SUFFIXES: Final = " ".join(STREET_SUFFIX.lower().split("|"))
 _PREFIXES: Final = (
-    "rue avenue av avenida avda boulevard bd chemin impasse quai largo via viale vicolo piazza strada corso calle c paseo"
+    "rue avenue av avenida avda boulevard bd chemin impasse quai largo via viale vicolo piazza strada corso calle paseo"
     " plaza rua travessa praca quadra carrera ul ulica ulicy al aleja alei plac placu os osiedle osiedlu trg namesti"
     " rondo ronda bulwar skwer jalan jl odos leoforos square allee"
 )
 _UNITS: Final = "apt apartment suite ste unit flat room rm floor fl building bldg lokal"
-_TOLD_CUES: Final = ("address", "resid", "liv", "located", "moved to", "meet ", " to ", "stop at", "off at", " is ", " are ", "arrived", "enter on")
+_TOLD_CUES: Final = (
+    "address",
+    "resid",
+    "liv",
+    "located",
+    "moved to",
+    "meet ",
+    " to ",
+    "stop at",
+    "off at",
+    " is ",
+    " are ",
+    "arrived",
+    "enter on",
+)
 
 FAMILIES: Final = (
     _family("english", mentions(_SUFFIXES), _seeds(_ENGLISH)),

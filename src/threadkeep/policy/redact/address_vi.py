@@ -12,26 +12,36 @@ from threadkeep.policy.redact.view import View
 _WORD: Final = r"[A-Za-z][A-Za-z0-9]{0,8}"
 _NAME: Final = r"[A-Z0-9][A-Za-z0-9]{0,8}(?:[ ][A-Z0-9][A-Za-z0-9]{0,8}){0,4}"
 _HOUSE: Final = r"(?:[Ss]o(?: nha)?[ ]|[Nn]ha so[ ])?[0-9]{1,4}[A-Za-z]?(?:/[0-9]{1,4}[A-Za-z]?){0,4}(?![0-9A-Za-z/])"
-_LANE: Final = r"(?:[Nn]go|[Nn]gach|[Hh]em|[Kk]iet|[Tt]o|[Kk]hu pho|[Kk][Pp]|[Ll]o|[Cc]an(?: ho)?|[Tt]ang|[Pp]hong|[Tt]oa(?: nha)?|[Cc]hung cu)"
+_LANE: Final = (
+    r"(?:[Nn]go|[Nn]gach|[Hh]em|[Kk]iet|[Tt]o|[Kk]hu pho|[Kk][Pp]|[Ll]o|[Cc]an(?: ho)?|[Tt]ang|[Pp]hong"
+    r"|[Tt]oa(?: nha)?|[Cc]hung cu)"
+)
 _STREET: Final = r"(?:[Dd]uong|[Pp]ho|[Dd]ai lo|[Qq]uoc lo|[Tt]inh lo|[Dd]\.|[Ql]L)"
 _AREA: Final = (
-    r"(?:[Pp]huong|[Pp]\.|[Xx]a|[Tt]hi tran|[Qq]uan|[Qq]\.|[Hh]uyen|[Hh]\.|[Tt]hi xa|[Tt][Pp]\.?|[Tt]hanh pho|[Tt]inh|[Aa]p|[Tt]hon|[Kk]hu(?: do thi| pho)?)"
+    r"(?:[Pp]huong|[Pp]\.|[Xx]a|[Tt]hi tran|[Qq]uan|[Qq]\.|[Hh]uyen|[Hh]\.|[Tt]hi xa|[Tt][Pp]\.?"
+    r"|[Tt]hanh pho|[Tt]inh|[Aa]p|[Tt]hon|[Kk]hu(?: do thi| pho)?)"
 )
 _CITIES: Final = (
-    r"(?:(?:TP\.?[ ]?)?HCM|[Ss]ai ?[Gg]on|Ho Chi Minh|Ha Noi|Hanoi|Da Nang|Hai Phong|Can Tho|Hue|Nha Trang|Da Lat|Vung Tau|Bien Hoa"
+    r"(?:(?:TP\.?[ ]?)?HCM|[Ss]ai ?[Gg]on|Ho Chi Minh|Ha Noi|Hanoi|Da Nang|Hai Phong|Can Tho|Hue"
+    r"|Nha Trang|Da Lat|Vung Tau|Bien Hoa"
     r"|Viet ?[Nn]am)"
 )
-_PART: Final = rf"(?:[ ]?[,\-][ ]?(?:{_AREA}[ ]?{_NAME}|{_LANE}[ ][0-9A-Za-z/]{{1,8}}|{_STREET}[ ]{_NAME}|{_CITIES}|{_NAME}(?=[ ]?(?:[,.;\n]|$))))"
+_PART: Final = (
+    rf"(?:[ ]?[,\-][ ]?(?:{_AREA}[ ]?{_NAME}|{_LANE}[ ][0-9A-Za-z/]{{1,8}}|{_STREET}[ ]{_NAME}|{_CITIES}"
+    rf"|{_NAME}(?=[ ]?(?:[,.;\n]|$))))"
+)
 _FULL: Final = re.compile(
     rf"(?<![0-9A-Za-z/.,])(?:{_LANE}[ ][0-9A-Z][0-9A-Za-z/]{{0,7}}[, ]{{1,2}}){{0,3}}{_HOUSE}[, ]{{1,2}}"
-    rf"(?:{_LANE}[ ][0-9A-Za-z/]{{1,8}}[, ]{{1,2}}){{0,3}}(?:{_STREET}[ ](?:[0-9A-Za-z][A-Za-z0-9]{{0,8}})(?:[ ][A-Z0-9][A-Za-z0-9]{{0,8}}){{0,4}}|{_NAME}(?=[ ]?[,\-][ ]?{_AREA})){_PART}{{0,5}}"
+    rf"(?:{_LANE}[ ][0-9A-Za-z/]{{1,8}}[, ]{{1,2}}){{0,3}}(?:{_STREET}[ ]"
+    rf"(?:[0-9A-Za-z][A-Za-z0-9]{{0,8}})(?:[ ][A-Z0-9][A-Za-z0-9]{{0,8}}){{0,4}}|{_NAME}"
+    rf"(?=[ ]?[,\-][ ]?{_AREA})){_PART}{{0,5}}"
 )
-_RURAL: Final = re.compile(
-    rf"(?<![A-Za-z])(?:[Tt]hon|[Aa]p|[Xx]om|[Tt]o|[Kk]hu pho)[ ]{_NAME}{_PART}{{2,5}}"
-)
+_RURAL: Final = re.compile(rf"(?<![A-Za-z])(?:[Tt]hon|[Aa]p|[Xx]om|[Tt]o|[Kk]hu pho)[ ]{_NAME}{_PART}{{2,5}}")
 _LOWER: Final = re.compile(
-    rf"(?<![0-9a-z/.,])(?:so(?: nha)?[ ]|nha so[ ])?[0-9]{{1,4}}[a-z]?(?:/[0-9]{{1,4}}[a-z]?){{0,4}}[ ](?:(?:ngo|ngach|hem)[ ][0-9/]{{1,8}}[ ,]{{1,2}}){{0,2}}"
-    rf"(?:duong|pho)[ ](?:[a-z0-9]{{1,8}}[ ]?){{1,4}}(?:,[ ]?(?:phuong|p\.|xa|quan|q\.|huyen|tp\.?|thanh pho|tinh)[ ]?(?:[a-z0-9]{{1,8}}[ ]?){{1,4}}){{1,4}}"
+    r"(?<![0-9a-z/.,])(?:so(?: nha)?[ ]|nha so[ ])?[0-9]{1,4}[a-z]?(?:/[0-9]{1,4}[a-z]?){0,4}[ ](?:"
+    r"(?:ngo|ngach|hem)[ ][0-9/]{1,8}[ ,]{1,2}){0,2}"
+    r"(?:duong|pho)[ ](?:[a-z0-9]{1,8}[ ]?){1,4}(?:,[ ]?(?:phuong|p\.|xa|quan|q\.|huyen|tp\.?"
+    r"|thanh pho|tinh)[ ]?(?:[a-z0-9]{1,8}[ ]?){1,4}){1,4}"
 )
 
 

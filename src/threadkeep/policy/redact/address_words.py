@@ -35,16 +35,21 @@ STREET_ENDING: Final = (
     "|katu|ntie|kuja|polku|rinne|tanav|maantee|puiestee|iela|gatve|vangen|vanget|vollen|backen|stigen"
 )
 UNIT: Final = (
-    r"(?:[Aa]pt|[Aa]partment|[Ss]uite|[Ss]te|[Uu]nit|[Ff]lat|[Rr]oom|[Rr]m|[Ff]loor|[Ff]l|[Bb]uilding|[Bb]ldg|[Ll]okal|m\.)"
+    r"(?:[Aa]pt|[Aa]partment|[Ss]uite|[Ss]te|[Uu]nit|[Ff]lat|[Rr]oom|[Rr]m|[Ff]loor|[Ff]l|[Bb]uilding"
+    r"|[Bb]ldg|[Ll]okal|m\.)"
     r"\.?[ ]?#?[0-9]{1,5}[A-Za-z]?"
 )
 COUNTRY: Final = (
-    "Afghanistan|Albania|Algeria|Argentina|Armenia|Australia|Austria|Azerbaijan|Bangladesh|Belarus|Belgium|Bolivia|Bosnia"
+    "Afghanistan|Albania|Algeria|Argentina|Armenia|Australia|Austria|Azerbaijan|Bangladesh|Belarus"
+    "|Belgium|Bolivia|Bosnia"
     "|Brazil|Bulgaria|Cambodia|Cameroon|Canada|Chile|China|Colombia|Croatia|Cuba|Cyprus|Czechia|Czech Republic|Denmark"
-    "|Ecuador|Egypt|England|Estonia|Ethiopia|Finland|France|Georgia|Germany|Ghana|Greece|Greenland|Greenlander|Hong Kong"
+    "|Ecuador|Egypt|England|Estonia|Ethiopia|Finland|France|Georgia|Germany|Ghana|Greece|Greenland"
+    "|Greenlander|Hong Kong"
     "|Hungary|Iceland|India|Indonesia|Iran|Iraq|Ireland|Israel|Italy|Jamaica|Japan|Jordan|Kazakhstan|Kenya|Korea|Kuwait"
-    "|Laos|Latvia|Lebanon|Libya|Liechtenstein|Lithuania|Luxembourg|Malaysia|Malta|Mexico|Moldova|Monaco|Mongolia|Morocco"
-    "|Nepal|Netherlands|New Zealand|Nigeria|Norway|Oman|Pakistan|Panama|Paraguay|Peru|Philippines|Poland|Polska|Portugal"
+    "|Laos|Latvia|Lebanon|Libya|Liechtenstein|Lithuania|Luxembourg|Malaysia|Malta|Mexico|Moldova"
+    "|Monaco|Mongolia|Morocco"
+    "|Nepal|Netherlands|New Zealand|Nigeria|Norway|Oman|Pakistan|Panama|Paraguay|Peru|Philippines"
+    "|Poland|Polska|Portugal"
     "|Qatar|Romania|Russia|Saudi Arabia|Scotland|Serbia|Singapore|Slovakia|Slovenia|South Africa|South Korea|Spain"
     "|Sri Lanka|Sweden|Switzerland|Taiwan|Thailand|Tunisia|Turkey|UAE|UK|Ukraine|United Arab Emirates|United Kingdom"
     "|United States|Uruguay|USA|US|Uzbekistan|Venezuela|Vietnam|Viet Nam|Wales|Zimbabwe"

@@ -18,15 +18,18 @@ _HAN: Final = r"\u3400-\u9fff"
 _COUNT: Final = r"(?:[0-9]{1,6}|[一二三四五六七八九十百零〇]{1,5})"
 _DOOR: Final = (
     rf"(?:{_COUNT}段)?(?:{_COUNT}巷)?(?:{_COUNT}弄)?(?:{_COUNT}衖)?{_COUNT}(?:[之\-]{_COUNT})?[號号](?:之{_COUNT})?"
-    rf"(?:[A-Za-z0-9{_HAN}]{{0,12}}?{_COUNT}?[A-Za-z]?(?:棟|栋|座|幢|單元|单元|大樓|樓|楼|層|层|室|房|戶|户)(?:之{_COUNT})?(?![{_HAN}]*?[號号])){{0,4}}"
+    rf"(?:[A-Za-z0-9{_HAN}]{{0,12}}?{_COUNT}?[A-Za-z]?(?:棟|栋|座|幢|單元|单元|大樓|樓|楼|層|层|室|房|戶|户)"
+    rf"(?:之{_COUNT})?(?![{_HAN}]*?[號号])){{0,4}}"
 )
 # A road, then the number on it.
 _ROAD: Final = re.compile(rf"(?:大道|大街|大路|胡同|[路街道巷弄里村莊庄鄉乡鎮镇區区])(?:[東西南北中东][路段])?{_DOOR}")
 _NAMED_REGION: Final = re.compile(
-    rf"(?:{_REGIONS})[{_HAN}]{{0,12}}?[省市縣县區区鄉鎮镇][{_HAN}]{{1,10}}?(?:大道|大街|大路|胡同|[路街巷])(?:{_COUNT}段)?(?![{_HAN}]{{0,4}}[路街])"
+    rf"(?:{_REGIONS})[{_HAN}]{{0,12}}?[省市縣县區区鄉鎮镇][{_HAN}]{{1,10}}?(?:大道|大街|大路|胡同|[路街巷])(?:{_COUNT}段)?"
+    rf"(?![{_HAN}]{{0,4}}[路街])"
 )
 _LIVING: Final = re.compile(
-    rf"(?:居住[在於于]|住[在於于]|[現现]居(?:住[在於于])?|[住地]址(?:是|為|为)?[：:]?|家住|寄到|送到|老家[在是])\s?(?P<place>(?:{_REGIONS})[{_HAN}0-9\-]{{2,36}})"
+    rf"(?:居住[在於于]|住[在於于]|[現现]居(?:住[在於于])?|[住地]址(?:是|為|为)?[：:]?|家住|寄到|送到|老家[在是])\s?(?P<place>"
+    rf"(?:{_REGIONS})[{_HAN}0-9\-]{{2,36}})"
 )
 _STARTS: Final = re.compile(rf"(?:{_REGIONS})")
 _REACH: Final = 36
@@ -68,6 +71,9 @@ def _road(view: View) -> bool:
 
 FAMILIES: Final = (
     Family(_door, (Rule("address.zh", "ADDRESS", _addresses, CONTEXT - 5),)),
-    Family(contains("住", "居", "址", "寄到", "送到", "老家"), (Rule("address.zh.living", "ADDRESS", _living, CONTEXT - 9),)),
+    Family(
+        contains("住", "居", "址", "寄到", "送到", "老家"),
+        (Rule("address.zh.living", "ADDRESS", _living, CONTEXT - 9),),
+    ),
     Family(_road, (Rule("address.zh.road", "ADDRESS", _regions, CONTEXT - 8),)),
 )

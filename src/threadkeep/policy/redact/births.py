@@ -23,16 +23,19 @@ _DATE: Final = (
     rf"|(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?\s(?:of\s)?{_MONTHS},?\s(?:19|20)[0-9]{{2}}"
     rf"|{_MONTHS}\s(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?,?\s(?:19|20)[0-9]{{2}}"
     r"|(?:ngay\s)?(?:3[01]|[12][0-9]|0?[1-9])\s?(?:thang|/)\s?(?:1[0-2]|0?[1-9])\s?(?:,?\snam|/)\s?(?:19|20)[0-9]{2}"
-    r"|(?:(?:19|20)[0-9]{2}|(?:民國|民国)\s?[0-9]{1,3})\s?年\s?(?:1[0-2]|0?[1-9])\s?月\s?(?:3[01]|[12][0-9]|0?[1-9])\s?[日號号]?)"
+    r"|(?:(?:19|20)[0-9]{2}|(?:民國|民国)\s?[0-9]{1,3})\s?年\s?(?:1[0-2]|0?[1-9])\s?月\s?(?:3[01]|[12][0-9]"
+    r"|0?[1-9])\s?[日號号]?)"
 )
 _LABEL: Final = (
     r"(?:date of birth|birth ?date|birthday|d\.?o\.?b\.?|born on:?|i was born(?: on| in)?|i'm born(?: on)?"
-    r"|ngay(?: thang)?(?: nam)? sinh|sinh ngay|sinh nhat(?: (?:cua )?(?:toi|minh|em|anh|chi))?|(?:toi|minh|em|anh|chi|con) sinh(?: ngay)?"
+    r"|ngay(?: thang)?(?: nam)? sinh|sinh ngay|sinh nhat(?: (?:cua )?(?:toi|minh|em|anh|chi))?|(?:toi"
+    r"|minh|em|anh|chi|con) sinh(?: ngay)?"
     r"|data urodzenia|urodzil(?:em|am) sie|ur\.|dzien urodzin|urodziny(?: mam)?"
     r"|出生(?:日期|年月日)?|生日|我生[於于]|生[於于])"
 )
 _BORN: Final = re.compile(
-    rf"(?<![a-z])(?P<label>{_LABEL})[\s:：=,\-]{{0,3}}(?:is|was|on|la|vao|to|dnia|ngay|是|為|为|在|於|于)?[\s:]{{0,2}}(?P<date>{_DATE})"
+    rf"(?<![a-z])(?P<label>{_LABEL})[\s:：=,\-]{{0,3}}(?:is|was|on|la|vao|to|dnia|ngay|是|為|为|在|於"
+    rf"|于)?[\s:]{{0,2}}(?P<date>{_DATE})"
 )
 _THIRD_PERSON: Final = frozenset(("born on", "ur.", "生於", "生于", "出生"))
 

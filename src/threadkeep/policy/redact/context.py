@@ -21,7 +21,8 @@ _CUES: Final[dict[str, str]] = {
     r"|dien thoai|dt|dtdd|sdt|so dt|goi|lien he|di dong|nhan tin|so may|may ban|alo|lien lac|電話|电话|手機|手机|行動|聯絡|联络|联系|聯繫|致電|致电|撥打|拨打|傳真|传真|來電|来电|打給|打给|熱線|热线|分機|專線|座机|市話",
     "CARD": r"(?:credit|debit|bank|payment) ?card|card(?: ?(?:number|no|num|#))?|cc|ccn|visa|mastercard|amex|the (?:tin dung|ghi no|ngan hang|visa|thanh toan|mastercard)|so the|kart\w{1,3}(?: kredytow\w{1,3}| platnicz\w{1,4}| debetow\w{1,3})?|信用卡\w{0,3}|卡號|卡号|金融卡|簽帳卡|银行卡\w{0,2}|銀行卡\w{0,2}|刷卡",
     "ACCOUNT": r"(?:bank |savings |checking |current )?accounts?(?: ?(?:number|no|num|#))?|acct|a/c|routing(?: number)?|aba|sort code|swift|bic|iban|wire|stk|so tai khoan|tai khoan|tk|chuyen khoan|kont\w{1,2}|rachun\w{2,4}|nrb|przelew\w{0,2}|帳號|账号|賬號|帳戶|账户|賬戶|戶頭|匯款|汇款|轉帳|转账",
-    "ID": r"id(?:entity|entification)? ?cards?(?: (?:number|no|#))?|(?:national|personal|citizen|resident|social|tax|identity|identification|insurance|voter|health|patient|medicare|medical|government|taxpayer)[ -](?:id|identity|identification|security|insurance|card|code|number|no)(?: ?(?:card|number|no|code))?|ssn|itin|nino|nhs|aadhaar|nric|tfn|pesel\w{0,2}|nip\w{0,2}|regon\w{0,2}|dow(?:od|odu|odem|odzie)(?: osobist\w{1,4})?|cccd|cmnd|cmt|cmtnd|can cuoc\w{0,3}(?: cong dan)?|chung minh\w{0,3}(?: nhan dan| thu)?|so dinh danh|dinh danh|mst|ma so thue|bhxh|bhyt|bao hiem\w{0,3}(?: xa hoi| y te)?|身[分份][證证]\w{0,4}|居留[證证]\w{0,2}|統一證號|統一編號|統編|[證证][件號号]\w{0,2}|健保\w{0,2}|社保\w{0,2}|身份号码|公民身份",
+    "ID": r"id(?:entity|entification)? ?cards?(?: (?:number|no|#))?|(?:national|personal|citizen|resident|tax|identity|identification|insurance|voter|health|patient|medicare|medical|government|taxpayer)[ -](?:id|identity|identification|security|insurance|card|code|number|no)(?: ?(?:card|number|no|code))?|nino|nhs|aadhaar|nric|tfn|pesel\w{0,2}|nip\w{0,2}|regon\w{0,2}|dow(?:od|odu|odem|odzie)(?: osobist\w{1,4})?|cccd|cmnd|cmt|cmtnd|can cuoc\w{0,3}(?: cong dan)?|chung minh\w{0,3}(?: nhan dan| thu)?|so dinh danh|dinh danh|mst|ma so thue|bhxh|bhyt|bao hiem\w{0,3}(?: xa hoi| y te)?|身[分份][證证]\w{0,4}|居留[證证]\w{0,2}|統一證號|統一編號|統編|[證证][件號号]\w{0,2}|健保\w{0,2}|社保\w{0,2}|身份号码|公民身份",
+    "SSN": r"ssns?|social security(?: (?:number|no|card))?|itin",
     "IDISH": r"id|tin|sin|pan|fin|abn|acn|npi|mbi|dea|vat|brn|rrn|frn|cpf|cnpj|dni|nie|nif|rfc|curp|hetu|personnummer|bsn|steuer-?id|idnr|codice fiscale|medicare",
     "PASSPORT": r"passports?(?: ?(?:number|no|#))?|travel document|ho chieu|paszport\w{0,3}|護照\w{0,3}|护照\w{0,3}|通行證|通行证",
     "LICENSE": r"(?:driv(?:er|ers|er's|ing)) ?licen[cs]es?(?: ?(?:number|no|#))?|dl|gplx|giay phep lai xe|bang lai|praw\w{1,2} jazdy|駕照\w{0,2}|驾照\w{0,2}|駕駛執照|驾驶证\w{0,2}",
@@ -43,11 +44,10 @@ def before(view: View, start: int) -> str | None:
 
 
 def _nearest(lower: str, start: int) -> str | None:
-    cue = None
-    for cue in _ALL.finditer(lower, max(0, start - _WINDOW), start):
-        pass
-    if cue is None:
+    cues = list(_ALL.finditer(lower, max(0, start - _WINDOW), start))
+    if not cues:
         return None
+    cue = cues[-1]
     # A cue announces one number; only phone numbers come in lists (`call 123… or 456…`).
     spent = cue.lastgroup != "PHONE" and _SPENT.search(lower, cue.end(), start)
     return None if spent else cue.lastgroup

@@ -1,4 +1,4 @@
-"""Passports, driving licences and number plates: short codes that mean something only beside a word, or in a plate's form."""
+"""Passports, driving licences and number plates: codes that mean something beside a word, or in a plate's own form."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CHECKED, CONTEXT, Family, Finder, Rule, every, mentions
+from threadkeep.policy.redact.rule import CHECKED, CONTEXT, Family, Finder, Rule, contains, every
 from threadkeep.policy.redact.view import View
 
 _CODE: Final = re.compile(
-    r"(?<![0-9A-Za-z])(?=[A-Za-z\-]{0,5}[0-9])[A-Za-z0-9](?:[ \-.]?[A-Z0-9]){3,17}(?![0-9A-Za-z])"
+    r"(?<![0-9A-Za-z])(?=[A-Za-z\- ]{0,5}[0-9])[A-Za-z0-9](?:[ \-.]?[A-Z0-9]){3,17}(?![0-9A-Za-z])"
 )
 _PROVINCE: Final = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _VIETNAMESE: Final = (
     r"(?<![0-9A-Za-z.\-])[1-9][0-9][ \-]?[A-Z][A-Z0-9]?[ \-](?:[0-9]{3}\.[0-9]{2}|[0-9]{4,5})(?![0-9A-Za-z]|\.[0-9])"
 )
 _CHINESE: Final = rf"[{_PROVINCE}][A-HJ-NP-Z][·• .]?[A-HJ-NP-Z0-9]{{4,5}}[A-HJ-NP-Z0-9挂学警港澳]"
+_DATE: Final = re.compile(
+    r"(?:19|20)[0-9]{2}[-. ][0-9]{1,2}[-. ][0-9]{1,2}|[0-9]{1,2}[-. ][0-9]{1,2}[-. ](?:19|20)[0-9]{2}"
+)
 _REACH: Final = 48
 _DIGITS: Final = {"PASSPORT": 5, "LICENSE": 4, "PLATE": 2}
 
@@ -27,20 +30,54 @@ def _beside(kind: str) -> Finder:
 
     def find(view: View) -> Iterator[tuple[int, int]]:
         for word in cue.finditer(view.lower):
-            for match in _CODE.finditer(view.text, word.end(), word.end() + _REACH):
-                enough = sum(char.isdigit() for char in match[0]) >= _DIGITS[kind]
-                if enough and context.before(view, match.start()) == kind:
-                    yield match.span()
+            match = _first_code(view.text, word.end(), _DIGITS[kind])
+            if match is not None and context.before(view, match.start()) == kind:
+                yield match.span()
 
     return find
 
 
-_WORDS: Final = (
-    "passport passports travel chieu paszport paszportu paszporcie plate plates reg registration bien bks tablica tablicy"
-    " tablice rejestracja rejestracji rejestracyjny rejestracyjne rej license licence driver driving drivers dl gplx lai"
-    " prawo prawa jazdy"
+def _first_code(text: str, start: int, digits: int) -> re.Match[str] | None:
+    """The first code with enough digits that begins shortly after a cue and is no date."""
+    for match in _CODE.finditer(text, start, start + 2 * _REACH):
+        if match.start() > start + _REACH:
+            return None
+        if sum(char.isdigit() for char in match[0]) >= digits and not _DATE.fullmatch(match[0]):
+            return match
+    return None
+
+
+_named: Final = contains(
+    *(
+        "passport",
+        "travel doc",
+        "ho chieu",
+        "paszport",
+        "護照",
+        "护照",
+        "通行",
+        "licen",
+        "gplx",
+        "lai xe",
+        "bang lai",
+        "jazdy",
+    ),
+    *(
+        "駕",
+        "驾",
+        "plate",
+        "car reg",
+        "vehicle",
+        "bien so",
+        "bks",
+        "rejestrac",
+        "nr rej",
+        "tablic",
+        "車牌",
+        "车牌",
+        "牌照",
+    ),
 )
-_named: Final = mentions(_WORDS, "護照", "护照", "通行", "駕", "驾", "車牌", "车牌", "牌照")
 
 
 def _gate(view: View) -> bool:

@@ -20,6 +20,10 @@ _DOMAIN: Final = re.compile(
     rf"(?:[{_LETTER}\-]{{1,63}}\.){{1,8}}(?:xn--[A-Za-z0-9\-]{{2,59}}|[A-Za-z\u00a1-\u1fff]{{2,24}})"
     rf"|(?:[{_LETTER}\-\u3400-\u9fff]{{1,63}}\.){{1,4}}(?:{_CJK_TLD})"
 )
+_SPLIT: Final = re.compile(
+    r"(?i:e-?mail(?: address)?(?: is| at| of|:|,)) ((?!(?:and|or|the|is|at|me|us|via"
+    r"|to)[ ])[a-z0-9._\-]{2,30})(?= [a-z0-9._%+\-]{1,64}@)"
+)
 _USERINFO: Final = re.compile(r"://[^\s/@]{0,120}\Z")
 _QUOTED: Final = re.compile(r'"[^"\n]{1,62}"$')
 
@@ -73,12 +77,21 @@ def _spaced(view: View) -> Iterator[tuple[int, int]]:
     return (match.span() for match in _SPACED.finditer(view.text) if " " in match[0])
 
 
+def _split(view: View) -> Iterator[tuple[int, int]]:
+    """`email at maria da silva@mail.example`: a space slipped into the name."""
+    return (match.span(1) for match in _SPLIT.finditer(view.text))
+
+
 _CUES: Final = (" at ", "at]", "at)", "at}", "_at_", "malpa", "[@", "(@", "a cong", "小老鼠")
 
 FAMILIES: Final = (
     Family(
         contains("@"),
-        (Rule("email.plain", "EMAIL", _plain, CERTAIN), Rule("email.spaced", "EMAIL", _spaced, CHECKED)),
+        (
+            Rule("email.plain", "EMAIL", _plain, CERTAIN),
+            Rule("email.spaced", "EMAIL", _spaced, CHECKED),
+            Rule("email.split", "EMAIL", _split, CHECKED),
+        ),
     ),
     Family(contains(*_CUES), (Rule("email.spelled", "EMAIL", _spelled, CHECKED),)),
 )

@@ -2,49 +2,65 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from threadkeep.policy.redact import overlap
 from threadkeep.policy.redact.families import BUILT_IN
 from threadkeep.policy.redact.kinds import KINDS
+from threadkeep.policy.redact.masking import legible, mask, placed
+from threadkeep.policy.redact.ner import recognise
+from threadkeep.policy.redact.ordinals import canonical
 from threadkeep.policy.redact.result import Finding, Redaction, Span
-from threadkeep.policy.redact.rule import Family, Hit, Rule
+from threadkeep.policy.redact.rule import FORM, Family, Hit, Rule
 from threadkeep.policy.redact.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from threadkeep.policy.redact.ner import Recogniser
+    from threadkeep.policy.redact.ordinals import Ordinals
+
 _ROUNDS: Final = 4
 """More than any text needs that was not built to need more; a bound keeps the cost linear."""
 
+
 @dataclass(frozen=True, slots=True)
 class RedactionRules:
-    """What to look for and how to mask it."""
+    """What to look for and how to mask it.
+
+    `types` are the built-in types to look for, `regions` the countries (ISO 3166) whose phone numbers are known without
+    a cue, by default those of the text's language; `allow` values are left as they are, however they are cased or
+    grouped; `custom` rules are the operator's own (see `custom.load`).
+    """
 
     placeholder: Literal["typed", "plain"] = "typed"
-    types: frozenset[str] = field(default_factory=lambda: frozenset(KINDS))
+    types: frozenset[str] = frozenset(KINDS)
+    regions: tuple[str, ...] = ()
     allow: frozenset[str] = frozenset()
     custom: tuple[Rule, ...] = ()
 
 
 class Redactor:
-    """Pure and deterministic. Redacting its own output changes nothing."""
+    """Pure and deterministic, unless it is given a recogniser that is not. Redacting its own output changes nothing."""
 
-    __slots__ = ("_allowed", "_families", "_settings")
+    __slots__ = ("_allowed", "_families", "_recogniser", "_settings")
 
-    def __init__(self, rules: RedactionRules | None = None) -> None:
+    def __init__(self, rules: RedactionRules | None = None, recogniser: Recogniser | None = None) -> None:
         self._settings = rules or RedactionRules()
         self._families = tuple(_enabled(self._settings))
-        self._allowed = frozenset(value.casefold() for value in self._settings.allow)
+        self._allowed = frozenset(canonical(value) for value in self._settings.allow)
+        self._recogniser = recogniser
 
-    def __call__(self, text: str, language: str | None = None) -> Redaction:
+    def __call__(self, text: str, language: str | None = None, ordinals: Ordinals | None = None) -> Redaction:
         hits = self._settled(text, language)
         if not hits:
             return Redaction(text)
-        return Redaction(self._mask(text, hits), tuple(Span(hit.start, hit.end, hit.type) for hit in hits))
+        labels = [self._placeholder(hit.type) for hit in hits]
+        if ordinals is not None:
+            labels = [ordinals.label(hit.type, text[hit.start : hit.end]) for hit in hits]
+        return Redaction(mask(text, hits, labels), tuple(Span(hit.start, hit.end, hit.type) for hit in hits))
 
     def explain(self, text: str, language: str | None = None) -> list[Finding]:
         """What would be masked and by which rule; the values themselves stay out of it."""
@@ -60,25 +76,12 @@ class Redactor:
             more = self._hits(masked, language)
             if not more:
                 break
-            hits = sorted([*hits, *self._placed(more, hits)])
-            masked = self._mask(text, hits)
+            hits = sorted([*hits, *placed(more, hits, [len(self._placeholder(hit.type)) for hit in hits])])
+            masked = mask(text, hits, [self._placeholder(hit.type) for hit in hits])
         return hits
 
-    def _placed(self, more: list[Hit], hits: list[Hit]) -> list[Hit]:
-        """Hits in a masked text, moved to where they stand in the text before masking."""
-        placed: list[Hit] = []
-        earlier = iter(hits)
-        upcoming = next(earlier, None)
-        shift = 0
-        for hit in more:
-            while upcoming is not None and upcoming.start <= hit.start + shift:
-                shift += upcoming.end - upcoming.start - len(self._placeholder(upcoming.type))
-                upcoming = next(earlier, None)
-            placed.append(hit._replace(start=hit.start + shift, end=hit.end + shift))
-        return placed
-
     def _hits(self, text: str, language: str | None) -> list[Hit]:
-        view = View(text, language)
+        view = View(text, language, self._settings.regions)
         found = [hit for hit in self._search(view) if not self._is_allowed(hit, view)]
         if not found:
             return []
@@ -90,18 +93,13 @@ class Redactor:
             if family.gate(view):
                 for rule in family.rules:
                     for start, end in rule.find(view):
-                        yield from _legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))
+                        yield from legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))
+        if self._recogniser is not None:
+            for start, end, kind in recognise(self._recogniser, view.text, view.language):
+                yield from legible(view.text, Hit(start, end, kind, "ner", FORM - 5))
 
     def _is_allowed(self, hit: Hit, view: View) -> bool:
-        return bool(self._allowed) and view.text[hit.start : hit.end].casefold() in self._allowed
-
-    def _mask(self, text: str, hits: list[Hit]) -> str:
-        pieces: list[str] = []
-        position = 0
-        for hit in hits:
-            pieces += (text[position : hit.start], self._placeholder(hit.type))
-            position = hit.end
-        return "".join((*pieces, text[position:]))
+        return bool(self._allowed) and canonical(view.text[hit.start : hit.end]) in self._allowed
 
     def _placeholder(self, kind: str) -> str:
         return f"[REDACTED:{kind}]" if self._settings.placeholder == "typed" else "[REDACTED]"
@@ -114,16 +112,6 @@ def _enabled(settings: RedactionRules) -> Iterator[Family]:
         rules = tuple(rule for rule in family.rules if rule.type in settings.types)
         if rules:
             yield Family(family.gate, rules)
-
-
-def _legible(text: str, hit: Hit) -> Iterator[Hit]:
-    """A claim never reaches over a NUL, which is what an earlier placeholder looks like in the shadow."""
-    if "\0" not in text or "\0" not in text[hit.start : hit.end]:
-        yield hit
-        return
-    for piece in re.finditer(r"[^\0]+", text[hit.start : hit.end]):
-        if any(char.isalnum() for char in piece[0]):
-            yield hit._replace(start=hit.start + piece.start(), end=hit.start + piece.end())
 
 
 @cache

@@ -18,7 +18,7 @@ from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CONTEXT, Family, Fin
 from threadkeep.policy.redact.view import View
 
 ALONE, LOCAL, NAMED = "alone", "local", "named"
-_NAMES: Final = ("ID", "IDISH")
+_NAMES: Final = {"NATIONAL_ID": ("ID", "IDISH"), "SSN": ("SSN",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ def _finder(form: Form) -> Finder:
 
 def _believed(form: Form, view: View, start: int) -> bool:
     named = context.before(view, start)
-    if named in _NAMES:
+    if named in _NAMES[form.type]:
         return True
-    if named is not None:  # announced as a phone, a card, an order: believe the words
+    if named not in (None, "ID", "IDISH"):  # announced as a phone, a card, an order: believe the words
         return False
     if form.needs == ALONE:
         return True
@@ -114,12 +114,21 @@ def _believed(form: Form, view: View, start: int) -> bool:
 
 
 _NOISE: Final = re.compile(r"[^0-9A-Za-z]")
-_LABELLED: Final = re.compile(r"(?<![0-9A-Za-z])[A-Z]{0,3}[ \-]?[0-9](?:[ \-/]?[0-9]){5,19}[A-Za-z]?(?![0-9A-Za-z]|[.,][0-9])")
+_NINE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9]{3}[ .\-]?[0-9]{2}[ .\-]?[0-9]{4}(?![0-9A-Za-z])")
+_LABELLED: Final = re.compile(
+    r"(?<![0-9A-Za-z])[A-Z]{0,3}[ \-]?[0-9](?:[ \-/]?[0-9]){5,19}[A-Za-z]?(?![0-9A-Za-z]|[.,][0-9])"
+)
 
 
 def _labelled(view: View) -> Spans:
     for match in view.near_clusters(_LABELLED):
         if context.before(view, match.start()) == "ID":
+            yield match.span()
+
+
+def _labelled_ssn(view: View) -> Spans:
+    for match in view.near_clusters(_NINE):
+        if context.before(view, match.start()) == "SSN":
             yield match.span()
 
 
@@ -132,6 +141,13 @@ def _rule(form: Form) -> Rule:
 
 
 FAMILIES: Final = (
-    Family(cluster, (*map(_rule, FORMS), Rule("id.labelled", "NATIONAL_ID", _labelled, CONTEXT))),
+    Family(
+        cluster,
+        (
+            *map(_rule, FORMS),
+            Rule("id.labelled", "NATIONAL_ID", _labelled, CONTEXT),
+            Rule("id.us.ssn.labelled", "SSN", _labelled_ssn, CONTEXT),
+        ),
+    ),
     Family(_mixed_word, tuple(map(_rule, SCATTERED))),
 )

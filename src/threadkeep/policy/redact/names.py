@@ -11,22 +11,37 @@ from threadkeep.policy.redact.view import View
 
 _W: Final = r"[A-Z\u00c0-\u1fff][A-Za-z\u00c0-\u1fff'\-]{1,20}(?![A-Za-z])"
 _FULL: Final = rf"{_W}(?:[ ](?:[A-Z]\.|{_W}|(?:van|von|de|da|di|del|der|la|le|al|bin|ibn)(?=[ ][A-Z]))){{0,3}}"
-_NOT: Final = r"(?!(?:I|The|A|An|My|Not|No|Yes|And|But|So|Very|Sorry|Happy|Glad|Sure|OK|Here|There|From|In|At|On)(?![a-z]))"
+_NOT: Final = (
+    r"(?!(?:I|The|A|An|My|Not|No|Yes|And|But|So|Very|Sorry|Happy|Glad|Sure|OK|Here|There|From|In|At|On)(?![a-z]))"
+)
 
 _ENGLISH: Final = (
-    rf"(?<![A-Za-z])(?i:my (?:full |first |last )?name(?:'s| is|:)|name[ ]?:|i am called|call me|name of (?:the )?(?:customer|client|patient|guest|user|employee) is"
-    rf"|(?:customer|client|patient|guest|user|employee|contact|full|first|last|cardholder|card holder|account holder)(?:'s)? name(?: is|[ ]?:))\s{{1,6}}{_NOT}({_FULL})"
+    rf"(?<![A-Za-z])(?i:my (?:full |first |last )?name(?:'s| is|:)|name[ ]?:|i am called|call me"
+    rf"|name of (?:the )?(?:customer|client|patient|guest|user|employee) is"
+    rf"|(?:customer|client|patient|guest|user|employee|contact|full|first|last|cardholder|card holder"
+    rf"|account holder)(?:'s)? name(?: is|[ ]?:))\s{{1,6}}{_NOT}({_FULL})"
 )
-_SPEAKING: Final = rf"(?<![A-Za-z])(?i:this is|i'm|i am|it's)[ ]{_NOT}({_FULL})(?=[ ](?:speaking|here|from|with|calling)(?![a-z])|[,.!][ ]*(?:\n|$|[Cc]an|[Cc]ould|[Hh]ow|[Nn]ice|[Ii] |[Mm]y |[Aa]nd ))"
+_SPEAKING: Final = (
+    rf"(?<![A-Za-z])(?i:this is|i'm|i am|it's)[ ]{_NOT}({_FULL})(?=[ ](?:speaking|here|from|with|calling)"
+    rf"(?![a-z])|[,.!][ ]*(?:\n|$|[Cc]an|[Cc]ould|[Hh]ow|[Nn]ice|[Ii] |[Mm]y |[Aa]nd ))"
+)
 _TITLED: Final = rf"(?<![A-Za-z])(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Sir|Madam|Mister)\.?[ ]({_FULL})"
 _VIETNAMESE: Final = (
-    rf"(?<![A-Za-z])(?i:(?:toi|minh|em|anh|chi|con|chau|to|be)[ ](?:ten|la ten)(?:[ ]la)?|ten[ ](?:cua[ ])?(?:toi|minh|em|anh|chi|con|chau|khach hang|day du|khach)[ ]la|ho(?:[ ]va)?[ ]ten(?:[ ]la)?|ten(?: khach hang)?[ ]?:)[ :]{{1,3}}({_FULL})"
+    rf"(?<![A-Za-z])(?i:(?:toi|minh|em|anh|chi|con|chau|to|be)[ ](?:ten|la ten)(?:[ ]la)?|ten[ ](?:cua[ ])?"
+    rf"(?:toi|minh|em|anh|chi|con|chau|khach hang|day du|khach)[ ]la|ho(?:[ ]va)?[ ]ten(?:[ ]la)?|chu "
+    rf"(?:tai khoan|the)|nguoi (?:nhan|gui)|ten(?: khach hang)?[ ]?:)[ :]{{1,3}}({_FULL})"
 )
-_VIETNAMESE_TITLE: Final = rf"(?<![A-Za-z])(?:[Aa]nh|[Cc]hi|[Oo]ng|[Bb]a|[Cc]o|[Cc]hu|[Bb]ac|[Ee]m|[Tt]hay)[ ]({_W}(?:[ ]{_W}){{1,3}})"
+_VIETNAMESE_TITLE: Final = (
+    rf"(?<![A-Za-z])(?:[Aa]nh|[Cc]hi|[Oo]ng|[Bb]a|[Cc]o|[Cc]hu|[Bb]ac|[Ee]m|[Tt]hay)[ ]({_W}(?:[ ]{_W}){{1,3}})"
+)
 _POLISH: Final = (
-    rf"(?<![A-Za-z])(?i:nazywam sie|mam na imie|na imie mi|moje (?:imie|nazwisko)(?: i nazwisko)? to|imie(?: i nazwisko)?[ ]?:|nazwisko[ ]?:|podpisano[,:]?|z powazaniem,?)\s{{1,4}}({_FULL})"
+    rf"(?<![A-Za-z])(?i:nazywam sie|mam na imie|na imie mi|moje (?:imie|nazwisko)(?: i nazwisko)? to|imie"
+    rf"(?: i nazwisko)?[ ]?:|nazwisko[ ]?:|odbiorca[ ]?:?|nadawca[ ]?:?|wlasciciel[ ]?:?|podpisano[,:]?"
+    rf"|z powazaniem,?)\s{{1,4}}({_FULL})"
 )
-_POLISH_TITLE: Final = rf"(?<![A-Za-z])(?:[Pp]an|[Pp]ani|[Pp]ana|[Pp]anu|[Pp]anem|[Pp]ania|[Pp]anstwo|[Dd]r|[Mm]gr|[Ii]nz)\.?[ ]({_FULL})"
+_POLISH_TITLE: Final = (
+    rf"(?<![A-Za-z])(?:[Pp]an|[Pp]ani|[Pp]ana|[Pp]anu|[Pp]anem|[Pp]ania|[Pp]anstwo|[Dd]r|[Mm]gr|[Ii]nz)\.?[ ]({_FULL})"
+)
 
 _SURNAME: Final = (
     "王李張张刘劉陳陈楊杨黃黄趙赵吳吴周徐孫孙馬马朱胡郭何高林羅罗鄭郑梁謝谢宋唐許许韓韩馮冯鄧邓曹彭曾肖蕭萧田董袁潘于蔣蒋蔡余杜葉叶"
@@ -35,7 +50,8 @@ _SURNAME: Final = (
 )
 _HAN: Final = r"\u3400-\u9fff"
 _CHINESE: Final = (
-    rf"(?:我叫做?|我的名字(?:是|叫)|名字叫做?|本人(?:姓名)?(?:是|叫)?|我是(?=[{_SURNAME}][{_HAN}]{{1,2}}(?:[，。,.！!\s]|$))|姓名[：:\s]\s?|名叫|聯絡人[：:]\s?|联系人[：:]\s?|收件人[：:]\s?)"
+    rf"(?:我叫做?|我的名字(?:是|叫)|名字叫做?|本人(?:姓名)?(?:是|叫)?|我是(?=[{_SURNAME}][{_HAN}]{{1,2}}(?:[，。,.！!\s]|$))"
+    rf"|姓名[：:\s]\s?|名叫|聯絡人[：:]\s?|联系人[：:]\s?|收件人[：:]\s?)"
     rf"([{_SURNAME}][{_HAN}]{{1,2}}|[A-Z][a-z]{{1,15}}(?:[ ][A-Z][a-z]{{1,15}})?)(?![{_HAN}](?:先生|小姐))"
 )
 _CHINESE_TITLE: Final = (
@@ -65,11 +81,16 @@ FAMILIES: Final = (
     Family(contains("name", "call me", "called"), (_rule("en", _ENGLISH),)),
     Family(contains("this is ", "i'm ", "i am ", "it's "), (_rule("en.speaking", _SPEAKING),)),
     Family(mentions("mr mrs ms miss mx dr prof sir madam mister"), (_rule("en.title", _TITLED),)),
-    Family(mentions("ten"), (_rule("vi", _VIETNAMESE),)),
-    Family(mentions("anh chi ong ba co chu bac em thay"), (Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),)),
-    Family(mentions("nazywam imie nazwisko podpisano powazaniem"), (_rule("pl", _POLISH),)),
+    Family(mentions("ten chu nguoi"), (_rule("vi", _VIETNAMESE),)),
+    Family(
+        mentions("anh chi ong ba co chu bac em thay"), (Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),)
+    ),
+    Family(mentions("odbiorca nadawca wlasciciel nazywam imie nazwisko podpisano powazaniem"), (_rule("pl", _POLISH),)),
     Family(mentions("pan pani pana panu panem pania panstwo mgr inz"), (_rule("pl.title", _POLISH_TITLE),)),
     Family(contains("叫", "名", "本人", "我是", "人："), (_rule("zh", _CHINESE),)),
-    Family(contains("先生", "小姐", "女士", "太太", "醫", "医", "老師", "老师", "教授", "經理", "经理", "律"), (_rule("zh.title", _CHINESE_TITLE),)),
+    Family(
+        contains("先生", "小姐", "女士", "太太", "醫", "医", "老師", "老师", "教授", "經理", "经理", "律"),
+        (_rule("zh.title", _CHINESE_TITLE),),
+    ),
     Family(contains("我姓", "敝姓", "免貴姓", "免贵姓"), (_rule("zh.surname", _CHINESE_SURNAME),)),
 )

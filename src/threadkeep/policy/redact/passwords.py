@@ -27,7 +27,8 @@ _PAIR: Final = re.compile(
     rf"(?P<value>\"[^\"\n\0]{{1,200}}\"|'[^'\n\0]{{1,200}}'|`[^`\n\0]{{1,200}}`|{_VALUE}{{1,200}}+)"
 )
 _SAID: Final = re.compile(
-    rf"(?<![A-Za-z])(?i:{_WORDS})(?i:\s{{1,2}}(?:is|was|to|la|to jest|jest|brzmi)\s{{1,2}}|\s?(?:是|為|为|：)\s?)"
+    rf"(?<![A-Za-z])(?i:{_WORDS})(?:[ ][A-Za-z]{{1,10}}){{0,3}}?(?i:\s{{1,2}}(?:is|was|to|la|to jest"
+    rf"|jest|brzmi)\s{{1,2}}|\s?(?:是|為|为|:)\s?)"
     rf"[\"'`]?(?P<value>{_VALUE}{{3,128}}+)"
 )
 _DENSE: Final = re.compile(

@@ -22,7 +22,7 @@ _EXTENSION: Final = r"(?:\s?(?:x|ext\.?|extension|wew\.?|may le|分機|分机|�
 _CANDIDATE: Final = re.compile(
     r"(?<![0-9A-Za-z@#$€£¥_=+])(?<![0-9][.,:/\-])"
     rf"(?P<number>(?:\+|\(\+?)?[0-9](?:[ .\-()/]{{0,3}}[0-9]){{6,16}}){_EXTENSION}"
-    r"(?![0-9@%°$€£¥_]|[.,:/\-][0-9]|\s?(?:USD|EUR|PLN|VND|TWD|NTD|zl|km|kg|元|円|%))",
+    r"(?![0-9@%°$€£¥_]|[.,:/\-][0-9]|\s?(?:USD|EUR|PLN|VND|TWD|NTD|zl|dong|trieu|km|kg|元|円|%)(?![a-z]))",
     re.IGNORECASE,
 )
 _NOT_PHONE: Final = re.compile(
@@ -30,7 +30,7 @@ _NOT_PHONE: Final = re.compile(
     r"|(?:[0-2]?[0-9]|3[01])[-/. ](?:[0-2]?[0-9]|3[01])[-/. ](?:19|20)[0-9]{2}"  # 03.05.2021
     r"|(?:(?:1[5-9]|20)[0-9]{2}[ \-/–]{1,3}){1,3}(?:1[5-9]|20)[0-9]{2}"  # 2016-2021
     r"|(?:[0-9]{1,3}\.){3}[0-9]{1,3}"  # an IP address
-    r"|[0-9]+\.[0-9]+|[0-9]{1,3}(?:[. ]000)+"  # a decimal; a round number
+    r"|[0-9]+\.[0-9]+|[1-9][0-9]{0,2}(?:[. ][0-9]{3}){0,3}[. ]000"  # a decimal; a round number
     r"|(?:97[89][- ]?)?[0-9]{1,5}-[0-9]{1,7}-[0-9]{1,7}-[0-9X]|(?:97[89])[0-9]{10}"  # ISBN
 )
 _SURE_SHAPE: Final = re.compile(
@@ -83,7 +83,7 @@ def _named(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _registered(view: View) -> Iterator[tuple[int, int]]:
-    regions = regions_of(view.language)
+    regions = view.regions or regions_of(view.language)
     for start, end, number in _candidates(view):
         grouped = re.search(r"[0-9][ .\-][0-9]", number) is not None or number.startswith("0")
         if grouped and context.before(view, start) is None and any(_valid(number, region) for region in regions):

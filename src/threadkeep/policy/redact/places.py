@@ -10,10 +10,12 @@ from threadkeep.policy.redact.rule import CHECKED, Family, Rule, every
 from threadkeep.policy.redact.view import View
 
 _DECIMAL: Final = re.compile(
-    r"(?<![0-9A-Za-z.])[-+]?(?:90|[0-8]?[0-9])\.[0-9]{4,15}\s?[°o]?\s?[NS]?\s?[,;/ ]\s?[-+]?(?:180|1[0-7][0-9]|[0-9]{1,2})\.[0-9]{4,15}\s?[°o]?\s?[EW]?(?![0-9A-Za-z.])"
+    r"(?<![0-9A-Za-z.])[-+]?(?:90|[0-8]?[0-9])\.[0-9]{4,15}\s?[°o]?\s?[NS]?\s?[,;/ ]\s?[-+]?(?:180"
+    r"|1[0-7][0-9]|[0-9]{1,2})\.[0-9]{4,15}\s?[°o]?\s?[EW]?(?![0-9A-Za-z.])"
 )
 _CUE: Final = re.compile(
-    r"(?:lat|lon|lng|gps|coord|location|located|position|where i|my place|toa do|vi tri|wspolrzedn|polozeni|lokalizacj|座標|坐标|位置|定位|經緯|经纬)"
+    r"(?:lat|lon|lng|gps|coord|location|located|position|where i|my place|toa do|vi tri|wspolrzedn"
+    r"|polozeni|lokalizacj|座標|坐标|位置|定位|經緯|经纬)"
 )
 _MINUTES: Final = (
     r"(?<![0-9])[0-9]{1,2}\s?°\s?[0-9]{1,2}\s?['′]\s?[0-9]{1,2}(?:\.[0-9]{1,6})?\s?(?:\"|″|'')\s?[NS][,;\s]{0,3}"

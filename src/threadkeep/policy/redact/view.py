@@ -56,11 +56,12 @@ def _fold(char: str) -> str:
 class View:
     """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow."""
 
-    __slots__ = ("__dict__", "announced", "language", "offsets", "original", "phones", "text")
+    __slots__ = ("__dict__", "announced", "language", "offsets", "original", "phones", "regions", "text")
 
-    def __init__(self, original: str, language: str | None = None) -> None:
+    def __init__(self, original: str, language: str | None = None, regions: tuple[str, ...] = ()) -> None:
         self.original = original
         self.language = (language or "").lower()
+        self.regions = regions
         self.text, self.offsets = _shadow(original)
         self.announced: dict[int, str | None] = {}  # what `context.before` found, by offset
         self.phones: list[tuple[int, int, str]] | None = None  # what `phones` took for candidates
@@ -116,10 +117,19 @@ def _shadow(original: str) -> tuple[str, list[int] | None]:
             offsets = [index for index, char in enumerate(text) if folds.get(ord(char)) != ""]
         text = text.translate(folds)
     if "[REDACTED" in text:
-        text = _PLACEHOLDER.sub(_blank, text)
+        return _collapsed(text, offsets)
     return text, offsets
 
 
-def _blank(placeholder: re.Match[str]) -> str:
-    """NULs match no rule, so what was masked before is neither found again nor read as context."""
-    return "\0" * len(placeholder[0])
+def _collapsed(text: str, offsets: list[int] | None) -> tuple[str, list[int]]:
+    """Each placeholder becomes one NUL, which no rule matches: what was masked before is neither found again nor read
+    as a cue, and every style of placeholder leaves the same room around it."""
+    offsets = offsets or list(range(len(text)))
+    pieces: list[str] = []
+    kept: list[int] = []
+    position = 0
+    for placeholder in _PLACEHOLDER.finditer(text):
+        pieces += (text[position : placeholder.start()], "\0")
+        kept += offsets[position : placeholder.start() + 1]
+        position = placeholder.end()
+    return "".join((*pieces, text[position:])), kept + offsets[position:]
