@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from threadkeep.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 
@@ -34,7 +36,14 @@ def translated(error: sqlite3.Error, path: str) -> StoreError:
     """Our error for theirs. SQLite's message names constraints and tables, never values, so it may be repeated."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     kind = _BY_PRIMARY_CODE.get(code, StoreError)
+    if code == sqlite3.SQLITE_CANTOPEN and _folder_is_read_only(path):  # it could not place its log beside the file
+        kind = StoreReadOnly
     return kind(f"{path}: {_FIXES[kind]} (SQLite: {error})")
+
+
+def _folder_is_read_only(path: str) -> bool:
+    folder = Path(path).parent
+    return folder.is_dir() and not os.access(folder, os.W_OK)
 
 
 @contextmanager
