@@ -11,28 +11,19 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from threadkeep.errors import MemoryClosed
 from threadkeep.sqlite.connection import connect, in_transaction, prepare
 from threadkeep.sqlite.errors import our_errors, translated
+from threadkeep.sqlite.jobs import Job, Work, answer
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
+_Queue = queue.SimpleQueue[Job | None]  # None: no more will come
 
 _MOST_PER_COMMIT = 64
-
-
-@dataclass(slots=True)
-class _Job:
-    work: Work[Any]
-    alone: bool = False  # outside any transaction, as PRAGMA and VACUUM need it
-    done: Future[Any] = field(default_factory=Future[Any])
 
 
 class Database:
@@ -40,11 +31,11 @@ class Database:
         self.path = path
         self._busy_seconds = busy_seconds
         self._in_memory = path == ":memory:"
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._writer = threading.Thread(target=self._write_until_closed, name="threadkeep-writer", daemon=True)
-        self._readers = ThreadPoolExecutor(readers, thread_name_prefix="threadkeep-reader")
-        self._reader = threading.local()
-        self._reader_connections: list[sqlite3.Connection] = []
+        self._writes: _Queue = queue.SimpleQueue()
+        self._reads: _Queue = queue.SimpleQueue()
+        # Nobody else can see an in-memory database: there the writer reads too.
+        self._readers = [_thread(self._read_until_closed, "reader") for _ in range(0 if self._in_memory else readers)]
+        self._writer = _thread(self._write_until_closed, "writer")
         self._closing = threading.Lock()
         self._closed = False
         self._connection: sqlite3.Connection
@@ -63,37 +54,20 @@ class Database:
             except BaseException:
                 self._connection.close()
                 raise
-        self._writer.start()
+        for thread in (self._writer, *self._readers):
+            thread.start()
 
     async def write(self, work: Work[T]) -> T:
         """Run `work` in a transaction of the writer thread; it returns after the commit, or leaves no trace."""
-        return await asyncio.wrap_future(self._enqueue(_Job(work)))
+        return await self._enqueue(self._writes, Job(work))
 
     async def maintain(self, work: Work[T]) -> T:
         """Run `work` on the writing connection with no transaction open."""
-        return await asyncio.wrap_future(self._enqueue(_Job(work, alone=True)))
+        return await self._enqueue(self._writes, Job(work, alone=True))
 
     async def read(self, work: Work[T]) -> T:
         """Run `work` on one consistent snapshot, beside the writer."""
-        if self._in_memory:  # nobody else can see an in-memory database
-            return await self.write(work)
-        with self._closing:  # or the readers could be let go between the question and the work
-            self._refuse_if_closed()
-            reading = asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
-        return await reading
-
-    def _read(self, work: Work[T]) -> T:
-        with our_errors(self.path):
-            return in_transaction(self._reader_connection(), "BEGIN", work)
-
-    def _reader_connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._reader, "connection", None)
-        if connection is None:
-            connection = connect(self.path, self._busy_seconds)
-            connection.execute("PRAGMA query_only = ON")
-            self._reader.connection = connection
-            self._reader_connections.append(connection)
-        return connection
+        return await self._enqueue(self._reads if self._readers else self._writes, Job(work))
 
     async def close(self) -> None:
         """Finish what was accepted, then let go of the file. Closing twice is allowed."""
@@ -103,39 +77,53 @@ class Database:
         with self._closing:
             if not self._closed:
                 self._closed = True
-                self._jobs.put(None)
-        if self._writer.ident is not None:
-            self._writer.join()
-        self._readers.shutdown(wait=True)
-        for connection in self._reader_connections:
-            connection.close()
+                self._writes.put(None)
+                for _ in self._readers:
+                    self._reads.put(None)
+        for thread in (self._writer, *self._readers):
+            if thread.ident is not None:
+                thread.join()
 
-    def _enqueue(self, job: _Job) -> Future[Any]:
+    def _enqueue(self, jobs: _Queue, job: Job) -> asyncio.Future[Any]:
         with self._closing:  # or a job could slip in behind the last one and never be answered
-            self._refuse_if_closed()
-            self._jobs.put(job)
+            if self._closed:
+                raise MemoryClosed("this memory is closed")
+            jobs.put(job)
         return job.done
 
-    def _refuse_if_closed(self) -> None:
-        if self._closed:
-            raise MemoryClosed("this memory is closed")
+    def _read_until_closed(self) -> None:
+        connection: sqlite3.Connection | None = None
+        while (job := self._reads.get()) is not None:
+            try:
+                if connection is None:
+                    connection = connect(self.path, self._busy_seconds)
+                    connection.execute("PRAGMA query_only = ON")
+                job.outcome = in_transaction(connection, "BEGIN", job.work)
+            except BaseException as failure:
+                job.failure = self._told(failure)
+            answer([job])
+        if connection is not None:
+            connection.close()
 
     def _write_until_closed(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            waiting = [job]
-            with suppress(queue.Empty):
-                while len(waiting) < _MOST_PER_COMMIT:
-                    following = self._jobs.get_nowait()
-                    if following is None:
-                        self._jobs.put(None)  # seen again once this group is done
-                        break
-                    waiting.append(following)
-            self._run([one for one in waiting if one.done.set_running_or_notify_cancel()])
+        for jobs in self._groups():
+            self._run([job for job in jobs if not job.done.cancelled()])
         self._connection.close()
 
-    def _run(self, jobs: list[_Job]) -> None:
+    def _groups(self) -> Iterator[list[Job]]:
+        """What has queued up, again and again, until the queue ends. No other thread takes from it."""
+        while (job := self._writes.get()) is not None:
+            group = [job]
+            while len(group) < _MOST_PER_COMMIT and not self._writes.empty():
+                if (following := self._writes.get()) is None:
+                    self._writes.put(None)  # seen again once this group is done
+                    break
+                group.append(following)
+            yield group
+
+    def _run(self, jobs: list[Job]) -> None:
         """In order; neighbours share a commit unless one of them must be alone."""
-        group: list[_Job] = []
+        group: list[Job] = []
         for job in jobs:
             if job.alone:
                 self._commit(group)
@@ -145,49 +133,50 @@ class Database:
                 group.append(job)
         self._commit(group)
 
-    def _run_alone(self, job: _Job) -> None:
+    def _run_alone(self, job: Job) -> None:
         try:
-            job.done.set_result(job.work(self._connection))
-        except BaseException as error:
-            job.done.set_exception(self._told(error))
+            job.outcome = job.work(self._connection)
+        except BaseException as failure:
+            job.failure = self._told(failure)
+        answer([job])
 
-    def _commit(self, group: list[_Job]) -> None:
-        if not group:
+    def _commit(self, group: list[Job]) -> None:
+        if len(group) < 2:  # a job without neighbours is isolated by its transaction and needs no savepoint
+            self._commit_each(group)
             return
         try:
-            outcomes = in_transaction(self._connection, "BEGIN IMMEDIATE", lambda c: _outcomes(c, group))
-        except BaseException as error:  # whatever it was, the thread lives on and every job gets its answer
-            self._without_group(group, error)
-            return
-        for job, (result, failure) in zip(group, outcomes, strict=True):
-            if failure is None:
-                job.done.set_result(result)
-            else:
-                job.done.set_exception(self._told(failure))
+            in_transaction(self._connection, "BEGIN IMMEDIATE", lambda connection: self._run_each(connection, group))
+        except BaseException:  # whatever it was, the thread lives on and every job gets its answer
+            # The shared transaction was lost (a full disk, say). Nothing of it was stored: each job tries by itself.
+            self._commit_each(group)
+        else:
+            answer(group)
 
-    def _without_group(self, group: list[_Job], error: BaseException) -> None:
-        """The shared transaction was lost (a full disk, say). Nothing of it was stored: each job tries by itself."""
-        if len(group) == 1:
-            group[0].done.set_exception(self._told(error))
-            return
+    def _commit_each(self, group: list[Job]) -> None:
         for job in group:
-            self._commit([job])
+            job.failure = None
+            try:
+                job.outcome = in_transaction(self._connection, "BEGIN IMMEDIATE", job.work)
+            except BaseException as failure:
+                job.failure = self._told(failure)
+            answer([job])
+
+    def _run_each(self, connection: sqlite3.Connection, group: list[Job]) -> None:
+        """Every job in its own savepoint, so that one that fails takes nothing of its neighbours with it."""
+        for job in group:
+            connection.execute("SAVEPOINT job")
+            try:
+                job.outcome = job.work(connection)
+            except BaseException as failure:
+                if not connection.in_transaction:  # SQLite gave up on the whole transaction
+                    raise
+                connection.execute("ROLLBACK TO job")
+                job.failure = self._told(failure)
+            connection.execute("RELEASE job")
 
     def _told(self, failure: BaseException) -> BaseException:
         return translated(failure, self.path) if isinstance(failure, sqlite3.Error) else failure
 
 
-def _outcomes(connection: sqlite3.Connection, group: list[_Job]) -> list[tuple[Any, BaseException | None]]:
-    """Every job in its own savepoint, so that one that fails takes nothing of its neighbours with it."""
-    outcomes: list[tuple[Any, BaseException | None]] = []
-    for job in group:
-        connection.execute("SAVEPOINT job")
-        try:
-            outcomes.append((job.work(connection), None))
-        except BaseException as failure:
-            if not connection.in_transaction:  # SQLite gave up on the whole transaction
-                raise
-            connection.execute("ROLLBACK TO job")
-            outcomes.append((None, failure))
-        connection.execute("RELEASE job")
-    return outcomes
+def _thread(target: Callable[[], None], name: str) -> threading.Thread:
+    return threading.Thread(target=target, name=f"threadkeep-{name}", daemon=True)
