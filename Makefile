@@ -31,7 +31,7 @@ serve: env  ## run the service on 127.0.0.1:PORT (8000), embedded store, no key
 
 test: env  ## run every test, on real servers
 	$(BIN)/python -m tests.servers install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 check: env  ## formatting, lint and types
 	$(BIN)/ruff format --check .
