@@ -1,8 +1,11 @@
 """What surrounds every request: its id, the Host it names, routes that are not there, errors nobody foresaw."""
 
+import asyncio
 import json
 import logging
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +14,8 @@ import pytest
 
 from tests.service.conftest import client_of
 from tests.service.talking import TALK, append, is_problem, said
-from threadkeep import ErasureProof, Scope
-from threadkeep.errors import MemoryClosed
+from threadkeep import ConversationRecord, ErasureProof, Scope
+from threadkeep.errors import MemoryClosed, StoreUnavailable
 from threadkeep.http.app import create_app
 from threadkeep.http.logs import JsonLines
 from threadkeep.model import Erased
@@ -116,6 +119,31 @@ async def test_an_erase_that_is_not_complete_is_not_answered_as_a_success() -> N
     assert is_problem(answer, 503, "erase_incomplete")
     assert answer.json()["retryable"] is True
     assert answer.json()["proof"]["stores"]["wal"]["failed"] == 1
+
+
+async def test_an_export_that_fails_on_the_way_is_cut_off_not_completed() -> None:
+    class Dying:
+        async def export(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
+            now = datetime.now(UTC)
+            yield ConversationRecord("shop", "u42", "c1", (), now, now)
+            raise StoreUnavailable("the line went dead")
+
+    app = app_on(Dying())
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False} if not sent else await asyncio.Future()
+
+    scope = {"type": "http", "asgi": {"spec_version": "2.4"}, "method": "GET", "path": "/v1/memory/export",
+             "query_string": b"", "headers": [(b"host", b"localhost")]}  # fmt: skip
+    async with app.router.lifespan_context(app):
+        await app(scope, receive, send)
+
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert sent[-1]["more_body"] is True
 
 
 def test_a_log_line_names_an_exception_without_its_text() -> None:

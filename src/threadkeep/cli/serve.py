@@ -58,10 +58,6 @@ def _bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _already_stopping(number: int, frame: FrameType | None) -> None:
-    """uvicorn has seen this signal and has stopped; what is left is to close the store."""
-
-
 async def _serve(listening: socket.socket, url: str | None, settings: Settings, *, as_json: bool) -> None:
     """The memory is opened here, before the server starts: what keeps it from opening is told without a traceback."""
     import uvicorn
@@ -70,16 +66,31 @@ async def _serve(listening: socket.socket, url: str | None, settings: Settings, 
     from threadkeep.http.logs import log_to
 
     log_to(sys.stderr)
-    # uvicorn raises the signal again once it has stopped; by default that would end us before the store is closed.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _already_stopping)
+    stopping = _signals_noted()
     async with open_memory(url, settings=settings) as memory:
         app = create_app(settings, lambda: nullcontext(memory))
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
         )
+        server = uvicorn.Server(config)
         _announce(listening, as_json=as_json)
-        await uvicorn.Server(config).serve([listening])
+        server.should_exit = stopping.is_set()
+        await server.serve([listening])
+
+
+def _signals_noted() -> asyncio.Event:
+    """uvicorn raises the signal again once it has stopped; by default that would end us before the store is closed.
+
+    One that comes before uvicorn listens for it, while the store is being opened, is remembered.
+    """
+    stopping = asyncio.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, note)
+    return stopping
 
 
 def _announce(listening: socket.socket, *, as_json: bool) -> None:
