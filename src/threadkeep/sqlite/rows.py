@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from threadkeep.errors import ScopeErased
@@ -115,6 +116,12 @@ def generation_of(connection: sqlite3.Connection, scope: Scope) -> int:
     """How often this conversation or its user was erased. Both counters only rise, and so does their sum."""
     row = connection.execute(
         "SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (?, ?)",
-        (scope.digest(), scope.whole_user.digest()),
+        _places(scope),
     ).fetchone()
     return row[0]
+
+
+@lru_cache(maxsize=4_096)
+def _places(scope: Scope) -> tuple[bytes, bytes]:
+    """The conversation and its user. Kept for the scopes in use: hashing costs more than the lookup it is for."""
+    return scope.digest(), scope.whole_user.digest()
