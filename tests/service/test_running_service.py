@@ -4,6 +4,7 @@ import json
 import signal
 import socket
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,14 @@ def test_health_append_and_history_over_a_real_socket(service: RunningService) -
         assert client.post("/v1/memory/append", json=body).json()["status"] == "stored"
         kept = client.get("/v1/memory/history", params=TALK).json()["messages"]
         assert [message["content"] for message in kept] == ["I am allergic to peanuts"]
+
+
+def test_an_answer_does_not_wait_for_a_delayed_acknowledgement(service: RunningService) -> None:
+    """Nagle's algorithm would hold the second packet of every answer back for 40 ms, even of the quickest one."""
+    with service.client() as client:
+        quickest = min(client.get("/healthz").elapsed for _ in range(30))
+
+    assert quickest < timedelta(milliseconds=30)
 
 
 @pytest.mark.parametrize("polite_signal", [signal.SIGTERM, signal.SIGINT])
