@@ -27,7 +27,8 @@ _DATE: Final = (
     r"|0?[1-9])\s?[日號号]?)"
 )
 _LABEL: Final = (
-    r"(?:date of birth|birth ?date|birthday|d\.?o\.?b\.?|born on:?|i was born(?: on| in)?|i'm born(?: on)?"
+    r"(?:date of birth|birth ?date|(?<!th )(?<!st )(?<!nd )(?<!rd )birthday|d\.?o\.?b\.?|born on:?"
+    r"|i was born(?: on| in)?|i'm born(?: on)?"
     r"|ngay(?: thang)?(?: nam)? sinh|sinh ngay|sinh nhat(?: (?:cua )?(?:toi|minh|em|anh|chi))?|(?:toi"
     r"|minh|em|anh|chi|con) sinh(?: ngay)?"
     r"|data urodzenia|urodzil(?:em|am) sie|ur\.|dzien urodzin|urodziny(?: mam)?"

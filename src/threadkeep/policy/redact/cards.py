@@ -24,6 +24,7 @@ _ISSUERS: Final = re.compile(
     r"|62[0-9]{14,17}|220[0-4][0-9]{12,15}|9792[0-9]{12}|(?:508|60[0-9]|8[12][0-9])[0-9]{13}"  # UnionPay Mir Troy RuPay
     r"|(?:50|5[6-9]|6[0-9])[0-9]{10,17}"  # Maestro
 )
+_SEPARATOR: Final = re.compile(r"[^0-9]+")
 _SELDOM: Final = (12, 13, 14, 17, 18)
 """Lengths that serial numbers, timestamps, bar codes and resident ids share."""
 
@@ -36,7 +37,8 @@ def luhn(number: str) -> bool:
 def _cards(view: View) -> Iterator[tuple[int, int]]:
     for match in view.near_clusters(_CANDIDATE):
         number = re.sub(r"[^0-9]", "", match[0])
-        if len(set(number)) > 1 and luhn(number) and _plausible(view, match.start(), number):
+        grouped_one_way = len(set(_SEPARATOR.findall(match[0]))) <= 1
+        if len(set(number)) > 1 and grouped_one_way and luhn(number) and _plausible(view, match.start(), number):
             yield match.span()
 
 

@@ -10,16 +10,14 @@ from threadkeep.policy.redact import context
 from threadkeep.policy.redact.rule import CHECKED, CONTEXT, Family, Finder, Rule, contains, every
 from threadkeep.policy.redact.view import View
 
-_CODE: Final = re.compile(
-    r"(?<![0-9A-Za-z])(?=[A-Za-z\- ]{0,5}[0-9])[A-Za-z0-9](?:[ \-.]?[A-Z0-9]){3,17}(?![0-9A-Za-z])"
-)
+_CODE: Final = re.compile(r"(?<![0-9A-Za-z])(?=[A-Za-z\- ]{0,5}[0-9])[A-Z0-9](?:[ \-.]?[A-Z0-9]){3,17}(?![0-9A-Za-z])")
 _PROVINCE: Final = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _VIETNAMESE: Final = (
     r"(?<![0-9A-Za-z.\-])[1-9][0-9][ \-]?[A-Z][A-Z0-9]?[ \-](?:[0-9]{3}\.[0-9]{2}|[0-9]{4,5})(?![0-9A-Za-z]|\.[0-9])"
 )
 _CHINESE: Final = rf"[{_PROVINCE}][A-HJ-NP-Z][·• .]?[A-HJ-NP-Z0-9]{{4,5}}[A-HJ-NP-Z0-9挂学警港澳]"
-_DATE: Final = re.compile(
-    r"(?:19|20)[0-9]{2}[-. ][0-9]{1,2}[-. ][0-9]{1,2}|[0-9]{1,2}[-. ][0-9]{1,2}[-. ](?:19|20)[0-9]{2}"
+_INNOCENT: Final = re.compile(
+    r"[0-9]{1,4}|(?:19|20)[0-9]{2}[-. ][0-9]{1,2}[-. ][0-9]{1,2}|[0-9]{1,2}[-. ][0-9]{1,2}[-. ](?:19|20)[0-9]{2}"
 )
 _REACH: Final = 48
 _DIGITS: Final = {"PASSPORT": 5, "LICENSE": 4, "PLATE": 2}
@@ -38,11 +36,11 @@ def _beside(kind: str) -> Finder:
 
 
 def _first_code(text: str, start: int, digits: int) -> re.Match[str] | None:
-    """The first code with enough digits that begins shortly after a cue and is no date."""
+    """The first code with enough digits that begins shortly after a cue and is neither a date nor a bare small number."""
     for match in _CODE.finditer(text, start, start + 2 * _REACH):
         if match.start() > start + _REACH:
             return None
-        if sum(char.isdigit() for char in match[0]) >= digits and not _DATE.fullmatch(match[0]):
+        if sum(char.isdigit() for char in match[0]) >= digits and not _INNOCENT.fullmatch(match[0]):
             return match
     return None
 

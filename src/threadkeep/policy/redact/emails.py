@@ -82,7 +82,7 @@ def _split(view: View) -> Iterator[tuple[int, int]]:
     return (match.span(1) for match in _SPLIT.finditer(view.text))
 
 
-_CUES: Final = (" at ", "at]", "at)", "at}", "_at_", "malpa", "[@", "(@", "a cong", "小老鼠")
+_CUES: Final = ("at]", "at)", "at}", "_at_", "[@", "(@", " dot ", "[dot", "(dot", "malpa", "a cong", "小老鼠")
 
 FAMILIES: Final = (
     Family(

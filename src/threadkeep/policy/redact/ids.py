@@ -47,7 +47,7 @@ FORMS: Final = (
     Form("tw.ubn", r"[0-9]{8}", stdnum("tw.ubn"), NAMED),
     Form("cn.resident", r"[1-8][0-9]{5}(?:18|19|20)[0-9]{9}[0-9Xx]", idchecks.resident, ALONE),
     Form("us.ssn", r"[0-9]{3}-[0-9]{2}-[0-9]{4}", idchecks.ssn, ALONE, type="SSN"),
-    Form("us.ssn.bare", r"[0-9]{3}([ .\-]?)[0-9]{2}\1[0-9]{4}", idchecks.ssn, NAMED, type="SSN"),
+    Form("us.ssn.bare", r"[0-9]{3}[ .\-]?[0-9]{2}[ .\-]?[0-9]{4}", idchecks.ssn, NAMED, type="SSN"),
     Form("us.itin", r"9[0-9]{2}-[0-9]{2}-[0-9]{4}", idchecks.itin, ALONE, type="SSN"),
     Form("us.itin.bare", r"9[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{4}", idchecks.itin, NAMED, type="SSN"),
     Form("gb.nino", r"[A-Z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]", idchecks.nino, ALONE),
@@ -55,7 +55,7 @@ FORMS: Final = (
     Form("ca.sin", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}", stdnum("ca.sin"), NAMED),
     Form("au.tfn", r"[0-9]{3} ?[0-9]{3} ?[0-9]{3}", stdnum("au.tfn"), NAMED),
     Form("au.abn", r"[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", stdnum("au.abn"), NAMED),
-    Form("in.aadhaar", r"[2-9][0-9]{3}([ -])[0-9]{4}\1[0-9]{4}", stdnum("in_.aadhaar"), ALONE),
+    Form("in.aadhaar", r"[2-9][0-9]{3}[ -][0-9]{4}[ -][0-9]{4}", stdnum("in_.aadhaar"), ALONE),
     Form("in.aadhaar.bare", r"[2-9][0-9]{11}", stdnum("in_.aadhaar"), NAMED),
     Form("sg.nric", r"[STFGM][0-9]{7}[A-Z]", idchecks.nric, ALONE),
     Form("es.dni", r"[0-9]{8}-?[A-Z]", stdnum("es.dni"), ALONE),
@@ -90,14 +90,29 @@ SCATTERED: Final = (
 """Forms whose digits do not stand together, so that a cluster of digits does not lead to them."""
 
 
+def _bounded(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![0-9A-Za-z])(?<![0-9][.,/\-])(?:{pattern})(?![0-9A-Za-z]|[.,/\-][0-9])")
+
+
+_ANY: Final = _bounded("|".join(form.pattern for form in FORMS))
+
+
+def _windows(view: View) -> list[tuple[int, int]]:
+    """One pattern of all forms tells first where looking for each of them is worth while."""
+    if view.id_windows is None:
+        view.id_windows = [(left, right) for left, right in view.windows if _ANY.search(view.text, left, right)]
+    return view.id_windows
+
+
 def _finder(form: Form) -> Finder:
-    compiled = re.compile(rf"(?<![0-9A-Za-z])(?<![0-9][.,/\-])(?:{form.pattern})(?![0-9A-Za-z]|[.,/\-][0-9])")
+    compiled = _bounded(form.pattern)
 
     def find(view: View) -> Iterator[tuple[int, int]]:
-        matches = compiled.finditer(view.text) if form in SCATTERED else view.near_clusters(compiled)
-        for match in matches:
-            if form.check(_NOISE.sub("", match[0])) and _believed(form, view, match.start()):
-                yield match.span()
+        windows = [(0, len(view.text))] if form in SCATTERED else _windows(view)
+        for left, right in windows:
+            for match in compiled.finditer(view.text, left, right):
+                if form.check(_NOISE.sub("", match[0])) and _believed(form, view, match.start()):
+                    yield match.span()
 
     return find
 

@@ -63,9 +63,8 @@ def _two_colons(view: View) -> bool:
 
 
 def _mac_gate(view: View) -> bool:
-    return (view.digit and any(view.text.count(mark) >= 5 for mark in ":-")) or (
-        view.text.count(".") >= 2 and view.digit
-    )
+    count = view.text.count
+    return count(":") >= 5 or count("-") >= 5 or (count(".") >= 2 and view.longest >= 14)
 
 
 FAMILIES: Final = (

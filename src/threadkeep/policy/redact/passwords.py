@@ -13,23 +13,26 @@ if TYPE_CHECKING:
 
     from threadkeep.policy.redact.view import View
 
+_PASSWORD: Final = r"pass(?:word|wd|phrase|code)|passw|mat khau|haslo|hasla|haslem|密碼|密码|口令"
 _WORDS: Final = (
-    r"pass(?:word|wd|phrase|code)?|pwd|passw|pin(?: ?code)?|otp|cvv2?|cvc|cookie|credentials?|secret|token"
+    rf"{_PASSWORD}|pass|pwd|pin(?: ?code)?|otp|cvv2?|cvc|cookie|credentials?|secret|token"
     r"|client[_\- ]?secret|webhook[_\- ]?secret|api[_\- ]?key|access[_\- ]?key(?:[_\- ]?id)?"
     r"|secret[_\- ]?(?:access[_\- ]?)?key|(?:private|signing|encryption|master|license)[_\- ]?key"
     r"|(?:auth|access|refresh|id|bot)[_\- ]?token|session[_\- ]?(?:id|token|key)"
-    r"|mat khau|mk|ma pin|ma otp|ma xac (?:nhan|thuc)|haslo|hasla|haslem|kod pin|kod sms|klucz api"
-    r"|密碼|密码|口令|驗證碼|验证码|金鑰|密钥|密鑰"
+    r"|mk|ma pin|ma otp|ma xac (?:nhan|thuc)|kod pin|kod sms|klucz api|驗證碼|验证码|金鑰|密钥|密鑰"
 )
 _VALUE: Final = r"[^\s\"'`,;<>\0\u3001\u3002\uff0c]"
 _PAIR: Final = re.compile(
-    rf"(?<![A-Za-z])(?i:{_WORDS})[\"'`]?\s{{0,3}}+(?:=>|:=|[:=])\s{{0,3}}+"
+    rf"(?<![A-Za-z])(?P<word>(?i:{_WORDS}))[\"'`]?\s{{0,3}}+(?P<mark>=>|:=|[:=])\s{{0,3}}+"
     rf"(?P<value>\"[^\"\n\0]{{1,200}}\"|'[^'\n\0]{{1,200}}'|`[^`\n\0]{{1,200}}`|{_VALUE}{{1,200}}+)"
 )
 _SAID: Final = re.compile(
-    rf"(?<![A-Za-z])(?i:{_WORDS})(?:[ ][A-Za-z]{{1,10}}){{0,3}}?(?i:\s{{1,2}}(?:is|was|to|la|to jest"
-    rf"|jest|brzmi)\s{{1,2}}|\s?(?:是|為|为|:)\s?)"
+    rf"(?<![A-Za-z])(?i:{_WORDS})(?:(?i:\s{{1,2}}(?:is|was|to|la|to jest|jest|brzmi)\s{{1,2}})|\s?(?:是|為|为)\s?)"
     rf"[\"'`]?(?P<value>{_VALUE}{{3,128}}+)"
+)
+_SAID_OF: Final = re.compile(
+    rf"(?<![A-Za-z])(?i:{_PASSWORD}|pin|token)(?:[ ][A-Za-z]{{1,10}}){{1,3}}?(?:[ ](?i:is|la|to|jest)[ ]|[ ]?:[ ]?)"
+    rf"[\"'`]?(?P<value>{_VALUE}{{4,128}}+)"
 )
 _DENSE: Final = re.compile(
     r"(?i:key|token|secret|credential|auth|password|mat khau|klucz|haslo|密|金鑰)[^\n0-9]{0,24}?"
@@ -40,6 +43,8 @@ _HARMLESS: Final = re.compile(
     r"|your|the|my|and|for|not",
     re.IGNORECASE,
 )
+_REFERENCE: Final = re.compile(r"[$%{]|https?:|[~.]{0,2}/[A-Za-z0-9_.\-]+/")
+_AMOUNT: Final = re.compile(r"[0-9]+[.,][0-9]+%?")
 _UNWORDLY: Final = re.compile(r"[0-9]|[a-z][A-Z]|[^A-Za-z0-9\s'\-.\u3400-\u9fff]")
 _HEX: Final = re.compile(r"[0-9a-fA-F\-]+")
 
@@ -55,17 +60,34 @@ def _pairs(view: View) -> Iterator[tuple[int, int]]:
         value = match["value"].strip("\"'`").rstrip(".)]}!?")
         if view.text[match.start() - 1 : match.start()] in ("?", "&", "#"):
             value = value.split("&")[0]  # a query string whose URL has no scheme
-        if len(value) >= 3 and not _HARMLESS.fullmatch(value) and not value.startswith(("$", "{", "%(", "http")):
-            start = match.start("value") + (match["value"][0] in "\"'`")
+        start = match.start("value") + (match["value"][0] in "\"'`")
+        if len(value) >= 3 and not _REFERENCE.match(value) and _meant(match, view.text, start + len(value)):
             yield start, start + len(value)
+
+
+def _meant(match: re.Match[str], text: str, end: int) -> bool:
+    """Whether the value is one. After a colon in prose a plain word goes on talking: `the pass: absolutely worth it`."""
+    value = match["value"]
+    if _HARMLESS.fullmatch(value):
+        return False
+    if "=" in match["mark"] or value[0] in "\"'`" or _UNWORDLY.search(value):
+        return True
+    return re.fullmatch(_PASSWORD, match["word"], re.IGNORECASE) is not None and text[end : end + 1] in (
+        "",
+        "\n",
+        ",",
+        ".",
+        ";",
+    )
 
 
 def _said(view: View) -> Iterator[tuple[int, int]]:
     """In prose only a value that no sentence would hold: `my password is required` stays."""
-    for match in _SAID.finditer(view.text):
-        value = match["value"].rstrip(".)]}!?")
-        if len(value) >= 3 and _UNWORDLY.search(value):
-            yield match.start("value"), match.start("value") + len(value)
+    for pattern in (_SAID, _SAID_OF):
+        for match in pattern.finditer(view.text):
+            value = match["value"].rstrip(".)]}!?:*")
+            if len(value) >= 3 and _UNWORDLY.search(value) and not _AMOUNT.fullmatch(value):
+                yield match.start("value"), match.start("value") + len(value)
 
 
 def _dense(view: View) -> Iterator[tuple[int, int]]:

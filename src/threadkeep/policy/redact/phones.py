@@ -60,9 +60,16 @@ def _digits(number: str) -> str:
 
 def _candidates(view: View) -> list[tuple[int, int, str]]:
     if view.phones is None:
-        matches = ((match, match["number"]) for match in view.near_clusters(_CANDIDATE))
-        view.phones = [(match.start(), match.end(), number) for match, number in matches if _possible(number)]
+        found = (_balanced(match) for match in view.near_clusters(_CANDIDATE))
+        view.phones = [candidate for candidate in found if _possible(candidate[2])]
     return view.phones
+
+
+def _balanced(match: re.Match[str]) -> tuple[int, int, str]:
+    number = match["number"]
+    if number.startswith("(") and ")" not in number:
+        return match.start() + 1, match.end(), number[1:]
+    return match.start(), match.end(), number
 
 
 def _possible(number: str) -> bool:
@@ -85,9 +92,18 @@ def _named(view: View) -> Iterator[tuple[int, int]]:
 def _registered(view: View) -> Iterator[tuple[int, int]]:
     regions = view.regions or regions_of(view.language)
     for start, end, number in _candidates(view):
-        grouped = re.search(r"[0-9][ .\-][0-9]", number) is not None or number.startswith("0")
-        if grouped and context.before(view, start) is None and any(_valid(number, region) for region in regions):
+        if context.before(view, start) is not None or not _national(view, start, end, number):
+            continue
+        if any(_valid(number, region) for region in regions):
             yield start, end
+
+
+def _national(view: View, start: int, end: int, number: str) -> bool:
+    """Grouped like a phone number, and not like an amount (no-break spaces), a range or a date."""
+    left, right = view.original_span(start, end)
+    typeset = any(space in view.original[left:right] for space in "\u00a0\u202f\u2009")
+    grouped = re.search(r"[0-9][ .\-][0-9]", number) is not None or number.startswith("0")
+    return grouped and not typeset and "/" not in number and len(_digits(number)) >= 9
 
 
 def regions_of(language: str) -> tuple[str, ...]:
@@ -98,10 +114,16 @@ def _valid(number: str, region: str) -> bool:
     import phonenumbers  # 0.1 s and 20 MB that most texts never need
 
     try:
-        return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
+        parsed = phonenumbers.parse(number, region)
     except phonenumbers.NumberParseException:
         return False
+    # Without its trunk prefix a landline number is hardly to be told from any other number.
+    told = number.startswith(("0", "+", "(")) or phonenumbers.number_type(parsed) in _HANDHELD
+    return told and phonenumbers.is_valid_number(parsed)
 
+
+_HANDHELD: Final = (1, 2)
+"""`PhoneNumberType.MOBILE` and `FIXED_LINE_OR_MOBILE`, which North America does not tell apart."""
 
 FAMILIES: Final = (
     Family(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from threadkeep.policy.redact.rule import CHECKED, Family, Rule, every
+from threadkeep.policy.redact.rule import CHECKED, Family, Rule
 from threadkeep.policy.redact.view import View
 
 _DECIMAL: Final = re.compile(
@@ -14,10 +14,11 @@ _DECIMAL: Final = re.compile(
     r"|1[0-7][0-9]|[0-9]{1,2})\.[0-9]{4,15}\s?[°o]?\s?[EW]?(?![0-9A-Za-z.])"
 )
 _CUE: Final = re.compile(
-    r"(?:lat|lon|lng|gps|coord|location|located|position|where i|my place|toa do|vi tri|wspolrzedn"
-    r"|polozeni|lokalizacj|座標|坐标|位置|定位|經緯|经纬)"
+    r"(?<![a-z])(?:lat|lon|lng|gps|coord|my location|location:|i am at|i'm at|pinned|toa do|vi tri"
+    r"|wspolrzedn|lokalizacj)"
+    r"|座標|坐标|定位|經緯|经纬|我的位置"
 )
-_MINUTES: Final = (
+_MINUTES: Final = re.compile(
     r"(?<![0-9])[0-9]{1,2}\s?°\s?[0-9]{1,2}\s?['′]\s?[0-9]{1,2}(?:\.[0-9]{1,6})?\s?(?:\"|″|'')\s?[NS][,;\s]{0,3}"
     r"[0-9]{1,3}\s?°\s?[0-9]{1,2}\s?['′]\s?[0-9]{1,2}(?:\.[0-9]{1,6})?\s?(?:\"|″|'')\s?[EW]"
 )
@@ -31,6 +32,13 @@ def _decimal(view: View) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
+def _minutes(view: View) -> Iterator[tuple[int, int]]:
+    """Encyclopaedias are full of them, so a word in front must say that somebody shares a place."""
+    for match in _MINUTES.finditer(view.text):
+        if _CUE.search(view.lower, max(0, match.start() - 40), match.start()):
+            yield match.span()
+
+
 def _two_points(view: View) -> bool:
     return view.cluster and view.text.count(".") >= 2
 
@@ -41,5 +49,5 @@ def _degrees(view: View) -> bool:
 
 FAMILIES: Final = (
     Family(_two_points, (Rule("coordinates.decimal", "COORDINATES", _decimal, CHECKED + 8),)),
-    Family(_degrees, (Rule("coordinates.minutes", "COORDINATES", every(_MINUTES), CHECKED + 8),)),
+    Family(_degrees, (Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),)),
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PLACEHOLDER: Final = re.compile(r"\[REDACTED(?::[A-Z][A-Z0-9_]{0,40}(?:#[0-9]{1,9})?)?\]")
 _DIGIT: Final = re.compile(r"[0-9]")
 _CLUSTER: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}")
-_RUN: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9])*")
+_RUN: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}+[0-9])*+")
 _ROOM: Final = 8
 """Characters around a cluster that may belong to the number: a plus sign, a letter or two, an extension."""
 _STRETCH: Final = re.compile(r"[!-~]+")
@@ -56,7 +56,7 @@ def _fold(char: str) -> str:
 class View:
     """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow."""
 
-    __slots__ = ("__dict__", "announced", "language", "offsets", "original", "phones", "regions", "text")
+    __slots__ = ("__dict__", "announced", "id_windows", "language", "offsets", "original", "phones", "regions", "text")
 
     def __init__(self, original: str, language: str | None = None, regions: tuple[str, ...] = ()) -> None:
         self.original = original
@@ -64,6 +64,7 @@ class View:
         self.regions = regions
         self.text, self.offsets = _shadow(original)
         self.announced: dict[int, str | None] = {}  # what `context.before` found, by offset
+        self.id_windows: list[tuple[int, int]] | None = None  # the windows in which `ids` saw a form of its own
         self.phones: list[tuple[int, int, str]] | None = None  # what `phones` took for candidates
 
     @cached_property
@@ -98,10 +99,15 @@ class View:
         runs = (match.span() for match in _RUN.finditer(self.text))
         return [(start, end) for start, end in runs if end - start >= 6 and _CLUSTER.search(self.text, start, end)]
 
+    @cached_property
+    def windows(self) -> list[tuple[int, int]]:
+        """The clusters with some room around them."""
+        return [(max(0, start - _ROOM), end + _ROOM) for start, end in self.clusters]
+
     def near_clusters(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Matches of a pattern that holds six digits together, looked for only where there are six."""
-        for start, end in self.clusters:
-            yield from pattern.finditer(self.text, max(0, start - _ROOM), end + _ROOM)
+        for left, right in self.windows:
+            yield from pattern.finditer(self.text, left, right)
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
         if self.offsets is None:
