@@ -35,9 +35,12 @@ def append(
     place = _place(connection, scope)
     if not admission.drafts and digest is None:
         return _receipt(admission, place[1] if place else 0, [], erased=0)
+    allowed = _without_erased(connection, scope, admission.drafts, terms)
+    erased = len(admission.drafts) - len(allowed)
+    if erased and not allowed and not place:  # a late retry brings not even the empty conversation back
+        return _receipt(admission, 0, [], erased)
     cid, last = place or (ensure_conversation(connection, scope, *session), 0)
-    stored = _store(connection, cid, last, _without_erased(connection, scope, admission.drafts, terms))
-    erased = len(admission.drafts) - len(stored.kept)
+    stored = _store(connection, cid, last, allowed)
     if stored.inserted:
         _note_activity(connection, cid, stored, admission, session)
     elif place:
@@ -88,8 +91,8 @@ def _store(connection: sqlite3.Connection, cid: int, last: int, drafts: Iterable
 
 def _without_erased(
     connection: sqlite3.Connection, scope: Scope, drafts: Sequence[Draft], terms: Sequence[str]
-) -> Iterable[tuple[Draft, str]]:
-    pairs = zip(drafts, terms, strict=True)
+) -> list[tuple[Draft, str]]:
+    pairs = list(zip(drafts, terms, strict=True))
     (any_erased,) = connection.execute("SELECT EXISTS (SELECT 1 FROM tk_tombstones)").fetchone()
     if not any_erased:  # spares most stores a digest and a lookup per message
         return pairs

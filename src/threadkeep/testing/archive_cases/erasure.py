@@ -103,6 +103,19 @@ class ErasureCases(WithStores):
         assert f"allergic to {WORD}" not in await texts(stores.archive, scope)
         assert "something new" in await texts(stores.archive, scope)
 
+    @pytest.mark.parametrize("key", [None, "k2"])
+    async def test_a_late_retry_brings_not_even_the_empty_conversation_back(
+        self, stores: StoresUnderTest, key: str | None
+    ) -> None:
+        scope = new_scope()
+        await _told(stores, scope)
+        await stores.archive.erase(scope.whole_user)
+        for _ in range(2):
+            receipt = await stores.archive.append(scope, admitted(draft("ok", "m2")), key)
+            assert (receipt.seq, receipt.kept, dict(receipt.refused)) == (0, (), {"erased": 1})
+        await _assert_gone(stores, scope)
+        assert (await stores.archive.stats(scope.whole_user)).users == 0
+
     @pytest.mark.parametrize("erased", ["conversation", "user"])
     async def test_a_late_retry_by_key_is_refused(self, stores: StoresUnderTest, erased: str) -> None:
         scope = new_scope()
