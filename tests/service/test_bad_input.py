@@ -206,7 +206,7 @@ async def test_a_bad_message_id_is_refused(client: httpx.AsyncClient, message_id
     body = json.dumps({"scope": TALK, "message_id": message_id}).encode()
     answer = await client.post("/v1/memory/erase", content=body, headers={"Content-Type": "application/json"})
 
-    assert is_problem(answer, 422, "invalid_event", "id")
+    assert is_problem(answer, 422, "invalid_event", "message_id")
 
 
 async def test_one_message_cannot_be_erased_without_its_conversation(client: httpx.AsyncClient) -> None:

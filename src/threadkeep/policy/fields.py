@@ -45,11 +45,11 @@ def checked_language(field: str, value: Any) -> str | None:
     return value
 
 
-def checked_id(value: Any) -> str:
+def checked_id(value: Any, field: str = "id") -> str:
     if value is None:
         return NO_ID
     if not isinstance(value, str) or not 0 < len(value) <= MAX_ID_LENGTH or _UNPRINTABLE.search(value):
-        raise InvalidEvent("id", "is not a message id", f"use 1 to {MAX_ID_LENGTH} printable characters, or none")
+        raise InvalidEvent(field, "is not a message id", f"use 1 to {MAX_ID_LENGTH} printable characters, or none")
     return value
 
 

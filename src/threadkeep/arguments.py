@@ -1,0 +1,74 @@
+"""What a caller may pass to Memory's verbs: checked once, before anything is begun."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from threadkeep.errors import InvalidInput, InvalidScope
+from threadkeep.policy.fields import checked_id, checked_language, checked_text
+from threadkeep.scope import MAX_PART_LENGTH, Scope
+
+_LONGEST_QUERY = 100_000
+_LONGEST_TITLE_BYTES = 1_024
+
+
+def checked_scope(scope: Any) -> Scope:
+    if not isinstance(scope, Scope):
+        raise InvalidScope("scope", f"is a {type(scope).__name__}", "give a threadkeep.Scope")
+    return scope
+
+
+def one_conversation(scope: Any) -> Scope:
+    checked_scope(scope).require_conversation()
+    return scope
+
+
+def checked_key(key: Any) -> str | None:
+    if key is not None and (not isinstance(key, str) or not 0 < len(key) <= MAX_PART_LENGTH):
+        raise InvalidInput("key", "is not an idempotency key", f"use a string of 1 to {MAX_PART_LENGTH} characters")
+    return key
+
+
+def checked_query(query: Any) -> str:
+    if not isinstance(query, str):
+        raise InvalidInput("query", f"is a {type(query).__name__}", "give a string")
+    if len(query) > _LONGEST_QUERY:
+        raise InvalidInput("query", f"has {len(query):,} characters", f"the limit is {_LONGEST_QUERY:,}")
+    return query
+
+
+def checked_cursor(after: Any) -> str | None:
+    if after is not None and not isinstance(after, str):
+        raise InvalidInput("after", f"is a {type(after).__name__}", "pass the `after` of the page before")
+    return after
+
+
+def checked_budget(budget: Any) -> int | None:
+    """Nought is an answer too: there was no room left."""
+    if budget is not None and (type(budget) is not int or budget < 0):
+        raise InvalidInput("budget", "is not a number of tokens", "give 0 or more, or leave it out")
+    return budget
+
+
+def short_text(field: str, value: Any) -> str:
+    """A title or the like: text that must be there and is not long."""
+    if value is None:
+        raise InvalidInput(field, "is missing", "give a string")
+    return checked_text(field, value, _LONGEST_TITLE_BYTES)
+
+
+def language_tag(value: Any) -> str:
+    tag = checked_language("language", value)
+    if tag is None:
+        raise InvalidInput("language", "is missing", "use BCP 47, such as vi, pl-PL or zh-Hant")
+    return tag
+
+
+def message_id(value: Any) -> str:
+    return checked_id(value, field="message_id")
+
+
+def positive(field: str, value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise InvalidInput(field, "is not a positive whole number", "give 1 or more")
+    return value
