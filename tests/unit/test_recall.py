@@ -10,7 +10,6 @@ import pytest
 
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.errors import InvalidInput
-from threadkeep.recall.normalise import terms_of
 from threadkeep.recall.render import tokens_in
 from threadkeep.testing.clock import START
 
@@ -147,7 +146,3 @@ async def test_a_hit_tells_where_it_came_from(memory: Memory) -> None:
     (hit,) = (await memory.recall(ME, "peanuts")).hits
     assert (hit.message_id, hit.conversation, hit.seq, hit.role) == (receipt.kept[1], "c1", 2, "user")
     assert hit.score > 0
-
-
-def test_terms_of_cjk_are_characters_and_pairs() -> None:
-    assert terms_of("我对花生 ok") == ["我", "对", "花", "生", "我对", "对花", "花生", "ok"]

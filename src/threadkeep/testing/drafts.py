@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from typing import Any
@@ -12,6 +12,8 @@ import uuid_utils
 from threadkeep.model import Admission, Draft, HistoryRange, Message, Receipt
 from threadkeep.policy.digest import digest_of
 from threadkeep.ports.archive import Archive
+from threadkeep.ports.index import Candidate, LexicalIndex
+from threadkeep.recall.normalise import terms_of
 from threadkeep.scope import Scope
 from threadkeep.testing.clock import START
 
@@ -46,6 +48,11 @@ async def kept(archive: Archive, scope: Scope) -> tuple[Message, ...]:
 
 async def texts(archive: Archive, scope: Scope) -> list[str]:
     return [message.content for message in await kept(archive, scope)]
+
+
+async def found(index: LexicalIndex, scope: Scope, text: str) -> Sequence[Candidate]:
+    """Asked for in the form in which `Memory` asks, so that the suite does not care how words are normalised."""
+    return await index.candidates(scope, list(dict.fromkeys(terms_of(text))), 10)
 
 
 def a_word() -> str:

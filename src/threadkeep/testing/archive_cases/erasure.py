@@ -10,7 +10,7 @@ from threadkeep.errors import ScopeErased
 from threadkeep.model import ConversationChange, HistoryRange
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
-from threadkeep.testing.drafts import a_word, admitted, draft, new_scope, say, texts
+from threadkeep.testing.drafts import a_word, admitted, draft, found, new_scope, say, texts
 from threadkeep.testing.stores import StoresUnderTest, WithStores
 
 WORD = "peanuts"
@@ -29,7 +29,7 @@ async def _records(stores: StoresUnderTest, scope: Scope | None) -> list[Convers
 async def _assert_gone(stores: StoresUnderTest, scope: Scope) -> None:
     history = await stores.archive.messages(scope, HistoryRange())
     assert (history.messages, history.language, history.before) == ((), None, None)
-    assert not await stores.index.candidates(scope, [WORD, "ok"], 10)
+    assert not await found(stores.index, scope, f"{WORD} ok")
     assert scope.conversation not in [c.conversation for c in await stores.archive.conversations(scope, None, 100)]
     assert (await stores.archive.stats(scope)).messages == 0
     assert await _records(stores, scope) == []
@@ -68,7 +68,7 @@ class ErasureCases(WithStores):
         await stores.archive.erase(gone.whole_user)
         assert [await _records(stores, place) for place in others] == before
         for place in others:
-            assert len(await stores.index.candidates(place, [WORD], 10)) == 2
+            assert len(await found(stores.index, place, WORD)) == 2
 
     async def test_an_erased_message_is_gone_and_the_rest_keeps_its_place(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
@@ -78,7 +78,7 @@ class ErasureCases(WithStores):
         (record,) = await _records(stores, scope)
         assert [(m.seq, m.id) for m in history.messages] == [(2, "m2"), (3, "k1-0")]
         assert record.messages == history.messages
-        assert [c.message.id for c in await stores.index.candidates(scope, [WORD], 10)] == ["k1-0"]
+        assert [c.message.id for c in await found(stores.index, scope, WORD)] == ["k1-0"]
         assert (await stores.archive.stats(scope)).messages == 2
         assert (proof.stores["archive"].removed, proof.complete) == (1, True)
 
@@ -168,4 +168,4 @@ class ErasureCases(WithStores):
             None,
             "active",
         )
-        assert len(await stores.index.candidates(scope, [word], 10)) == 1
+        assert len(await found(stores.index, scope, word)) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from threadkeep.model import ConversationChange
 from threadkeep.scope import Scope
-from threadkeep.testing.drafts import a_word, admitted, draft, kept, new_scope, say, texts
+from threadkeep.testing.drafts import a_word, admitted, draft, found, kept, new_scope, say, texts
 from threadkeep.testing.stores import StoresUnderTest, WithStores
 
 LOOK_ALIKES = [
@@ -99,15 +99,15 @@ class IsolationCases(WithStores):
         others = [replace(mine, tenant="other"), replace(mine, user=mine.user.upper()), new_scope()]
         for place in (mine, *others):
             await say(stores.archive, place, f"{word} of {place.tenant} {place.user}")
-        found = await stores.index.candidates(mine.whole_user, [word], 10)
-        assert [candidate.message.content for candidate in found] == [f"{word} of {mine.tenant} {mine.user}"]
+        candidates = await found(stores.index, mine.whole_user, word)
+        assert [candidate.message.content for candidate in candidates] == [f"{word} of {mine.tenant} {mine.user}"]
 
     async def test_a_search_in_one_conversation_leaves_out_the_others(self, stores: StoresUnderTest) -> None:
         word, mine = a_word(), new_scope()
         await say(stores.archive, mine, f"{word} here")
         await say(stores.archive, mine.with_conversation("c2"), f"{word} there")
-        found = await stores.index.candidates(mine, [word], 10)
-        assert [candidate.conversation for candidate in found] == ["c1"]
+        candidates = await found(stores.index, mine, word)
+        assert [candidate.conversation for candidate in candidates] == ["c1"]
 
     async def test_a_change_reaches_one_conversation_only(self, stores: StoresUnderTest) -> None:
         mine = new_scope()

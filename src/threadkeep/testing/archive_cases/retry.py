@@ -9,7 +9,7 @@ import pytest
 
 from threadkeep.errors import Conflict
 from threadkeep.model import Draft
-from threadkeep.testing.drafts import admitted, draft, kept, new_scope, say, texts
+from threadkeep.testing.drafts import admitted, draft, found, kept, new_scope, say, texts
 from threadkeep.testing.stores import StoresUnderTest, WithStores
 
 
@@ -77,14 +77,14 @@ class RetryCases(WithStores):
     ) -> None:
         scope = new_scope()
         await stores.archive.append(scope, admitted(draft("one", "m1"), draft("two", "m2")))
-        conflicting = admitted(draft("three", "m3"), other, draft("four", "m4"))
+        conflicting = admitted(draft("dragonfruit", "m3"), other, draft("four", "m4"))
         with pytest.raises(Conflict):
             await stores.archive.append(scope, conflicting, "k1")
         receipt = await say(stores.archive, scope, "five")
         assert [(m.seq, m.content) for m in await kept(stores.archive, scope)] == [(1, "one"), (2, "two"), (3, "five")]
         assert receipt.seq == 3
         assert (await stores.archive.stats(scope)).messages == 3
-        assert not await stores.index.candidates(scope, ["three"], 10)
+        assert not await found(stores.index, scope, "dragonfruit")
 
     async def test_a_key_that_met_a_conflict_is_free_again(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
