@@ -36,6 +36,10 @@ def median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
 
+def mean(values: Sequence[float]) -> float:
+    return statistics.fmean(values)
+
+
 def p95(values: Sequence[float]) -> float:
     """The smallest value that at least 95 % do not exceed."""
     ordered = sorted(values)

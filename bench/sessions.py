@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from bench.report import median, p95, table
+from bench.report import mean, median, p95, table
 from bench.sessions_measure import Plan, Samples, run_round
 from bench.sessions_ours import Threadkeep, ThreadkeepUnredacted
 from bench.sessions_peers import Contestant, GoogleADK, LangGraph, OpenAIAgents
@@ -74,7 +74,7 @@ def _figures(rounds: list[Samples]) -> dict[str, Any]:
 
 def _timing(rounds: list[list[float]]) -> dict[str, float]:
     samples = [sample for one in rounds for sample in one]
-    return {"median": median(samples), "p95": p95(samples)}
+    return {"median": median(samples), "p95": p95(samples), "mean": mean(samples)}
 
 
 def _added(sizes: dict[int, tuple[int, int]]) -> dict[str, float]:
@@ -102,6 +102,10 @@ def _ratios(rounds: Rounds, name: str) -> dict[str, Any]:
     }
 
 
+def _over(rounds: Rounds, one: str, other: str, at: int) -> float:
+    return median([median(its[one].append[at]) / median(its[other].append[at]) for its in rounds])
+
+
 def _must_show(rounds: Rounds, plan: Plan) -> dict[str, float]:
     longest = plan.lengths[-1]
     base = 100 if 100 in plan.lengths else plan.lengths[0]
@@ -110,6 +114,8 @@ def _must_show(rounds: Rounds, plan: Plan) -> dict[str, float]:
     adk, openai = _ratios(rounds, ADK), _ratios(rounds, OPENAI)
     return {
         f"append_growth_{longest}_over_{base}": growth,
+        "redaction_off_over_on_per_turn": _ratios(rounds, UNREDACTED)["append"][str(longest)],
+        "openai_over_redaction_off_per_turn": _over(rounds, OPENAI, UNREDACTED, longest),
         "adk_over_ours_per_turn": adk["append"][str(longest)],
         "adk_over_ours_per_message": adk["single"],
         "openai_over_ours_per_turn": openai["append"][str(longest)],
@@ -122,8 +128,12 @@ def rendered(result: dict[str, Any]) -> str:
     contestants: dict[str, Any] = result["contestants"]
     lengths = [str(length) for length in result["lengths"]]
     blocks = [
-        _by_length("append of a turn (two messages), ms: median / p95", contestants, lengths, "append_ms", _pair),
-        _by_length(f"read of the newest {result['window']}, ms: median / p95", contestants, lengths, "read_ms", _pair),
+        _by_length(
+            "append of a turn (two messages), ms: median / p95 / mean", contestants, lengths, "append_ms", _timed
+        ),
+        _by_length(
+            f"read of the newest {result['window']}, ms: median / p95 / mean", contestants, lengths, "read_ms", _timed
+        ),
         _by_length("bytes on disk per message", contestants, lengths, "bytes_per_message", lambda value: value),
         _others(result),
         table(
@@ -146,8 +156,8 @@ def _by_length(
     return table(title, ("messages in the conversation", *lengths), rows)
 
 
-def _pair(timing: dict[str, float] | None) -> str | None:
-    return f"{timing['median']:.2f} / {timing['p95']:.2f}" if timing else None
+def _timed(timing: dict[str, float] | None) -> str | None:
+    return f"{timing['median']:.2f} / {timing['p95']:.2f} / {timing['mean']:.2f}" if timing else None
 
 
 def _others(result: dict[str, Any]) -> str:
@@ -163,8 +173,8 @@ def _others(result: dict[str, Any]) -> str:
     rows = [
         (
             name,
-            _pair(its["single_ms"]),
-            _pair(its["concurrent_ms"]),
+            _timed(its["single_ms"]),
+            _timed(its["concurrent_ms"]),
             its["concurrent_turns_per_second"],
             its["durability"]["journal_mode"],
             its["durability"]["synchronous"],
