@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from threadkeep.policy.redact.address_words import COUNTRY, STREET_ENDING, STREET_PREFIX, STREET_SUFFIX, UNIT
+from threadkeep.policy.redact.address_words import COUNTRY, STREET_ENDING, STREET_PREFIX, STREET_SUFFIX, STREETS, UNIT
 from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Gate, Rule, contains, mentions
 from threadkeep.policy.redact.view import View
 
@@ -23,7 +23,7 @@ _COMPASS: Final = r"(?:North|South|East|West|N|S|E|W|NE|NW|SE|SW|Northeast|North
 
 _ENGLISH: Final = re.compile(
     rf"{_LEAD}{_HOUSE}[ ](?:{_COMPASS}[ ])?(?:(?:{_NAME}|[0-9]{{1,3}}(?:st|nd|rd|th)|{_SMALL})[ ]){{1,4}}"
-    rf"(?:{STREET_SUFFIX})(?![\w])\.?(?:[ ]{_COMPASS}(?![\w]))?"
+    rf"(?P<suffix>{STREET_SUFFIX})(?![\w])\.?(?:[ ]{_COMPASS}(?![\w]))?"
 )
 _PREFIXED: Final = re.compile(
     rf"{_LEAD}(?:{_HOUSE}[ ])?(?:{STREET_PREFIX})(?:[ ]|(?<=[./]))(?:(?:{_NAME}|{_SMALL}"
@@ -105,6 +105,13 @@ def _seeds(pattern: re.Pattern[str], group: str | int = 0) -> Finder:
     return find
 
 
+def _english(view: View) -> Iterator[tuple[int, int]]:
+    for match in _ENGLISH.finditer(view.text):
+        # `5 Great Lakes` is no address; a word that is not first of all a street needs a longer house number.
+        if match["suffix"] in _STREETS or re.search(r"[0-9]{3}", match[0]):
+            yield match.start(), extend(view.text, match.end())
+
+
 def _digit_and(gate: Gate) -> Gate:
     return lambda view: view.digit and gate(view)
 
@@ -117,6 +124,7 @@ def _family(name: str, gate: Gate, find: Finder, sure: int = CONTEXT - 5) -> Fam
     return Family(_digit_and(gate), (Rule(f"address.{name}", "ADDRESS", find, sure),))
 
 
+_STREETS: Final = frozenset(STREETS.split("|"))
 _ENDINGS: Final = tuple(STREET_ENDING.split("|"))
 _HUNGARIAN: Final = frozenset(
     ("utca", "ut", "u", "utja", "ter", "tere", "korut", "rkp", "kapu", "str", "poik", "vei", "plass")
@@ -145,7 +153,7 @@ _TOLD_CUES: Final = (
 )
 
 FAMILIES: Final = (
-    _family("english", mentions(_SUFFIXES), _seeds(_ENGLISH)),
+    _family("english", mentions(_SUFFIXES), _english),
     _family("prefixed", mentions(_PREFIXES), _seeds(_PREFIXED)),
     _family("compound", _compound_word, _seeds(_COMPOUND)),
     _family("box", mentions("box postbox postboks postfach skrytka apo fpo dpo"), _seeds(_BOX)),

@@ -46,11 +46,12 @@ _LOWER: Final = re.compile(
 
 
 def _addresses(view: View) -> Iterator[tuple[int, int]]:
-    for pattern in (_FULL, _RURAL):
-        for match in pattern.finditer(view.text):
-            yield match.span()
-    for match in _LOWER.finditer(view.lower):
-        yield match.start(), match.end() - (len(match[0]) - len(match[0].rstrip()))
+    """Capitals show where a name ends; the pattern that does without them is for texts that have none."""
+    written = [match.span() for pattern in (_FULL, _RURAL) for match in pattern.finditer(view.text)]
+    yield from written
+    if not written:
+        for match in _LOWER.finditer(view.lower):
+            yield match.start(), match.start() + len(match[0].rstrip())
 
 
 _CUES: Final = "duong pho ngo ngach hem kiet phuong quan xa huyen tp q p h thon ap xom d dai khu lo thanh"

@@ -21,6 +21,11 @@ STREET_SUFFIX: Final = (
     "|Trail|Trailer|Tunnel|Turnpike|Underpass|Union|Unions|Valley|Valleys|Via|Viaduct|View|Views|Village|Villages"
     "|Ville|Vista|Walk|Walks|Wall|Way|Ways|Well|Wells|Wharf|Wood|Woods|Wynd"
 )
+# Those of them that are streets before they are anything else.
+STREETS: Final = (
+    "Alley|Avenue|Ave|Boulevard|Blvd|Circle|Cir|Close|Court|Ct|Crescent|Cres|Drive|Dr|Highway|Hwy|Lane|Ln|Mews|Parkway"
+    "|Pkwy|Place|Pl|Plaza|Road|Rd|Row|Square|Sq|Street|St|Str|Terrace|Ter|Turnpike|Way"
+)
 # First words of street names where the number comes last, or first in French.
 STREET_PREFIX: Final = (
     r"[Rr]ue|[Aa]venue|[Aa]v\.?|[Aa]venida|[Aa]vda\.?|[Bb]oulevard|[Bb]d\.?|[Cc]hemin|[Ii]mpasse|[Qq]uai|[Ll]argo"

@@ -17,7 +17,7 @@ _WINDOW: Final = 56
 
 _CUES: Final[dict[str, str]] = {
     "PHONE": r"(?:tele|mobile |cell ?|i)?phones?|mobile|cell|fax|faks\w{0,3}|tel|telefon\w{0,4}|kom|komork\w{0,3}|zadzwon\w{0,3}|dzwon\w{0,4}|numer kontaktowy|kontakt\w{0,6}"
-    r"|call(?:ed|ing|s)?|ring|dial(?:ed|ing)?|sms\w{0,4}|texts?|text me|whatsapp|viber|zalo|telegram|signal|wechat|line|hotline|infolini\w|reach(?:ed|able)?|contact(?:ed|able)?|messages? to|answer(?:ing|s|ed)?|desk|registered|pager|reception|front desk|office|support|helpline|recepcj\w{1,2}|biur\w{1,2}|sekretariat\w{0,2}|sluzbow\w{1,3}|prywatn\w{1,3}|domow\w{1,3}"
+    r"|call(?:ed|ing|s)?|ring|dial(?:ed|ing)?|sms\w{0,4}|texts?|text me|whatsapp|viber|zalo|telegram|signal|wechat|line|hotline|infolini\w|reach(?:ed|able)?|contact(?:ed|able)?|messages? to|answer(?:ing|s|ed)?|desk|registered|pager|reception|front desk|helpline|recepcj\w{1,2}|biur\w{1,2}|sekretariat\w{0,2}|sluzbow\w{1,3}|prywatn\w{1,3}|domow\w{1,3}"
     r"|dien thoai|dt|dtdd|sdt|so dt|goi|lien he|di dong|nhan tin|so may|may ban|alo|lien lac|le tan|tong dai|van phong|cskh|電話|电话|手機|手机|行動|聯絡|联络|联系|聯繫|致電|致电|撥打|拨打|傳真|传真|來電|来电|打給|打给|熱線|热线|分機|專線|座机|市話|櫃[台檯]|客服|前台|專線",
     "CARD": r"(?:credit|debit|bank|payment) ?card|card(?: ?(?:number|no|num|#))?|cc|ccn|visa|mastercard|amex|the (?:tin dung|ghi no|ngan hang|visa|thanh toan|mastercard)|so the|kart\w{1,3}(?: kredytow\w{1,3}| platnicz\w{1,4}| debetow\w{1,3})?|信用卡\w{0,3}|卡號|卡号|金融卡|簽帳卡|银行卡\w{0,2}|銀行卡\w{0,2}|刷卡",
     "ACCOUNT": r"(?:bank |savings |checking |current )?accounts?(?: ?(?:number|no|num|#))?|acct|a/c|routing(?: number)?|aba|sort code|swift|bic|iban|wire|stk|so tai khoan|tai khoan|tk|chuyen khoan|kont\w{1,2}|rachun\w{2,4}|nrb|przelew\w{0,2}|帳號|账号|賬號|帳戶|账户|賬戶|戶頭|匯款|汇款|轉帳|转账",

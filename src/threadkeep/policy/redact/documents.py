@@ -36,7 +36,7 @@ def _beside(kind: str) -> Finder:
 
 
 def _first_code(text: str, start: int, digits: int) -> re.Match[str] | None:
-    """The first code with enough digits that begins shortly after a cue and is neither a date nor a bare small number."""
+    """The first code with enough digits, shortly after a cue, that is neither a date nor a bare small number."""
     for match in _CODE.finditer(text, start, start + 2 * _REACH):
         if match.start() > start + _REACH:
             return None

@@ -57,7 +57,7 @@ def entropy(value: str) -> float:
 
 def _pairs(view: View) -> Iterator[tuple[int, int]]:
     for match in _PAIR.finditer(view.text):
-        value = match["value"].strip("\"'`").rstrip(".)]}!?")
+        value = match["value"].strip("\"'`").rstrip(".)]}?")
         if view.text[match.start() - 1 : match.start()] in ("?", "&", "#"):
             value = value.split("&")[0]  # a query string whose URL has no scheme
         start = match.start("value") + (match["value"][0] in "\"'`")
@@ -66,7 +66,7 @@ def _pairs(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _meant(match: re.Match[str], text: str, end: int) -> bool:
-    """Whether the value is one. After a colon in prose a plain word goes on talking: `the pass: absolutely worth it`."""
+    """After a colon in prose a plain word may just go on talking: `the pass: absolutely worth it`."""
     value = match["value"]
     if _HARMLESS.fullmatch(value):
         return False
@@ -85,7 +85,7 @@ def _said(view: View) -> Iterator[tuple[int, int]]:
     """In prose only a value that no sentence would hold: `my password is required` stays."""
     for pattern in (_SAID, _SAID_OF):
         for match in pattern.finditer(view.text):
-            value = match["value"].rstrip(".)]}!?:*")
+            value = match["value"].rstrip(".)]}?:*")
             if len(value) >= 3 and _UNWORDLY.search(value) and not _AMOUNT.fullmatch(value):
                 yield match.start("value"), match.start("value") + len(value)
 
