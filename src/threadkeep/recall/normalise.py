@@ -1,40 +1,76 @@
-"""Text to search terms, the same way for every database.
+"""Text to search terms, the same way for every database and whatever the language.
 
-Case and diacritics are folded (also đ and ł, which Unicode does not decompose); runs of Han, kana and Hangul become
-single characters and pairs, since they are written without spaces.
+Case, compatibility forms and diacritics are folded (also đ and ł, which Unicode does not decompose). A word becomes its
+stem. Runs of Han, kana and Hangul, written without spaces, become single characters and pairs. Vietnamese, written in
+syllables, gets pairs of those besides. Nothing depends on a language being known: a hint can only add pairs, so a
+question and a message always share the terms of the words they share.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from operator import add
 
-_FOLD_ALONE = str.maketrans({"đ": "d", "ł": "l", "ø": "o", "ð": "d", "ı": "i", "ß": "ss"})
+from threadkeep.recall.folding import FOLDED
+from threadkeep.recall.function_words import function_words
+from threadkeep.recall.stem import stem
+from threadkeep.recall.syllables import is_vietnamese, pairs
+
+NORMALISER_VERSION = 2  # raise it when the terms of any text change: an index holds terms of one version only
+
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _PIECES = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
-_STARTS_CJK = re.compile(rf"[{_CJK}]")
-_MARKS = re.compile("[\u0300-\u036f]+")
+_CJK_CHARACTER = re.compile(rf"[{_CJK}]")
+_SHARE_OF_A_MESSAGE = 0.8
+_SHARE_OF_A_QUESTION = 0.5  # pairs looked for in vain cost little, pairs stored in vain cost space
 
 
 def fold(text: str) -> str:
-    """Lower case, no diacritics, compatibility forms unified."""
+    """Lower case, no diacritics, compatibility forms unified, nothing unseen."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    return unicodedata.normalize("NFC", _MARKS.sub("", decomposed)).translate(_FOLD_ALONE)
+    composed = unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", composed.translate(FOLDED))
 
 
-def terms_of(text: str) -> list[str]:
-    """In order, repeats kept: how often a term stands in a text is part of what it says."""
-    terms: list[str] = []
-    for piece in _PIECES.findall(fold(text)):
-        if _STARTS_CJK.match(piece):
-            terms.extend(piece)
-            terms.extend(piece[i : i + 2] for i in range(len(piece) - 1))
-        else:
-            terms.append(piece)
-    return terms
+def terms_of(text: str, language: str | None = None) -> list[str]:
+    """Repeats kept: how often a term stands in a text is part of what it says."""
+    words, characters = _split(text)
+    return [*map(stem, words), *_pairs(text, words, language), *characters]
+
+
+def query_terms(text: str, language: str | None = None) -> list[str]:
+    """What to look for, each once: a question without its little words, unless it has no others."""
+    words, characters = _split(text)
+    little = function_words(words, language)
+    telling = [stem(word) for word in words if word not in little]
+    telling += [character for character in characters if character not in little]
+    alone = telling or [*map(stem, words), *characters]
+    return list(dict.fromkeys([*alone, *_pairs(text, words, language, _SHARE_OF_A_QUESTION)]))
 
 
 def indexed_terms(text: str) -> str:
-    return " ".join(terms_of(text))
+    """What a database finds a message by: each term once, separated by spaces."""
+    return " ".join(dict.fromkeys(terms_of(text)))
+
+
+def _split(text: str) -> tuple[list[str], list[str]]:
+    """The words of a text, and of what is written without spaces the characters and pairs."""
+    pieces: list[str] = _PIECES.findall(fold(text))
+    if text.isascii() or not _CJK_CHARACTER.search(text):
+        return pieces, []
+    words: list[str] = []
+    characters: list[str] = []
+    for piece in pieces:
+        if _CJK_CHARACTER.match(piece):
+            characters.extend(piece)
+            characters.extend(map(add, piece, piece[1:]))
+        else:
+            words.append(piece)
+    return words, characters
+
+
+def _pairs(text: str, words: list[str], language: str | None, share: float = _SHARE_OF_A_MESSAGE) -> list[str]:
+    hinted = language is not None and language.lower().startswith("vi")
+    return pairs(words) if hinted or is_vietnamese(text, words, share) else []
