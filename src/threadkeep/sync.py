@@ -64,7 +64,6 @@ class SyncMemory:
                 wait(tuple(self._begun))
                 try:
                     self._wait_for(self._opening.__aexit__(None, None, None))
-                    self._wait_for(self._loop.shutdown_asyncgens())
                 finally:
                     self._stop_loop()
 
@@ -151,6 +150,8 @@ class SyncMemory:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _stop_loop(self) -> None:
+        self._wait_for(self._loop.shutdown_asyncgens())
+        self._wait_for(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
