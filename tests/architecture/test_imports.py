@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "settings": {"errors"},
     "arguments": PURE,
     "memory": PURE | {"arguments"},
-    "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index"},
+    "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index", "models"},
     "sync": CORE | {"compose", "settings"},
     "compat": SURFACE | {"sessions"},
     "http": SURFACE,
@@ -83,8 +83,8 @@ def test_a_forbidden_import_is_found_wherever_it_stands() -> None:
     assert forbidden("memory", "from threadkeep.policy.admit import admit") == set()
 
 
-OPTIONAL = {"typer", "rich", "fastapi", "uvicorn", "starlette", "pytest", "hypothesis", "httpx"}
-MAY_IMPORT_OPTIONAL = {"cli", "http", "testing"}
+OPTIONAL = {"typer", "rich", "fastapi", "uvicorn", "starlette", "pytest", "hypothesis", "httpx", "tiktoken"}
+MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models"}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))

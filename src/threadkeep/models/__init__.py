@@ -1,0 +1,1 @@
+"""Models of text: each behind a port, each with an offline default."""

@@ -1,0 +1,157 @@
+"""Text to token numbers and back, offline: `tokenize_text`, `count`, `decode`, `pack_token_record`.
+
+Give these functions redacted text only: token numbers are the text in another spelling, and they are kept.
+
+The numbers are tiktoken's. Where tiktoken is not installed they are the UTF-8 bytes of the text, and the record says
+so. Decoding gives back the very text, lone surrogates included, in both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra
+from threadkeep.models.vocabularies import VOCABULARIES, load
+from threadkeep.settings import load_settings
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+BYTES = "utf8-bytes"
+ENCODINGS = (*VOCABULARIES, BYTES)
+
+_SURROGATES = re.compile("([\ud800-\udfff]+)")
+# tiktoken overflows its stack on a run of some hundred thousand blanks, so long texts go in parts. They end where a
+# piece ends in every encoding: after a letter, before a blank or a mark. Only a part without such a place is cut
+# anywhere; its numbers may then differ from tiktoken's there, never the text they decode to.
+_LONGEST_PART = 65_536
+_END_OF_PIECE = re.compile(r"(?<=[^\W\d_])(?=[\s,.;:!?，。、；：！？])")
+
+
+class TokenRecord(TypedDict):
+    """Seed 004's `token_data` as it stands, and the name of the encoding beside it."""
+
+    user: list[int]
+    assistant: list[int]
+    reflection: list[int]
+    encoding: str
+
+
+class Tokenizer:
+    """One encoding; loaded when it is first used, and once per process. Raises `InvalidSetting` for an unknown name."""
+
+    def __init__(self, name: str) -> None:
+        if name not in ENCODINGS:
+            raise InvalidSetting("TOKENIZER_NAME", "is no encoding known here", f"use one of {', '.join(ENCODINGS)}")
+        self._name = name
+
+    @cached_property
+    def encoding(self) -> str:
+        """The encoding really used: `utf8-bytes` where tiktoken is not installed."""
+        return self._name if self._bpe else BYTES
+
+    def encode(self, text: str) -> list[int]:
+        if self._bpe is None:
+            return list(text.encode("utf-8", "surrogatepass"))
+        if len(text) <= _LONGEST_PART and not _SURROGATES.search(text):
+            return self._bpe.encode_ordinary(text)
+        return [number for part in _parts(text) for number in _encoded(self._bpe, part)]
+
+    def count(self, text: str) -> int:
+        return len(self.encode(text))
+
+    def decode(self, numbers: Sequence[int]) -> str:
+        """Bytes that are no text, as where an array was cut, become U+FFFD. Raises `InvalidInput` for other numbers."""
+        try:
+            data = self._bpe.decode_bytes(numbers) if self._bpe else bytes(numbers)
+        except (KeyError, OverflowError, TypeError, ValueError):
+            problem = f"holds a number that is no token of {self.encoding}"
+            raise InvalidInput("ids", problem, "decode with the encoding the record names") from None
+        try:
+            return data.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return data.decode("utf-8", "replace")
+
+    def record(self, user: str | None, assistant: str | None, reflection_json: Mapping[str, Any] | None) -> TokenRecord:
+        reflection = None if reflection_json is None else _canonical(reflection_json)
+        numbers = [[] if text is None else self.encode(text) for text in (user, assistant, reflection)]
+        return TokenRecord(user=numbers[0], assistant=numbers[1], reflection=numbers[2], encoding=self.encoding)
+
+    @cached_property
+    def _bpe(self) -> Encoding | None:
+        return None if self._name == BYTES else load(self._name)
+
+
+@cache
+def tokenizer(name: str) -> Tokenizer:
+    return Tokenizer(name)
+
+
+@cache
+def default_tokenizer() -> Tokenizer:
+    """The one that `TOKENIZER_NAME` names, looked up at the first use."""
+    return tokenizer(load_settings().tokenizer_name)
+
+
+def tokenize_text(text: str) -> list[int]:
+    """The token numbers of a text, which must be redacted already."""
+    return default_tokenizer().encode(text)
+
+
+def count(text: str) -> int:
+    return default_tokenizer().count(text)
+
+
+def decode(ids: Sequence[int], encoding: str | None = None) -> str:
+    """`encoding` is the one a record names. Raises `MissingExtra` where only its absence keeps us from reading it."""
+    if encoding is None:
+        return default_tokenizer().decode(ids)
+    if encoding not in ENCODINGS:
+        raise InvalidInput("encoding", "is not known here", f"use one of {', '.join(ENCODINGS)}")
+    if tokenizer(encoding).encoding != encoding:
+        raise MissingExtra("tokens", f"decoding {encoding}")
+    return tokenizer(encoding).decode(ids)
+
+
+def pack_token_record(
+    user: str | None, assistant: str | None, reflection_json: Mapping[str, Any] | None
+) -> TokenRecord:
+    """`token_data` of one turn, from redacted texts; what is None has no tokens. A reflection goes in as canonical
+    JSON: sorted keys, no blanks, letters as they are."""
+    return default_tokenizer().record(user, assistant, reflection_json)
+
+
+def _canonical(reflection: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(reflection, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError):
+        raise InvalidInput("reflection_json", "is not JSON", "use strings, finite numbers, lists and objects") from None
+
+
+def _encoded(bpe: Encoding, part: str) -> list[int]:
+    """tiktoken would put U+FFFD for a lone surrogate. Every byte is a token of its own: a surrogate gets its bytes'."""
+    if not _SURROGATES.match(part):
+        return bpe.encode_ordinary(part)
+    return [bpe.encode_single_token(bytes((byte,))) for byte in part.encode("utf-8", "surrogatepass")]
+
+
+def _parts(text: str) -> Iterator[str]:
+    for i, piece in enumerate(_SURROGATES.split(text)):
+        if i % 2:
+            yield piece
+        else:
+            yield from _short_parts(piece)
+
+
+def _short_parts(text: str) -> Iterator[str]:
+    start = 0
+    while len(text) - start > _LONGEST_PART:
+        found = _END_OF_PIECE.search(text, start + _LONGEST_PART // 2, start + _LONGEST_PART)
+        end = found.start() if found else start + _LONGEST_PART
+        yield text[start:end]
+        start = end
+    yield text[start:]
