@@ -131,20 +131,21 @@ async def test_ten_processes_may_open_a_fresh_file_at_once(tmp_path: Path) -> No
 
 async def test_an_erasure_in_one_process_stops_the_writers_in_the_others(tmp_path: Path) -> None:
     file = tmp_path / "shared.db"
-    with ExitStack() as stack:
-        names = [f"w{number}" for number in range(4)]
-        writers = [stack.enter_context(writer(file, name, 100_000, "--stamped", "0")) for name in names]
-        for process in writers:
-            is_ready(process)
-            go(process)
-        for process in writers:
-            assert process.stdout is not None
-            assert process.stdout.readline()  # each has stored something
-        async with open_memory(f"sqlite:///{file}", settings=Settings()) as memory:
+    async with open_memory(f"sqlite:///{file}", settings=Settings()) as memory:
+        with ExitStack() as stack:
+            names = [f"w{number}" for number in range(4)]
+            writers = [stack.enter_context(writer(file, name, 3_000, "--stamped", "0")) for name in names]
+            for process in writers:
+                is_ready(process)
+            for process in writers:
+                go(process)
+            for process in writers:
+                assert process.stdout is not None
+                assert process.stdout.readline()  # each has stored something
             proof = await memory.erase(PLACE.whole_user)
             acks = [acknowledged(process) for process in writers]
-            assert (await memory.history(PLACE)).messages == ()
-            assert (await memory.stats()).users == 0
+        assert (await memory.history(PLACE)).messages == ()
+        assert (await memory.stats()).users == 0
     assert proof.stores["archive"].removed >= 4
     assert proof.complete
     assert [lines[-1] for lines in acks] == ["refused"] * 4
