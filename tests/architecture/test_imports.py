@@ -30,6 +30,8 @@ ALLOWED: dict[str, set[str]] = {
     "sessions": BACKEND,
     "index": BACKEND,
     "settings": {"errors"},
+    # Sentences are weighed by the terms that recall looks for; the functions of tokens.py take TOKENIZER_NAME by itself.
+    "models": PORTS | {"recall", "settings"},
     "arguments": PURE,
     "memory": PURE | {"arguments"},
     "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index", "models"},
