@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+import random
 import shutil
 import sqlite3
 import time
@@ -109,10 +110,10 @@ async def _at_length(lanes: list[Lane], length: int, plan: Plan) -> None:
         lane.samples.read[length] = []
     with no_collection():
         for turn in range(plan.appends_at(length)):
-            for lane in _rotated(lanes, turn):
+            for lane in _shuffled(lanes, turn):
                 lane.samples.append[length].append(await lane.timed_turn())
         for turn in range(plan.reads):
-            for lane in _rotated(lanes, turn):
+            for lane in _shuffled(lanes, turn):
                 read = lane.contestant.window
                 lane.samples.read[length].append(await timed(lambda read=read: read(TALK, plan.window)))
     for lane in lanes:
@@ -130,7 +131,7 @@ async def _singles(lanes: list[Lane], plan: Plan) -> None:
     messages: list[Message] = [message for turn in itertools.islice(turns(11), plan.singles // 2) for message in turn]
     with no_collection():
         for number, message in enumerate(messages):
-            for lane in _rotated(lanes, number):
+            for lane in _shuffled(lanes, number):
                 append = lane.contestant.append
                 lane.samples.single.append(await timed(lambda append=append, one=message: append(SINGLES, [one])))
 
@@ -152,10 +153,9 @@ async def _concurrently(lane: Lane, plan: Plan) -> None:
     lane.samples.concurrent_per_second = plan.tasks * plan.turns_per_task / (time.perf_counter() - start)
 
 
-def _rotated(lanes: list[Lane], by: int) -> list[Lane]:
-    """Nobody always runs behind the same neighbour."""
-    by %= len(lanes)
-    return lanes[by:] + lanes[:by]
+def _shuffled(lanes: list[Lane], seed: int) -> list[Lane]:
+    """Nobody always runs behind the same neighbour, whose garbage lies in the processor's caches."""
+    return random.Random(seed).sample(lanes, len(lanes))
 
 
 def bytes_on_disk(path: Path) -> int:
