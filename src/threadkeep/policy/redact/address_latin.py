@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact.address_words import COUNTRY, STREET_ENDING, STREET_PREFIX, STREET_SUFFIX, STREETS, UNIT
-from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Gate, Rule, contains, mentions
+from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Rule, contains
 from threadkeep.policy.redact.view import View
 
 _UPPER: Final = r"[A-Z\u00c0-\u1fff]"
@@ -112,16 +112,12 @@ def _english(view: View) -> Iterator[tuple[int, int]]:
             yield match.start(), extend(view.text, match.end())
 
 
-def _digit_and(gate: Gate) -> Gate:
-    return lambda view: view.digit and gate(view)
-
-
 def _compound_word(view: View) -> bool:
     return any(word.endswith(_ENDINGS) for word in view.words) or not _HUNGARIAN.isdisjoint(view.words)
 
 
-def _family(name: str, gate: Gate, find: Finder, sure: int = CONTEXT - 5) -> Family:
-    return Family(_digit_and(gate), (Rule(f"address.{name}", "ADDRESS", find, sure),))
+def _rule(name: str, find: Finder, sure: int = CONTEXT - 5) -> tuple[Rule]:
+    return (Rule(f"address.{name}", "ADDRESS", find, sure),)
 
 
 _STREETS: Final = frozenset(STREETS.split("|"))
@@ -136,29 +132,19 @@ _PREFIXES: Final = (
     " rondo ronda bulwar skwer jalan jl odos leoforos square allee"
 )
 _UNITS: Final = "apt apartment suite ste unit flat room rm floor fl building bldg lokal"
-_TOLD_CUES: Final = (
-    "address",
-    "resid",
-    "liv",
-    "located",
-    "moved to",
-    "meet ",
-    " to ",
-    "stop at",
-    "off at",
-    " is ",
-    " are ",
-    "arrived",
-    "enter on",
+_TOLD_WORDS: Final = (
+    "address addresses reside resides residing resided live lives lived living located moved meet sent deliver"
+    " delivered ship shipped return taxi stop drops office offices station restaurant shop house home flat place"
+    " arrived enter north"
 )
 
 FAMILIES: Final = (
-    _family("english", mentions(_SUFFIXES), _english),
-    _family("prefixed", mentions(_PREFIXES), _seeds(_PREFIXED)),
-    _family("compound", _compound_word, _seeds(_COMPOUND)),
-    _family("box", mentions("box postbox postboks postfach skrytka apo fpo dpo"), _seeds(_BOX)),
-    _family("unit", mentions(_UNITS), _seeds(_WITH_UNIT)),
-    _family("corner", contains("corner of"), _seeds(_CORNER)),
-    _family("told", contains(*_TOLD_CUES), _seeds(_TOLD, "place"), FORM),
-    _family("block", contains("\n"), _seeds(_BLOCK, "place"), FORM),
+    Family(_rule("english", _english), words=_SUFFIXES, digit=True),
+    Family(_rule("prefixed", _seeds(_PREFIXED)), words=_PREFIXES, digit=True),
+    Family(_rule("compound", _seeds(_COMPOUND)), digit=True, gate=_compound_word),
+    Family(_rule("box", _seeds(_BOX)), words="box postbox postboks postfach skrytka apo fpo dpo", digit=True),
+    Family(_rule("unit", _seeds(_WITH_UNIT)), words=_UNITS, digit=True),
+    Family(_rule("corner", _seeds(_CORNER)), words="corner"),
+    Family(_rule("told", _seeds(_TOLD, "place"), FORM), words=_TOLD_WORDS, digit=True),
+    Family(_rule("block", _seeds(_BLOCK, "place"), FORM), digit=True, gate=contains("\n")),
 )

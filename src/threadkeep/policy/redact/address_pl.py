@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from threadkeep.policy.redact.rule import CONTEXT, Family, Rule, mentions
+from threadkeep.policy.redact.rule import CONTEXT, Family, Rule
 from threadkeep.policy.redact.view import View
 
 _STREET: Final = (
@@ -36,20 +36,16 @@ def _postcodes(view: View) -> Iterator[tuple[int, int]]:
     return (match.span() for match in _POSTCODE.finditer(view.text))
 
 
-_street: Final = mentions(
+_WORDS: Final = (
     "ul ulica ulicy ulice al aleja alei aleje alejach pl plac placu os osiedle osiedlu rondo ronda rondzie skwer bulwar"
 )
 
 
-def _gate(view: View) -> bool:
-    return view.digit and _street(view)
-
-
 def _dashed(view: View) -> bool:
-    return view.digit and "-" in view.text
+    return "-" in view.text
 
 
 FAMILIES: Final = (
-    Family(_gate, (Rule("address.pl", "ADDRESS", _addresses, CONTEXT - 3),)),
-    Family(_dashed, (Rule("address.pl.postcode", "ADDRESS", _postcodes, CONTEXT - 6),)),
+    Family((Rule("address.pl", "ADDRESS", _addresses, CONTEXT - 3),), words=_WORDS, digit=True),
+    Family((Rule("address.pl.postcode", "ADDRESS", _postcodes, CONTEXT - 6),), digit=True, gate=_dashed),
 )

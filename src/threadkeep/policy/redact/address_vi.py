@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from threadkeep.policy.redact.rule import CONTEXT, Family, Rule, mentions
+from threadkeep.policy.redact.rule import CONTEXT, Family, Rule
 from threadkeep.policy.redact.view import View
 
 _WORD: Final = r"[A-Za-z][A-Za-z0-9]{0,8}"
@@ -56,10 +56,4 @@ def _addresses(view: View) -> Iterator[tuple[int, int]]:
 
 _CUES: Final = "duong pho ngo ngach hem kiet phuong quan xa huyen tp q p h thon ap xom d dai khu lo thanh"
 
-
-def _gate(view: View) -> bool:
-    return view.digit and _mentions(view)
-
-
-_mentions: Final = mentions(_CUES)
-FAMILIES: Final = (Family(_gate, (Rule("address.vi", "ADDRESS", _addresses, CONTEXT - 4),)),)
+FAMILIES: Final = (Family((Rule("address.vi", "ADDRESS", _addresses, CONTEXT - 4),), words=_CUES, digit=True),)

@@ -62,18 +62,19 @@ def _living(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _door(view: View) -> bool:
-    return not view.text.isascii() and ("號" in view.text or "号" in view.text)
+    return "號" in view.text or "号" in view.text
 
 
 def _road(view: View) -> bool:
-    return not view.text.isascii() and ("路" in view.text or "街" in view.text or "巷" in view.text)
+    return "路" in view.text or "街" in view.text or "巷" in view.text
 
 
 FAMILIES: Final = (
-    Family(_door, (Rule("address.zh", "ADDRESS", _addresses, CONTEXT - 5),)),
+    Family((Rule("address.zh", "ADDRESS", _addresses, CONTEXT - 5),), han=True, gate=_door),
     Family(
-        contains("住", "居", "址", "寄到", "送到", "老家"),
         (Rule("address.zh.living", "ADDRESS", _living, CONTEXT - 9),),
+        han=True,
+        gate=contains("住", "居", "址", "寄到", "送到", "老家"),
     ),
-    Family(_road, (Rule("address.zh.road", "ADDRESS", _regions, CONTEXT - 8),)),
+    Family((Rule("address.zh.road", "ADDRESS", _regions, CONTEXT - 8),), han=True, gate=_road),
 )

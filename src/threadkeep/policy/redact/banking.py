@@ -152,16 +152,17 @@ def _named(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _long(view: View) -> bool:
-    return view.digit and (view.longest >= 15 or view.cluster)
+    return view.longest >= 15 or view.cluster
 
 
 FAMILIES: Final = (
-    Family(_long, (Rule("iban", "IBAN", _ibans, CERTAIN),)),
+    Family((Rule("iban", "IBAN", _ibans, CERTAIN),), digit=True, gate=_long),
     Family(
-        cluster,
         (
             Rule("iban.polish", "BANK_ACCOUNT", _polish, CHECKED + 5),
             Rule("account.named", "BANK_ACCOUNT", _named, CONTEXT + 2),
         ),
+        digit=True,
+        gate=cluster,
     ),
 )

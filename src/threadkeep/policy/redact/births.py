@@ -47,6 +47,10 @@ def _births(view: View) -> Iterator[tuple[int, int]]:
             yield match.span("date")
 
 
-_CUES: Final = ("birth", "born", "dob", "d.o.b", "sinh", "urodz", "生日", "出生", "我生")
+_RULES: Final = (Rule("birth", "DATE_OF_BIRTH", _births, CONTEXT + 15),)
+_CUES: Final = "birth birthday birthdate born dob d sinh urodzenia urodzilem urodzilam urodzin urodziny ur"
 
-FAMILIES: Final = (Family(contains(*_CUES), (Rule("birth", "DATE_OF_BIRTH", _births, CONTEXT + 15),)),)
+FAMILIES: Final = (
+    Family(_RULES, words=_CUES, digit=True),
+    Family(_RULES, digit=True, han=True, gate=contains("生日", "出生", "我生")),
+)

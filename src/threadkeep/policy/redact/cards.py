@@ -61,10 +61,11 @@ def _unchecked(view: View) -> Iterator[tuple[int, int]]:
 
 FAMILIES: Final = (
     Family(
-        cluster,
         (
             Rule("card.luhn", "CREDIT_CARD", _cards, CERTAIN),
             Rule("card.labelled", "CREDIT_CARD", _unchecked, CHECKED),
         ),
+        digit=True,
+        gate=cluster,
     ),
 )

@@ -45,58 +45,21 @@ def _first_code(text: str, start: int, digits: int) -> re.Match[str] | None:
     return None
 
 
-_named: Final = contains(
-    *(
-        "passport",
-        "travel doc",
-        "ho chieu",
-        "paszport",
-        "護照",
-        "护照",
-        "通行",
-        "licen",
-        "gplx",
-        "lai xe",
-        "bang lai",
-        "jazdy",
-    ),
-    *(
-        "駕",
-        "驾",
-        "plate",
-        "car reg",
-        "vehicle",
-        "bien so",
-        "bks",
-        "rejestrac",
-        "nr rej",
-        "tablic",
-        "車牌",
-        "车牌",
-        "牌照",
-    ),
+_NAMED: Final = (
+    Rule("passport", "PASSPORT", _beside("PASSPORT"), CONTEXT + 3),
+    Rule("license", "DRIVER_LICENSE", _beside("LICENSE"), CONTEXT + 3),
+    Rule("plate.named", "PLATE", _beside("PLATE"), CONTEXT + 3),
+)
+_WORDS: Final = (
+    "passport passports travel chieu paszport paszportu paszportem paszporcie paszporty license licence licenses"
+    " licences gplx lai jazdy plate plates reg registration vehicle bien bks rej tablica tablicy tablice tablic"
+    " tablicach rejestracja rejestracji rejestracje rejestracyjny rejestracyjnego rejestracyjnym rejestracyjna"
+    " rejestracyjne"
 )
 
-
-def _gate(view: View) -> bool:
-    return view.digit and _named(view)
-
-
-def _digit(view: View) -> bool:
-    return view.digit
-
-
 FAMILIES: Final = (
-    Family(
-        _gate,
-        (
-            Rule("passport", "PASSPORT", _beside("PASSPORT"), CONTEXT + 3),
-            Rule("license", "DRIVER_LICENSE", _beside("LICENSE"), CONTEXT + 3),
-            Rule("plate.named", "PLATE", _beside("PLATE"), CONTEXT + 3),
-        ),
-    ),
-    Family(
-        _digit,
-        (Rule("plate.vn", "PLATE", every(_VIETNAMESE), CHECKED), Rule("plate.cn", "PLATE", every(_CHINESE), CHECKED)),
-    ),
+    Family(_NAMED, words=_WORDS, digit=True),
+    Family(_NAMED, digit=True, han=True, gate=contains("護照", "护照", "通行", "駕", "驾", "車牌", "车牌", "牌照")),
+    Family((Rule("plate.vn", "PLATE", every(_VIETNAMESE), CHECKED),), digit=True),
+    Family((Rule("plate.cn", "PLATE", every(_CHINESE), CHECKED),), digit=True, han=True),
 )

@@ -82,16 +82,19 @@ def _split(view: View) -> Iterator[tuple[int, int]]:
     return (match.span(1) for match in _SPLIT.finditer(view.text))
 
 
-_CUES: Final = ("at]", "at)", "at}", "_at_", "[@", "(@", " dot ", "[dot", "(dot", "malpa", "a cong", "小老鼠")
+_BRACKETS: Final = contains("at]", "at)", "at}", "_at_", "[@", "(@")
+_SPELLED_RULES: Final = (Rule("email.spelled", "EMAIL", _spelled, CHECKED),)
 
 FAMILIES: Final = (
     Family(
-        contains("@"),
         (
             Rule("email.plain", "EMAIL", _plain, CERTAIN),
             Rule("email.spaced", "EMAIL", _spaced, CHECKED),
             Rule("email.split", "EMAIL", _split, CHECKED),
         ),
+        gate=contains("@"),
     ),
-    Family(contains(*_CUES), (Rule("email.spelled", "EMAIL", _spelled, CHECKED),)),
+    Family(_SPELLED_RULES, gate=_BRACKETS),
+    Family(_SPELLED_RULES, words="dot kropka malpa cong"),
+    Family(_SPELLED_RULES, han=True, gate=contains("小老鼠")),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -14,6 +14,7 @@ from threadkeep.policy.redact.ner import recognise
 from threadkeep.policy.redact.ordinals import canonical
 from threadkeep.policy.redact.result import Finding, Redaction, Span
 from threadkeep.policy.redact.rule import FORM, Family, Hit, Rule
+from threadkeep.policy.redact.selection import Selection
 from threadkeep.policy.redact.view import View
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Redactor:
 
     def __init__(self, rules: RedactionRules | None = None, recogniser: Recogniser | None = None) -> None:
         self._settings = rules or RedactionRules()
-        self._families = tuple(_enabled(self._settings))
+        self._families = Selection(_enabled(self._settings))
         self._allowed = frozenset(canonical(value) for value in self._settings.allow)
         self._recogniser = recogniser
 
@@ -89,11 +90,10 @@ class Redactor:
         return [hit._replace(start=start, end=end) for hit in resolved for start, end in [view.original_span(*hit[:2])]]
 
     def _search(self, view: View) -> Iterator[Hit]:
-        for family in self._families:
-            if family.gate(view):
-                for rule in family.rules:
-                    for start, end in rule.find(view):
-                        yield from legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))
+        for family in self._families(view):
+            for rule in family.rules:
+                for start, end in rule.find(view):
+                    yield from legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))
         if self._recogniser is not None:
             for start, end, kind in recognise(self._recogniser, view.text, view.language):
                 yield from legible(view.text, Hit(start, end, kind, "ner", FORM - 5))
@@ -107,11 +107,11 @@ class Redactor:
 
 def _enabled(settings: RedactionRules) -> Iterator[Family]:
     if settings.custom:
-        yield Family(lambda _: True, settings.custom)
+        yield Family(settings.custom)
     for family in BUILT_IN:
         rules = tuple(rule for rule in family.rules if rule.type in settings.types)
         if rules:
-            yield Family(family.gate, rules)
+            yield replace(family, rules=rules)
 
 
 @cache

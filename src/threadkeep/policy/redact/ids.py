@@ -148,7 +148,7 @@ def _labelled_ssn(view: View) -> Spans:
 
 
 def _mixed_word(view: View) -> bool:
-    return view.digit and view.longest >= 10
+    return view.longest >= 10
 
 
 def _rule(form: Form) -> Rule:
@@ -157,12 +157,13 @@ def _rule(form: Form) -> Rule:
 
 FAMILIES: Final = (
     Family(
-        cluster,
         (
             *map(_rule, FORMS),
             Rule("id.labelled", "NATIONAL_ID", _labelled, CONTEXT),
             Rule("id.us.ssn.labelled", "SSN", _labelled_ssn, CONTEXT),
         ),
+        digit=True,
+        gate=cluster,
     ),
-    Family(_mixed_word, tuple(map(_rule, SCATTERED))),
+    Family(tuple(map(_rule, SCATTERED)), digit=True, gate=_mixed_word),
 )

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
-from threadkeep.policy.redact.rule import FORM, Family, Rule, Spans, contains, every, mentions
+from threadkeep.policy.redact.rule import FORM, Family, Rule, Spans, contains, every
 from threadkeep.policy.redact.view import View
 
 _W: Final = r"[A-Z\u00c0-\u1fff][A-Za-z\u00c0-\u1fff'\-]{1,20}(?![A-Za-z])"
@@ -61,8 +61,8 @@ _CHINESE_TITLE: Final = (
 _CHINESE_SURNAME: Final = rf"(?:我姓|敝姓|免貴姓|免贵姓)([{_SURNAME}])"
 
 
-def _rule(name: str, pattern: str) -> Rule:
-    return Rule(f"name.{name}", "NAME", every(pattern), FORM - 2)
+def _rule(name: str, pattern: str) -> tuple[Rule]:
+    return (Rule(f"name.{name}", "NAME", every(pattern), FORM - 2),)
 
 
 def _vietnamese_title(view: View) -> Spans:
@@ -77,20 +77,17 @@ def _vietnamese_title(view: View) -> Spans:
 _VIETNAMESE_TITLED: Final = re.compile(_VIETNAMESE_TITLE)
 _TITLES: Final = frozenset(("anh", "chị", "ông", "bà", "cô", "chú", "bác", "em", "thầy"))
 
+_CHINESE_TITLES: Final = ("先生", "小姐", "女士", "太太", "醫", "医", "老師", "老师", "教授", "經理", "经理", "律")
+
 FAMILIES: Final = (
-    Family(contains("name", "call me", "called"), (_rule("en", _ENGLISH),)),
-    Family(contains("this is ", "i'm ", "i am ", "it's "), (_rule("en.speaking", _SPEAKING),)),
-    Family(mentions("mr mrs ms miss mx dr prof sir madam mister"), (_rule("en.title", _TITLED),)),
-    Family(mentions("ten chu nguoi"), (_rule("vi", _VIETNAMESE),)),
-    Family(
-        mentions("anh chi ong ba co chu bac em thay"), (Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),)
-    ),
-    Family(mentions("odbiorca nadawca wlasciciel nazywam imie nazwisko podpisano powazaniem"), (_rule("pl", _POLISH),)),
-    Family(mentions("pan pani pana panu panem pania panstwo mgr inz"), (_rule("pl.title", _POLISH_TITLE),)),
-    Family(contains("叫", "名", "本人", "我是", "人："), (_rule("zh", _CHINESE),)),
-    Family(
-        contains("先生", "小姐", "女士", "太太", "醫", "医", "老師", "老师", "教授", "經理", "经理", "律"),
-        (_rule("zh.title", _CHINESE_TITLE),),
-    ),
-    Family(contains("我姓", "敝姓", "免貴姓", "免贵姓"), (_rule("zh.surname", _CHINESE_SURNAME),)),
+    Family(_rule("en", _ENGLISH), words="name call called"),
+    Family(_rule("en.speaking", _SPEAKING), gate=contains("this is ", "i'm ", "i am ", "it's ")),
+    Family(_rule("en.title", _TITLED), words="mr mrs ms miss mx dr prof sir madam mister"),
+    Family(_rule("vi", _VIETNAMESE), words="ten chu nguoi"),
+    Family((Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),), words="anh chi ong ba co chu bac em thay"),
+    Family(_rule("pl", _POLISH), words="odbiorca nadawca wlasciciel nazywam imie nazwisko podpisano powazaniem"),
+    Family(_rule("pl.title", _POLISH_TITLE), words="pan pani pana panu panem pania panstwo mgr inz"),
+    Family(_rule("zh", _CHINESE), han=True, gate=contains("叫", "名", "本人", "我是", "人:", "人：")),
+    Family(_rule("zh.title", _CHINESE_TITLE), han=True, gate=contains(*_CHINESE_TITLES)),
+    Family(_rule("zh.surname", _CHINESE_SURNAME), han=True, gate=contains("我姓", "敝姓", "免貴姓", "免贵姓")),
 )

@@ -55,20 +55,24 @@ def _mac(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _three_dots(view: View) -> bool:
-    return view.digit and view.text.count(".") >= 3
+    return view.text.count(".") >= 3
 
 
 def _two_colons(view: View) -> bool:
     return view.text.count(":") >= 2
 
 
-def _mac_gate(view: View) -> bool:
-    count = view.text.count
-    return count(":") >= 5 or count("-") >= 5 or (count(".") >= 2 and view.longest >= 14)
+def _five_marks(view: View) -> bool:
+    return view.text.count(":") >= 5 or view.text.count("-") >= 5
+
+
+def _two_dots(view: View) -> bool:
+    return view.text.count(".") >= 2 and view.longest >= 14
 
 
 FAMILIES: Final = (
-    Family(_three_dots, (Rule("ip.v4", "IP", _v4, CERTAIN),)),
-    Family(_two_colons, (Rule("ip.v6", "IP", _v6, CHECKED),)),
-    Family(_mac_gate, (Rule("mac", "MAC", _mac, CERTAIN),)),
+    Family((Rule("ip.v4", "IP", _v4, CERTAIN),), digit=True, gate=_three_dots),
+    Family((Rule("ip.v6", "IP", _v6, CHECKED),), gate=_two_colons),
+    Family((Rule("mac", "MAC", _mac, CERTAIN),), gate=_five_marks),
+    Family((Rule("mac", "MAC", _mac, CERTAIN),), digit=True, gate=_two_dots),
 )

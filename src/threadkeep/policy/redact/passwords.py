@@ -98,18 +98,18 @@ def _dense(view: View) -> Iterator[tuple[int, int]]:
             yield match.span("value")
 
 
+_RULES: Final = (
+    Rule("secret.pair", "SECRET", _pairs, CHECKED),
+    Rule("secret.said", "SECRET", _said, CONTEXT),
+    Rule("secret.dense", "SECRET", _dense, CONTEXT),
+)
 _CUES: Final = (
-    *("pass", "pwd", "secret", "key", "token", "credential", "otp", "cvv", "cvc", "cookie", "session", "auth"),
-    *(" pin", "mat khau", "mk", "ma xac", "hasl", "kod ", "klucz", "密", "口令", "驗證碼", "验证码", "金鑰"),
+    "pass password passwd passphrase passcode passw pwd pin pincode otp cvv cvc cookie credential credentials secret"
+    " token key apikey accesskey secretkey privatekey clientsecret authtoken accesstoken refreshtoken idtoken sessionid"
+    " sessiontoken sessionkey session auth khau mk xac haslo hasla haslem kod klucz"
 )
 
 FAMILIES: Final = (
-    Family(
-        contains(*_CUES),
-        (
-            Rule("secret.pair", "SECRET", _pairs, CHECKED),
-            Rule("secret.said", "SECRET", _said, CONTEXT),
-            Rule("secret.dense", "SECRET", _dense, CONTEXT),
-        ),
-    ),
+    Family(_RULES, words=_CUES),
+    Family(_RULES, han=True, gate=contains("密", "口令", "驗證碼", "验证码", "金鑰")),
 )

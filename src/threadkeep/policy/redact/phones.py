@@ -127,11 +127,12 @@ _HANDHELD: Final = (1, 2)
 
 FAMILIES: Final = (
     Family(
-        cluster,
         (
             Rule("phone.shape", "PHONE", _shaped, CHECKED),
             Rule("phone.named", "PHONE", _named, CONTEXT),
             Rule("phone.registry", "PHONE", _registered, FORM),
         ),
+        digit=True,
+        gate=cluster,
     ),
 )

@@ -48,6 +48,6 @@ def _degrees(view: View) -> bool:
 
 
 FAMILIES: Final = (
-    Family(_two_points, (Rule("coordinates.decimal", "COORDINATES", _decimal, CHECKED + 8),)),
-    Family(_degrees, (Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),)),
+    Family((Rule("coordinates.decimal", "COORDINATES", _decimal, CHECKED + 8),), digit=True, gate=_two_points),
+    Family((Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),), digit=True, gate=_degrees),
 )

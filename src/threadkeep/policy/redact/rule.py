@@ -22,7 +22,6 @@ class Hit(NamedTuple):
 
 Spans = Iterable[tuple[int, int]]
 Finder = Callable[[View], Spans]
-Gate = Callable[[View], bool]
 
 # How a claim is weighed against another on the same text: see `overlap.py`.
 FORM = 10
@@ -45,12 +44,19 @@ class Rule:
     sure: int = CHECKED
 
 
+Gate = Callable[[View], bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Rules behind one gate: they run only on texts that could hold what they look for."""
+    """Rules that are worth trying on the same texts: those with one of these words (any text, if there are none), with
+    digits or Chinese characters where the rules need them, and with whatever else the gate looks for."""
 
-    gate: Gate
     rules: tuple[Rule, ...]
+    words: str = ""
+    digit: bool = False
+    han: bool = False
+    gate: Gate | None = None
 
 
 def cluster(view: View) -> bool:
@@ -66,18 +72,6 @@ def contains(*literals: str) -> Gate:
             if literal in lower:
                 return True
         return False
-
-    return gate
-
-
-def mentions(words: str, *literals: str) -> Gate:
-    """Any of these ASCII words, whole, or any of these strings in a text that is not ASCII."""
-    wanted = frozenset(words.split())
-
-    def gate(view: View) -> bool:
-        if not wanted.isdisjoint(view.words):
-            return True
-        return not view.text.isascii() and any(literal in view.text for literal in literals)
 
     return gate
 

@@ -74,16 +74,17 @@ def _prefixed(cues: tuple[str, ...], pattern: str) -> Finder:
 
 
 def _long_word(view: View) -> bool:
-    return view.digit and view.longest >= 16
+    return view.longest >= 16
 
 
 FAMILIES: Final = (
     Family(
-        _long_word,
         tuple(Rule(f"secret.{name}", "SECRET", _prefixed(cues, form), CERTAIN) for name, cues, form in _VENDORS),
+        digit=True,
+        gate=_long_word,
     ),
-    Family(contains("-----begin"), (Rule("secret.pem", "SECRET", _pem, CERTAIN),)),
-    Family(contains("authorization"), (Rule("secret.header", "SECRET", every(_HEADER), CERTAIN),)),
-    Family(contains("bearer ", "basic "), (Rule("secret.bearer", "SECRET", every(_BEARER), CHECKED),)),
-    Family(contains("://"), (Rule("secret.connection", "SECRET", every(_CONNECTION), CERTAIN + 5),)),
+    Family((Rule("secret.pem", "SECRET", _pem, CERTAIN),), words="begin", gate=contains("-----begin")),
+    Family((Rule("secret.header", "SECRET", every(_HEADER), CERTAIN),), words="authorization"),
+    Family((Rule("secret.bearer", "SECRET", every(_BEARER), CHECKED),), words="bearer basic"),
+    Family((Rule("secret.connection", "SECRET", every(_CONNECTION), CERTAIN + 5),), gate=contains("://")),
 )

@@ -53,7 +53,7 @@ def _value_end(text: str, end: int) -> int:
 
 FAMILIES: Final = (
     Family(
-        contains("://"),
         (Rule("url.userinfo", "URL", _userinfo, CERTAIN), Rule("url.access", "URL", _granting, CHECKED + 5)),
+        gate=contains("://"),
     ),
 )

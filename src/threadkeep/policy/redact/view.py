@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ _RUN: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}+[0-9])*+")
 _ROOM: Final = 8
 """Characters around a cluster that may belong to the number: a plus sign, a letter or two, an extension."""
 _STRETCH: Final = re.compile(r"[!-~]+")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_SPACES: Final = {code: " " for code in range(128) if not chr(code).isalpha()}
 _WORD: Final = re.compile(r"[a-z]+")
 
 # Letters that look Latin and are not, and letters whose decomposition does not end in their Latin base.
@@ -54,55 +56,54 @@ def _fold(char: str) -> str:
 
 
 class View:
-    """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow."""
+    """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow.
 
-    __slots__ = ("__dict__", "announced", "id_windows", "language", "offsets", "original", "phones", "regions", "text")
+    What every text is asked for is computed at once; the rest when it is first asked for. Plain slots, because
+    `functools.cached_property` takes a lock on Python 3.11 and this is the hot path of every append.
+    """
+
+    __slots__ = (
+        *("announced", "digit", "han", "id_windows", "language", "lower", "offsets", "original", "phones", "regions"),
+        *("text", "words", "_clusters", "_longest"),
+    )
 
     def __init__(self, original: str, language: str | None = None, regions: tuple[str, ...] = ()) -> None:
         self.original = original
         self.language = (language or "").lower()
         self.regions = regions
         self.text, self.offsets = _shadow(original)
+        self.lower = self.text.lower()
+        plain = self.text.isascii()
+        self.words = frozenset(self.lower.translate(_SPACES).split() if plain else _WORD.findall(self.lower))
+        self.digit = _DIGIT.search(self.text) is not None
+        self.han = not plain and _HAN.search(self.text) is not None
         self.announced: dict[int, str | None] = {}  # what `context.before` found, by offset
         self.id_windows: list[tuple[int, int]] | None = None  # the windows in which `ids` saw a form of its own
         self.phones: list[tuple[int, int, str]] | None = None  # what `phones` took for candidates
+        self._clusters: list[tuple[int, int]] | None = None
+        self._longest: int | None = None
 
-    @cached_property
-    def lower(self) -> str:
-        return self.text.lower()
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """Every run of letters, for gates: a rule whose cue words are absent is not run."""
-        return frozenset(_WORD.findall(self.lower))
-
-    @cached_property
+    @property
     def longest(self) -> int:
         """Length of the longest stretch of ASCII without white space."""
-        stretches = self.text.split() if self.text.isascii() else _STRETCH.findall(self.text)
-        return max(map(len, stretches), default=0)
+        if self._longest is None:
+            stretches = self.text.split() if self.text.isascii() else _STRETCH.findall(self.text)
+            self._longest = max(map(len, stretches), default=0)
+        return self._longest
 
-    @cached_property
-    def digit(self) -> bool:
-        return _DIGIT.search(self.text) is not None
-
-    @cached_property
+    @property
     def cluster(self) -> bool:
         """Six digits with little between them: the least a number of interest has."""
-        return self.digit and _CLUSTER.search(self.text) is not None
+        return bool(self.windows)
 
-    @cached_property
-    def clusters(self) -> list[tuple[int, int]]:
-        """Where digits stand together, six or more of them."""
-        if not self.cluster:
-            return []
-        runs = (match.span() for match in _RUN.finditer(self.text))
-        return [(start, end) for start, end in runs if end - start >= 6 and _CLUSTER.search(self.text, start, end)]
-
-    @cached_property
+    @property
     def windows(self) -> list[tuple[int, int]]:
-        """The clusters with some room around them."""
-        return [(max(0, start - _ROOM), end + _ROOM) for start, end in self.clusters]
+        """Where six digits or more stand together, with some room on either side."""
+        if self._clusters is None:
+            runs = (match.span() for match in _RUN.finditer(self.text) if match.end() - match.start() >= 6)
+            found = ((start, end) for start, end in runs if _CLUSTER.search(self.text, start, end))
+            self._clusters = [(max(0, start - _ROOM), end + _ROOM) for start, end in found]
+        return self._clusters
 
     def near_clusters(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Matches of a pattern that holds six digits together, looked for only where there are six."""

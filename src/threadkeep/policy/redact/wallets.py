@@ -33,16 +33,17 @@ def _base58check(address: str) -> bool:
 
 
 def _long(view: View) -> bool:
-    return view.digit and view.longest >= 26
+    return view.longest >= 26
 
 
 FAMILIES: Final = (
     Family(
-        _long,
         (
             Rule("wallet.bitcoin", "CRYPTO", _bitcoin, CERTAIN),
             Rule("wallet.segwit", "CRYPTO", every(_SEGWIT), CERTAIN),
             Rule("wallet.ethereum", "CRYPTO", every(_ETHEREUM), CERTAIN),
         ),
+        digit=True,
+        gate=_long,
     ),
 )
