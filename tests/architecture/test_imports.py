@@ -26,9 +26,11 @@ ALLOWED: dict[str, set[str]] = {
     "policy": PORTS,
     "recall": PORTS,
     "sqlite": PORTS,
-    "archive": BACKEND,
+    "archive": BACKEND | {"resilience"},
     "sessions": BACKEND,
     "index": BACKEND,
+    "resilience": {"errors"},
+    "worker": PORTS | {"resilience"},
     "settings": {"errors"},
     # Sentences are weighed by the terms that recall looks for; the functions of tokens.py take TOKENIZER_NAME by itself.
     "models": PORTS | {"recall", "settings"},

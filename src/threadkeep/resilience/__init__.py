@@ -1,0 +1,1 @@
+"""Living with stores that come and go."""

@@ -1,0 +1,68 @@
+"""A circuit breaker: a store that is down is not asked again at every request, only now and then."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+_log = logging.getLogger("threadkeep.stores")
+
+Monotonic = Callable[[], float]
+
+
+class Breaker:
+    """Closed after a success; open after `failures` in a row. While it is open, one call per pause may try again.
+
+    The pause doubles up to `longest_pause`. An outage is logged when it begins, once a minute, and when it ends.
+    """
+
+    def __init__(
+        self,
+        store: str,
+        *,
+        failures: int = 2,
+        first_pause: float = 0.5,
+        longest_pause: float = 5.0,
+        monotonic: Monotonic = time.monotonic,
+    ) -> None:
+        self.store = store
+        self._most_failures = failures
+        self._first_pause = first_pause
+        self._longest_pause = longest_pause
+        self._monotonic = monotonic
+        self._failures = 0
+        self._pause = first_pause
+        self._next_try = 0.0
+        self._last_told = float("-inf")
+
+    @property
+    def is_open(self) -> bool:
+        return self._failures >= self._most_failures
+
+    def allows(self) -> bool:
+        """Whether to ask the store now. An open breaker that says yes has let one caller through for this pause."""
+        if not self.is_open:
+            return True
+        now = self._monotonic()
+        if now < self._next_try:
+            return False
+        self._next_try = now + self._pause
+        return True
+
+    def succeeded(self) -> None:
+        if self.is_open:
+            _log.warning("%s answers again", self.store)
+        self._failures = 0
+        self._pause = self._first_pause
+        self._last_told = float("-inf")
+
+    def failed(self, error: BaseException) -> None:
+        self._failures += 1
+        now = self._monotonic()
+        if self.is_open:
+            self._next_try = now + self._pause
+            self._pause = min(self._pause * 2, self._longest_pause)
+        if now - self._last_told >= 60:
+            self._last_told = now
+            _log.warning("%s does not answer (%s); going on without it", self.store, type(error).__name__)

@@ -1,0 +1,1 @@
+"""Work behind the request path."""

@@ -1,0 +1,140 @@
+"""From the journal to the archive: claim a batch, place it, settle it. At least once, and idempotent, so exactly once.
+
+A batch is held until it is placed, through any outage. An entry that the archive refuses while it is healthy is tried
+again after 1, 2 and 4 seconds, then parked with the reason, so that one bad entry never holds up the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from threadkeep.errors import StoreError, StoreUnavailable
+from threadkeep.ports.clock import system_clock
+from threadkeep.ports.journal import Journal, JournalEntry
+from threadkeep.ports.placing import Entry, KeyedReceipt, Placed, Placing
+
+_log = logging.getLogger("threadkeep.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class FlushLimits:
+    batch: int = 100
+    wait_seconds: float = 1.0
+    retry_seconds: tuple[float, ...] = (1.0, 2.0, 4.0)
+    longest_pause: float = 5.0
+
+
+class FlushWorker:
+    """Any number of them, on any number of machines, may share a journal; each needs a `consumer` name of its own."""
+
+    def __init__(self, journal: Journal, archive: Placing, consumer: str, limits: FlushLimits | None = None) -> None:
+        self._journal = journal
+        self._archive = archive
+        self._consumer = consumer
+        self._limits = limits or FlushLimits()
+        self._refused: set[asyncio.Task[None]] = set()
+        self._stop = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until `stop`; what was claimed by then is placed and settled, unless the archive is away."""
+        pause = 0.1
+        while not self._stop.is_set():
+            try:
+                entries = await self._journal.claim(self._consumer, self._limits.batch, self._limits.wait_seconds)
+                await self._flush(entries)
+                pause = 0.1
+            except StoreError as error:
+                _log.warning("the journal does not answer (%s)", type(error).__name__)
+                await self._rest(pause)
+                pause = min(pause * 2, self._limits.longest_pause)
+        await self._retries_done()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    async def drain(self) -> int:
+        """Flush until the journal has nothing more to hand out; how many entries that were."""
+        flushed = 0
+        while entries := await self._journal.claim(self._consumer, self._limits.batch):
+            await self._flush(entries)
+            flushed += len(entries)
+        await self._retries_done()
+        return flushed
+
+    async def _flush(self, entries: Sequence[JournalEntry]) -> None:
+        if not entries:
+            return
+        outcomes = await self._placed_through_outages(entries)
+        if outcomes is None:
+            return  # stopped during an outage: the entries are handed out again
+        await self._journal.settle([entry for entry, placed in outcomes if placed.outcome != "conflict"])
+        for entry, placed in outcomes:
+            if placed.outcome == "conflict":
+                self._retry_later(entry, placed.reason or "conflict")
+
+    async def _placed_through_outages(
+        self, entries: Sequence[JournalEntry]
+    ) -> list[tuple[JournalEntry, Placed]] | None:
+        pause = 0.1
+        while True:
+            try:
+                return await self._placed(entries)
+            except StoreUnavailable as error:
+                _log.warning("the archive does not answer (%s); %d entries wait", type(error).__name__, len(entries))
+                if self._stop.is_set():
+                    return None
+                await self._rest(pause)
+                pause = min(pause * 2, self._limits.longest_pause)
+
+    async def _placed(self, entries: Sequence[JournalEntry]) -> list[tuple[JournalEntry, Placed]]:
+        """The whole batch at once; one by one when the archive refuses it, so that only the bad entry is refused."""
+        try:
+            return list(zip(entries, await self._archive.place([entry_of(e) for e in entries]), strict=True))
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            if len(entries) == 1:
+                return [(entries[0], Placed("conflict", reason=f"{type(error).__name__}: {error}"))]
+            return [pair for entry in entries for pair in await self._placed([entry])]
+
+    def _retry_later(self, entry: JournalEntry, reason: str) -> None:
+        task = asyncio.create_task(self._retry(entry, reason))
+        self._refused.add(task)
+        task.add_done_callback(self._refused.discard)
+
+    async def _retry(self, entry: JournalEntry, reason: str) -> None:
+        for seconds in self._limits.retry_seconds:
+            await self._rest(seconds)
+            try:
+                ((_, placed),) = await self._placed([entry])
+            except StoreUnavailable:
+                return  # an outage proves nothing about the entry: it is handed out again when this is over
+            if placed.outcome != "conflict":
+                await self._journal.settle([entry])
+                return
+            reason = placed.reason or reason
+        if not self._stop.is_set():
+            await self._journal.park(entry, reason)
+            _log.error("an entry was given up on and parked: %s", reason)
+
+    async def _retries_done(self) -> None:
+        if self._refused:
+            await asyncio.wait(set(self._refused))
+
+    async def _rest(self, seconds: float) -> None:
+        """With jitter, so that workers do not come back all at once; a stop ends it."""
+        try:
+            async with asyncio.timeout(seconds * random.uniform(0.9, 1.1)):
+                await self._stop.wait()
+        except TimeoutError:
+            return
+
+
+def entry_of(entry: JournalEntry) -> Entry:
+    key = KeyedReceipt(entry.key, entry.payload, entry.receipt) if entry.key is not None else None
+    at = entry.queued_at or max((message.ts for message in entry.messages), default=system_clock())
+    return Entry(entry.scope, entry.messages, at, key)
