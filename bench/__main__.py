@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-NAMES = ("sessions",)  # each is a module of this package with `main(args) -> dict` that prints its own table
+NAMES = ("sessions", "language")  # each is a module of this package with `main(args) -> dict` that prints its own table
 
 
 def main(argv: list[str] | None = None) -> int:

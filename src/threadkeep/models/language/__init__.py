@@ -1,0 +1,20 @@
+"""Which language a text is in: Vietnamese, Polish, both scripts of Chinese, English; others where they can be named."""
+
+from threadkeep.models.language.detection import detect
+from threadkeep.models.language.detectors import CountedDetector, ModelDetector, OfflineDetector
+from threadkeep.models.language.requested import requested_language
+from threadkeep.models.language.talk import Decision, decide
+from threadkeep.ports.language import Detection, LanguageDetector, LanguageRules
+
+__all__ = [
+    "CountedDetector",
+    "Decision",
+    "Detection",
+    "LanguageDetector",
+    "LanguageRules",
+    "ModelDetector",
+    "OfflineDetector",
+    "decide",
+    "detect",
+    "requested_language",
+]

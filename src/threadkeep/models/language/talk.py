@@ -1,0 +1,33 @@
+"""Which language a talk is held in: asked for, carried on, told from the message, or the default. In that order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from threadkeep.models.language.requested import requested_language
+from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules
+
+Source = Literal["requested", "session", "detected", "default", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    tag: str | None
+    source: Source
+
+
+async def decide(text: str, session: str | None, rules: LanguageRules, detector: LanguageDetector) -> Decision:
+    """The language to answer `text` in.
+
+    The detector is asked only when the session has no language and the user names none: a session's language is
+    carried, whatever a later message looks like. A message too short to tell falls back to the default.
+    """
+    if requested := requested_language(text, rules.allowed):
+        return Decision(requested, "requested")
+    if session:
+        return Decision(session, "session")
+    detection = await detector.detect(text, rules.allowed)
+    if detection.confidence >= CERTAIN:
+        return Decision(detection.tag, "detected")
+    return Decision(rules.default, "default" if rules.default else "unknown")
