@@ -43,6 +43,39 @@ def test_every_default_that_applications_rely_on() -> None:
     assert {name: getattr(settings, name.lower()) for name in DEFAULTS} == DEFAULTS
 
 
+GIVEN = {
+    "DATABASE_URL": ("sqlite:///./elsewhere.db", "sqlite:///./elsewhere.db"),
+    "REDIS_URL": ("redis://:password@host:6379/0", "redis://:password@host:6379/0"),
+    "SESSION_MAX_MESSAGES": ("40", 40),
+    "SESSION_MAX_CHARS": ("9000", 9_000),
+    "SESSION_TTL_MIN": ("15", 15),
+    "MEMORY_REDIS_TTL_SECONDS": ("60", 60),
+    "MEMORY_FLUSH_BATCH_SIZE": ("7", 7),
+    "MEMORY_TABLE_MAP": (
+        '{"conversations":"chats","memories":"notes"}',
+        {"conversations": "chats", "memories": "notes"},
+    ),
+    "TOKENIZER_NAME": ("o200k_base", "o200k_base"),
+    "CHROMA_PATH": ("/data/chroma", "/data/chroma"),
+    "OLLAMA_HOST": ("gpu.internal", "gpu.internal"),
+    "OLLAMA_PORT": ("8080", 8_080),
+    "PERSONA_PATH": ("persona.md", "persona.md"),
+    "PERSONA_MAX_CHARS": ("500", 500),
+    "INTENT_CONFIDENCE_THRESHOLD": ("0.75", 0.75),
+    "GEMINI_MODEL_LANG": ("gemini-2.5-flash-lite", "gemini-2.5-flash-lite"),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_every_variable_that_applications_set_is_read_under_its_own_name(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    value, expected = GIVEN[name]
+    monkeypatch.setenv(name, value)
+    settings = load_settings()
+    assert {other: getattr(settings, other.lower()) for other in DEFAULTS} == DEFAULTS | {name: expected}
+
+
 def test_the_environment_wins_over_toml_which_wins_over_the_defaults(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,11 +10,14 @@ from threadkeep.policy.redact import RedactionRules, Redactor
 from threadkeep.record import MEDIA_META_KEYS
 
 _redactor = Redactor(RedactionRules(placeholder="plain"))
+# Callers know this form of an address from their own code; it allows hosts that no mail could reach, such as `x_y.com`.
+# It starts only where a run of such characters does: a long run without an `@` is walked once, not once per character.
+_ADDRESS_LIKE = re.compile(r"(?<![\w.%+-])[\w.%+-]++@[\w.-]+\.[A-Za-z]{2,}")
 
 
 def redact(text: str) -> str:
     """The text with personal data and secrets replaced by `[REDACTED]`."""
-    return _redactor(text).text if text else text
+    return _ADDRESS_LIKE.sub("[REDACTED]", _redactor(text).text) if text else text
 
 
 def is_persistable_event(e: Mapping[str, Any]) -> bool:
@@ -63,7 +67,7 @@ def memory_record(session: Any) -> dict[str, Any]:
     return {
         "sessionId": session.id,
         "user_messages": [redact(e["text"]) for e in said if e["modality"] == "text" and e.get("text")],
-        "user_media_summaries": [_media_summary(e) for e in said if e["modality"] != "text"],
+        "user_media_summaries": [_media_summary(e) for e in said if e.get("summary")],
         "model_responses": [redact(e.get("text") or "") for e in events if e["kind"] == "ModelResponse"],
         "meta": {
             "startedAt": getattr(session, "startedAt", None),

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from threadkeep.events import Event, ModelResponse, UserMessage
 from threadkeep.memory import Memory
+from threadkeep.model import Message
 from threadkeep.policy.fields import is_language_tag
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.sessions.document import DocumentMessage, as_document, read_document
 
 DEFAULT_USER = "default"
+
+
+class _Stored(dict[str, Any]):
+    """An entry as `get` handed it out: `set` knows it again, whatever others stored or erased meanwhile."""
+
+    def __init__(self, entry: Mapping[str, Any], scope: Scope) -> None:
+        super().__init__(entry)
+        self.scope = scope
 
 
 class SessionStore:
@@ -22,33 +32,55 @@ class SessionStore:
 
     async def get(self, session_id: str) -> dict[str, Any] | None:
         """The document, or None when there is no live session."""
-        session = await self._memory.session(self._scope.with_conversation(session_id))
-        return as_document(session) if session else None
+        scope = self._scope.with_conversation(session_id)
+        session = await self._memory.session(scope)
+        if session is None:
+            return None
+        document = as_document(session)
+        return document | {"messages": [_Stored(entry, scope) for entry in document["messages"]]}
 
     async def touch(self, session_id: str) -> None:
         """Create the document at once, or slide its TTL."""
         await self._memory.touch(self._scope.with_conversation(session_id))
 
     async def set(self, session_id: str, document: Any) -> None:
-        """Store what is new in the document: the messages after those the session already ends with."""
+        """Store what is new in the document, also when another request has stored its own turn in between."""
         scope = self._scope.with_conversation(session_id)
         given = read_document(document)
         session = await self._memory.touch(scope)
-        known = [(message.role, message.content) for message in session.messages]
-        added = given.messages[_overlap(known, [self._as_kept(message) for message in given.messages]) :]
+        added = _after_stored(document, scope)
+        if added is None:
+            added = given.messages[self._how_many_are_in(session.messages, given.messages) :]
         if added:
             await self._memory.append(scope, [_event(message) for message in added])
         if is_language_tag(given.language) and given.language != session.language:
             await self._memory.set_language(scope, given.language)
 
-    def _as_kept(self, message: DocumentMessage) -> tuple[str, str]:
-        return message.role, self._memory.redacted(message.content)
+    def _how_many_are_in(self, known: Sequence[Message], given: Sequence[DocumentMessage]) -> int:
+        """How many messages at the start of `given` are stored already; they have lost their marks on the way."""
+        kept = [(message, self._memory.redacted(message.content)) for message in given]
+        return max((_run(known[start:], kept) for start in range(len(known))), default=0)
 
 
-def _overlap(known: list[tuple[str, str]], given: list[tuple[str, str]]) -> int:
-    """How many messages at the start of `given` are the end of `known`."""
-    longest = min(len(known), len(given))
-    return next((n for n in range(longest, 0, -1) if given[:n] == known[-n:]), 0)
+def _after_stored(document: Any, scope: Scope) -> tuple[DocumentMessage, ...] | None:
+    """The messages after the last one that `get` handed out for this session; None when there is none of those."""
+    entries: Any = cast("Mapping[str, Any]", document).get("messages") if isinstance(document, Mapping) else None
+    if not isinstance(entries, list):
+        return None
+    listed = cast("list[Any]", entries)
+    marked = [place for place, entry in enumerate(listed) if isinstance(entry, _Stored) and entry.scope == scope]
+    return read_document({"messages": listed[marked[-1] + 1 :]}).messages if marked else None
+
+
+def _run(known: Sequence[Message], given: Sequence[tuple[DocumentMessage, str]]) -> int:
+    """How far both go together. Without times it counts only if it goes to the end: texts do repeat in a talk."""
+    length = 0
+    for message, (entry, content) in zip(known, given, strict=False):
+        if (message.role, message.content) != (entry.role, content) or entry.ts not in (None, message.ts):
+            break
+        length += 1
+    timed = all(entry.ts is not None for entry, _ in given[:length])
+    return length if timed or length == len(known) else 0
 
 
 def _event(message: DocumentMessage) -> Event:
