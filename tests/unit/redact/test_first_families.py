@@ -26,6 +26,7 @@ def masked(text, language=None):
         ("ann at example dot org", "ann at example dot org"),
         ("ann małpa example kropka pl", "ann małpa example kropka pl"),
         ("ann @ example . com", "ann @ example . com"),
+        ("me: a n n @ e x a m p l e . o r g", "a n n @ e x a m p l e . o r g"),
     ],
 )
 def test_an_address_is_masked_whole_and_nothing_beside_it(text, address):
@@ -50,6 +51,13 @@ def test_an_at_sign_alone_is_no_address(text):
         ("0 9 1 2 3 4 5 6 7 8 là số của em", "vi", "0 9 1 2 3 4 5 6 7 8"),
         ("my phone: ０９１２３４５６７８", None, "０９１２３４５６７８"),
         ("416 60 039 office", "en", "416 60 039"),
+        (
+            "my number: four one five five five five zero one three two",
+            "en",
+            "four one five five five five zero one three two",
+        ),
+        ("số mình không chín một hai ba bốn năm sáu bảy tám nhé", "vi", "không chín một hai ba bốn năm sáu bảy tám"),
+        ("我的手機是零九一二三四五六七八", "zh-Hant", "零九一二三四五六七八"),
     ],
 )
 def test_a_phone_number_is_masked_with_its_extension(text, language, number):
@@ -125,6 +133,9 @@ def test_a_hardware_address_is_masked():
         ("hasło to Kotek7!x", "Kotek7!x"),
         ("密碼是 abc12345", "abc12345"),
         ("my password is hunter2", "hunter2"),
+        ("mã OTP của bạn là 482913", "482913"),
+        ("cvv 123", "123"),
+        ("recovery phrase: apple brick cloud dance eagle", "apple brick cloud dance eagle"),
     ],
 )
 def test_a_secret_is_masked_and_its_label_stays(text, secret):
@@ -150,6 +161,19 @@ def test_talk_about_secrets_is_no_secret(text):
 def test_only_the_sensitive_part_of_a_url_is_masked():
     text = "see https://shop.example/cart?item=5&access_token=abc123&page=2#top"
     assert redact(text).text == "see https://shop.example/cart?item=5&access_token=[REDACTED:URL]&page=2#top"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("https://u:pw@host.io/x", "https://[REDACTED:URL]:[REDACTED:SECRET]@host.io/x"),
+        ("https://x.io/#access_token=abc&state=1", "https://x.io/#access_token=[REDACTED:URL]&state=[REDACTED:URL]"),
+        ("https://x.io/k?X-Amz-Signature=abc&v=1", "https://x.io/k?X-Amz-Signature=[REDACTED:URL]&v=1"),
+        ("https://x.io/reset/abcdefghij0123456789", "https://x.io/reset/[REDACTED:URL]"),
+    ],
+)
+def test_credentials_fragments_signatures_and_one_time_links_are_sensitive(text, kept):
+    assert redact(text).text == kept
 
 
 def test_a_url_without_secrets_is_left_alone():

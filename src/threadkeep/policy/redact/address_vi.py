@@ -24,7 +24,7 @@ _AREA: Final = (
 _CITIES: Final = (
     r"(?:(?:TP\.?[ ]?)?HCM|[Ss]ai ?[Gg]on|Ho Chi Minh|Ha Noi|Hanoi|Da Nang|Hai Phong|Can Tho|Hue"
     r"|Nha Trang|Da Lat|Vung Tau|Bien Hoa"
-    r"|Viet ?[Nn]am)"
+    r"|Viet ?[Nn]am|HN|SG|DN)"
 )
 _PART: Final = (
     rf"(?:[ ]?[,\-][ ]?(?:{_AREA}[ ]?{_NAME}|{_LANE}[ ][0-9A-Za-z/]{{1,8}}|{_STREET}[ ]{_NAME}|{_CITIES}"

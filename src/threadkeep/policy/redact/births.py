@@ -38,10 +38,12 @@ _BORN: Final = re.compile(
     rf"(?<![a-z])(?P<label>{_LABEL})[\s:：=,\-]{{0,3}}(?:is|was|on|la|vao|to|dnia|ngay|是|為|为|在|於"
     rf"|于)?[\s:]{{0,2}}(?P<date>{_DATE})"
 )
+_MINE: Final = re.compile(rf"我[是於于在]?\s?(?P<date>{_DATE})\s?出?生")
 _THIRD_PERSON: Final = frozenset(("born on", "ur.", "生於", "生于", "出生"))
 
 
 def _births(view: View) -> Iterator[tuple[int, int]]:
+    yield from (match.span("date") for match in _MINE.finditer(view.lower))
     for match in _BORN.finditer(view.lower):
         if match["label"] not in _THIRD_PERSON:
             yield match.span("date")

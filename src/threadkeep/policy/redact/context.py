@@ -26,7 +26,7 @@ _CUES: Final[dict[str, str]] = {
     "IDISH": r"id|tin|sin|pan|fin|abn|acn|npi|mbi|dea|vat|brn|rrn|frn|cpf|cnpj|dni|nie|nif|rfc|curp|hetu|personnummer|bsn|steuer-?id|idnr|codice fiscale|medicare",
     "PASSPORT": r"passports?(?: ?(?:number|no|#))?|travel document|ho chieu|paszport\w{0,3}|護照\w{0,3}|护照\w{0,3}|通行證|通行证",
     "LICENSE": r"(?:driv(?:er|ers|er's|ing)) ?licen[cs]es?(?: ?(?:number|no|#))?|dl|gplx|giay phep lai xe|bang lai|praw\w{1,2} jazdy|駕照\w{0,2}|驾照\w{0,2}|駕駛執照|驾驶证\w{0,2}",
-    "PLATE": r"(?:licen[cs]e|number|registration) plates?|plates?|vehicle reg(?:istration)?|car reg(?:istration)?|reg|bien so(?: xe)?|bks|rejestracj\w{1,3}|rejestracyjn\w{1,3}|tablic\w{1,3}|nr rej|車牌\w{0,2}|车牌\w{0,2}|牌照\w{0,2}",
+    "PLATE": r"(?:licen[cs]e|number|registration) plates?|plates?|vehicle reg(?:istration)?|car reg(?:istration)?|reg|bien so(?: xe)?|bks|rejestracj\w{1,3}|rejestracyjn\w{1,3}|tablic\w{1,3}|nr rej|車牌\w{0,2}|(?<![機机火列])[車车][號号]|车牌\w{0,2}|牌照\w{0,2}",
     "OTHER": r"orders?|invoices?|sku|parts?|model|isbn|issn|ean|upc|refs?|reference|tickets?|tracking|serial|version|ver|v|build|item|product|article|bug|issue|commit|doi|pmid|rfc|iso|batch|lot|chapter|page|pages|section|score|between|years?|figure|population|transactions?|statement|amount|price|total|income|salary|revenue|balance|sum|count|don hang|ma don|ma van don|hoa don|ma sp|ma san pham|phien ban|zamowieni\w{1,2}|faktur\w{1,3}|numer seryjny|przesylk\w{1,2}|wersj\w{1,2}|訂單\w{0,2}|订单\w{0,2}|發票\w{0,2}|发票\w{0,2}|編號|编号|版本|序號|序号|型號|型号|單號|单号|流水号|收入|金額|金额|價格|价格|薪水|評分|评分|餘額|余额|thu nhap|luong|gia|so tien|tong|dochod\w{0,2}|kwot\w{1,2}|cen\w{1,2}|pensj\w{1,2}|zarob\w{2,4}",
 }
 _ALL: Final = re.compile("|".join(f"(?P<{kind}>(?<![a-z])(?:{cues})(?![a-z]))" for kind, cues in _CUES.items()))

@@ -57,9 +57,16 @@ _WORDS: Final = (
     " rejestracyjne"
 )
 
+_CHINESE_WORDS: Final = ("護照", "护照", "通行", "駕", "驾", "車牌", "车牌", "牌照", "車號", "车号")
+
 FAMILIES: Final = (
     Family(_NAMED, words=_WORDS, digit=True),
-    Family(_NAMED, digit=True, han=True, gate=contains("護照", "护照", "通行", "駕", "驾", "車牌", "车牌", "牌照")),
+    Family(
+        _NAMED,
+        digit=True,
+        han=True,
+        gate=contains("護照", "护照", "通行", "駕", "驾", "車牌", "车牌", "牌照", "車號", "车号"),
+    ),
     Family((Rule("plate.vn", "PLATE", every(_VIETNAMESE), CHECKED),), digit=True),
     Family((Rule("plate.cn", "PLATE", every(_CHINESE), CHECKED),), digit=True, han=True),
 )

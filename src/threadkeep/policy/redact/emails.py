@@ -20,6 +20,10 @@ _DOMAIN: Final = re.compile(
     rf"(?:[{_LETTER}\-]{{1,63}}\.){{1,8}}(?:xn--[A-Za-z0-9\-]{{2,59}}|[A-Za-z\u00a1-\u1fff]{{2,24}})"
     rf"|(?:[{_LETTER}\-\u3400-\u9fff]{{1,63}}\.){{1,4}}(?:{_CJK_TLD})"
 )
+_LETTER_BY_LETTER: Final = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z0-9](?: [A-Za-z0-9._\-]){1,40} @(?: [A-Za-z0-9\-]){1,40} \."
+    r"(?: [A-Za-z.]){2,12}(?![A-Za-z0-9])"
+)
 _SPLIT: Final = re.compile(
     r"(?i:e-?mail(?: address)?(?: is| at| of|:|,)) ((?!(?:and|or|the|is|at|me|us|via"
     r"|to)[ ])[a-z0-9._\-]{2,30})(?= [a-z0-9._%+\-]{1,64}@)"
@@ -74,7 +78,8 @@ def _spelled(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _spaced(view: View) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _SPACED.finditer(view.text) if " " in match[0])
+    yield from (match.span() for match in _SPACED.finditer(view.text) if " " in match[0])
+    yield from (match.span() for match in _LETTER_BY_LETTER.finditer(view.text))
 
 
 def _split(view: View) -> Iterator[tuple[int, int]]:

@@ -34,6 +34,13 @@ _SAID_OF: Final = re.compile(
     rf"(?<![A-Za-z])(?i:{_PASSWORD}|pin|token)(?:[ ][A-Za-z]{{1,10}}){{1,3}}?(?:[ ](?i:is|la|to|jest)[ ]|[ ]?:[ ]?)"
     rf"[\"'`]?(?P<value>{_VALUE}{{4,128}}+)"
 )
+_SHORT_CODE: Final = re.compile(
+    r"(?<![A-Za-z])(?i:cvv2?|cvc|pin(?: ?code)?|otp)(?:[ ][A-Za-z]{1,6}){0,4}?[ :]{1,2}(?P<value>[0-9]{3,8})(?![0-9])"
+)
+_PHRASE: Final = re.compile(
+    r"(?i:(?:pass|seed|recovery|backup)[ ]?phrase|mnemonic)[^\n:=]{0,12}[:=]\s{0,3}"
+    r"(?P<value>[a-z]{2,12}(?:[ ][a-z]{2,12}){2,24}+)"
+)
 _DENSE: Final = re.compile(
     r"(?i:key|token|secret|credential|auth|password|mat khau|klucz|haslo|密|金鑰)[^\n0-9]{0,24}?"
     r"(?<![A-Za-z0-9+/_\-=.])(?P<value>[A-Za-z0-9+/_\-=.]{20,512}+)"
@@ -43,6 +50,7 @@ _HARMLESS: Final = re.compile(
     r"|your|the|my|and|for|not",
     re.IGNORECASE,
 )
+_IN_QUERY: Final = re.compile(r"[?&#][^\s]{0,64}\Z")
 _REFERENCE: Final = re.compile(r"[$%{]|https?:|[~.]{0,2}/[A-Za-z0-9_.\-]+/")
 _AMOUNT: Final = re.compile(r"[0-9]+[.,][0-9]+%?")
 _UNWORDLY: Final = re.compile(r"[0-9]|[a-z][A-Z]|[^A-Za-z0-9\s'\-.\u3400-\u9fff]")
@@ -58,8 +66,8 @@ def entropy(value: str) -> float:
 def _pairs(view: View) -> Iterator[tuple[int, int]]:
     for match in _PAIR.finditer(view.text):
         value = match["value"].strip("\"'`").rstrip(".)]}?")
-        if view.text[match.start() - 1 : match.start()] in ("?", "&", "#"):
-            value = value.split("&")[0]  # a query string whose URL has no scheme
+        if _IN_QUERY.search(view.text, max(0, match.start() - 512), match.start()):
+            value = value.split("&")[0]
         start = match.start("value") + (match["value"][0] in "\"'`")
         if len(value) >= 3 and not _REFERENCE.match(value) and _meant(match, view.text, start + len(value)):
             yield start, start + len(value)
@@ -90,6 +98,11 @@ def _said(view: View) -> Iterator[tuple[int, int]]:
                 yield match.start("value"), match.start("value") + len(value)
 
 
+def _codes(view: View) -> Iterator[tuple[int, int]]:
+    for pattern in (_SHORT_CODE, _PHRASE):
+        yield from (match.span("value") for match in pattern.finditer(view.text))
+
+
 def _dense(view: View) -> Iterator[tuple[int, int]]:
     for match in _DENSE.finditer(view.text):
         value = match["value"]
@@ -101,10 +114,12 @@ def _dense(view: View) -> Iterator[tuple[int, int]]:
 _RULES: Final = (
     Rule("secret.pair", "SECRET", _pairs, CHECKED),
     Rule("secret.said", "SECRET", _said, CONTEXT),
+    Rule("secret.code", "SECRET", _codes, CONTEXT),
     Rule("secret.dense", "SECRET", _dense, CONTEXT),
 )
 _CUES: Final = (
-    "pass password passwd passphrase passcode passw pwd pin pincode otp cvv cvc cookie credential credentials secret"
+    "pass password passwd passphrase passcode passw pwd phrase mnemonic seedphrase pin pincode otp cvv cvc"
+    " cookie credential credentials secret"
     " token key apikey accesskey secretkey privatekey clientsecret authtoken accesstoken refreshtoken idtoken sessionid"
     " sessiontoken sessionkey session auth khau mk xac haslo hasla haslem kod klucz"
 )

@@ -1,0 +1,87 @@
+"""Redaction: ours beside Presidio, scrubadub, detect-secrets and two plain expressions, on the same texts.
+
+Quality per type and language, leak (gold that no mask covers), false alarms on numbers and lines nobody needs to hide,
+megabytes a second of processor time on chat turns, memory, load time, and how the cost grows on hostile texts.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bench.redaction_engines import ENGINES
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def main(args: argparse.Namespace) -> dict[str, Any]:
+    engines = {name: _run(name, args) for name in ENGINES}
+    result = {"engines": engines, "growth": _run("growth", args)}
+    if not args.json:
+        _print_quality(engines)
+        _print_costs(engines)
+        _print_alarms(engines)
+        _print_growth(result["growth"])
+    return result
+
+
+def _run(name: str, args: argparse.Namespace) -> dict[str, Any]:
+    command = [sys.executable, "-m", "bench.redaction_worker", name, "--data", str(args.data)]
+    if getattr(args, "quick", False):
+        command.append("--quick")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{name} could not be measured:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout[done.stdout.index("{") :])
+
+
+def _print_quality(engines: dict[str, Any]) -> None:
+    for title, ours in engines["threadkeep"]["sets"].items():
+        print(f"\n{title}: precision / recall / F1, leak")
+        print(f"  {'':16}" + "".join(f"{name:>32}" for name in engines))
+        for kind in ours["types"]:
+            cells = [_cell(engines[name]["sets"][title]["types"].get(kind)) for name in engines]
+            print(f"  {kind:16}" + "".join(f"{cell:>32}" for cell in cells))
+
+
+def _cell(one: dict[str, float] | None) -> str:
+    if one is None:
+        return "-"
+    return f"{one['precision']:.3f}/{one['recall']:.3f}/{one['f1']:.3f}, {one['leak']:.3f} of {one['gold']}"
+
+
+def _print_costs(engines: dict[str, Any]) -> None:
+    fastest = engines["threadkeep"]["mb_per_s"]
+    print(f"\n{'':20}{'MB/s':>10}{'ours is':>10}{'load s':>10}{'RSS MB':>10}{'after':>10}")
+    for name, one in engines.items():
+        times = f"{fastest / one['mb_per_s']:.1f}×"
+        print(
+            f"{name:20}{one['mb_per_s']:>10}{times:>10}{one['load_s']:>10}{one['rss_mb']:>10}{one['rss_after_mb']:>10}"
+        )
+
+
+def _print_alarms(engines: dict[str, Any]) -> None:
+    print("\nfalse alarms on structured types")
+    groups = engines["threadkeep"]["innocent_numbers"]
+    print(f"  {'':24}" + "".join(f"{name:>20}" for name in engines))
+    for group in groups:
+        counts = "".join(f"{len(engines[name]['innocent_numbers'][group]):>20}" for name in engines)
+        print(f"  {group:24}{counts}")
+    rates = "".join(f"{engines[name]['innocent_lines']['per_1000']:>20}" for name in engines)
+    print(f"  {'per 1,000 innocent lines':24}{rates}")
+    for alarm in [
+        *engines["threadkeep"]["innocent_lines"]["listed"],
+        *(alarm for alarms in groups.values() for alarm in alarms),
+    ]:
+        print(f"  ours: {alarm}")
+
+
+def _print_growth(growth: dict[str, Any]) -> None:
+    worst = sorted(growth.items(), key=lambda item: -item[1]["ratio"])
+    slowest = sorted(growth.items(), key=lambda item: -item[1]["seconds"])
+    print("\nhostile texts, twice the length: the five that grew most, and the five that took longest")
+    for name, one in [*worst[:5], *slowest[:5]]:
+        print(f"  {name:24} × {one['ratio']:.2f}   {one['seconds']:.2f} s")
