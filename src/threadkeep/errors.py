@@ -14,9 +14,13 @@ ThreadkeepError
 ├── MemoryClosed              used after close
 └── StoreError                a store could not do its part
     ├── StoreUnavailable      not reachable, or busy past its deadline; a retry can help
+    │   └── OutcomeUnknown    the line broke during a commit: stored or not, a retry with the same key tells
+    ├── StoreRefused          wrong user, password or database, or a right is missing
     ├── StoreReadOnly
     ├── StoreFull             no space left; a retry can help once there is
     ├── StoreCorrupt
+    ├── StoreTooOld           a server older than this Threadkeep supports
+    ├── SchemaOutdated        its tables are older than this Threadkeep; `threadkeep migrate` brings them up to date
     └── SchemaTooNew          the store was written by a newer Threadkeep
 
 `retryable` says whether the same call, unchanged, may succeed later. `code` is stable: HTTP and MCP send it.
@@ -101,6 +105,14 @@ class StoreUnavailable(StoreError):
     retryable = True
 
 
+class OutcomeUnknown(StoreUnavailable):
+    code = "outcome_unknown"
+
+
+class StoreRefused(StoreError):
+    code = "store_refused"
+
+
 class StoreReadOnly(StoreError):
     code = "store_read_only"
 
@@ -112,6 +124,14 @@ class StoreFull(StoreError):
 
 class StoreCorrupt(StoreError):
     code = "store_corrupt"
+
+
+class StoreTooOld(StoreError):
+    code = "store_too_old"
+
+
+class SchemaOutdated(StoreError):
+    code = "schema_outdated"
 
 
 class SchemaTooNew(StoreError):

@@ -226,6 +226,7 @@ class ErasureProof:
     stores: Mapping[str, Erased]
     generation: int
     message_id: str | None = None
+    notes: tuple[str, ...] = ()  # what lies beyond our reach, such as a server's own logs
 
     @property
     def complete(self) -> bool:
@@ -239,7 +240,7 @@ class ErasureProof:
                 name: {"found": part.found, "removed": part.removed, "failed": part.failed}
                 for name, part in self.stores.items()
             },
-        }
+        } | ({"notes": list(self.notes)} if self.notes else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from threadkeep.archive.sqlite_append import SessionSpan, append
 from threadkeep.archive.sqlite_erase import NOT_SCRUBBED, erase, scrub
+from threadkeep.archive.sqlite_place import last_seq, leave_gap, place
 from threadkeep.archive.sqlite_read import (
     change_conversation,
     counts,
@@ -30,11 +31,12 @@ from threadkeep.model import (
     Stats,
 )
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.placing import Entry, Placed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.rows import moment
+from threadkeep.sqlite.rows import conversation_of, moment
 
 TermsOf = Callable[[str], str]  # a text's normalised terms, separated by spaces
 
@@ -54,6 +56,18 @@ class SqliteArchive:
         terms = [self._terms_of(draft.content) for draft in admission.drafts]
         session = SessionSpan(moment(self._clock()), self._session_ttl)
         return await self._database.write(lambda connection: append(connection, scope, admission, terms, key, session))
+
+    async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
+        """See `ports.placing`. One transaction for the whole batch."""
+        terms = [[self._terms_of(message.content) for message in entry.messages] for entry in entries]
+        return await self._database.write(partial(place, entries=entries, terms=terms, session_ttl=self._session_ttl))
+
+    async def last_seq(self, scope: Scope) -> int:
+        return await self._database.read(lambda connection: last_seq(connection, conversation_of(connection, scope)))
+
+    async def leave_gap(self, scope: Scope, size: int) -> int:
+        session = SessionSpan(moment(self._clock()), self._session_ttl)
+        return await self._database.write(partial(leave_gap, scope=scope, size=size, session=session))
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
         return await self._database.read(partial(read_messages, scope=scope, wanted=wanted))
@@ -79,8 +93,8 @@ class SqliteArchive:
         return await self._database.read(lambda connection: counts(connection, scope, self._bytes_on_disk()))
 
     async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
-        for place in await self._database.read(partial(places_within, scope=scope)):
-            record = await self._database.read(partial(read_record, place=place))
+        for where in await self._database.read(partial(places_within, scope=scope)):
+            record = await self._database.read(partial(read_record, place=where))
             if record is not None:  # erased since we listed it
                 yield record
 

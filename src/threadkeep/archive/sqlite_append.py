@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from threadkeep.errors import Conflict, ScopeErased
-from threadkeep.model import Admission, Draft, Receipt
+from threadkeep.model import Admission, Draft, Message, Receipt
 from threadkeep.scope import Scope
 from threadkeep.sqlite.rows import (
     ensure_conversation,
@@ -78,7 +78,7 @@ def _place(connection: sqlite3.Connection, scope: Scope) -> tuple[int, int] | No
 def _store(connection: sqlite3.Connection, cid: int, last: int, drafts: Iterable[tuple[Draft, str]]) -> _Stored:
     stored = _Stored(last, last)
     for draft, words in drafts:
-        mid = _insert(connection, cid, stored.last + 1, draft)
+        mid = insert_message(connection, cid, stored.last + 1, draft)
         if mid is None:
             stored.seq = _seq_it_has(connection, cid, draft)
         else:
@@ -96,10 +96,10 @@ def _without_erased(
     (any_erased,) = connection.execute("SELECT EXISTS (SELECT 1 FROM tk_tombstones)").fetchone()
     if not any_erased:  # spares most stores a digest and a lookup per message
         return pairs
-    return [pair for pair in pairs if not _is_erased(connection, scope.digest("message", pair[0].id))]
+    return [pair for pair in pairs if not is_erased(connection, scope.digest("message", pair[0].id))]
 
 
-def _insert(connection: sqlite3.Connection, cid: int, seq: int, draft: Draft) -> int | None:
+def insert_message(connection: sqlite3.Connection, cid: int, seq: int, draft: Draft | Message) -> int | None:
     """The new row, or None when the conversation already holds a message with this id."""
     cursor = connection.execute(
         "INSERT INTO tk_messages (cid, seq, id, role, modality, content, language, meta, ts)"
@@ -144,7 +144,7 @@ def _note_activity(
 
 
 def _replayed(connection: sqlite3.Connection, digest: bytes, admission: Admission) -> Receipt | None:
-    if _is_erased(connection, digest):
+    if is_erased(connection, digest):
         raise ScopeErased("what this idempotency key had stored was erased; nothing was stored again")
     row = connection.execute("SELECT payload, receipt FROM tk_appends WHERE digest = ?", (digest,)).fetchone()
     if row is None:
@@ -171,5 +171,5 @@ def _receipt(admission: Admission, seq: int, kept: list[str], erased: int) -> Re
     return Receipt("stored", seq, tuple(kept), refused, admission.stripped, admission.redacted)
 
 
-def _is_erased(connection: sqlite3.Connection, digest: bytes) -> bool:
+def is_erased(connection: sqlite3.Connection, digest: bytes) -> bool:
     return connection.execute("SELECT 1 FROM tk_tombstones WHERE digest = ?", (digest,)).fetchone() is not None

@@ -36,9 +36,13 @@ STATUS: dict[type[errors.ThreadkeepError], int] = {
 
 _STORE_DETAILS: dict[type[errors.ThreadkeepError], str] = {
     errors.StoreUnavailable: "the store could not be reached or stayed locked; nothing was changed",
+    errors.OutcomeUnknown: "the store did not say whether it stored this; repeat the request with the same key",
+    errors.StoreRefused: "the store refused the service's user, password, database or rights; nothing was changed",
     errors.StoreReadOnly: "the store is read-only: the service may not write its file; nothing was changed",
     errors.StoreFull: "no space is left where the store lies; nothing was changed",
     errors.StoreCorrupt: "the store's file is not a sound database; restore it from a backup",
+    errors.StoreTooOld: "the store's server is older than this service supports",
+    errors.SchemaOutdated: "the store's tables are out of date; run `threadkeep migrate`",
     errors.SchemaTooNew: "the store was written by a newer Threadkeep; upgrade the service",
     errors.StoreError: "the store refused the work; nothing was changed",
     errors.InvalidSetting: "the service is misconfigured; `threadkeep doctor` says where",

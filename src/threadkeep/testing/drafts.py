@@ -55,6 +55,11 @@ async def found(index: LexicalIndex, scope: Scope, text: str) -> Sequence[Candid
     return await index.candidates(scope, list(dict.fromkeys(terms_of(text))), 10)
 
 
+def a_tenant() -> str:
+    """One that nobody has used yet, for tests that name their users."""
+    return f"t-{uuid_utils.uuid7()}"
+
+
 def a_word() -> str:
     """One that no other message holds."""
     return f"word{next(_numbers)}x"

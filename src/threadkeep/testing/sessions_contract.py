@@ -18,7 +18,7 @@ from threadkeep.scope import Scope
 from threadkeep.testing.archive_cases.content import TEXTS
 from threadkeep.testing.archive_cases.isolation import LOOK_ALIKES
 from threadkeep.testing.clock import START
-from threadkeep.testing.drafts import new_scope, say
+from threadkeep.testing.drafts import a_tenant, new_scope, say
 from threadkeep.testing.stores import OpenStores, StoresUnderTest, WithStores
 
 TTL = SessionLimits().ttl_seconds
@@ -147,7 +147,7 @@ class SessionsContract(WithStores):
     async def test_ids_that_look_alike_are_two_sessions(
         self, stores: StoresUnderTest, part: str, one: str, other: str
     ) -> None:
-        common = new_scope()
+        common = new_scope(a_tenant())
         mine, theirs = replace(common, **{part: one}), replace(common, **{part: other})
         await talk(stores, mine, "mine")
         await talk(stores, theirs, "theirs")

@@ -9,7 +9,7 @@ import pytest
 
 from threadkeep.model import ConversationChange
 from threadkeep.scope import Scope
-from threadkeep.testing.drafts import a_word, admitted, draft, found, kept, new_scope, say, texts
+from threadkeep.testing.drafts import a_tenant, a_word, admitted, draft, found, kept, new_scope, say, texts
 from threadkeep.testing.stores import StoresUnderTest, WithStores
 
 LOOK_ALIKES = [
@@ -40,7 +40,7 @@ Part = Literal["tenant", "user", "conversation"]
 
 
 def _two(part: Part, one: str, other: str) -> tuple[Scope, Scope]:
-    common = new_scope()
+    common = new_scope(a_tenant())
     return replace(common, **{part: one}), replace(common, **{part: other})
 
 

@@ -1,0 +1,1 @@
+"""The archive on PostgreSQL, MySQL and MariaDB, on SQLAlchemy Core."""

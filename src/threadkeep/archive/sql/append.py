@@ -1,0 +1,211 @@
+"""Storing an admission, inside the caller's transaction. `seq` is allocated under the conversation's lock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy import bindparam, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.errors import Conflict, ScopeErased
+from threadkeep.model import Admission, Draft, Message, Receipt
+from threadkeep.scope import Scope
+from threadkeep.sql.database import Undo
+from threadkeep.sql.locks import (
+    GENERATION,
+    IN_SCOPE,
+    Place,
+    Span,
+    generation_of,
+    lock_or_create,
+    named,
+    places,
+    refuse_if_older,
+    slide,
+)
+from threadkeep.sql.rows import moment
+from threadkeep.sql.tables import appends, conversations, messages, tombstones
+from threadkeep.sql.words import insert_messages
+
+_MOST_IDS = 1_000  # in one IN list
+NO_KEY = b""
+
+
+def _count(column: Any, *where: Any) -> Any:
+    return select(func.count(column)).where(*where).scalar_subquery()
+
+
+_BURIED = tombstones.c.digest.in_(bindparam("digests", expanding=True))
+_KNOWN = messages.c.cid == bindparam("cid"), messages.c.id.in_(bindparam("ids", expanding=True))
+_BY_KEY = appends.c.digest == bindparam("key")
+# Everything that could stand in the way, in one question; in good health the answer is four times nothing.
+_IN_THE_WAY = select(
+    GENERATION,
+    _count(tombstones.c.digest, _BURIED),
+    _count(messages.c.mid, *_KNOWN),
+    select(appends.c.payload).where(_BY_KEY).scalar_subquery(),
+    select(appends.c.receipt).where(_BY_KEY).scalar_subquery(),
+)
+_BURIED_DIGESTS = select(tombstones.c.digest).where(_BURIED)
+_KNOWN_MESSAGES = select(messages.c.id, messages.c.seq, messages.c.role, messages.c.content).where(*_KNOWN)
+_LAST_SEQ = select(conversations.c.last_seq).where(*IN_SCOPE)
+# A conversation with a new message is active again; the first language named on a message is the talk's.
+NOTE_ACTIVITY = (
+    update(conversations)
+    .where(conversations.c.cid == bindparam("which"))
+    .values(
+        last_seq=func.greatest(conversations.c.last_seq, bindparam("last")),
+        messages=conversations.c.messages + bindparam("inserted"),
+        status="active",
+        activity=bindparam("activity"),
+        language=func.coalesce(conversations.c.language, bindparam("language")),
+        last_activity_at=func.greatest(conversations.c.last_activity_at, bindparam("now")),
+        session_started_at=bindparam("session_started"),
+        session_expires_at=bindparam("session_expires"),
+    )
+)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the store already holds, or will never hold again, of an admission."""
+
+    erased: set[bytes] = field(default_factory=set[bytes])
+    messages: dict[str, tuple[int, str, str]] = field(default_factory=dict[str, tuple[int, str, str]])
+    payload: bytes | None = None
+    receipt: str | None = None
+
+
+@dataclass(slots=True)
+class _Stored:
+    last: int  # the conversation's last `seq`
+    seq: int  # the last one this append stands under
+    kept: list[str] = field(default_factory=list[str])
+    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+
+async def append(
+    connection: AsyncConnection,
+    scope: Scope,
+    admission: Admission,
+    words: Sequence[list[int]],
+    key: str | None,
+    span: Span,
+) -> Receipt:
+    if not admission.drafts and key is None:
+        refuse_if_older(scope, await generation_of(connection, scope))
+        return _receipt(admission, await last_seq(connection, scope), [])
+    digest = NO_KEY if key is None else scope.digest("key", key)
+    place = await lock_or_create(connection, scope, span)
+    known = await _look_up(connection, scope, place, admission.drafts, digest)
+    if (first := _replayed(known, digest, admission)) is not None:
+        return first
+    stored = _placed(place, scope, admission.drafts, words, known)
+    if place.is_new and admission.drafts and not stored.kept:
+        raise Undo(_receipt(admission, 0, []))  # a late retry brings not even the empty conversation back
+    if stored.rows:
+        await insert_messages(connection, stored.rows)
+        await connection.execute(NOTE_ACTIVITY, _growth(place, stored, admission, span))
+    else:
+        await slide(connection, place, span)  # nothing new, but the talk goes on
+    receipt = _receipt(admission, stored.seq, stored.kept)
+    if key is not None:
+        values = {"digest": digest, "cid": place.cid, "payload": admission.digest}
+        await connection.execute(appends.insert(), values | {"receipt": json.dumps(receipt.as_dict())})
+    return receipt
+
+
+async def last_seq(connection: AsyncConnection, scope: Scope) -> int:
+    return (await connection.execute(_LAST_SEQ, named(scope))).scalar() or 0
+
+
+async def _look_up(
+    connection: AsyncConnection, scope: Scope, place: Place, drafts: Sequence[Draft], key: bytes
+) -> _Known:
+    known = _Known()
+    for start in range(0, max(1, len(drafts)), _MOST_IDS):
+        some = drafts[start : start + _MOST_IDS]
+        values: dict[str, Any] = {
+            "digests": [*(scope.digest("message", draft.id) for draft in some), key],
+            "cid": place.cid,
+            "ids": [draft.id for draft in some],
+            "key": key,
+            **places(scope),
+        }
+        generation, buried, held, known.payload, known.receipt = (await connection.execute(_IN_THE_WAY, values)).one()
+        refuse_if_older(scope, int(generation))
+        if buried:
+            known.erased |= {bytes(row.digest) for row in await connection.execute(_BURIED_DIGESTS, values)}
+        if held:
+            rows = await connection.execute(_KNOWN_MESSAGES, values)
+            known.messages |= {row.id: (row.seq, row.role, row.content) for row in rows}
+    return known
+
+
+def _replayed(known: _Known, key: bytes, admission: Admission) -> Receipt | None:
+    if key in known.erased:
+        raise ScopeErased("what this idempotency key had stored was erased; nothing was stored again")
+    if known.payload is None or known.receipt is None:
+        return None
+    if bytes(known.payload) != admission.digest:
+        raise Conflict("this idempotency key was used for another payload; use a new key")
+    values = json.loads(known.receipt)
+    return replace(Receipt(**(values | {"kept": tuple(values["kept"])})), replayed=True)
+
+
+def _placed(place: Place, scope: Scope, drafts: Sequence[Draft], words: Sequence[list[int]], known: _Known) -> _Stored:
+    """Each draft under the `seq` it has already, or under the next."""
+    stored = _Stored(place.last_seq, place.last_seq)
+    for draft, own_words in zip(drafts, words, strict=True):
+        if known.erased and scope.digest("message", draft.id) in known.erased:
+            continue
+        if draft.id in known.messages:
+            stored.seq, *same = known.messages[draft.id]
+            if same != [draft.role, draft.content]:
+                raise Conflict("a message with this id is already stored with other content; use a new id")
+        else:
+            stored.last = stored.seq = stored.last + 1
+            known.messages[draft.id] = (stored.seq, draft.role, draft.content)
+            stored.rows.append(row_of(place, stored.seq, draft, own_words))
+        stored.kept.append(draft.id)
+    return stored
+
+
+def row_of(place: Place, seq: int, draft: Draft | Message, words: list[int]) -> dict[str, Any]:
+    return {
+        "uid": place.uid,
+        "cid": place.cid,
+        "seq": seq,
+        "id": draft.id,
+        "role": draft.role,
+        "modality": draft.modality,
+        "content": draft.content,
+        "language": draft.language,
+        "meta": json.dumps(dict(draft.meta)) if draft.meta else None,
+        "ts": moment(draft.ts),
+        "words": words,
+    }
+
+
+def _growth(place: Place, stored: _Stored, admission: Admission, span: Span) -> dict[str, Any]:
+    """Values for `NOTE_ACTIVITY`."""
+    session = place.session(span)
+    return {
+        "which": place.cid,
+        "last": stored.last,
+        "inserted": len(stored.rows),
+        "activity": place.activity + 1,
+        "language": next((draft.language for draft in admission.drafts if draft.language), None),
+        "now": span.now,
+        "session_started": session["session_started_at"],
+        "session_expires": session["session_expires_at"],
+    }
+
+
+def _receipt(admission: Admission, seq: int, kept: list[str]) -> Receipt:
+    erased = len(admission.drafts) - len(kept)
+    refused = dict(admission.refused) | ({"erased": erased} if erased else {})
+    return Receipt("stored", seq, tuple(kept), refused, admission.stripped, admission.redacted)

@@ -1,0 +1,120 @@
+"""The archive on a server database."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from threadkeep.archive.sql.append import append, last_seq
+from threadkeep.archive.sql.erase import erase
+from threadkeep.archive.sql.place import leave_gap, place
+from threadkeep.archive.sql.read import (
+    change_conversation,
+    counts,
+    list_conversations,
+    places_within,
+    read_messages,
+    read_record,
+)
+from threadkeep.errors import StoreError
+from threadkeep.model import (
+    Admission,
+    ConversationChange,
+    ConversationPage,
+    ErasureProof,
+    History,
+    HistoryRange,
+    Receipt,
+    Stats,
+)
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.placing import Entry, Placed
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.record import ConversationRecord
+from threadkeep.scope import Scope
+from threadkeep.sql.database import PoolUsage, SqlDatabase
+from threadkeep.sql.locks import Span
+from threadkeep.sql.rows import moment
+from threadkeep.sql.words import hashed
+
+TermsOf = Callable[[str], str]  # a text's normalised terms, separated by spaces
+
+_ERASE_SECONDS = 600.0  # a user may have a great many messages
+_SWEEP_SECONDS = 10.0
+_SWEPT = "VACUUM (SKIP_LOCKED) tk_messages, tk_conversations, tk_owners, tk_appends"
+
+
+class SqlArchive:
+    """Sessions share the database: one transaction stores a message, its search words and the session's new TTL."""
+
+    def __init__(
+        self, database: SqlDatabase, terms_of: TermsOf, limits: SessionLimits | None = None, clock: Clock = system_clock
+    ) -> None:
+        self._database = database
+        self._terms_of = terms_of
+        self._session_ttl = int((limits or SessionLimits()).ttl_seconds * 1_000_000)
+        self._clock = clock
+
+    async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
+        scope.require_conversation()
+        words = [self._words(scope, draft.content) for draft in admission.drafts]
+        span = self._span()
+        return await self._database.write(lambda connection: append(connection, scope, admission, words, key, span))
+
+    async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
+        """See `ports.placing`. One transaction for the whole batch."""
+        words = [[self._words(entry.scope, message.content) for message in entry.messages] for entry in entries]
+        return await self._database.write(partial(place, entries=entries, words=words, session_ttl=self._session_ttl))
+
+    async def last_seq(self, scope: Scope) -> int:
+        return await self._database.read(partial(last_seq, scope=scope))
+
+    async def leave_gap(self, scope: Scope, size: int) -> int:
+        scope.require_conversation()
+        return await self._database.write(partial(leave_gap, scope=scope, size=size, span=self._span()))
+
+    async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
+        return await self._database.read(partial(read_messages, scope=scope, wanted=wanted))
+
+    async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
+        return await self._database.read(partial(list_conversations, scope=scope, after=after, limit=limit))
+
+    async def change(self, scope: Scope, change: ConversationChange) -> None:
+        await self._database.write(partial(change_conversation, scope=scope, change=change))
+
+    async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
+        work = partial(erase, scope=scope, message_id=message_id)
+        proof = await self._database.write(work, seconds=_ERASE_SECONDS)
+        return replace(proof, notes=(*proof.notes, *await self._sweep()))
+
+    async def _sweep(self) -> tuple[str, ...]:
+        """The rows are gone by now. That their pages could not be swept at once is told, not raised."""
+        if not self._database.can_vacuum:
+            return ()
+        try:
+            await self._database.alone(_SWEPT, seconds=_SWEEP_SECONDS)
+        except StoreError:
+            return ("the tables could not be vacuumed now; autovacuum will",)
+        return ()
+
+    async def stats(self, scope: Scope | None) -> Stats:
+        return await self._database.read(partial(counts, scope=scope))
+
+    async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
+        for where in await self._database.read(partial(places_within, scope=scope)):
+            record = await self._database.read(partial(read_record, place=where))
+            if record is not None:  # erased since we listed it
+                yield record
+
+    def pool_usage(self) -> PoolUsage:
+        return self._database.pool_usage()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    def _span(self) -> Span:
+        return Span(moment(self._clock()), self._session_ttl)
+
+    def _words(self, scope: Scope, content: str) -> list[int]:
+        return hashed(scope, self._terms_of(content).split())

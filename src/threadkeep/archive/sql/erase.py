@@ -1,0 +1,123 @@
+"""Erasing: rows deleted, generations raised, tombstones left. What the server itself keeps is told, not hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.model import Erased, ErasureProof
+from threadkeep.scope import Scope
+from threadkeep.sql.locks import generation_of, hold_owner, lock
+from threadkeep.sql.rows import insert_if_absent, is_postgres
+from threadkeep.sql.tables import appends, conversations, generations, messages, owners, tombstones
+from threadkeep.sql.words import forget_words
+
+_AT_ONCE = 1_000
+# Deleted rows stay in pages until they are reused; a log is what a server recovers and replicates from.
+KEPT_BY_POSTGRES = (
+    "PostgreSQL keeps deleted rows in its pages until they are vacuumed and reused, and in its write-ahead log,"
+    " replicas and backups until those expire"
+)
+KEPT_BY_MYSQL = (
+    "MySQL and MariaDB keep deleted rows until they are purged and their pages reused, and in the binary log,"
+    " replicas and backups until those expire"
+)
+_IDS = select(messages.c.id).where(messages.c.cid == bindparam("cid"))
+_KEYS = select(appends.c.digest).where(appends.c.cid == bindparam("cid"))
+
+
+async def erase(connection: AsyncConnection, scope: Scope, message_id: str | None) -> ErasureProof:
+    uid = await hold_owner(connection, scope, alone=True)
+    if message_id is None:
+        stores = await _erase_scope(connection, scope, uid)
+        await _raise_generation(connection, scope)
+    else:
+        stores = await _erase_message(connection, scope, message_id)
+    await _forget_idle_owner(connection, uid)
+    note = KEPT_BY_POSTGRES if is_postgres(connection) else KEPT_BY_MYSQL
+    return ErasureProof(scope, stores, await generation_of(connection, scope), message_id, (note,))
+
+
+async def _erase_message(connection: AsyncConnection, scope: Scope, message_id: str) -> dict[str, Erased]:
+    await _bury(connection, [scope.digest("message", message_id)])
+    place = await lock(connection, scope)
+    if place is None:
+        return {"archive": Erased(), "index": Erased()}
+    where = messages.c.cid == place.cid, messages.c.id == message_id
+    seqs = (await connection.execute(select(messages.c.seq).where(*where))).scalars().all()
+    for seq in seqs:
+        await forget_words(connection, place.uid, place.cid, seq)
+        await connection.execute(delete(messages).where(*where))
+        less = update(conversations).where(conversations.c.cid == place.cid)
+        await connection.execute(less.values(messages=conversations.c.messages - 1))
+    return {"archive": _all(len(seqs)), "index": _all(len(seqs))}
+
+
+async def _erase_scope(connection: AsyncConnection, scope: Scope, uid: int) -> dict[str, Erased]:
+    found = await _conversations(connection, scope, uid)
+    removed = keys = 0
+    for cid, name in found:
+        keys += await _bury_keys(connection, cid)
+        await _bury_messages(connection, cid, scope.with_conversation(name))
+        await forget_words(connection, uid, cid)
+        removed += (await connection.execute(delete(messages).where(messages.c.cid == cid))).rowcount
+        await connection.execute(delete(conversations).where(conversations.c.cid == cid))
+    return {
+        "archive": _all(removed),
+        "index": _all(removed),
+        "conversations": _all(len(found)),
+        "receipts": _all(keys),
+    }
+
+
+async def _conversations(connection: AsyncConnection, scope: Scope, uid: int) -> Sequence[Any]:
+    """Locked, so that who writes to one of them has finished."""
+    query = select(conversations.c.cid, conversations.c.conversation).where(conversations.c.uid == uid)
+    if scope.conversation is not None:
+        query = query.where(conversations.c.conversation == scope.conversation)
+    return (await connection.execute(query.order_by(conversations.c.conversation).with_for_update())).all()
+
+
+async def _bury_keys(connection: AsyncConnection, cid: int) -> int:
+    """A late retry, by key or by message id, finds a tombstone."""
+    digests = (await connection.execute(_KEYS, {"cid": cid})).scalars().all()
+    await _bury(connection, digests)
+    await connection.execute(delete(appends).where(appends.c.cid == cid))
+    return len(digests)
+
+
+async def _bury_messages(connection: AsyncConnection, cid: int, scope: Scope) -> None:
+    ids = (await connection.execute(_IDS, {"cid": cid})).scalars().all()
+    await _bury(connection, (scope.digest("message", id_) for id_ in ids))
+
+
+async def _bury(connection: AsyncConnection, digests: Iterable[bytes]) -> None:
+    """In order: two erasures that meet at the same tombstones then wait for each other in turn."""
+    rows = [{"digest": digest} for digest in sorted(bytes(digest) for digest in digests)]
+    for start in range(0, len(rows), _AT_ONCE):
+        insert = insert_if_absent(connection, tombstones, "digest")
+        await connection.execute(insert, rows[start : start + _AT_ONCE])
+
+
+async def _raise_generation(connection: AsyncConnection, scope: Scope) -> None:
+    first, higher = {"place": scope.digest(), "generation": 1}, {"generation": generations.c.generation + 1}
+    if is_postgres(connection):
+        upsert = postgresql.insert(generations).on_conflict_do_update(index_elements=["place"], set_=higher)
+        await connection.execute(upsert, first)
+    else:
+        await connection.execute(mysql.insert(generations).on_duplicate_key_update(higher), first)
+
+
+async def _forget_idle_owner(connection: AsyncConnection, uid: int) -> None:
+    """An owner without conversations is only a name, and names are personal data too."""
+    talks = select(func.count()).select_from(conversations).where(conversations.c.uid == uid)
+    if not (await connection.execute(talks)).scalar_one():
+        await connection.execute(delete(owners).where(owners.c.uid == uid))
+
+
+def _all(count: int) -> Erased:
+    return Erased(found=count, removed=count)

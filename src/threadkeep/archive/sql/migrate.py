@@ -1,0 +1,110 @@
+"""Bringing a server's tables up to date. Several processes may try at once; one does it, the others find it done."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.errors import SchemaOutdated, SchemaTooNew, StoreUnavailable
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.rows import is_postgres
+
+VERSION_TABLE = "tk_alembic_version"
+REVISIONS: tuple[str, ...] = ("0001",)  # oldest first; a test compares it with the folder
+NEWEST = REVISIONS[-1]
+_FOLDER = Path(__file__).parent / "migrations"
+_LOCK_NUMBER = 0x746B_6D69_6772_6174  # "tkmigrat"; of the whole PostgreSQL database
+_LOCK_NAME = "threadkeep.migrate"
+_PATIENCE_SECONDS = 60
+_MIGRATION_SECONDS = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    current: str | None  # None where there are no tables of ours yet
+
+    @property
+    def up_to_date(self) -> bool:
+        return self.current == NEWEST
+
+
+async def schema_state(database: SqlDatabase) -> SchemaState:
+    """Raises `SchemaTooNew` when the tables were made by a newer Threadkeep."""
+    state = SchemaState(await database.read(_current))
+    if state.current is not None and state.current not in REVISIONS:
+        raise SchemaTooNew(
+            f"{database.place}: written by a newer Threadkeep (schema {state.current}, this one knows {NEWEST});"
+            " upgrade threadkeep"
+        )
+    return state
+
+
+async def ensure_schema(database: SqlDatabase, *, migrate_if_needed: bool) -> None:
+    """Tables as this Threadkeep needs them, or the reason why not."""
+    if (await schema_state(database)).up_to_date:
+        return
+    if not migrate_if_needed:
+        raise SchemaOutdated(
+            f"{database.place}: its tables are missing or out of date, and THREADKEEP_AUTO_MIGRATE is off;"
+            " run `threadkeep migrate`"
+        )
+    await migrate(database)
+
+
+async def migrate(database: SqlDatabase) -> SchemaState:
+    """The state it found; the tables are up to date afterwards."""
+    return await database.write(lambda connection: _migrate(connection, database), seconds=_MIGRATION_SECONDS)
+
+
+async def _migrate(connection: AsyncConnection, database: SqlDatabase) -> SchemaState:
+    async with _one_at_a_time(connection, database):
+        found = SchemaState(await _current(connection))
+        if found.current is None or found.current in REVISIONS[:-1]:
+            await connection.run_sync(_upgrade)
+        return found
+
+
+@asynccontextmanager
+async def _one_at_a_time(connection: AsyncConnection, database: SqlDatabase) -> AsyncGenerator[None]:
+    """On PostgreSQL for as long as the transaction, which a pooler understands; elsewhere until it is released."""
+    if is_postgres(connection):
+        await connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_NUMBER})"))
+        yield
+        return
+    name = {"name": f"{_LOCK_NAME}.{database.engine.url.database}"[:64]}
+    got = await connection.execute(text(f"SELECT GET_LOCK(:name, {_PATIENCE_SECONDS})"), name)
+    if got.scalar() != 1:
+        raise StoreUnavailable(f"{database.place}: another process has been migrating for {_PATIENCE_SECONDS} s")
+    try:
+        yield
+    finally:
+        await connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
+
+
+async def _current(connection: AsyncConnection) -> str | None:
+    if not await connection.run_sync(_has_version_table):
+        return None
+    query = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608
+    return (await connection.execute(query)).scalar()
+
+
+def _has_version_table(connection: Connection) -> bool:
+    return inspect(connection).has_table(VERSION_TABLE)
+
+
+def _upgrade(connection: Connection) -> None:
+    # Only here: most processes find their tables up to date and need no Alembic.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection})
+    options: dict[str, Any] = {"script_location": str(_FOLDER), "path_separator": "os"}
+    for name, value in options.items():
+        config.set_main_option(name, value.replace("%", "%%"))
+    command.upgrade(config, "head")

@@ -1,0 +1,134 @@
+"""Placing a batch of entries whose `seq` was allocated elsewhere, inside the caller's transaction.
+
+What the locks protect is read again once they are held: when an erasure came in between, the batch starts over and
+drops what it must.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.archive.placing import Decision, contradicts_itself, decide, dropped, message_digests
+from threadkeep.archive.sql.append import NOTE_ACTIVITY, row_of
+from threadkeep.archive.sql.targets import Target, highest_activities, listed, lock_targets
+from threadkeep.ports.placing import Entry, Placed
+from threadkeep.scope import Scope
+from threadkeep.sql.database import Raced
+from threadkeep.sql.locks import Span, generation_of, lock_or_create, refuse_if_older
+from threadkeep.sql.rows import moment
+from threadkeep.sql.tables import appends, conversations, generations, tombstones
+from threadkeep.sql.words import insert_messages
+
+_GENERATIONS = select(generations.c.place, generations.c.generation).where(generations.c.place.in_(listed("places")))
+_TOMBSTONES = select(tombstones.c.digest).where(tombstones.c.digest.in_(listed("digests")))
+
+
+class _Decided(NamedTuple):
+    entry: Entry
+    target: Target
+    decision: Decision
+    words: Sequence[list[int]]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        by_id = {message.id: own for message, own in zip(self.entry.messages, self.words, strict=True)}
+        return [row_of(self.target.place, new.seq, new, by_id[new.id]) for new in self.decision.messages]
+
+
+async def place(
+    connection: AsyncConnection, entries: Sequence[Entry], words: Sequence[Sequence[list[int]]], session_ttl: int
+) -> list[Placed]:
+    answers, _ = await _dropped(connection, entries)
+    for number, entry in enumerate(entries):
+        if number not in answers and (conflict := contradicts_itself(entry)) is not None:
+            answers[number] = conflict
+    live = {number: entry for number, entry in enumerate(entries) if number not in answers}
+    if live:
+        targets = await lock_targets(connection, list(live.values()), session_ttl)
+        raced, erased = await _dropped(connection, list(live.values()))
+        if raced:
+            raise Raced
+        decided = [
+            _Decided(entry, target, decide(entry, target.held, erased), words[number])
+            for (number, entry), target in zip(live.items(), targets, strict=True)
+        ]
+        await _store(connection, decided, session_ttl)
+        answers |= {number: one.decision.placed for number, one in zip(live, decided, strict=True)}
+    return [answers[number] for number in range(len(entries))]
+
+
+async def leave_gap(connection: AsyncConnection, scope: Scope, size: int, span: Span) -> int:
+    place = await lock_or_create(connection, scope, span)
+    refuse_if_older(scope, await generation_of(connection, scope))
+    raised = update(conversations).where(conversations.c.cid == place.cid).values(last_seq=place.last_seq + size)
+    await connection.execute(raised)
+    return place.last_seq + size
+
+
+async def _dropped(connection: AsyncConnection, entries: Sequence[Entry]) -> tuple[dict[int, Placed], set[bytes]]:
+    """By number, the entries of which nothing may be stored; and every tombstone that any of them met."""
+    scopes = {scope.digest() for entry in entries for scope in (entry.scope, entry.scope.whole_user)}
+    rows = await connection.execute(_GENERATIONS, {"places": sorted(scopes)})
+    raised = {bytes(place): generation for place, generation in rows}
+    digests = {digest for entry in entries for digest in message_digests(entry)}
+    digests |= {entry.key.digest for entry in entries if entry.key is not None}
+    buried = (await connection.execute(_TOMBSTONES, {"digests": sorted(digests)})).scalars()
+    erased = {bytes(digest) for digest in buried}
+    verdicts = (dropped(entry, _generation(entry.scope, raised), erased) for entry in entries)
+    return {number: verdict for number, verdict in enumerate(verdicts) if verdict is not None}, erased
+
+
+def _generation(scope: Scope, raised: dict[bytes, int]) -> int:
+    return raised.get(scope.digest(), 0) + raised.get(scope.whole_user.digest(), 0)
+
+
+async def _store(connection: AsyncConnection, decided: Sequence[_Decided], session_ttl: int) -> None:
+    if rows := [row for one in decided for row in one.rows]:
+        await insert_messages(connection, rows)
+    if keys := [_key_row(one) for one in decided if one.decision.key is not None]:
+        await connection.execute(appends.insert(), keys)
+    if grown := [one for one in decided if one.decision.messages]:
+        await _note_growth(connection, grown, session_ttl)
+
+
+def _key_row(one: _Decided) -> dict[str, Any]:
+    key = one.decision.key
+    assert key is not None
+    receipt = json.dumps(key.receipt.as_dict())
+    return {"digest": key.digest, "cid": one.target.place.cid, "payload": key.payload, "receipt": receipt}
+
+
+async def _note_growth(connection: AsyncConnection, grown: Sequence[_Decided], session_ttl: int) -> None:
+    """One update a conversation; the one whose entry came last is the owner's latest."""
+    by_place: dict[int, list[_Decided]] = {}
+    for one in grown:
+        by_place[one.target.place.cid] = [*by_place.pop(one.target.place.cid, []), one]
+    activities = await highest_activities(connection, (one.target.place.uid for one in grown))
+    values: list[dict[str, Any]] = []
+    for ones in by_place.values():
+        uid = ones[0].target.place.uid
+        activities[uid] += 1
+        values.append(_growth(ones, session_ttl) | {"activity": activities[uid]})
+    await connection.execute(NOTE_ACTIVITY, values)
+
+
+def _growth(ones: Sequence[_Decided], session_ttl: int) -> dict[str, Any]:
+    """Values for `NOTE_ACTIVITY`. Placed late, a turn neither ends a session early nor starts it anew."""
+    place = ones[0].target.place
+    new = [message for one in ones for message in one.decision.messages]
+    now = max(moment(one.entry.at) for one in ones)
+    alive = place.session_expires_at > now
+    return {
+        "which": place.cid,
+        "last": max(message.seq for message in new),
+        "inserted": len(new),
+        "language": next((message.language for message in new if message.language), None),
+        "now": now,
+        "session_started": place.session_started_at if alive else now,
+        "session_expires": max(place.session_expires_at, now + session_ttl),
+    }

@@ -1,0 +1,138 @@
+"""The conversations a batch goes to: locked in one order by everybody, with what they hold of the batch already.
+
+Owners by name, then conversations by owner and name: two workers that share some of them wait, and never in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import BindParameter, bindparam, func, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.archive.placing import Held
+from threadkeep.ports.placing import Entry
+from threadkeep.sql.database import Raced
+from threadkeep.sql.locks import Place, Span, create
+from threadkeep.sql.rows import insert_if_absent, moment
+from threadkeep.sql.tables import appends, conversations, messages, owners
+
+Owner = tuple[str, str]
+Name = tuple[int, str]  # an owner's row and a conversation's name
+
+
+def listed(name: str) -> BindParameter[Any]:
+    return bindparam(name, expanding=True)
+
+
+_OWNERS = (
+    select(owners.c.tenant, owners.c.user_id, owners.c.uid)
+    .where(tuple_(owners.c.tenant, owners.c.user_id).in_(listed("names")))
+    .order_by(owners.c.tenant, owners.c.user_id)
+    .with_for_update(read=True)
+)
+_CONVERSATIONS = (
+    select(
+        conversations.c.conversation,
+        conversations.c.cid,
+        conversations.c.uid,
+        conversations.c.last_seq,
+        conversations.c.activity,
+        conversations.c.session_started_at,
+        conversations.c.session_expires_at,
+    )
+    .where(tuple_(conversations.c.uid, conversations.c.conversation).in_(listed("names")))
+    .order_by(conversations.c.uid, conversations.c.conversation)
+    .with_for_update()
+)
+_HIGHEST = (
+    select(conversations.c.uid, func.max(conversations.c.activity))
+    .where(conversations.c.uid.in_(listed("uids")))
+    .group_by(conversations.c.uid)
+)
+_KNOWN = messages.c.cid, messages.c.seq, messages.c.id, messages.c.role, messages.c.content
+_BY_SEQ = select(*_KNOWN).where(tuple_(messages.c.cid, messages.c.seq).in_(listed("pairs")))
+_BY_ID = select(*_KNOWN).where(tuple_(messages.c.cid, messages.c.id).in_(listed("pairs")))
+_KEYS = select(appends.c.cid, appends.c.digest, appends.c.payload).where(appends.c.digest.in_(listed("keys")))
+
+
+@dataclass(slots=True)
+class Target:
+    place: Place
+    held: Held = field(default_factory=Held)
+
+
+async def lock_targets(connection: AsyncConnection, entries: Sequence[Entry], ttl: int) -> list[Target]:
+    """One for each entry, in order; entries of the same conversation share theirs."""
+    uids = await _hold_owners(connection, sorted({_owner(entry) for entry in entries}))
+    names = [(uids[_owner(entry)], entry.scope.require_conversation()) for entry in entries]
+    first: dict[Name, Span] = {}
+    for name, entry in zip(names, entries, strict=True):
+        first.setdefault(name, Span(moment(entry.at), ttl))
+    targets = {name: Target(place) for name, place in (await _lock(connection, first)).items()}
+    found = [targets[name] for name in names]
+    await _read_held(connection, {target.place.cid: target.held for target in found}, zip(found, entries, strict=True))
+    return found
+
+
+async def highest_activities(connection: AsyncConnection, uids: Iterable[int]) -> dict[int, int]:
+    rows = await connection.execute(_HIGHEST, {"uids": sorted(set(uids))})
+    return {row[0]: row[1] for row in rows}
+
+
+def _owner(entry: Entry) -> Owner:
+    return entry.scope.tenant, entry.scope.user
+
+
+async def _hold_owners(connection: AsyncConnection, names: Sequence[Owner]) -> dict[Owner, int]:
+    found = await _owners(connection, names)
+    missing = [{"tenant": tenant, "user_id": user} for tenant, user in names if (tenant, user) not in found]
+    if missing:
+        await connection.execute(insert_if_absent(connection, owners, "tenant"), missing)
+        found = await _owners(connection, names)
+    if len(found) < len(names):
+        raise Raced
+    return found
+
+
+async def _owners(connection: AsyncConnection, names: Sequence[Owner]) -> dict[Owner, int]:
+    rows = await connection.execute(_OWNERS, {"names": names})
+    return {(tenant, user): uid for tenant, user, uid in rows}
+
+
+async def _lock(connection: AsyncConnection, wanted: dict[Name, Span]) -> dict[Name, Place]:
+    names = sorted(wanted)
+    found = await _conversations(connection, names)
+    missing = [name for name in names if name not in found]
+    for uid in sorted({uid for uid, _ in missing}):
+        await create(connection, uid, {name: wanted[uid, name] for owner, name in missing if owner == uid})
+    if missing:
+        found = await _conversations(connection, names)
+    if len(found) < len(names):
+        raise Raced
+    return found
+
+
+async def _conversations(connection: AsyncConnection, names: Sequence[Name]) -> dict[Name, Place]:
+    rows = await connection.execute(_CONVERSATIONS, {"names": names})
+    return {(row.uid, row.conversation): Place(*row[1:]) for row in rows}
+
+
+async def _read_held(
+    connection: AsyncConnection, held: dict[int, Held], targeted: Iterable[tuple[Target, Entry]]
+) -> None:
+    """In statements of their own: what was committed until the locks were ours."""
+    pairs = [(target.place.cid, entry) for target, entry in targeted]
+    said = [(cid, message) for cid, entry in pairs for message in entry.messages]
+    if said:
+        by_seq = await connection.execute(_BY_SEQ, {"pairs": [(cid, message.seq) for cid, message in said]})
+        by_id = await connection.execute(_BY_ID, {"pairs": [(cid, message.id) for cid, message in said]})
+        for row in (*by_seq, *by_id):
+            held[row.cid].by_seq[row.seq] = row.id
+            held[row.cid].by_id[row.id] = (row.role, row.content)
+    keys = [entry.key.digest for _, entry in pairs if entry.key is not None]
+    if keys:
+        for cid, digest, payload in await connection.execute(_KEYS, {"keys": keys}):
+            held[cid].payloads[bytes(digest)] = bytes(payload)

@@ -1,0 +1,67 @@
+"""Placing what was ordered elsewhere: a journal allocated `seq`, a worker brings the messages to the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from threadkeep.model import Message, Receipt
+from threadkeep.scope import Scope
+
+Outcome = Literal["stored", "duplicate", "dropped", "conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedReceipt:
+    """What to remember of an idempotency key: its digest (`scope.digest("key", key)`), the payload's, the receipt."""
+
+    digest: bytes
+    payload: bytes
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One append, in one conversation. The scope's generation is the one it was made under; None is not checked."""
+
+    scope: Scope
+    messages: tuple[Message, ...]
+    at: datetime  # when it was appended, which may be long before it is placed
+    key: KeyedReceipt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What became of an entry. The counts are of messages; `reason` says why it is a conflict or was dropped."""
+
+    outcome: Outcome
+    stored: int = 0
+    duplicates: int = 0
+    dropped: int = 0
+    reason: str | None = None
+
+
+class Placing(Protocol):
+    async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
+        """Store a batch, in one transaction, and say for each entry what became of it.
+
+        May be repeated: a message that stands under its `seq`, or anywhere in the conversation with the same role and
+        content, is a duplicate. Another message under the `seq`, or other content under the id or key, is a conflict:
+        nothing of that entry is stored, and the rest of the batch is. An entry of an older generation, an erased key
+        and erased messages are dropped. A conversation is made if there is none; its last `seq` only ever rises.
+        """
+        ...
+
+    async def last_seq(self, scope: Scope) -> int:
+        """The highest `seq` the conversation has had, 0 when there is none."""
+        ...
+
+    async def leave_gap(self, scope: Scope, size: int) -> int:
+        """Raise the conversation's last `seq` by `size`, and return it; the conversation is made if there is none.
+
+        What a journal still holds of it then keeps its place, below what is appended here meanwhile. Raises
+        `ScopeErased`.
+        """
+        ...

@@ -1,0 +1,191 @@
+"""One server database: transactions that are retried where that is safe, counted, timed and closed in order."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import QueuePool, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
+from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, engine_for
+from threadkeep.sql.errors import DRIVER_ERRORS, lost_connection, never_answered, place_of, translated, was_rolled_back
+
+T = TypeVar("T")
+Work = Callable[[AsyncConnection], Awaitable[T]]
+
+OLDEST = {"PostgreSQL": (13,), "MariaDB": (10, 6), "MySQL": (8, 0, 13)}
+_MOST_TRIES = 12
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
+
+
+class Raced(Exception):
+    """Somebody changed the ground under this transaction in a way that another try will see."""
+
+
+class Undo(Exception):
+    """Leave nothing of this transaction, and answer with `result` all the same."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__()
+        self.result = result
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUsage:
+    size: int
+    in_use: int
+    most: int
+
+
+class SqlDatabase:
+    """Who opens an engine closes it: one that an application passed in (`owned=False`) is left open."""
+
+    def __init__(
+        self, engine: AsyncEngine, limits: PoolLimits | None = None, *, owned: bool = True, pooled: bool = False
+    ) -> None:
+        # What an application passes in may default to REPEATABLE READ, whose snapshot could predate our locks.
+        self.engine = engine if owned else engine.execution_options(isolation_level="READ COMMITTED")
+        self._limits = limits or PoolLimits()
+        self._owned = owned
+        self._pooled = pooled  # by something in between that hands out server connections per transaction
+        self._closed = False
+        self._at_work = 0
+        self._idle = asyncio.Event()
+
+    @classmethod
+    def at(cls, url: str, limits: PoolLimits | None = None) -> SqlDatabase:
+        """On an engine of its own. Nothing is opened yet."""
+        return cls(engine_for(url, limits), limits, pooled=behind_a_transaction_pooler(url))
+
+    @property
+    def place(self) -> str:
+        return place_of(self.engine.url)
+
+    @property
+    def can_vacuum(self) -> bool:
+        """A pooler may put the parts of a statement that has no transaction on two servers."""
+        return self.engine.dialect.name == "postgresql" and not self._pooled
+
+    async def open(self) -> None:
+        """Say hello. Raises what is wrong with the URL, the server or its version."""
+        await self.read(self._greet)
+
+    async def _greet(self, connection: AsyncConnection) -> None:
+        name, version = _product(connection)
+        if version < OLDEST[name]:
+            shown, needed = (".".join(map(str, numbers)) for numbers in (version, OLDEST[name]))
+            raise StoreTooOld(f"{self.place}: {name} {shown} is too old; use {needed} or newer")
+        if name == "PostgreSQL":
+            encoding = (await connection.execute(text("SHOW server_encoding"))).scalar()
+            if encoding != "UTF8":
+                raise StoreError(f"{self.place}: its encoding is {encoding}; create the database with UTF8")
+
+    async def write(self, work: Work[T], *, seconds: float | None = None) -> T:
+        """Run `work` in a transaction and commit. A deadlock or a lost line before the commit is tried again."""
+        return await self._run(work, seconds, commit=True)
+
+    async def read(self, work: Work[T]) -> T:
+        """Run `work` in a transaction that changes nothing; each of its statements sees what is committed by then."""
+        return await self._run(work, None, commit=False)
+
+    async def alone(self, statement: str, *, seconds: float) -> None:
+        """One statement outside any transaction."""
+        with self._counted():
+            try:
+                async with asyncio.timeout(seconds), self.engine.connect() as connection:
+                    await connection.execution_options(isolation_level="AUTOCOMMIT")
+                    await connection.execute(text(statement))
+            except DRIVER_ERRORS as error:
+                raise translated(error, self.engine.url) from error
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go of the connections. Closing twice is allowed."""
+        self._closed = True
+        if self._at_work:
+            await self._idle.wait()
+        if self._owned:
+            await self.engine.dispose()
+
+    def pool_usage(self) -> PoolUsage:
+        pool = self.engine.pool
+        if not isinstance(pool, QueuePool):
+            return PoolUsage(0, 0, 0)
+        most: Any = getattr(pool, "_max_overflow", 0)
+        return PoolUsage(pool.size(), pool.checkedout(), pool.size() + most)
+
+    @contextmanager
+    def _counted(self) -> Generator[None]:
+        if self._closed:
+            raise MemoryClosed("this memory is closed")
+        self._at_work += 1
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._idle.set()
+                if not self._closed:
+                    self._idle.clear()
+
+    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
+        seconds = seconds or self._limits.work_seconds
+        attempt = _Attempt(self.engine, commit)
+        with self._counted():
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self._persistently(attempt, work)
+            except DRIVER_ERRORS as error:
+                if attempt.committing and never_answered(error):
+                    raise OutcomeUnknown(
+                        f"{self.place}: the line broke during the commit; it may or may not have been stored."
+                        " Repeat it with the same idempotency key"
+                    ) from error
+                raise translated(error, self.engine.url) from error
+
+    async def _persistently(self, attempt: _Attempt, work: Work[T]) -> T:
+        lost = 0
+        for tried in range(1, _MOST_TRIES + 1):
+            try:
+                return await attempt.run(work)
+            except Raced:
+                pass
+            except DRIVER_ERRORS as error:
+                lost += lost_connection(error)
+                again = lost == 1 and lost_connection(error) and not attempt.committing
+                if not again and not was_rolled_back(error):
+                    raise
+            await asyncio.sleep(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**tried)))
+        raise StoreUnavailable(f"{self.place}: too many others are changing the same rows; try again")
+
+
+@dataclass(slots=True)
+class _Attempt:
+    engine: AsyncEngine
+    commit: bool
+    committing: bool = False
+
+    async def run(self, work: Work[T]) -> T:
+        self.committing = False
+        async with self.engine.connect() as connection:
+            try:
+                result = await work(connection)
+            except Undo as undo:
+                return undo.result
+            if self.commit:
+                self.committing = True  # until the next attempt: what fails from here on may have been stored
+                await connection.commit()
+            return result
+
+
+def _product(connection: AsyncConnection) -> tuple[str, tuple[int, ...]]:
+    dialect: Any = connection.dialect
+    version = tuple(part for part in dialect.server_version_info or () if isinstance(part, int))
+    if dialect.name == "postgresql":
+        return "PostgreSQL", version
+    return ("MariaDB" if dialect.is_mariadb else "MySQL"), version

@@ -1,0 +1,144 @@
+"""From a database URL to an engine. Nothing is opened yet."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from threadkeep.errors import InvalidSetting, MissingExtra
+
+_DRIVERS = {
+    "postgresql": ("postgresql+asyncpg", "postgres"),
+    "postgres": ("postgresql+asyncpg", "postgres"),
+    "mysql": ("mysql+asyncmy", "mysql"),
+    "mariadb": ("mysql+asyncmy", "mysql"),
+}
+_SUPABASE_POOLER_PORT = 6543
+_OUR_OPTIONS = ("pooler", "pgbouncer", "sslmode", "sslrootcert", "application_name", "charset")
+_POSTGRES_OPTIONS = {"host", "port"}
+_MYSQL_OPTIONS = {"unix_socket", "ssl", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_check_hostname"}
+_SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+_IDLE_SECONDS = 1_800
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLimits:
+    size: int = 10
+    overflow: int = 10
+    wait_seconds: float = 10.0  # for a free connection
+    connect_seconds: float = 5.0
+    work_seconds: float = 30.0  # for one verb, all its statements and retries
+
+
+def engine_for(url: str, limits: PoolLimits | None = None) -> AsyncEngine:
+    """`postgresql://…`, `mysql://…` or `mariadb://…`; `?pooler=transaction` for PgBouncer in transaction mode.
+
+    Raises `InvalidSetting` on a URL that is none of these, and `MissingExtra` when its driver is not installed.
+    """
+    limits = limits or PoolLimits()
+    parsed = _parsed(url)
+    driver, extra = _DRIVERS[parsed.get_backend_name()]
+    try:
+        return create_async_engine(
+            parsed.difference_update_query(_OUR_OPTIONS).set(drivername=driver),
+            pool_size=limits.size,
+            max_overflow=limits.overflow,
+            pool_timeout=limits.wait_seconds,
+            pool_recycle=_IDLE_SECONDS,
+            pool_reset_on_return=None,  # every transaction of ours is ended by name; this spares a round trip
+            isolation_level="READ COMMITTED",
+            hide_parameters=True,  # or a failed statement would put a message's text into an error
+            connect_args=_connect_args(parsed, limits),
+        )
+    except ModuleNotFoundError:
+        raise MissingExtra(extra, f"{parsed.get_backend_name()}://") from None
+
+
+def behind_a_transaction_pooler(url: str) -> bool:
+    return _is_pooled(_parsed(url))
+
+
+def _is_pooled(url: URL) -> bool:
+    return (
+        url.query.get("pooler") == "transaction"
+        or url.query.get("pgbouncer") == "true"
+        or url.port == _SUPABASE_POOLER_PORT
+    )
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):  # a port that is no number, for one; their message repeats the URL
+        raise InvalidSetting("url", "is not a database URL", "use postgresql://user:password@host/database") from None
+    if parsed.get_backend_name() not in _DRIVERS:
+        raise InvalidSetting("url", "names no database we know", "use postgresql://… or mysql://…")
+    if not parsed.database:
+        raise InvalidSetting("url", "names no database", "end it with /database")
+    known = _POSTGRES_OPTIONS if parsed.get_backend_name().startswith("postgres") else _MYSQL_OPTIONS
+    unknown = sorted({*parsed.query} - known - {*_OUR_OPTIONS})
+    if unknown:
+        raise InvalidSetting("url", f"has an option we do not know, {unknown[0]}", "leave it out")
+    return parsed
+
+
+def _connect_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
+    return _mysql_args(limits) if _is_mysql(url) else _postgres_args(url, limits)
+
+
+def _is_mysql(url: URL) -> bool:
+    return url.get_backend_name() in ("mysql", "mariadb")
+
+
+def _mysql_args(limits: PoolLimits) -> dict[str, Any]:
+    # Strict, or the server would cut what is too long and say nothing. Naming the whole mode also rules out
+    # NO_BACKSLASH_ESCAPES, under which the driver's quoting would not be safe.
+    patience = max(1, int(limits.work_seconds / 2))
+    return {
+        "charset": "utf8mb4",
+        "connect_timeout": limits.connect_seconds,
+        "read_timeout": limits.work_seconds,
+        "init_command": "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',"
+        f" SESSION innodb_lock_wait_timeout = {patience}",
+    }
+
+
+def _postgres_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"timeout": limits.connect_seconds, "command_timeout": limits.work_seconds}
+    if "sslmode" in url.query or "sslrootcert" in url.query:
+        arguments["ssl"] = _ssl(url)
+    if "application_name" in url.query:
+        arguments["server_settings"] = {"application_name": url.query["application_name"]}
+    if _is_pooled(url):
+        # The next transaction may run on another server connection, which knows none of our prepared statements:
+        # prepare anew each time, under no name, so that none is left behind either.
+        arguments |= {
+            "statement_cache_size": 0,
+            "prepared_statement_cache_size": 0,
+            "prepared_statement_name_func": _no_name,
+        }
+    return arguments
+
+
+def _no_name() -> str:
+    return ""
+
+
+def _ssl(url: URL) -> Any:
+    """As libpq reads it; asyncpg takes the mode's name, or a context once there is a certificate to trust."""
+    mode = url.query.get("sslmode", "verify-full")
+    if mode not in _SSL_MODES:
+        raise InvalidSetting("url", "has an sslmode we do not know", f"use one of {', '.join(_SSL_MODES)}")
+    if "sslrootcert" not in url.query:
+        return mode
+    try:
+        context = ssl.create_default_context(cafile=str(url.query["sslrootcert"]))
+    except OSError:
+        raise InvalidSetting("url", "names a file in sslrootcert that cannot be read", "check its path") from None
+    context.check_hostname = mode == "verify-full"
+    return context

@@ -1,0 +1,90 @@
+"""Drivers' errors, told in our words at the edge. Never a value, a user or a password: only where and what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import URL
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from threadkeep.errors import (
+    SchemaOutdated,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreRefused,
+    StoreUnavailable,
+)
+
+DRIVER_ERRORS = (DBAPIError, PoolTimeout, OSError, TimeoutError)
+
+# SQLSTATEs of PostgreSQL and error numbers of MySQL and MariaDB.
+_KINDS: tuple[tuple[type[StoreError], set[str | int]], ...] = (
+    (StoreRefused, {"28P01", "28000", "3D000", "42501", 1044, 1045, 1049, 1142, 1227, 1698}),
+    (StoreReadOnly, {"25006", 1290, 1792, 1836}),
+    (StoreFull, {"53100", 1021, 1114, 3675}),
+    (SchemaOutdated, {"42P01", "42703", 1054, 1146}),
+    (StoreUnavailable, {"53200", "53300", "55P03", 1040, 1053, 1205, 1213, 1927, 2002, 2003, 2006, 2013, 2055}),
+)
+_OUTAGES = ("08", "57", "40")  # connection trouble; starting, stopping or cancelled; rolled back by the server
+_ROLLED_BACK: set[str | int | None] = {"40001", "40P01", 1213, 1020}  # deadlock, serialisation: the same work may pass
+
+_TELLING: dict[type[StoreError], str] = {
+    StoreRefused: "the server refused the user, the password, the database or a right; check the URL and its grants",
+    StoreReadOnly: "the server is read-only; give the URL of its primary",
+    StoreFull: "the server has no space left; free some and retry",
+    SchemaOutdated: "a table or column of ours is missing; run `threadkeep migrate`",
+    StoreUnavailable: "the server could not be reached, or did not answer in time",
+    StoreError: "the server refused the work",
+}
+
+
+def place_of(url: URL) -> str:
+    """Enough to know which server is meant; no user, no password, no options."""
+    backend = url.get_backend_name()
+    port = f":{url.port}" if url.port else ""
+    return f"{backend}://{url.host or 'local'}{port}/{url.database or ''}"
+
+
+def translated(error: BaseException, url: URL) -> StoreError:
+    code = code_of(error)
+    kind = next((kind for kind, codes in _KINDS if code in codes), None) or _by_nature(error, code)
+    seen = f"{type(_original(error)).__name__}" + (f" {code}" if code is not None else "")
+    return kind(f"{place_of(url)}: {_TELLING[kind]} ({seen})")
+
+
+def was_rolled_back(error: BaseException) -> bool:
+    """The server undid the whole transaction and another try may pass."""
+    return code_of(error) in _ROLLED_BACK
+
+
+def lost_connection(error: BaseException) -> bool:
+    """It ended under us; the server undoes what was not committed."""
+    return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def never_answered(error: BaseException) -> bool:
+    return lost_connection(error) or isinstance(error, (OSError, TimeoutError))
+
+
+def code_of(error: BaseException) -> str | int | None:
+    """SQLSTATE (PostgreSQL) or error number (MySQL), where the driver gives one."""
+    original: Any = _original(error)
+    state = getattr(original, "sqlstate", None)
+    if isinstance(state, str):
+        return state
+    arguments = getattr(original, "args", ())
+    number = arguments[0] if arguments else None
+    return number if isinstance(number, int) and not isinstance(original, OSError) else None
+
+
+def _original(error: BaseException) -> BaseException:
+    original = error.orig if isinstance(error, DBAPIError) else None
+    return original or error
+
+
+def _by_nature(error: BaseException, code: str | int | None) -> type[StoreError]:
+    if isinstance(error, (PoolTimeout, OSError, TimeoutError)) or lost_connection(error):
+        return StoreUnavailable
+    return StoreUnavailable if isinstance(code, str) and code[:2] in _OUTAGES else StoreError

@@ -1,0 +1,92 @@
+"""The tables on PostgreSQL, MySQL and MariaDB. Migrations create them; everything else only reads their shape.
+
+Times are whole microseconds since 1970 UTC. Order is `seq`; `activity`, a counter of each owner's own, orders
+conversations without a clock. Row ids are never given twice, so a reader who holds one cannot meet another's row.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, MetaData, Table, UniqueConstraint
+from sqlalchemy.dialects import postgresql
+
+from threadkeep.sql.types import AnyText, Digest, Exact, Word
+
+metadata = MetaData()
+
+owners = Table(
+    "tk_owners",
+    metadata,
+    Column("uid", BigInteger, primary_key=True, autoincrement=True),
+    Column("tenant", Exact, nullable=False),
+    Column("user_id", Exact, nullable=False),
+    UniqueConstraint("tenant", "user_id", name="tk_owners_by_name"),
+)
+
+conversations = Table(
+    "tk_conversations",
+    metadata,
+    Column("cid", BigInteger, primary_key=True, autoincrement=True),
+    Column("uid", BigInteger, nullable=False),
+    Column("conversation", Exact, nullable=False),
+    Column("title", AnyText),
+    Column("language", Word),
+    Column("intent", AnyText),
+    Column("status", Word, nullable=False, server_default="active"),
+    Column("last_seq", BigInteger, nullable=False, server_default="0"),
+    Column("messages", BigInteger, nullable=False, server_default="0"),
+    Column("activity", BigInteger, nullable=False, server_default="0"),
+    Column("started_at", BigInteger, nullable=False),
+    Column("last_activity_at", BigInteger, nullable=False),
+    Column("session_started_at", BigInteger, nullable=False),
+    Column("session_expires_at", BigInteger, nullable=False),
+    UniqueConstraint("uid", "conversation", name="tk_conversations_by_name"),
+    Index("tk_conversations_by_activity", "uid", "activity"),
+)
+
+messages = Table(
+    "tk_messages",
+    metadata,
+    Column("mid", BigInteger, primary_key=True, autoincrement=True),
+    Column("cid", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("id", Exact, nullable=False),
+    Column("role", Word, nullable=False),
+    Column("modality", Word, nullable=False),
+    Column("content", AnyText, nullable=False),
+    Column("language", Word),
+    Column("meta", AnyText),
+    Column("ts", BigInteger, nullable=False),
+    # On PostgreSQL only, where the search words stand in the row, under a GIN index. Elsewhere: `words` below.
+    Column("words", postgresql.ARRAY(BigInteger)),
+    UniqueConstraint("cid", "seq", name="tk_messages_by_seq"),
+    UniqueConstraint("cid", "id", name="tk_messages_by_id"),
+)
+
+# On MySQL and MariaDB only. A full-text index there drops short words and keeps deleted ones in its own tables.
+words = Table(
+    "tk_words",
+    metadata,
+    Column("uid", BigInteger, primary_key=True, autoincrement=False),
+    Column("word", BigInteger, primary_key=True, autoincrement=False),
+    Column("cid", BigInteger, primary_key=True, autoincrement=False),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+)
+
+appends = Table(
+    "tk_appends",
+    metadata,
+    Column("digest", Digest, primary_key=True),
+    Column("cid", BigInteger, nullable=False),
+    Column("payload", Digest, nullable=False),
+    Column("receipt", AnyText, nullable=False),
+    Index("tk_appends_by_conversation", "cid"),
+)
+
+generations = Table(
+    "tk_generations",
+    metadata,
+    Column("place", Digest, primary_key=True),
+    Column("generation", BigInteger, nullable=False),
+)
+
+tombstones = Table("tk_tombstones", metadata, Column("digest", Digest, primary_key=True))

@@ -1,0 +1,70 @@
+"""Column types that mean the same on every server."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from sqlalchemy import Dialect, LargeBinary, String, Text, TypeDecorator
+from sqlalchemy.dialects import mysql
+from sqlalchemy.types import TypeEngine
+
+from threadkeep.scope import MAX_PART_LENGTH
+
+# Marks a text that a server cannot hold as it is; a text that happens to start so is marked as well.
+_ENCODED = "\x01tk64:"
+
+Digest = LargeBinary(16).with_variant(mysql.BINARY(16), "mysql", "mariadb")
+Word = Text().with_variant(mysql.VARCHAR(32), "mysql", "mariadb")  # of our own vocabulary: a role, a status, a tag
+
+
+class Exact(TypeDecorator[str]):
+    """An id, compared byte for byte: every `_ci` or space-padding collation would merge two users into one."""
+
+    impl = String
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(Text(collation="C"))
+        return dialect.type_descriptor(mysql.VARBINARY(MAX_PART_LENGTH * 4))
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
+        return value.encode() if value is not None and dialect.name != "postgresql" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+        return value.decode() if isinstance(value, bytes) else value
+
+
+class AnyText(TypeDecorator[str]):
+    """Text of any length that comes back exactly, also with NUL or lone surrogates, which servers refuse."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(Text())
+        return dialect.type_descriptor(mysql.LONGTEXT())
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else _storable(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+        if value is None or not value.startswith(_ENCODED):
+            return value
+        return base64.b64decode(value.removeprefix(_ENCODED)).decode("utf-8", "surrogatepass")
+
+
+def _storable(text: str) -> str:
+    if "\x00" not in text and not text.startswith(_ENCODED) and _is_encodable(text):
+        return text
+    return _ENCODED + base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,40 @@
+"""The stores of a server database, as the contract suites open them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.index.sql import SqlIndex
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.recall.normalise import indexed_terms
+from threadkeep.sessions.sql import SqlSessions
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.testing.clock import FakeClock
+from threadkeep.testing.stores import OpenStores, StoresUnderTest
+
+
+def stores_at(url: str) -> OpenStores:
+    @asynccontextmanager
+    async def open_(limits: SessionLimits = SessionLimits()) -> AsyncIterator[StoresUnderTest]:  # noqa: B008
+        clock, database = FakeClock(), SqlDatabase.at(url)
+        await database.open()
+        await ensure_schema(database, migrate_if_needed=True)
+        archive = SqlArchive(database, indexed_terms, limits, clock)
+        yield StoresUnderTest(archive, SqlSessions(database, limits, clock), SqlIndex(database), clock)
+        await database.close()
+
+    return open_
+
+
+def prepare(url: str) -> None:
+    """The tables, once for a whole module: opening then finds them up to date."""
+    asyncio.run(_prepare(url))
+
+
+async def _prepare(url: str) -> None:
+    async with stores_at(url)():
+        pass
