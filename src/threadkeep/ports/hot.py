@@ -1,0 +1,99 @@
+"""The hot store: the window of a conversation, its `seq`, and the way its messages take into the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from threadkeep.model import Admission, Erased, Message, Receipt
+from threadkeep.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """What the archive knows of a conversation: all nought for one it has never heard of."""
+
+    last_seq: int = 0
+    generation: int = 0
+    language: str | None = None
+
+
+AskArchive = Callable[[Scope], Awaitable[Seed]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hot:
+    """What is hot of a conversation.
+
+    `window` is what the limits leave of the session; `pending` what is not in the archive yet and has left the window,
+    so that archive, `pending` and `window`, in this order, are the whole talk. `whole` says that the window alone holds
+    the newest messages there are: nothing that its limits would admit is only in the archive. Messages whose `seq` is
+    nought or less came with a document that another application had left; they are in no archive.
+    """
+
+    scope: Scope  # stamped with its generation
+    window: tuple[Message, ...]
+    pending: tuple[Message, ...]
+    last_seq: int
+    language: str | None
+    created_at: datetime | None  # None once the session has ended and something of it is still pending
+    whole: bool
+
+
+class HotStore(Protocol):
+    async def append(
+        self, scope: Scope, admission: Admission, key: str | None = None, at: datetime | None = None
+    ) -> Receipt:
+        """Place all drafts under the next `seq`, in the window and in the journal, or none; one atomic step.
+
+        Answers `queued`. A store that cannot vouch for its counter asks the archive first. A draft whose id is in the
+        window or pending with the same content is not stored twice. With `key`, a replay returns the first receipt.
+        Raises `Conflict` (same id or key, other payload), `ScopeErased`, and what the archive raised when asked.
+        """
+        ...
+
+    async def refresh(self, scope: Scope, messages: Sequence[Message]) -> None:
+        """Messages that the archive has placed enter the window, each at its `seq`; the oldest leave it.
+
+        Never goes to the journal, never lowers the counter. Raises `Conflict` when another message stands at a `seq`.
+        """
+        ...
+
+    async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
+        """None when nothing is hot. Reading slides no TTL.
+
+        `pending` is how many of the newest that have left the window are wanted: all, unless it says so. Behind a slow
+        archive there may be thousands; the window alone (0) costs the same always.
+        """
+        ...
+
+    async def touch(self, scope: Scope) -> Hot:
+        """Create the session if there is none, slide its TTL, and return it, its window only."""
+        ...
+
+    async def set_language(self, scope: Scope, language: str) -> None:
+        """Remember the language the talk is held in, creating the session if there is none."""
+        ...
+
+    async def seed(self, scope: Scope, seed: Seed) -> None:
+        """The counter goes past what the archive holds; called when others wrote there while this store was away.
+
+        What is hot of an older generation than the seed's is purged. The counter never goes back.
+        """
+        ...
+
+    async def erase(
+        self, scope: Scope, message_id: str | None = None, generation: int | None = None
+    ) -> Mapping[str, Erased]:
+        """Forget a message, a conversation or a whole user: session, latest turn, pending, journal, dead letters.
+
+        `generation` is the archive's after its own erase; pass it, so that the two never drift. Without it the store
+        raises its own by one. `sessions` counts live sessions, `journal` messages that were still on their way.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Closing twice is allowed."""
+        ...

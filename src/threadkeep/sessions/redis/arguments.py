@@ -1,0 +1,156 @@
+"""What scripts are given, in the order in which `lua/common.lua`, `append.lua` and `refresh.lua` take it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from threadkeep.model import Admission, Draft, Message
+from threadkeep.ports.hot import Seed
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.scope import Scope
+from threadkeep.sessions.document import SessionDocument, read_document
+from threadkeep.sessions.redis.client import Argument
+from threadkeep.sessions.redis.encode import (
+    content_digest,
+    fragment_of,
+    head_of,
+    items,
+    numbers,
+    optional_json,
+    to_json,
+)
+from threadkeep.sessions.redis.entry import receipt_tail, scope_field
+
+Tokenize = Callable[[str], Sequence[int]]
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
+
+
+def no_tokens(text: str) -> Sequence[int]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class HotOptions:
+    limits: SessionLimits = field(default_factory=SessionLimits)
+    latest_ttl_seconds: float = 172_800  # of the latest turn, of the counter and of receipts
+    tokenize: Tokenize = no_tokens  # for the latest turn's `token_data`
+    jump: int = 1_000  # past what is known, when the counter cannot be vouched for
+
+    def frame(self) -> tuple[Argument, ...]:
+        limits = self.limits
+        return (
+            int(limits.ttl_seconds * 1_000),
+            int(self.latest_ttl_seconds * 1_000),
+            limits.max_messages,
+            -1 if limits.max_chars is None else limits.max_chars,
+            self.jump,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """To what a script asked: the archive's seed, under the token it asked with, and what a document says."""
+
+    token: bytes = b""
+    seed: Seed = field(default_factory=Seed)
+    document: bytes = b""
+
+    def arguments(self) -> tuple[Argument, ...]:
+        found = absorbed(self.document)
+        created = found.created_at.isoformat() if found.created_at else None
+        return (
+            self.token,
+            self.seed.last_seq,
+            self.seed.generation,
+            optional_json(self.seed.language),
+            hashlib.sha1(self.document, usedforsecurity=False).hexdigest() if self.token else b"",
+            optional_json(created),
+            optional_json(found.language),
+            items(absorbed_messages(found)),
+        )
+
+
+NO_ANSWERS = (b"", 0, 0, b"", b"", b"", b"", b"")
+
+
+def absorbed(document: bytes) -> SessionDocument:
+    """Of a document that another application left; whatever it holds, it is no error."""
+    try:
+        value: Any = json.loads(document)
+    except (ValueError, RecursionError):
+        value = None
+    return read_document(value)
+
+
+def absorbed_messages(found: SessionDocument) -> tuple[Message, ...]:
+    """Before every message of ours: their `seq` ends at nought."""
+    first = 1 - len(found.messages)
+    when = found.created_at or _NO_TIME
+    return tuple(
+        Message(first + index, f"absorbed:{index}", message.role, message.content, message.ts or when)
+        for index, message in enumerate(found.messages)
+    )
+
+
+def append_arguments(scope: Scope, admission: Admission, key: str | None, tokenize: Tokenize) -> list[Argument]:
+    return [
+        b"" if key is None else scope.digest("key", key).hex(),
+        admission.digest.hex(),
+        scope_field(scope),
+        receipt_tail(admission),
+        _language(admission.drafts),
+        *_turn(scope, admission.drafts, tokenize),
+        *(part for draft in admission.drafts for part in _message(scope, draft)),
+    ]
+
+
+def refresh_arguments(scope: Scope, messages: Sequence[Message], tokenize: Tokenize) -> list[Argument]:
+    return [
+        _language(messages),
+        *_turn(scope, messages, tokenize),
+        *(part for message in messages for part in (message.seq, *_message(scope, message))),
+    ]
+
+
+def _message(scope: Scope, message: Draft | Message) -> tuple[Argument, ...]:
+    return (
+        to_json(message.id),
+        content_digest(message),
+        tombstone(scope, message.id),
+        len(message.content),
+        head_of(message),
+        fragment_of(message),
+    )
+
+
+def tombstone(scope: Scope, message_id: str) -> str:
+    return scope.digest("message", message_id).hex()
+
+
+def _language(messages: Iterable[Draft | Message]) -> bytes:
+    """The first one named on a message is the talk's, unless it has one."""
+    return optional_json(next((message.language for message in messages if message.language), None))
+
+
+def _turn(scope: Scope, messages: Sequence[Draft | Message], tokenize: Tokenize) -> tuple[Argument, ...]:
+    """The latest exchange among these: a question begins one, an answer completes it."""
+    user = assistant = None
+    for message in messages:
+        if message.role == "user":
+            user, assistant = message, None
+        else:
+            assistant = message
+    last = assistant or user
+    moment = int(last.ts.timestamp()) if last else 0
+    return (*_part(user, tokenize), *_part(assistant, tokenize), to_json(scope.user), moment)
+
+
+def _part(message: Draft | Message | None, tokenize: Tokenize) -> tuple[Argument, ...]:
+    if message is None:
+        return b"", b"", b""
+    return to_json(message.content), numbers(tokenize(message.content)), to_json(message.id)

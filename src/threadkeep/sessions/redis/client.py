@@ -1,0 +1,185 @@
+"""The connection to Redis: one server or a cluster, found out at the first call; every call with a deadline.
+
+Nothing is opened before it is needed, so an application starts also while its Redis is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from redis import exceptions as theirs
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff, NoBackoff
+
+from threadkeep.errors import CapabilityMissing, InvalidSetting, MemoryClosed
+from threadkeep.sessions.redis.errors import our_errors
+from threadkeep.sessions.redis.keys import Keys
+from threadkeep.sessions.redis.scripts import Script
+
+OLDEST_SERVER = (7, 0)
+Argument = str | bytes | int | float
+# redis-py types the same call in two ways, for its sync and its async client; this is the one place that minds.
+Server = Any
+
+
+@dataclass(frozen=True, slots=True)
+class RedisOptions:
+    """`timeout` bounds a whole call: waiting for a connection, connecting, sending and the answer."""
+
+    timeout: float = 2.0
+    max_connections: int = 64  # to each server
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a first call found."""
+
+    server: Server
+    keys: Keys
+
+
+class RedisClient:
+    """Share one among the hot store, the journal, scratch and slots. Who made the server object closes it."""
+
+    def __init__(self, url: str, options: RedisOptions = RedisOptions()) -> None:  # noqa: B008
+        self._url = url
+        self._options = options
+        self._given: Server | None = None
+        self._link: Link | None = None
+        self._closed = False
+        self._finding = asyncio.Lock()
+        self._free = asyncio.Semaphore(options.max_connections)
+        self.place = _place(url)
+
+    @classmethod
+    def around(cls, server: Redis | RedisCluster, options: RedisOptions = RedisOptions()) -> RedisClient:  # noqa: B008
+        """On a client that the application opened, and closes. It must not decode answers."""
+        client = cls("redis://the-application's-client", options)
+        if cast(Any, server).get_encoder().decode_responses:
+            raise InvalidSetting("redis", "decodes answers", "make the client with decode_responses=False")
+        client._given = server
+        client.place = "redis"
+        return client
+
+    async def link(self) -> Link:
+        """The server, found if need be. Raises `StoreUnavailable`, and `CapabilityMissing` when it is too old."""
+        if self._closed:
+            raise MemoryClosed("this Redis client is closed")
+        if self._link is not None:
+            return self._link
+        with our_errors(self.place):
+            async with asyncio.timeout(self._options.timeout), self._finding:
+                if self._link is None:
+                    self._link = await self._find()
+                return self._link
+
+    async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Any:
+        """By its digest; a server that does not know the script yet is sent its text."""
+        link = await self.link()
+        words = (len(keys), *keys, *arguments)
+
+        async def evaluate() -> Any:
+            try:
+                return await link.server.execute_command("EVALSHA", script.sha, *words)
+            except theirs.NoScriptError:
+                return await link.server.execute_command("EVAL", script.text, *words)
+
+        return await self._within_deadline(evaluate)
+
+    async def command(self, *words: Argument, wait: float = 0) -> Any:
+        """One plain command; `wait` is how long the server itself was asked to wait."""
+        link = await self.link()
+        return await self._within_deadline(lambda: link.server.execute_command(*words), wait)
+
+    async def on_each_server(self, *words: Argument) -> list[Any]:
+        """From every primary of a cluster, or from the one server there is."""
+        link = await self.link()
+        if not link.keys.cluster:
+            return [await self.command(*words)]
+        nodes = link.server.get_primaries()
+        return [await self._within_deadline(lambda node=node: node.execute_command(*words)) for node in nodes]
+
+    async def close(self) -> None:
+        self._closed = True
+        link, self._link = self._link, None
+        if link is not None and self._given is None:
+            await link.server.aclose()
+
+    async def _within_deadline(self, work: Callable[[], Awaitable[Any]], wait: float = 0) -> Any:
+        """Once more when the connection broke: every call of ours may be repeated without harm."""
+        with our_errors(self.place):
+            async with asyncio.timeout(self._options.timeout + wait), self._free:
+                try:
+                    return await work()
+                except theirs.AuthenticationError:
+                    raise
+                except theirs.ConnectionError:
+                    return await work()
+
+    async def _find(self) -> Link:
+        server = self._given or self._single()
+        try:
+            info = await _facts(server)
+        except BaseException:
+            if self._given is None:
+                await server.aclose()
+            raise
+        _check_version(info)
+        is_cluster = str(info.get("cluster_enabled")) == "1"
+        if is_cluster and self._given is None:
+            await server.aclose()
+            server = self._cluster()
+        if is_cluster and not isinstance(server, RedisCluster):
+            raise InvalidSetting("redis", "is a client for one server on a cluster", "pass a RedisCluster client")
+        return Link(server, Keys(is_cluster))
+
+    def _single(self) -> Server:
+        return Redis.from_url(  # pyright: ignore[reportUnknownMemberType]
+            self._url,
+            protocol=2,
+            socket_timeout=None,  # the deadline is around the whole call
+            socket_connect_timeout=self._options.timeout,
+            max_connections=self._options.max_connections + 1,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    def _cluster(self) -> Server:
+        return RedisCluster.from_url(  # pyright: ignore[reportUnknownMemberType]
+            self._url,
+            protocol=2,
+            socket_timeout=None,
+            socket_connect_timeout=self._options.timeout,
+            max_connections=self._options.max_connections + 1,
+            retry=Retry(ExponentialBackoff(cap=0.25, base=0.02), 4),
+        )
+
+
+async def _facts(server: Server) -> dict[str, Any]:
+    if isinstance(server, RedisCluster):
+        await cast(Any, server).initialize()
+        node: Any = cast(Any, server).get_default_node()
+        return await node.execute_command("INFO")
+    return await server.execute_command("INFO")
+
+
+def _check_version(info: dict[str, Any]) -> None:
+    version = str(info.get("redis_version", "0"))
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
+        raise CapabilityMissing(f"Redis {version} is too old; Threadkeep needs Redis 7 or newer, or Valkey")
+
+
+def _place(url: str) -> str:
+    """Where, without who: for error messages. Raises `InvalidSetting` when the URL is none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise InvalidSetting("REDIS_URL", "is not a URL", "use redis://host:6379/0 or rediss://host:6379/0") from None
+    if parts.scheme not in ("redis", "rediss", "unix"):
+        raise InvalidSetting("REDIS_URL", "is not a Redis URL", "use redis://host:6379/0 or rediss://host:6379/0")
+    return f"Redis at {parts.hostname or parts.path or 'localhost'}" + (f":{port}" if port else "")

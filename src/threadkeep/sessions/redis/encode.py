@@ -1,0 +1,107 @@
+"""Messages as the strings that scripts keep and join, and back."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from threadkeep.model import Draft, Message
+
+_LINES = 6  # of an item; see lua/common.lua
+_readable = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+# Two lone surrogates that look like a pair: JSON would bring them back as the character they are not.
+_FALSE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def to_json(value: Any) -> bytes:
+    """Readable UTF-8; lone surrogates, which UTF-8 cannot carry, are escaped."""
+    try:
+        return _readable(value).encode()
+    except UnicodeEncodeError:
+        return _ascii(value).encode()
+
+
+def content_digest(message: Draft | Message) -> str:
+    """Equal for the same role and content: a message id may come again with these and with no others."""
+    text = f"{message.role}\n{message.content}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def fragment_of(message: Draft | Message) -> bytes:
+    """The message as the session document shows it."""
+    return to_json({"role": message.role, "content": message.content, "ts": message.ts.isoformat()})
+
+
+def head_of(message: Draft | Message) -> bytes:
+    """Its other fields, without the braces: the script puts them between `seq` and the fragment."""
+    fields: dict[str, Any] = {"id": message.id}
+    if message.modality != "text":
+        fields["modality"] = message.modality
+    if message.language is not None:
+        fields["language"] = message.language
+    if message.meta:
+        fields["meta"] = dict(message.meta)
+    if _FALSE_PAIR.search(message.content):
+        fields["exact"] = base64.b64encode(message.content.encode("utf-8", "surrogatepass")).decode()
+    return to_json(fields)[1:-1]
+
+
+def messages_in(joined: bytes) -> tuple[Message, ...]:
+    """From items as a script joined them."""
+    if not joined:
+        return ()
+    lines = joined.split(b"\n")
+    texts = (
+        b'{"seq":%b,%b,%b' % (lines[first], lines[first + 4], lines[first + 5][1:])
+        for first in range(0, len(lines), _LINES)
+    )
+    return messages_from_json(b"[" + b",".join(texts) + b"]")
+
+
+def messages_from_json(text: bytes) -> tuple[Message, ...]:
+    """Raises `ValueError`, `KeyError` or `TypeError` when it is not what we wrote."""
+    return tuple(_message(fields) for fields in json.loads(text))
+
+
+def _message(fields: dict[str, Any]) -> Message:
+    exact = fields.get("exact")
+    content = fields["content"] if exact is None else base64.b64decode(exact).decode("utf-8", "surrogatepass")
+    return Message(
+        seq=fields["seq"],
+        id=fields["id"],
+        role=fields["role"],
+        content=content,
+        ts=datetime.fromisoformat(fields["ts"]),
+        modality=fields.get("modality", "text"),
+        language=fields.get("language"),
+        meta=fields.get("meta") or {},
+    )
+
+
+def items(messages: Iterable[Message]) -> bytes:
+    """As the window holds them."""
+    return b"\n".join(
+        b"%d\n%d\n\n%b\n%b\n%b" % (m.seq, len(m.content), to_json(m.id), head_of(m), fragment_of(m)) for m in messages
+    )
+
+
+def optional_json(value: str | None) -> bytes:
+    return to_json(value) if value else b""
+
+
+def optional_text(stored: bytes) -> str | None:
+    return json.loads(stored) if stored else None
+
+
+def optional_time(stored: bytes) -> datetime | None:
+    return datetime.fromisoformat(json.loads(stored)) if stored else None
+
+
+def numbers(values: Sequence[int]) -> bytes:
+    return b"[" + b",".join(b"%d" % value for value in values) + b"]"

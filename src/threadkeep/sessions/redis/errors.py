@@ -1,0 +1,64 @@
+"""redis-py's errors, told in our words at the edge. Never a password, a key or a value: only the code of the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from redis import exceptions as theirs
+
+from threadkeep.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+
+_CODE = re.compile(r"-?([A-Z]{2,20})\b")
+_REFUSED_CREDENTIALS = "refused the credentials; correct the user and password in REDIS_URL"
+_BY_CODE: dict[str, tuple[type[StoreError], str]] = {
+    "OOM": (StoreFull, "is out of memory; raise maxmemory or free some"),
+    "MISCONF": (StoreFull, "cannot write its snapshot and refuses writes; free its disk"),
+    "READONLY": (StoreReadOnly, "is a replica; point REDIS_URL at the primary"),
+    "NOREPLICAS": (StoreUnavailable, "has too few replicas to accept writes"),
+    "CLUSTERDOWN": (StoreUnavailable, "is a cluster that is down"),
+    "LOADING": (StoreUnavailable, "is loading its data"),
+    "MASTERDOWN": (StoreUnavailable, "has lost its primary"),
+    "BUSY": (StoreUnavailable, "is busy with a script"),
+    "TRYAGAIN": (StoreUnavailable, "is moving slots"),
+    "NOAUTH": (StoreUnavailable, _REFUSED_CREDENTIALS),
+    "WRONGPASS": (StoreUnavailable, _REFUSED_CREDENTIALS),
+    "NOPERM": (StoreError, "denied a command to this user; grant it in the server's ACL"),
+}
+_BY_KIND: list[tuple[type[Exception], type[StoreError], str]] = [
+    (theirs.AuthenticationError, StoreUnavailable, _REFUSED_CREDENTIALS),
+    (theirs.AuthorizationError, StoreUnavailable, _REFUSED_CREDENTIALS),
+    (theirs.BusyLoadingError, StoreUnavailable, "is loading its data"),
+    (theirs.ReadOnlyError, *_BY_CODE["READONLY"]),
+    (theirs.OutOfMemoryError, *_BY_CODE["OOM"]),
+    (theirs.ClusterDownError, *_BY_CODE["CLUSTERDOWN"]),
+    (theirs.NoPermissionError, *_BY_CODE["NOPERM"]),
+    (theirs.MaxConnectionsError, StoreUnavailable, "has no free connection for us; raise the pool's size"),
+    (theirs.TimeoutError, StoreUnavailable, "did not answer in time; a write may or may not have happened"),
+    (theirs.ConnectionError, StoreUnavailable, "cannot be reached; a write may or may not have happened"),
+    (theirs.RedisClusterException, StoreUnavailable, "is a cluster that cannot be reached"),
+    (TimeoutError, StoreUnavailable, "did not answer in time; a write may or may not have happened"),
+    (OSError, StoreUnavailable, "cannot be reached"),
+]
+
+
+def translated(error: Exception, place: str) -> StoreError:
+    match = _CODE.match(str(error))
+    code = match[1] if match else ""
+    if isinstance(error, theirs.ResponseError) and code in _BY_CODE:
+        kind, what = _BY_CODE[code]
+        return kind(f"{place} {what}")
+    for theirs_kind, kind, what in _BY_KIND:
+        if isinstance(error, theirs_kind):
+            return kind(f"{place} {what}")
+    return StoreError(f"{place} refused the work ({code or type(error).__name__})")
+
+
+@contextmanager
+def our_errors(place: str) -> Generator[None]:
+    try:
+        yield
+    except (theirs.RedisError, OSError, TimeoutError) as error:
+        # Not chained: the server's own words may quote what it was sent.
+        raise translated(error, place) from None

@@ -1,0 +1,74 @@
+"""What an operator should know about this Redis before trusting it with turns: input for `threadkeep doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from threadkeep.errors import StoreError
+from threadkeep.sessions.redis.client import OLDEST_SERVER, RedisClient
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`problem` must be mended; `warning` may cost acknowledged turns; `note` is for information."""
+
+    code: str
+    severity: Literal["problem", "warning", "note"]
+    message: str
+    fix: str
+
+
+async def inspect(client: RedisClient) -> list[Finding]:
+    """Of every server there is. A server that cannot be reached is the only finding then."""
+    try:
+        facts = await client.on_each_server("INFO", "everything")
+    except StoreError as error:
+        return [Finding("unreachable", "problem", str(error), "start the server, or correct REDIS_URL")]
+    try:
+        settings = await client.on_each_server("CONFIG", "GET", "*")
+    except StoreError:  # managed servers often deny it
+        settings = [None] * len(facts)
+    found = (one for info, config in zip(facts, settings, strict=True) for one in findings(info, config))
+    return list(dict.fromkeys(found))
+
+
+def findings(info: Mapping[str, Any], config: Mapping[Any, Any] | None) -> Iterator[Finding]:
+    """Pure, from what `INFO` and `CONFIG GET` said; `config` is None when it was denied."""
+    version = str(info.get("redis_version", "0"))
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
+        yield Finding(
+            "old-server", "problem", f"Redis {version} is older than 7", "upgrade to Redis 7 or newer, or Valkey"
+        )
+    policy = str(info.get("maxmemory_policy", "noeviction"))
+    if policy != "noeviction":
+        message = f"maxmemory-policy {policy} may evict journal entries and counters"
+        yield Finding("evicting-policy", "problem", message, "set maxmemory-policy noeviction")
+    appending = str(info.get("aof_enabled", 0)) == "1"
+    if config is None:
+        message = "the server does not show its settings (CONFIG is denied)"
+        yield Finding("settings-hidden", "note", message, "check appendonly, appendfsync and save by hand")
+    else:
+        yield from _of_settings(_texts(config), appending)
+
+
+def _of_settings(config: Mapping[str, str], appending: bool) -> Iterator[Finding]:
+    fsync = config.get("appendfsync", "")
+    if appending and fsync != "always":
+        message = f"appendfsync {fsync}: a crash loses up to the last second of queued turns"
+        yield Finding("appendfsync", "warning", message, "set appendfsync always, or use the durable mode")
+    elif not appending and config.get("save"):
+        message = "only snapshots are kept: a crash loses all queued turns since the last one"
+        yield Finding("no-append-only-file", "warning", message, "set appendonly yes and appendfsync always")
+    elif not appending:
+        message = "nothing is kept on disk: a restart loses every queued turn"
+        yield Finding("no-persistence", "warning", message, "set appendonly yes and appendfsync always")
+
+
+def _texts(config: Mapping[Any, Any]) -> dict[str, str]:
+    return {_text(name): _text(value) for name, value in config.items()}
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,98 @@
+"""Every key, in one place.
+
+The default tenant and user stand in no key: `sessions:<sessionId>` and `conv:<conversation_id>:latest` are literal.
+Otherwise the place reads `@<tenant>:<user>:<conversation>`, tenant and user percent-escaped, so that no two scopes
+share a key; a conversation id of the default user that itself begins with `@` is written in full for the same reason.
+On a cluster the tag `{pNN}` comes before anything a caller chose: braces in ids cannot move a key to another slot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from threadkeep.scope import DEFAULT_TENANT, Scope
+
+DEFAULT_USER = "default"
+PARTITIONS = 64
+_OURS = "threadkeep"
+_ESCAPES = str.maketrans({"%": "%25", ":": "%3A"})
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """`for_talk` gives the keys in the order in which `lua/common.lua` names them."""
+
+    cluster: bool = False
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(_tag(number) for number in range(PARTITIONS)) if self.cluster else ("",)
+
+    def tag(self, scope: Scope) -> str:
+        return _tag(int.from_bytes(scope.digest()[:8], "big") % PARTITIONS) if self.cluster else ""
+
+    def for_talk(self, scope: Scope) -> tuple[str, ...]:
+        return _for_talk(scope.tenant, scope.user, scope.require_conversation(), self.tag(scope))
+
+    def session(self, scope: Scope) -> str:
+        return self.for_talk(scope)[0]
+
+    def latest(self, scope: Scope) -> str:
+        return self.for_talk(scope)[1]
+
+    def for_user(self, scope: Scope, tag: str) -> tuple[str, str]:
+        """The user's erasures, and the user's talks, within one partition."""
+        return user_record(scope.tenant, scope.user, tag), talks(scope.tenant, scope.user, tag)
+
+    def journal(self, tag: str) -> str:
+        return f"{_OURS}:{tag}journal"
+
+    def dead(self, tag: str) -> str:
+        return f"{_OURS}:{tag}dead"
+
+    def for_streams(self, tag: str) -> tuple[str, ...]:
+        """As `for_talk`, for an entry that does not say whose it is: only the streams are ever touched."""
+        return (*(f"{_OURS}:{tag}nobody",) * 11, self.journal(tag), self.dead(tag))
+
+    def value(self, kind: str, scope: Scope, name: str) -> str:
+        """Of scratch or of a slot. The name may tell something, so only its digest stands here."""
+        return f"{_OURS}:{self.tag(scope)}{kind}:{scope.digest().hex()}:{scope.digest('name', name).hex()}"
+
+    def values(self, kind: str, scope: Scope, tag: str) -> str:
+        """Which values of a kind the user has, within one partition."""
+        return f"{_OURS}:{tag}{kind}-of:{scope.whole_user.digest().hex()}"
+
+
+def _tag(number: int) -> str:
+    return f"{{p{number:02}}}:"
+
+
+def place(tenant: str, user: str, conversation: str) -> str:
+    if (tenant, user) == (DEFAULT_TENANT, DEFAULT_USER) and not conversation.startswith("@"):
+        return conversation
+    return f"@{tenant.translate(_ESCAPES)}:{user.translate(_ESCAPES)}:{conversation}"
+
+
+def user_record(tenant: str, user: str, tag: str) -> str:
+    return f"{_OURS}:{tag}erased:{Scope(tenant, user).digest().hex()}"
+
+
+def talks(tenant: str, user: str, tag: str) -> str:
+    return f"{_OURS}:{tag}talks:{Scope(tenant, user).digest().hex()}"
+
+
+@lru_cache(maxsize=4_096)
+def _for_talk(tenant: str, user: str, conversation: str, tag: str) -> tuple[str, ...]:
+    here = place(tenant, user, conversation)
+    ours = f"{_OURS}:{tag}"
+    return (
+        f"sessions:{tag}{here}",
+        f"conv:{tag}{here}:latest",
+        *(f"{ours}{kind}:{here}" for kind in ("meta", "window", "pending", "ids", "turn", "receipts")),
+        f"{ours}erased:{Scope(tenant, user, conversation).digest().hex()}",
+        user_record(tenant, user, tag),
+        talks(tenant, user, tag),
+        f"{ours}journal",
+        f"{ours}dead",
+    )

@@ -1,0 +1,102 @@
+-- Place drafts under the next seq: window, document, latest turn, pending, journal, receipt; all of it or nothing.
+local KEY, PAYLOAD, HEAD, RECEIPT_TAIL = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3], ARGV[OWN + 4]
+local LANGUAGE = ARGV[OWN + 5]
+local TURN_AT, DRAFTS_AT = OWN + 6, OWN + 14
+
+local s = state()
+if is_erased(s) then
+  return { 'erased' }
+end
+
+if KEY ~= '' then
+  local kept = call('HGET', RECEIPTS, KEY)
+  if kept then
+    local expires, gen, payload, receipt = string.match(kept, '^(%d+)\n(%d+)\n(%x+)\n(.*)$')
+    if not expires or tonumber(gen) < s.gen then
+      return { 'forgotten' }
+    elseif payload ~= PAYLOAD then
+      return { 'other-payload' }
+    end
+    return { 'replay', receipt }
+  end
+end
+
+local drafts, ids, stones = {}, {}, {}
+for i = DRAFTS_AT, #ARGV, 6 do
+  drafts[#drafts + 1] =
+    { id = ARGV[i], digest = ARGV[i + 1], chars = ARGV[i + 3], head = ARGV[i + 4], fragment = ARGV[i + 5] }
+  ids[#ids + 1], stones[#stones + 1] = ARGV[i], ARGV[i + 2]
+end
+local erased = tombstones(stones)
+if #erased > 0 then
+  return { 'tombstones', table.concat(erased, ' ') }
+end
+
+local asked = question(s, true)
+if asked then
+  return asked
+end
+if wants_seed(s) then
+  seed(s)
+end
+
+local fresh, last, seen = {}, s.seq, {}
+local known = #ids > 0 and call('HMGET', IDS, unpack(ids)) or {}
+for i, draft in ipairs(drafts) do
+  local have = seen[draft.id] or known[i]
+  if have then
+    local seq, digest = string.match(have, '^(%-?%d+)\n(.*)$')
+    if digest ~= draft.digest then
+      return { 'other-content' }
+    end
+    last = tonumber(seq)
+  else
+    last = s.seq + #fresh + 1
+    draft.seq = whole_number(last)
+    seen[draft.id] = draft.seq .. '\n' .. draft.digest
+    fresh[#fresh + 1] = draft
+  end
+end
+if #drafts == 0 and KEY == '' and not s.live then
+  return { 'ok', whole_number(last), whole_number(s.gen) } -- nothing to keep, and no session to keep alive
+end
+
+prepare(s)
+local receipt = '{"status":"queued","seq":' .. whole_number(last) .. ',' .. RECEIPT_TAIL
+if #fresh > 0 then
+  local texts, window, pending, index = {}, {}, {}, {}
+  for i, message in ipairs(fresh) do
+    texts[i] = in_journal(message)
+  end
+  local sid = call('XADD', JOURNAL, '*', 'v', '1', 'scope', HEAD, 'generation', whole_number(s.gen), 'key', KEY,
+    'payload', PAYLOAD, 'receipt', receipt, 'messages', '[' .. table.concat(texts, ',') .. ']')
+  for i, message in ipairs(fresh) do
+    window[2 * i - 1], window[2 * i] = message.seq, item_of(message, '')
+    pending[2 * i - 1], pending[2 * i] = message.seq, item_of(message, sid)
+    index[2 * i - 1], index[2 * i] = message.id, seen[message.id]
+  end
+  call('ZADD', WINDOW, unpack(window))
+  call('ZADD', PENDING, unpack(pending))
+  call('HSET', IDS, unpack(index))
+  s.seq = s.seq + #fresh
+  s.lang = s.lang ~= '' and s.lang or LANGUAGE
+  write_turn(turn_at(TURN_AT))
+  write_latest()
+end
+write_session(s)
+note_talk()
+
+if KEY ~= '' then
+  local moment = now()
+  call('HSET', RECEIPTS, KEY,
+    whole_number(moment + META_TTL) .. '\n' .. whole_number(s.gen) .. '\n' .. PAYLOAD .. '\n' .. receipt)
+  call('PEXPIRE', RECEIPTS, META_TTL)
+  -- Fields have no TTL of their own: look at a few on every visit, and the old ones go.
+  local some = call('HRANDFIELD', RECEIPTS, 4, 'WITHVALUES')
+  for i = 1, #some, 2 do
+    if tonumber(string.match(some[i + 1], '^%d+')) < moment then
+      call('HDEL', RECEIPTS, some[i])
+    end
+  end
+end
+return { 'ok', whole_number(last), whole_number(s.gen) }

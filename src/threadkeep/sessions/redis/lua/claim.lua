@@ -1,0 +1,30 @@
+-- Entries for one worker: first what another has held for too long, then what nobody has had yet.
+local JOURNAL, GROUP = KEYS[1], 'archive'
+local CONSUMER, COUNT, IDLE, CURSOR = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+
+local function with_group(...) -- the group goes with a wipe; from 0, so that nothing is passed over
+  local answer = redis.pcall(...)
+  if type(answer) == 'table' and answer.err and string.find(answer.err, 'NOGROUP', 1, true) then
+    redis.call('XGROUP', 'CREATE', JOURNAL, GROUP, '0', 'MKSTREAM')
+    return redis.call(...)
+  elseif type(answer) == 'table' and answer.err then
+    return redis.call(...) -- raises it
+  end
+  return answer
+end
+
+local claimed = with_group('XAUTOCLAIM', JOURNAL, GROUP, CONSUMER, IDLE, CURSOR, 'COUNT', COUNT)
+local entries = claimed[2]
+if #entries < COUNT then
+  local new = redis.call('XREADGROUP', 'GROUP', GROUP, CONSUMER, 'COUNT', COUNT - #entries, 'STREAMS', JOURNAL, '>')
+  for _, entry in ipairs(new and new[1][2] or {}) do
+    entries[#entries + 1] = entry
+  end
+end
+local last = redis.call('XINFO', 'STREAM', JOURNAL)
+for i = 1, #last, 2 do
+  if last[i] == 'last-generated-id' then
+    return { entries, claimed[1], last[i + 1] }
+  end
+end
+return { entries, claimed[1], '0-0' }

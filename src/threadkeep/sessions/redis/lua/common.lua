@@ -1,0 +1,282 @@
+-- Shared by every script on one conversation. Nothing here decodes JSON: Python encodes each value, we join strings.
+--
+-- An item is one message in six lines: seq, characters, journal id, id, head, fragment. The last three are JSON, which
+-- holds no raw line ends. The fragment is the message as the session document shows it; head holds its other fields.
+-- The journal id is empty in the window; in pending it says where the message waits ("!" before it: a dead letter).
+
+local DOC, LATEST, META, WINDOW, PENDING, IDS, TURN, RECEIPTS, RECORD, USER_RECORD, TALKS, JOURNAL, DEAD = unpack(KEYS)
+
+local SESSION_TTL, LATEST_TTL = tonumber(ARGV[1]), tonumber(ARGV[2])
+local MAX_MESSAGES, MAX_CHARS = tonumber(ARGV[3]), tonumber(ARGV[4])
+local JUMP, TALK, AT, GIVEN = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
+local SEED, SEED_SEQ, SEED_GEN, SEED_LANG = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12]
+local ABSORB, ABSORB_CREATED, ABSORB_LANG, ABSORB_ITEMS = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
+local OWN = 16 -- a script's own arguments come after these
+
+local META_TTL = math.max(SESSION_TTL, LATEST_TTL)
+local GROUP = 'archive'
+local call, find, sub = redis.call, string.find, string.sub
+
+local function whole_number(number) -- tostring would write 1e+14
+  return string.format('%.0f', number)
+end
+
+local function now()
+  local time = call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function parsed(item)
+  local a = find(item, '\n', 1, true)
+  local b = find(item, '\n', a + 1, true)
+  local c = find(item, '\n', b + 1, true)
+  local d = find(item, '\n', c + 1, true)
+  local e = find(item, '\n', d + 1, true)
+  return {
+    seq = sub(item, 1, a - 1), chars = tonumber(sub(item, a + 1, b - 1)), sid = sub(item, b + 1, c - 1),
+    id = sub(item, c + 1, d - 1), head = sub(item, d + 1, e - 1), fragment = sub(item, e + 1)
+  }
+end
+
+local function item_of(message, sid)
+  return table.concat({ message.seq, message.chars, sid, message.id, message.head, message.fragment }, '\n')
+end
+
+local function in_journal(message)
+  return '{"seq":' .. message.seq .. ',' .. message.head .. ',' .. sub(message.fragment, 2)
+end
+
+local function highest(key)
+  return tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]) or 0
+end
+
+local function holds(key, seq)
+  return call('ZCOUNT', key, seq, seq) > 0
+end
+
+-- Which run of the server this is: a restart or a promotion may have lost writes, so no counter survives either.
+local function this_run()
+  local info = call('INFO', 'server', 'replication')
+  return (string.match(info, 'run_id:(%x+)') or '') .. ':' .. (string.match(info, 'master_replid:(%x+)') or '')
+end
+
+local function state()
+  local meta = call('HMGET', META, 'run', 'seq', 'gen', 'created', 'lang', 'gap', 'floor', 'seen')
+  local kind = call('TYPE', DOC).ok
+  local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(meta[3]) }
+  s.rec, s.user_rec = tonumber(call('HGET', RECORD, 'gen')) or 0, tonumber(call('HGET', USER_RECORD, 'gen')) or 0
+  s.gen = math.max(s.known_gen or 0, s.rec, s.user_rec)
+  s.seeded = s.run == s.this_run and meta[2] ~= false
+  s.seq, s.created, s.lang = tonumber(meta[2]) or 0, meta[4] ~= '' and meta[4], meta[5] or ''
+  -- All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
+  s.gap, s.floor, s.seen = tonumber(meta[6]) or 0, tonumber(meta[7]) or 0, meta[8] or ''
+  s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
+  s.foreign = s.live and not s.created -- a document that somebody else wrote
+  s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
+  return s
+end
+
+local function is_erased(s)
+  return GIVEN and GIVEN < s.gen
+end
+
+local function wants_seed(s)
+  return not s.seeded or (GIVEN and GIVEN > s.gen)
+end
+
+-- What only Python can find out: the archive's answer, or what a foreign document says. An answer that was fetched
+-- before an erase is not taken: the token has changed since.
+local function question(s, needs_seq)
+  local document = s.foreign and call('GET', DOC) or ''
+  local unread = s.foreign and ABSORB ~= redis.sha1hex(document)
+  local unseeded = needs_seq and wants_seed(s) and SEED ~= s.token
+  if unread or unseeded then
+    return { 'ask', s.token, document, needs_seq and 1 or 0 }
+  end
+end
+
+local function save(s)
+  call('HSET', META, 'run', s.run, 'seq', whole_number(s.seq), 'gen', whole_number(s.gen), 'created', s.created or '',
+    'lang', s.lang, 'gap', whole_number(s.gap), 'floor', whole_number(s.floor), 'seen', s.seen)
+  call('PEXPIRE', META, META_TTL)
+end
+
+local function forget_id(message) -- of a message that is in neither place any more
+  if not holds(WINDOW, message.seq) and not holds(PENDING, message.seq) then
+    call('HDEL', IDS, message.id)
+  end
+end
+
+local function withdraw(sid)
+  local dead = sub(sid, 1, 1) == '!'
+  local stream, id = dead and DEAD or JOURNAL, dead and sub(sid, 2) or sid
+  if not dead then
+    call('XACK', stream, GROUP, id)
+  end
+  return call('XDEL', stream, id)
+end
+
+-- Everything of the conversation but its erasures. The keys it used stay as tombstones, with nothing else in them.
+local function purge()
+  local waiting, withdrawn = call('ZRANGE', PENDING, 0, -1), {}
+  for _, item in ipairs(waiting) do
+    local sid = parsed(item).sid
+    if not withdrawn[sid] then
+      withdrawn[sid] = true
+      withdraw(sid)
+    end
+  end
+  call('DEL', DOC, LATEST, META, WINDOW, PENDING, IDS, TURN)
+  for _, field in ipairs(call('HKEYS', RECEIPTS)) do
+    local kept = call('HGET', RECEIPTS, field)
+    call('HSET', RECEIPTS, field, sub(kept, 1, find(kept, '\n', 1, true)))
+  end
+  return #waiting
+end
+
+local function seed(s)
+  if s.known_gen and s.known_gen < SEED_GEN then -- erased while we were away
+    purge()
+    s.seq, s.gap, s.floor, s.live, s.created, s.lang = 0, 0, 0, false, false, ''
+  end
+  local base = math.max(SEED_SEQ, s.seq, highest(WINDOW), highest(PENDING))
+  if base > 0 then
+    base = base + JUMP -- what the last run acknowledged and lost may still be in a worker's hands
+  end
+  if SEED_SEQ > 0 then
+    call('ZREMRANGEBYSCORE', WINDOW, '-inf', 0) -- absorbed before we knew that the archive knows the talk
+  end
+  s.seq, s.gap, s.gen = base, base, math.max(s.gen, SEED_GEN)
+  s.run, s.seen = s.this_run, s.this_run
+  s.lang = s.lang ~= '' and s.lang or SEED_LANG
+  save(s)
+end
+
+local function absorb(s)
+  s.created, s.lang = ABSORB_CREATED ~= '' and ABSORB_CREATED or AT, s.lang ~= '' and s.lang or ABSORB_LANG
+  s.foreign = false
+  if s.seq > 0 then
+    return -- the archive knows this talk: what the document says of it is there already
+  end
+  local lines = {}
+  for line in string.gmatch(ABSORB_ITEMS .. '\n', '([^\n]*)\n') do
+    lines[#lines + 1] = line
+  end
+  for first = 1, #lines - 5, 6 do
+    call('ZADD', WINDOW, lines[first], table.concat(lines, '\n', first, first + 5))
+  end
+end
+
+-- After every check and before every write: a session to write to.
+local function prepare(s)
+  if s.odd then
+    call('DEL', DOC)
+  end
+  if s.foreign then
+    absorb(s)
+  elseif not s.live then -- ended, or ended by hand
+    local old = call('ZRANGE', WINDOW, 0, -1)
+    call('DEL', WINDOW)
+    for _, item in ipairs(old) do
+      forget_id(parsed(item))
+    end
+    s.created, s.gap, s.floor = AT, s.seq, 0
+  end
+end
+
+-- Trim from the oldest, write the document, slide the times.
+local function write_session(s)
+  local items, fragments, room = call('ZRANGE', WINDOW, 0, -1), {}, MAX_CHARS
+  local first = #items + 1
+  for i = #items, math.max(1, #items - MAX_MESSAGES + 1), -1 do
+    local message = parsed(items[i])
+    room = room - message.chars
+    if MAX_CHARS >= 0 and room < 0 and i < #items then
+      break
+    end
+    first, fragments[i] = i, message.fragment
+  end
+  if first > 1 then
+    call('ZREMRANGEBYRANK', WINDOW, 0, first - 2)
+    for i = 1, first - 1 do
+      local message = parsed(items[i])
+      s.floor = math.max(s.floor, tonumber(message.seq))
+      forget_id(message)
+    end
+  end
+  local language = s.lang ~= '' and ',"language":' .. s.lang or ''
+  local messages = table.concat(fragments, ',', first, #items)
+  call('SET', DOC, '{"createdAt":' .. s.created .. ',"messages":[' .. messages .. ']' .. language .. '}',
+    'PX', SESSION_TTL)
+  call('PEXPIRE', WINDOW, SESSION_TTL)
+  call('PEXPIRE', IDS, META_TTL)
+  save(s)
+end
+
+-- So that a whole user can be erased. A talk with something pending is never left out.
+local function note_talk()
+  local waiting, moment = call('EXISTS', PENDING) == 1, now()
+  call('ZADD', TALKS, waiting and '+inf' or whole_number(moment + META_TTL), TALK)
+  call('ZREMRANGEBYSCORE', TALKS, '-inf', whole_number(moment))
+  if waiting or call('ZCOUNT', TALKS, '+inf', '+inf') > 0 then
+    call('PERSIST', TALKS)
+  else
+    call('PEXPIRE', TALKS, META_TTL)
+  end
+end
+
+-- A new user message begins a turn; an answer completes the one at hand. Parts are JSON; '' is no part.
+local function write_turn(part)
+  if part.user ~= '' then
+    call('DEL', TURN)
+    call('HSET', TURN, 'user', part.user, 'user_tokens', part.user_tokens, 'user_id', part.user_id)
+  end
+  if part.assistant ~= '' then
+    call('HSET', TURN, 'assistant', part.assistant, 'assistant_tokens', part.assistant_tokens,
+      'assistant_id', part.assistant_id)
+    call('HDEL', TURN, 'reflection', 'reflection_tokens')
+  end
+  call('HSET', TURN, 'owner', part.owner, 'ts', part.ts)
+end
+
+local function write_latest()
+  local t = call('HMGET', TURN, 'user', 'assistant', 'reflection', 'user_tokens', 'assistant_tokens',
+    'reflection_tokens', 'owner', 'ts')
+  call('SET', LATEST, '{"user_msg":' .. (t[1] or 'null') .. ',"assistant_msg":' .. (t[2] or 'null')
+    .. ',"reflection":' .. (t[3] or 'null') .. ',"token_data":{"user":' .. (t[4] or '[]') .. ',"assistant":'
+    .. (t[5] or '[]') .. ',"reflection":' .. (t[6] or '[]') .. '},"user_id":' .. t[7] .. ',"ts":' .. t[8] .. '}',
+    'PX', LATEST_TTL)
+  call('PEXPIRE', TURN, LATEST_TTL)
+end
+
+local function turn_at(i) -- eight arguments, beginning with the i-th
+  return {
+    user = ARGV[i], user_tokens = ARGV[i + 1], user_id = ARGV[i + 2], assistant = ARGV[i + 3],
+    assistant_tokens = ARGV[i + 4], assistant_id = ARGV[i + 5], owner = ARGV[i + 6], ts = ARGV[i + 7]
+  }
+end
+
+-- Ids that were erased one by one: which of these (a list of digests) are among them?
+local function tombstones(digests)
+  local found = {}
+  if #digests > 0 and call('HLEN', RECORD) > 0 then
+    for i, erased in ipairs(call('HMGET', RECORD, unpack(digests))) do
+      if erased then
+        found[#found + 1] = i - 1
+      end
+    end
+  end
+  return found
+end
+
+local function snapshot(s, most_pending) -- of pending the newest so many; all when negative
+  local window = s.live and call('ZRANGE', WINDOW, 0, -1) or {}
+  local first = window[1] and '(' .. parsed(window[1]).seq or '+inf'
+  local newest, pending = call('ZREVRANGEBYSCORE', PENDING, first, '-inf', 'LIMIT', 0, most_pending), {}
+  for i = #newest, 1, -1 do
+    pending[#pending + 1] = newest[i]
+  end
+  local whole = s.live and s.seen == s.this_run and (s.gap == 0 or s.floor > s.gap)
+  local head = { s.live and 1 or 0, whole and 1 or 0, whole_number(s.gen), whole_number(s.seq), s.created or '', s.lang }
+  return { 'ok', table.concat(head, '\n'), table.concat(window, '\n'), table.concat(pending, '\n') }
+end

@@ -1,0 +1,73 @@
+-- Forget one message, wherever it stands, and leave a tombstone. The rest of its journal entry goes on without it.
+local ID, STONE = ARGV[OWN + 1], ARGV[OWN + 2]
+
+local function rewrite(sid, rest)
+  local dead = sub(sid, 1, 1) == '!'
+  local stream, id = dead and DEAD or JOURNAL, dead and sub(sid, 2) or sid
+  local entry = call('XRANGE', stream, id, id)[1]
+  withdraw(sid)
+  if not entry or #rest == 0 then
+    return sid
+  end
+  local fields, texts = entry[2], {}
+  for i, message in ipairs(rest) do
+    texts[i] = in_journal(message)
+  end
+  for i = 1, #fields, 2 do
+    if fields[i] == 'messages' then
+      fields[i + 1] = '[' .. table.concat(texts, ',') .. ']'
+    end
+  end
+  return (dead and '!' or '') .. call('XADD', stream, '*', unpack(fields))
+end
+
+local s = state()
+call('HSET', RECORD, STONE, 1)
+local have = call('HGET', IDS, ID)
+local in_window, waiting = 0, 0
+for _, item in ipairs(have and call('ZRANGE', WINDOW, 0, -1) or {}) do
+  if parsed(item).id == ID then
+    in_window = in_window + call('ZREM', WINDOW, item)
+  end
+end
+local sid, rest = nil, {}
+local pending = have and call('ZRANGE', PENDING, 0, -1) or {}
+for _, item in ipairs(pending) do
+  local message = parsed(item)
+  if message.id == ID then
+    sid = message.sid
+    waiting = waiting + call('ZREM', PENDING, item)
+  end
+end
+if sid then
+  for _, item in ipairs(pending) do
+    local message = parsed(item)
+    if message.sid == sid and message.id ~= ID then
+      rest[#rest + 1] = message
+      call('ZREM', PENDING, item)
+    end
+  end
+  local moved = rewrite(sid, rest)
+  for _, message in ipairs(rest) do
+    call('ZADD', PENDING, message.seq, item_of(message, moved))
+  end
+end
+call('HDEL', IDS, ID)
+local turn = call('HMGET', TURN, 'user_id', 'assistant_id')
+if turn[1] == ID then
+  call('HDEL', TURN, 'user', 'user_tokens', 'user_id')
+end
+if turn[2] == ID then
+  call('HDEL', TURN, 'assistant', 'assistant_tokens', 'assistant_id', 'reflection', 'reflection_tokens')
+end
+if turn[1] == ID or turn[2] == ID then
+  write_latest()
+end
+if s.live and s.created and in_window > 0 then
+  s.gap = math.max(s.gap, s.floor) -- there is room now for one that the window no longer has
+  local left = call('PTTL', DOC)
+  write_session(s)
+  call('PEXPIRE', DOC, left) -- forgetting is no sign of life
+  call('PEXPIRE', WINDOW, left)
+end
+return { 'ok', in_window, waiting }

@@ -1,0 +1,193 @@
+"""The hot store: one script, one round trip for each verb."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from threadkeep.errors import Conflict, ScopeErased, StoreError, StoreUnavailable
+from threadkeep.model import Admission, Erased, Message, Receipt
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.hot import AskArchive, Hot, Seed
+from threadkeep.scope import Scope
+from threadkeep.sessions.redis import scripts
+from threadkeep.sessions.redis.arguments import (
+    NO_ANSWERS,
+    Answers,
+    HotOptions,
+    absorbed,
+    absorbed_messages,
+    append_arguments,
+    refresh_arguments,
+    tombstone,
+)
+from threadkeep.sessions.redis.client import Argument, RedisClient
+from threadkeep.sessions.redis.encode import messages_in, optional_text, optional_time, to_json
+from threadkeep.sessions.redis.entry import read_receipt
+
+_MOST_QUESTIONS = 8
+_AT_ONCE = 32
+_REFUSALS: dict[bytes, Exception] = {
+    b"erased": ScopeErased("this scope was erased after the work on it began; nothing was stored"),
+    b"forgotten": ScopeErased("what this idempotency key had stored was erased; nothing was stored again"),
+    b"other-payload": Conflict("this idempotency key was used for another payload; use a new key"),
+    b"other-content": Conflict("a message with this id is already stored with other content; use a new id"),
+    b"other-message": Conflict("another message already stands at this seq"),
+}
+
+
+class RedisHotStore:
+    """`ask_archive` is called when the counter cannot be vouched for: after a restart, roll-back, expiry or wipe."""
+
+    def __init__(
+        self,
+        client: RedisClient,
+        ask_archive: AskArchive,
+        options: HotOptions = HotOptions(),  # noqa: B008
+        clock: Clock = system_clock,
+    ) -> None:
+        self._client = client
+        self._ask_archive = ask_archive
+        self._tokenize = options.tokenize
+        self._frame = options.frame()
+        self._clock = clock
+
+    async def append(
+        self, scope: Scope, admission: Admission, key: str | None = None, at: datetime | None = None
+    ) -> Receipt:
+        arguments = append_arguments(scope, admission, key, self._tokenize)
+        reply = await self._run(scripts.APPEND, scope, arguments, at)
+        if reply[0] == b"replay":
+            return replace(read_receipt(reply[1]), replayed=True)
+        if reply[0] == b"tombstones":
+            return await self.append(scope, _without(admission, reply[1]), key, at)
+        kept = tuple(draft.id for draft in admission.drafts)
+        return Receipt("queued", int(reply[1]), kept, admission.refused, admission.stripped, admission.redacted)
+
+    async def refresh(self, scope: Scope, messages: Sequence[Message]) -> None:
+        reply = await self._run(scripts.REFRESH, scope, refresh_arguments(scope, messages, self._tokenize))
+        if reply[0] == b"tombstones":
+            erased = {int(index) for index in reply[1].split()}
+            await self.refresh(scope, [one for index, one in enumerate(messages) if index not in erased])
+
+    async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
+        reply = await self._run(scripts.READ, scope, [-1 if pending is None else pending])
+        if reply[0] == b"none":
+            return None
+        if reply[0] == b"foreign":
+            found = absorbed(reply[2])
+            created = found.created_at or self._clock()
+            place = scope.at(int(reply[1]))
+            return Hot(place, absorbed_messages(found), (), 0, found.language, created, whole=False)
+        return _hot(scope, reply)
+
+    async def touch(self, scope: Scope) -> Hot:
+        return _hot(scope, await self._run(scripts.TOUCH, scope, [b""]))
+
+    async def set_language(self, scope: Scope, language: str) -> None:
+        await self._run(scripts.TOUCH, scope, [to_json(language)])
+
+    async def seed(self, scope: Scope, seed: Seed) -> None:
+        await self._run(scripts.SEED, scope, known=seed)
+
+    async def erase(
+        self, scope: Scope, message_id: str | None = None, generation: int | None = None
+    ) -> Mapping[str, Erased]:
+        raised = "+1" if generation is None else str(generation)
+        if message_id is not None:
+            own = [to_json(message_id), tombstone(scope, message_id)]
+            return _erased([await self._run(scripts.ERASE_MESSAGE, scope, own)])
+        if scope.conversation is not None:
+            return _erased([await self._run(scripts.ERASE, scope, [raised])])
+        return await self._erase_user(scope, raised)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _run(
+        self,
+        script: scripts.Script,
+        scope: Scope,
+        own: Sequence[Argument] = (),
+        at: datetime | None = None,
+        known: Seed | None = None,
+    ) -> list[Any]:
+        """Answers the script's questions, and asks anew when an erase came between question and answer."""
+        conversation = scope.require_conversation()
+        keys = (await self._client.link()).keys.for_talk(scope)
+        generation = b"" if scope.generation is None else scope.generation
+        head = (*self._frame, conversation, to_json((at or self._clock()).isoformat()), generation)
+        answers: tuple[Argument, ...] = Answers(seed=known).arguments() if known else NO_ANSWERS
+        for _ in range(_MOST_QUESTIONS):
+            reply = await self._client.run(script, keys, (*head, *answers, *own))
+            if reply[0] in _REFUSALS:
+                raise _refusal(reply[0])
+            if reply[0] != b"ask":
+                return reply
+            seed = known or (await self._ask_archive(scope) if reply[3] else Seed())
+            answers = Answers(reply[1], seed, reply[2]).arguments()
+        raise StoreUnavailable("the scope is being erased again and again; nothing was stored")
+
+    async def _erase_user(self, scope: Scope, raised: str) -> Mapping[str, Erased]:
+        """Partition by partition. One that cannot be reached is counted as failed, unless none can."""
+        keys = (await self._client.link()).keys
+        partitions = await asyncio.gather(
+            *(self._erase_in(scope, tag, raised) for tag in keys.tags), return_exceptions=True
+        )
+        problems = [found for found in partitions if isinstance(found, BaseException)]
+        if len(problems) == len(partitions) or any(not isinstance(one, StoreError) for one in problems):
+            raise problems[0]
+        replies = [reply for found in partitions if isinstance(found, list) for reply in found]
+        return _erased(replies, failed=len(problems))
+
+    async def _erase_in(self, scope: Scope, tag: str, raised: str) -> list[list[Any]]:
+        keys = (await self._client.link()).keys
+        talks: list[bytes] = await self._client.run(scripts.ERASE_USER, keys.for_user(scope, tag), [raised])
+        own = "+1" if raised == "+1" else "="
+        some = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(talk: bytes) -> list[Any]:
+            async with some:
+                place = Scope(scope.tenant, scope.user, talk.decode())
+                return await self._run(scripts.ERASE, place, [own])
+
+        return list(await asyncio.gather(*map(one, talks)))
+
+
+def _refusal(status: bytes) -> Exception:
+    """A new one each time: an exception carries the traceback of where it was raised."""
+    known = _REFUSALS[status]
+    return type(known)(*known.args)
+
+
+def _without(admission: Admission, erased: bytes) -> Admission:
+    """Messages that were erased one by one are not kept again; the receipt says so."""
+    gone = {int(index) for index in erased.split()}
+    left = tuple(draft for index, draft in enumerate(admission.drafts) if index not in gone)
+    refused = {**admission.refused, "erased": admission.refused.get("erased", 0) + len(gone)}
+    return replace(admission, drafts=left, refused=refused)
+
+
+def _hot(scope: Scope, reply: list[Any]) -> Hot:
+    live, whole, generation, last_seq, created, language = reply[1].split(b"\n")
+    return Hot(
+        scope=scope.at(int(generation)),
+        window=messages_in(reply[2]),
+        pending=messages_in(reply[3]),
+        last_seq=int(last_seq),
+        language=optional_text(language),
+        created_at=optional_time(created) if live == b"1" else None,
+        whole=whole == b"1",
+    )
+
+
+def _erased(replies: Sequence[list[Any]], failed: int = 0) -> dict[str, Erased]:
+    """Each reply says how many sessions (or messages in a window) and how many messages on their way there were."""
+    hot, waiting = sum(reply[1] for reply in replies), sum(reply[2] for reply in replies)
+    return {
+        "sessions": Erased(found=hot + failed, removed=hot, failed=failed),
+        "journal": Erased(found=waiting, removed=waiting),
+    }
