@@ -19,7 +19,7 @@ SYSTEMS = {
     "reflection_module": "RM",
 }
 PARTS = {"core", "text", "stores", "recall", "langgraph", "assistant", "retrieval", "adapters"}
-RESOLVED_PARTS: set[str] = set()  # a part enters when it is finished; from then on none of its rows may be open
+RESOLVED_PARTS = {"core"}  # a part enters when it is finished; from then on none of its rows may be open
 
 HEADER = ["id", "where", "requirement", "part", "held by"]
 TABLE_LINE = re.compile(r"\s*\||\W*[A-Z]{2}-\d")  # the second form catches a row that lost its leading pipe
@@ -104,8 +104,23 @@ def written_in(file: Path) -> set[tuple[str, str]]:
 
 @cache
 def is_run(suite: str, root: Path) -> bool:
-    """Whether a test module names this public contract suite, to subclass or import it."""
-    return any(re.search(rf"\b{suite}\b", file.read_text(encoding="utf-8")) for file in root.glob("tests/**/test_*.py"))
+    """Whether a test module names this public contract suite, or one that is made of it."""
+    named = any(
+        re.search(rf"\b{suite}\b", file.read_text(encoding="utf-8")) for file in root.glob("tests/**/test_*.py")
+    )
+    return named or any(is_run(larger, root) for larger in made_of(root).get(suite, ()))
+
+
+@cache
+def made_of(root: Path) -> dict[str, set[str]]:
+    """Each public suite by name, and the suites that inherit its cases."""
+    larger: dict[str, set[str]] = {}
+    for file in root.glob("src/threadkeep/testing/**/*.py"):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                for base in node.bases:
+                    larger.setdefault(ast.unparse(base), set()).add(node.name)
+    return larger
 
 
 @cache
@@ -163,7 +178,8 @@ GOOD = r"""
 def small_repo(tmp_path: Path) -> Path:
     files = {
         "tests/test_a.py": "async def test_plain(): ...\nclass TestA(Contract):\n    def test_method(self): ...\n",
-        "src/threadkeep/testing/c.py": "class Contract:\n    def test_case(self): ...\n",
+        "src/threadkeep/testing/c.py": "class Contract(Part):\n    def test_case(self): ...\n",
+        "src/threadkeep/testing/p.py": "class Part:\n    def test_part(self): ...\n",
         "src/threadkeep/testing/d.py": "class NobodyRunsThis:\n    def test_case(self): ...\n",
     }
     for name, text in files.items():
@@ -219,6 +235,11 @@ def test_an_unknown_part_is_found():
 )
 def test_a_test_that_does_not_exist_is_found(held_by: str, small_repo: Path):
     assert held_by_nothing_known(parse(f"| XX-001 | §1 | what | core | {held_by} |"), small_repo) == ["XX-001"]
+
+
+def test_a_case_counts_when_a_suite_that_is_made_of_it_is_run(small_repo: Path):
+    row = "| XX-001 | §1 | what | core | `src/threadkeep/testing/p.py::Part::test_part` |"
+    assert held_by_nothing_known(parse(row), small_repo) == []
 
 
 def test_an_open_row_of_a_resolved_part_is_found():

@@ -210,3 +210,18 @@ async def test_what_marks_redacted_text_is_a_setting(
     async with open_memory("sqlite://", settings=load_settings()) as memory:
         await memory.append(SCOPE, [UserMessage("an@example.com")])
         assert (await memory.history(SCOPE)).messages[0].content == kept
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"https://bob:{HIDDEN}@files.example.com/report",
+        f"https://files.example.com/report?access_token={HIDDEN}",
+        f"https://s3.example.com/a.pdf?X-Amz-Expires=60&X-Amz-Signature={HIDDEN}",
+        f"https://blob.example.com/a?sv=2020&sig={HIDDEN}",
+    ],
+)
+async def test_a_url_that_opens_a_door_is_not_kept(memory: Memory, tmp_path: Path, url: str) -> None:
+    await memory.append(SCOPE, [UserMessage(f"see {url}"), ModelResponse(f"I saw {url}")])
+    assert len((await memory.history(SCOPE)).messages) == 2
+    assert Traces([HIDDEN]).in_folder(tmp_path) == set()
