@@ -13,7 +13,6 @@ import pytest
 
 from threadkeep import Memory, ModelResponse, Scope, Settings, Thought, ToolResult, UserMessage, open_memory
 from threadkeep.errors import (
-    CapabilityMissing,
     Conflict,
     InvalidEvent,
     InvalidInput,
@@ -247,7 +246,7 @@ async def test_what_was_accepted_before_close_is_there_when_opened_again(tmp_pat
     url = f"sqlite:///{tmp_path / 'test.db'}"
     async with open_memory(url, settings=Settings()) as memory:
         work = [asyncio.create_task(memory.append(ME, [UserMessage(f"text {n}")])) for n in range(100)]
-        await asyncio.sleep(0)
+        await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
     outcomes = await asyncio.gather(*work, return_exceptions=True)
     stored = [outcome for outcome in outcomes if not isinstance(outcome, MemoryClosed)]
     async with open_memory(url, settings=Settings()) as memory:
@@ -271,18 +270,9 @@ async def test_two_memories_in_memory_do_not_meet() -> None:
         assert await _texts(other) == []
 
 
-@pytest.mark.parametrize(
-    ("url", "error"),
-    [
-        ("postgresql://localhost/x", CapabilityMissing),
-        ("mysql://localhost/x", CapabilityMissing),
-        ("redis://localhost", CapabilityMissing),
-        ("threadkeep.db", InvalidSetting),
-        ("file:///x.db", InvalidSetting),
-    ],
-)
-async def test_a_url_it_cannot_open_is_told_apart(url: str, error: type[Exception]) -> None:
-    with pytest.raises(error):
+@pytest.mark.parametrize("url", ["threadkeep.db", "file:///x.db", "http://localhost/x", " sqlite:///x.db"])
+async def test_a_url_that_names_no_database_is_refused(url: str) -> None:
+    with pytest.raises(InvalidSetting):
         async with open_memory(url, settings=Settings()):
             pass
 
