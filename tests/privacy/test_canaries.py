@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.privacy.canaries import Canary, all_canaries
+from tests.privacy.token_readers import every_encoding
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
+from threadkeep.models.token_bytes import unpack_ids
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.traces import Traces
 
@@ -58,7 +60,7 @@ async def test_a_thousand_canaries_leave_no_trace_in_any_file(tmp_path: Path) ->
         await memory.touch(SCOPE)
         (tmp_path / "export.jsonl").write_text(await exported(memory))
         # While it is open: the write-ahead log is still there.
-        scan = Traces(canary.needle for canary in CANARIES)
+        scan = Traces((canary.needle for canary in CANARIES), every_encoding(), unpack_ids)
         assert (tmp_path / "memory.db-wal").stat().st_size > 0
         assert scan.in_folder(tmp_path) == set()
         kept = await memory.history(SCOPE, limit=5_000)

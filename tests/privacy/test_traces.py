@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.privacy.token_readers import every_encoding
+from threadkeep.models.token_bytes import pack_ids, unpack_ids
+from threadkeep.models.tokens import ENCODINGS, Tokenizer
 from threadkeep.recall.normalise import fold, indexed_terms
 from threadkeep.testing.traces import Traces
 
@@ -41,10 +44,26 @@ def test_a_planted_text_is_found_in_every_form(data: bytes, tmp_path: Path) -> N
     assert {trace.needle for trace in Traces([NEEDLE]).in_folder(tmp_path)} == {NEEDLE}
 
 
-def test_token_numbers_are_decoded_by_every_tokenizer_given(tmp_path: Path) -> None:
-    (tmp_path / "planted").write_text(str([ord(letter) + 1000 for letter in NEEDLE]))
-    scan = Traces([NEEDLE], decode_tokens=[lambda numbers: "".join(chr(number - 1000) for number in numbers)])
-    assert {trace.form for trace in scan.in_folder(tmp_path)} == {"token numbers"}
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("stray", [[], [4_000_000_000]])
+def test_token_numbers_are_decoded_by_every_tokenizer_given(encoding: str, stray: list[int], tmp_path: Path) -> None:
+    numbers = Tokenizer(encoding).encode(AROUND.format(fold(NEEDLE)))
+    (tmp_path / "planted").write_text(f'{{"token_data": {{"user": {numbers + stray}}}}}')
+    scan = Traces([NEEDLE], decode_tokens=every_encoding())
+    assert "token numbers" in {trace.form for trace in scan.in_folder(tmp_path)}
+
+
+@pytest.mark.parametrize("repeated", [1, 50])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_packed_token_numbers_are_decoded(encoding: str, repeated: int, tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / "planted.db")
+    database.execute("CREATE TABLE turns (tokens BLOB)")
+    numbers = Tokenizer(encoding).encode(AROUND.format(NEEDLE) * repeated)
+    database.execute("INSERT INTO turns VALUES (?)", (pack_ids(numbers),))
+    database.commit()
+    database.close()
+    scan = Traces([NEEDLE], every_encoding(), unpack_ids)
+    assert "packed token numbers" in {trace.form for trace in scan.in_folder(tmp_path)}
 
 
 def test_a_word_known_only_to_a_full_text_vocabulary_is_found(tmp_path: Path) -> None:

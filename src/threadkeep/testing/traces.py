@@ -1,8 +1,8 @@
 """Looking for traces of texts that must not be there: in any file, also in forms made from the text.
 
 A trace is a needle found in the bytes themselves or in what they decode to: UTF-16, base64, hexadecimal, arrays of
-byte or token numbers, compressed streams, and, in SQLite files, every cell and the full-text vocabulary (whose
-terms are stored prefix-compressed, so that their bytes alone show nothing).
+byte or token numbers, compressed streams, and, in SQLite files, every cell (packed token numbers too) and the
+full-text vocabulary (whose terms are stored prefix-compressed, so that their bytes alone show nothing).
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from threadkeep.errors import StoreCorrupt
 from threadkeep.recall.normalise import fold
 
 DecodeTokens = Callable[[list[int]], str]
+UnpackIds = Callable[[bytes], list[int]]  # raises StoreCorrupt for what is no packed array
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}")
 _HEX = re.compile(rb"(?:[0-9a-fA-F]{2}){8,}")
@@ -39,9 +41,19 @@ class Trace:
 
 
 class Traces:
-    """Needles are looked for as given, in lower and upper case, and folded."""
+    """Needles are looked for as given, in lower and upper case, and folded. Give each a digit: a full-text vocabulary
+    holds words of letters alone by their stem.
 
-    def __init__(self, needles: Iterable[str], decode_tokens: Sequence[DecodeTokens] = ()) -> None:
+    Token numbers are read by every one of `decode_tokens`, which give back a text for any numbers; `unpack_ids` finds
+    them in the bytes of a cell.
+    """
+
+    def __init__(
+        self,
+        needles: Iterable[str],
+        decode_tokens: Sequence[DecodeTokens] = (),
+        unpack_ids: UnpackIds | None = None,
+    ) -> None:
         self._needles = {
             form.encode("utf-8", "surrogatepass"): needle
             for needle in needles
@@ -49,6 +61,7 @@ class Traces:
         }
         self._pattern = re.compile(_any_of(sorted(self._needles)))
         self._decode_tokens = decode_tokens
+        self._unpack_ids = unpack_ids
 
     def in_folder(self, folder: Path) -> set[Trace]:
         return {trace for path in sorted(folder.rglob("*")) if path.is_file() for trace in self.in_file(path)}
@@ -79,7 +92,15 @@ class Traces:
         if max(numbers) < 256:
             yield "byte numbers", bytes(numbers)
         for decode in self._decode_tokens:
-            yield "token numbers", decode(numbers).encode("utf-8", "replace")
+            yield "token numbers", decode(numbers).encode("utf-8", "surrogatepass")
+
+    def _from_packed(self, cell: bytes) -> Iterator[tuple[str, bytes]]:
+        try:
+            numbers = self._unpack_ids(cell) if self._unpack_ids else []
+        except StoreCorrupt:
+            return
+        if numbers:
+            yield from self._from_numbers(numbers)
 
     def _matches(self, data: bytes) -> Iterator[str]:
         return (self._needles[match] for match in self._pattern.findall(data))
@@ -89,6 +110,8 @@ class Traces:
         try:
             for cell in _cells(connection):
                 yield from self.in_bytes(cell)
+                for _, view in self._from_packed(cell):
+                    yield from (("packed token numbers", needle) for needle in self._matches(view))
             for term in _vocabulary(connection):
                 for needle in self._matches(term):
                     yield "vocabulary", needle
