@@ -111,9 +111,17 @@ def detect_secrets() -> Find:
     from detect_secrets.core.scan import scan_line
     from detect_secrets.settings import default_settings
 
+    from threadkeep.policy.redact.passwords import entropy
+
+    # A single line is scanned eagerly, without the entropy floor that files get; give it the same floor.
+    limits = {"Hex High Entropy String": 3.0, "Base64 High Entropy String": 4.5}
+
     def find(text: str, language: str) -> Spans:
         with default_settings():
-            values = {secret.secret_value for line in text.splitlines() for secret in scan_line(line)}
+            found = [secret for line in text.splitlines() for secret in scan_line(line)]
+        values = {
+            one.secret_value or "" for one in found if entropy(one.secret_value or " ") >= limits.get(one.type, 0)
+        }
         return [(text.find(value), text.find(value) + len(value), "SECRET") for value in values if value]
 
     return find

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact.address_words import COUNTRY, STREET_ENDING, STREET_PREFIX, STREET_SUFFIX, STREETS, UNIT
-from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Rule, contains
+from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Rule, contains, every
 from threadkeep.policy.redact.view import View
 
 _UPPER: Final = r"[A-Z\u00c0-\u1fff]"
@@ -44,15 +44,18 @@ _WITH_UNIT: Final = re.compile(
     rf"{_LEAD}(?:[0-9]{{1,5}}[ ])?{_WORDS}(?:[ ][0-9]{{1,5}})?\.?[ ,]{{0,2}}(?:\n[ \t>?]{{0,6}})?{UNIT}(?![\w])"
 )
 _CUE: Final = (
-    r"(?:address(?: of [^\n:,]{1,40})?(?: is|:|\swith|\sto)|addresses, here they are:|resid\w{1,4} "
+    r"(?i:address(?: of [^\n:,]{1,40})?(?: is|:|\swith|\sto)|addresses, here they are:|resid\w{1,4} "
     r"(?:at|on)|liv(?:e|es|ed|ing) (?:at|on|in)|located (?:at|on|in)"
-    r"|moved to|meet (?:me|you|us) (?:at|on)|sent to|deliver(?:ed)? to|ship(?:ped)? to|return to"
+    r"|moved to|meet (?:me|you|us) (?:at|on)|sen[dt] (?:it |this |them |that )?to|deliver(?:ed)? "
+    r"(?:it |this |them )?to|ship(?:ped)? (?:it |this |them )?to|return to"
     r"|a taxi to|stop at|drops you off at"
     r"|(?:office|station|restaurant|shop|house|home|flat|place)s? (?:is|are) (?:at|on|in)|arrived at"
     r"|enter on|address\?|north side of)"
 )
 _TOLD: Final = re.compile(
-    rf"(?:{_CUE})[ \t\n]{{1,8}}(?P<place>(?:[0-9]{{2,6}}[ ])?(?:[0-9]{{1,5}}[ ]{_WORDS}(?:[ ]{_HOUSE})?"
+    rf"(?:{_CUE})[ \t\n]{{1,8}}(?P<place>(?:(?:Flat|Apt\.?|Unit|Studio|Level|Suite"
+    rf"|H\.No\.)[ ]?[0-9]{{1,4}}[A-Za-z]?[\s,/]{{1,3}})?(?:[0-9]{{2,6}}[ ])?(?:{_HOUSE},?[ ]{_WORDS}"
+    rf"(?:[ ]{_HOUSE})?"
     rf"|{_WORDS}[ ]{_HOUSE}\.?))"
 )
 _BLOCK: Final = re.compile(
@@ -116,6 +119,13 @@ def _compound_word(view: View) -> bool:
     return any(word.endswith(_ENDINGS) for word in view.words) or not _HUNGARIAN.isdisjoint(view.words)
 
 
+def _spaced_capital(view: View) -> bool:
+    return _INWARD.search(view.text) is not None
+
+
+_INWARD: Final = re.compile(r"[0-9A-Z][ ][0-9][A-Z]{2}(?![A-Za-z0-9])")
+
+
 def _rule(name: str, find: Finder, sure: int = CONTEXT - 5) -> tuple[Rule]:
     return (Rule(f"address.{name}", "ADDRESS", find, sure),)
 
@@ -133,12 +143,33 @@ _PREFIXES: Final = (
 )
 _UNITS: Final = "apt apartment suite ste unit flat room rm floor fl building bldg lokal"
 _TOLD_WORDS: Final = (
-    "address addresses reside resides residing resided live lives lived living located moved meet sent deliver"
+    "address addresses reside resides residing resided live lives lived living located moved meet sent send deliver"
     " delivered ship shipped return taxi stop drops office offices station restaurant shop house home flat place"
     " arrived enter north"
 )
 
+_LABELLED: Final = re.compile(
+    r"(?i:(?<![a-z])(?:address|adres(?: dostawy| zamieszkania)?|dia chi(?: nha| giao hang)?))[ ]?:\s{0,8}"
+    r"(?P<place>[^\n\0]{3,120}?)(?=\n|\Z|(?<!TP)(?<!Tp)(?<![ QP])(?<!St)(?<!No)(?<!Apt)(?<!ul)(?<!al)"
+    r"(?<!os)[.;!?](?:\s|\Z)|\s(?i:phone|tel|mobile|email|e-mail|fax|sdt|dt)\b)"
+)
+_POSTCODE_LINE: Final = re.compile(rf"(?:\n[ \t]*[^\n]{{2,40}}){{0,3}}?\n[^\n]{{0,30}}{_ZIP}(?=[ \t]*(?:\n|\Z|[.,]))")
+
+
+def _labelled(view: View) -> Iterator[tuple[int, int]]:
+    """Behind a label the rest of the line is the address, and so are the lines down to a postcode."""
+    for match in _LABELLED.finditer(view.text):
+        lines = _POSTCODE_LINE.match(view.text, match.end())
+        end = lines.end() if lines else match.end()
+        if re.search(r"[0-9]", view.text[match.start("place") : end]):
+            yield match.start("place"), end
+
+
+_UK_POSTCODE: Final = r"(?<![A-Za-z0-9])[A-Z]{1,2}[0-9][A-Z0-9]?[ ][0-9][ABD-HJLNP-UW-Z]{2}(?![A-Za-z0-9])"
+
 FAMILIES: Final = (
+    Family(_rule("labelled", _labelled, FORM), words="address adres dostawy zamieszkania dia chi"),
+    Family(_rule("postcode.gb", every(_UK_POSTCODE), FORM), digit=True, gate=_spaced_capital),
     Family(_rule("english", _english), words=_SUFFIXES, digit=True),
     Family(_rule("prefixed", _seeds(_PREFIXED)), words=_PREFIXES, digit=True),
     Family(_rule("compound", _seeds(_COMPOUND)), digit=True, gate=_compound_word),

@@ -13,7 +13,8 @@ _WORD: Final = r"[A-Za-z][A-Za-z0-9]{0,8}"
 _NAME: Final = r"[A-Z0-9][A-Za-z0-9]{0,8}(?:[ ][A-Z0-9][A-Za-z0-9]{0,8}){0,4}"
 _HOUSE: Final = r"(?:[Ss]o(?: nha)?[ ]|[Nn]ha so[ ])?[0-9]{1,4}[A-Za-z]?(?:/[0-9]{1,4}[A-Za-z]?){0,4}(?![0-9A-Za-z/])"
 _LANE: Final = (
-    r"(?:[Nn]go|[Nn]gach|[Hh]em|[Kk]iet|[Tt]o|[Kk]hu pho|[Kk][Pp]|[Ll]o|[Cc]an(?: ho)?|[Tt]ang|[Pp]hong"
+    r"(?:[Nn]go|[Nn]gach|[Hh]em|[Kk]iet|[Kk]hu|[Kk]hom|[Aa]p|[Tt]hon|[Xx]om|[Tt]o|[Kk]hu pho|[Kk][Pp]"
+    r"|[Ll]o|[Cc]an(?: ho)?|[Tt]ang|[Pp]hong"
     r"|[Tt]oa(?: nha)?|[Cc]hung cu)"
 )
 _STREET: Final = r"(?:[Dd]uong|[Pp]ho|[Dd]ai lo|[Qq]uoc lo|[Tt]inh lo|[Dd]\.|[Ql]L)"
@@ -27,7 +28,7 @@ _CITIES: Final = (
     r"|Viet ?[Nn]am|HN|SG|DN)"
 )
 _PART: Final = (
-    rf"(?:[ ]?[,\-][ ]?(?:{_AREA}[ ]?{_NAME}|{_LANE}[ ][0-9A-Za-z/]{{1,8}}|{_STREET}[ ]{_NAME}|{_CITIES}"
+    rf"(?:(?:[ ]?[,\-][ ]?|[ ])(?:{_AREA}[ ]?{_NAME}|{_LANE}[ ][0-9A-Za-z/]{{1,8}}|{_STREET}[ ]{_NAME}|{_CITIES}"
     rf"|{_NAME}(?=[ ]?(?:[,.;\n]|$))))"
 )
 _FULL: Final = re.compile(

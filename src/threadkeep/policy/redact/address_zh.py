@@ -10,7 +10,7 @@ from threadkeep.policy.redact.rule import CONTEXT, Family, Rule, contains
 from threadkeep.policy.redact.view import View
 
 _REGIONS: Final = (
-    "北京|天津|上海|重慶|重庆|河北|山西|遼寧|辽宁|吉林|黑龍江|黑龙江|江蘇|江苏|浙江|安徽|福建|江西|山東|山东|河南|湖北|湖南"
+    "臺灣|台灣|台湾|北京|天津|上海|重慶|重庆|河北|山西|遼寧|辽宁|吉林|黑龍江|黑龙江|江蘇|江苏|浙江|安徽|福建|江西|山東|山东|河南|湖北|湖南"
     "|廣東|广东|海南|四川|貴州|贵州|雲南|云南|陝西|陕西|甘肅|甘肃|青海|內蒙古|内蒙古|廣西|广西|西藏|寧夏|宁夏|新疆|香港|澳門|澳门"
     "|臺北|台北|新北|桃園|臺中|台中|臺南|台南|高雄|基隆|新竹|苗栗|彰化|南投|雲林|嘉義|屏東|宜蘭|花蓮|臺東|台東|澎湖|金門|連江"
 )
@@ -28,8 +28,9 @@ _NAMED_REGION: Final = re.compile(
     rf"(?![{_HAN}]{{0,4}}[路街])"
 )
 _LIVING: Final = re.compile(
-    rf"(?:居住[在於于]|住[在於于]|[現现]居(?:住[在於于])?|[住地]址(?:是|為|为)?[：:]?|家住|寄到|送到|老家[在是])\s?(?P<place>"
-    rf"(?:{_REGIONS})[{_HAN}0-9\-]{{2,36}})"
+    rf"(?:居住[在於于]|住[在於于]|[現现]居(?:住[在於于])?|[住地]址(?:是|為|为)?[：:]?|家住|寄到|送到|老家[在是])\s?"
+    rf"(?P<place>(?:[0-9]{{3,6}}[ ]?)?"
+    rf"(?:{_REGIONS})[{_HAN}0-9\-]{{2,36}}(?:[A-Za-z]座)?)"
 )
 _STARTS: Final = re.compile(rf"(?:{_REGIONS})")
 _REACH: Final = 36
@@ -37,7 +38,20 @@ _REACH: Final = 36
 
 def _addresses(view: View) -> Iterator[tuple[int, int]]:
     for match in _ROAD.finditer(view.text):
-        yield _start(view.text, match.start()), match.end()
+        yield _with_postcode(view.text, _start(view.text, match.start()), match.end())
+
+
+def _with_postcode(text: str, start: int, end: int) -> tuple[int, int]:
+    before = _POSTCODE_BEFORE.search(text, max(0, start - 8), start)
+    after = _AFTERWARDS.match(text, end)
+    return before.start() if before else start, after.end() if after else end
+
+
+_POSTCODE_BEFORE: Final = re.compile(r"(?<![0-9])[0-9]{3,6}[ ]?\Z")
+_AFTERWARDS: Final = re.compile(
+    rf"(?:[A-Za-z]座|[A-Za-z0-9{_HAN}]{{1,12}}(?:小區|小区|大廈|大厦|公寓|社區|社区))?(?:[ ,，]{{0,2}}[0-9]{{5,6}}"
+    rf"(?![0-9]))?"
+)
 
 
 def _start(text: str, road: int) -> int:
@@ -54,11 +68,11 @@ def _start(text: str, road: int) -> int:
 
 
 def _regions(view: View) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _NAMED_REGION.finditer(view.text))
+    return (_with_postcode(view.text, *match.span()) for match in _NAMED_REGION.finditer(view.text))
 
 
 def _living(view: View) -> Iterator[tuple[int, int]]:
-    return (match.span("place") for match in _LIVING.finditer(view.text))
+    return (_with_postcode(view.text, *match.span("place")) for match in _LIVING.finditer(view.text))
 
 
 def _door(view: View) -> bool:

@@ -51,10 +51,10 @@ def mod97(iban: str) -> bool:
 def _ibans(view: View) -> Iterator[tuple[int, int]]:
     for match in _IBAN.finditer(view.text):
         end = _iban_end(match[0])
-        if end and (
-            mod97(_compact(match[0][:end])) or "iban" in view.lower[max(0, match.start() - 24) : match.start()]
-        ):
+        if end and mod97(_compact(match[0][:end])):
             yield match.start(), match.start() + end
+        elif "iban" in view.lower[max(0, match.start() - 16) : match.start()]:
+            yield match.start(), match.start() + (end or len(match[0]))  # mistyped, but it is called one
 
 
 def _iban_end(candidate: str) -> int:

@@ -20,7 +20,7 @@ _ISSUERS: Final = re.compile(
     r"|3[47][0-9]{13}"  # American Express
     r"|3(?:0[0-5]|09|[689][0-9])[0-9]{11,16}"  # Diners Club
     r"|(?:6011|65[0-9]{2}|64[4-9][0-9]|622[0-9])[0-9]{12,15}"  # Discover
-    r"|(?:2131|1800)[0-9]{11}|35(?:2[89]|[3-8][0-9])[0-9]{12,15}"  # JCB
+    r"|(?:2131|1800)[0-9]{11}|35[0-9]{14,17}"  # JCB
     r"|62[0-9]{14,17}|220[0-4][0-9]{12,15}|9792[0-9]{12}|(?:508|60[0-9]|8[12][0-9])[0-9]{13}"  # UnionPay Mir Troy RuPay
     r"|(?:50|5[6-9]|6[0-9])[0-9]{10,17}"  # Maestro
 )
@@ -48,7 +48,8 @@ def _plausible(view: View, start: int, number: str) -> bool:
         return True
     if _ISSUERS.fullmatch(number) is None or named in ("OTHER", "ID", "PHONE"):
         return False
-    return len(number) not in _SELDOM
+    alone = not view.text[:start].strip() and len(_SEPARATOR.sub("", view.text)) == len(number)
+    return alone or len(number) not in _SELDOM
 
 
 def _unchecked(view: View) -> Iterator[tuple[int, int]]:

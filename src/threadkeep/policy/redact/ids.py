@@ -131,7 +131,8 @@ def _believed(form: Form, view: View, start: int) -> bool:
 _NOISE: Final = re.compile(r"[^0-9A-Za-z]")
 _NINE: Final = re.compile(r"(?<![0-9A-Za-z])[0-9](?:[ .\-]?[0-9]){8}(?![0-9A-Za-z])")
 _LABELLED: Final = re.compile(
-    r"(?<![0-9A-Za-z])(?:[A-Z]{1,3}[ \-]?)?[0-9](?:[ \-/]?[0-9]){5,19}[A-Za-z]?(?![0-9A-Za-z]|[.,][0-9])"
+    r"(?<![0-9A-Za-z])(?:[A-Z]{1,3}[ \-]?)?[0-9](?:[ \-/]?[0-9]){5,19}"
+    r"(?:[A-Za-z]|[ ][A-Z])?(?![0-9A-Za-z]|[.,][0-9])"
 )
 
 

@@ -35,7 +35,8 @@ _NOT_PHONE: Final = re.compile(
 )
 _SURE_SHAPE: Final = re.compile(
     r"\(?\+\(?[1-9][0-9 .\-()/]{8,24}"  # international
-    r"|\(0?[1-9][0-9]{1,3}\) ?[0-9]{2,5}[- .][0-9]{2,5}(?:[- .][0-9]{2,4})?"  # (area) number
+    r"|\(0?[0-9]{1,4}\)[ \-]?[0-9]{2,5}[- .][0-9]{2,5}(?:[- .][0-9]{2,4})?"
+    r"|\(0[0-9]{1,4}\)[ \-]?[0-9]{6,8}"  # (area) number
     r"|\([2-9][0-9]{2}\) ?[0-9]{7}"
     r"|(?:001[-. ]|1[-. ])?[2-9][0-9]{2}([-.])[0-9]{3}\1[0-9]{4}"  # North America
     r"|0[0-9]{1,4}([-. ])[0-9]{2,4}(?:\2[0-9]{2,4}){1,3}"  # trunk prefix 0
@@ -118,10 +119,12 @@ def _valid(number: str, region: str) -> bool:
     except phonenumbers.NumberParseException:
         return False
     # Without its trunk prefix a landline number is hardly to be told from any other number.
-    told = number.startswith(("0", "+", "(")) or phonenumbers.number_type(parsed) in _HANDHELD
+    told = number.startswith(("0", "+", "(")) or _POLISH_LANDLINE.fullmatch(number) is not None
+    told = told or phonenumbers.number_type(parsed) in _HANDHELD
     return told and phonenumbers.is_valid_number(parsed)
 
 
+_POLISH_LANDLINE: Final = re.compile(r"[1-9][0-9] [0-9]{3} [0-9]{2} [0-9]{2}")
 _HANDHELD: Final = (1, 2)
 """`PhoneNumberType.MOBILE` and `FIXED_LINE_OR_MOBILE`, which North America does not tell apart."""
 
