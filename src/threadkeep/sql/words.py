@@ -1,7 +1,8 @@
-"""What a message says, as 64-bit words under an index: a term hashed under its owner's own key.
+"""What a message says, as 64-bit words under an index: its owner in the upper bits, a hashed term in the lower.
 
-So a posting list is one user's, however common the term; a term may be of any length or script; and the index holds
-no readable text. PostgreSQL keeps the words in the message's row, MySQL and MariaDB in a table of their own.
+So a posting list is one user's, however common the term, and all of a user's lie side by side; a term may be of any
+length or script; and the index holds no readable text. PostgreSQL keeps the words in the message's row, MySQL and
+MariaDB in a table of their own.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ from threadkeep.sql.rows import is_postgres
 from threadkeep.sql.tables import messages, words
 
 _ROWS_AT_ONCE = 2_000
+_TERM_BITS = 36  # the other 28 are the owner's
 
 
 def hashed(scope: Scope, terms: Iterable[str]) -> list[int]:
     """Each distinct term once."""
-    keyed = hashlib.blake2b(key=scope.whole_user.digest(), digest_size=8)
-    return [_word(keyed.copy(), term) for term in dict.fromkeys(terms)]
+    owner = scope.whole_user.digest()
+    upper = int.from_bytes(owner[:8], "big", signed=True) >> _TERM_BITS << _TERM_BITS
+    keyed = hashlib.blake2b(key=owner, digest_size=8)
+    return [upper | _lower(keyed.copy(), term) for term in dict.fromkeys(terms)]
 
 
-def _word(keyed: hashlib.blake2b, term: str) -> int:
+def _lower(keyed: hashlib.blake2b, term: str) -> int:
     keyed.update(term.encode("utf-8", "surrogatepass"))
-    return int.from_bytes(keyed.digest(), "big", signed=True)
+    return int.from_bytes(keyed.digest(), "big") >> (64 - _TERM_BITS)
 
 
 async def insert_messages(connection: AsyncConnection, rows: Sequence[dict[str, Any]]) -> None:
@@ -42,11 +46,11 @@ async def insert_messages(connection: AsyncConnection, rows: Sequence[dict[str, 
 
 
 async def _insert_words(connection: AsyncConnection, rows: Sequence[dict[str, Any]]) -> None:
-    found = [
-        {"uid": row["uid"], "word": word, "cid": row["cid"], "seq": row["seq"]} for row in rows for word in row["words"]
-    ]
+    """As text: there may be hundreds to a message, all of them whole numbers of our own making."""
+    found = [f"({row['uid']:d},{word:d},{row['cid']:d},{row['seq']:d})" for row in rows for word in row["words"]]
     for start in range(0, len(found), _ROWS_AT_ONCE):
-        await connection.execute(words.insert(), found[start : start + _ROWS_AT_ONCE])
+        values = ",".join(found[start : start + _ROWS_AT_ONCE])
+        await connection.exec_driver_sql(f"INSERT INTO tk_words (uid, word, cid, seq) VALUES {values}")  # noqa: S608
 
 
 async def forget_words(connection: AsyncConnection, uid: int, cid: int, seq: int | None = None) -> None:

@@ -11,6 +11,7 @@ from threadkeep.testing.archive_cases.generations import GenerationCases
 from threadkeep.testing.archive_cases.isolation import IsolationCases
 from threadkeep.testing.archive_cases.order import OrderCases
 from threadkeep.testing.archive_cases.paging import PagingCases
+from threadkeep.testing.archive_cases.placing import PlacingCases
 from threadkeep.testing.archive_cases.records import RecordCases
 from threadkeep.testing.archive_cases.retry import RetryCases
 
@@ -26,6 +27,7 @@ class ArchiveContract(
     RecordCases,
     ErasureCases,
     GenerationCases,
+    PlacingCases,
     ClosingCases,
 ):
     """See `threadkeep.testing.stores` for the fixture."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import Column, ColumnElement, any_, bindparam, func, select, update
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.errors import Conflict, ScopeErased
@@ -26,7 +27,7 @@ from threadkeep.sql.locks import (
     refuse_if_older,
     slide,
 )
-from threadkeep.sql.rows import moment
+from threadkeep.sql.rows import is_postgres, moment
 from threadkeep.sql.tables import appends, conversations, messages, tombstones
 from threadkeep.sql.words import insert_messages
 
@@ -34,23 +35,33 @@ _MOST_IDS = 1_000  # in one IN list
 NO_KEY = b""
 
 
-def _count(column: Any, *where: Any) -> Any:
-    return select(func.count(column)).where(*where).scalar_subquery()
+class _Questions:
+    """Made once for each kind of server."""
+
+    def __init__(self, *, postgres: bool) -> None:
+        buried = _among(tombstones.c.digest, "digests", postgres=postgres)
+        known = messages.c.cid == bindparam("cid"), _among(messages.c.id, "ids", postgres=postgres)
+        by_key = appends.c.digest == bindparam("key")
+        # Everything that could stand in the way, in one question; in good health the answer is nothing, four times.
+        self.in_the_way = select(
+            GENERATION,
+            select(func.count()).select_from(tombstones).where(buried).scalar_subquery(),
+            select(func.count()).select_from(messages).where(*known).scalar_subquery(),
+            select(appends.c.payload).where(by_key).scalar_subquery(),
+            select(appends.c.receipt).where(by_key).scalar_subquery(),
+        )
+        self.buried = select(tombstones.c.digest).where(buried)
+        self.known = select(messages.c.id, messages.c.seq, messages.c.role, messages.c.content).where(*known)
 
 
-_BURIED = tombstones.c.digest.in_(bindparam("digests", expanding=True))
-_KNOWN = messages.c.cid == bindparam("cid"), messages.c.id.in_(bindparam("ids", expanding=True))
-_BY_KEY = appends.c.digest == bindparam("key")
-# Everything that could stand in the way, in one question; in good health the answer is four times nothing.
-_IN_THE_WAY = select(
-    GENERATION,
-    _count(tombstones.c.digest, _BURIED),
-    _count(messages.c.mid, *_KNOWN),
-    select(appends.c.payload).where(_BY_KEY).scalar_subquery(),
-    select(appends.c.receipt).where(_BY_KEY).scalar_subquery(),
-)
-_BURIED_DIGESTS = select(tombstones.c.digest).where(_BURIED)
-_KNOWN_MESSAGES = select(messages.c.id, messages.c.seq, messages.c.role, messages.c.content).where(*_KNOWN)
+def _among(column: Column[Any], name: str, *, postgres: bool) -> ColumnElement[bool]:
+    """PostgreSQL takes an array as one value, so that the statement's text never changes."""
+    if postgres:
+        return column == any_(bindparam(name, type_=postgresql.ARRAY(column.type)))
+    return column.in_(bindparam(name, expanding=True))
+
+
+_QUESTIONS = {postgres: _Questions(postgres=postgres) for postgres in (True, False)}
 _LAST_SEQ = select(conversations.c.last_seq).where(*IN_SCOPE)
 # A conversation with a new message is active again; the first language named on a message is the talk's.
 NOTE_ACTIVITY = (
@@ -125,7 +136,7 @@ async def last_seq(connection: AsyncConnection, scope: Scope) -> int:
 async def _look_up(
     connection: AsyncConnection, scope: Scope, place: Place, drafts: Sequence[Draft], key: bytes
 ) -> _Known:
-    known = _Known()
+    known, ask = _Known(), _QUESTIONS[is_postgres(connection)]
     for start in range(0, max(1, len(drafts)), _MOST_IDS):
         some = drafts[start : start + _MOST_IDS]
         values: dict[str, Any] = {
@@ -135,12 +146,14 @@ async def _look_up(
             "key": key,
             **places(scope),
         }
-        generation, buried, held, known.payload, known.receipt = (await connection.execute(_IN_THE_WAY, values)).one()
+        generation, buried, held, known.payload, known.receipt = (
+            await connection.execute(ask.in_the_way, values)
+        ).one()
         refuse_if_older(scope, int(generation))
         if buried:
-            known.erased |= {bytes(row.digest) for row in await connection.execute(_BURIED_DIGESTS, values)}
+            known.erased |= {bytes(row.digest) for row in await connection.execute(ask.buried, values)}
         if held:
-            rows = await connection.execute(_KNOWN_MESSAGES, values)
+            rows = await connection.execute(ask.known, values)
             known.messages |= {row.id: (row.seq, row.role, row.content) for row in rows}
     return known
 
