@@ -1,5 +1,7 @@
 """What every redaction promises, whatever the rules."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +89,13 @@ PIECES = [
 def test_redacting_a_redacted_text_changes_nothing(text):
     once = redact(text).text
     assert redact(once).text == once
+
+
+def test_letters_in_two_parts_are_masked_with_their_accents():
+    text = unicodedata.normalize("NFD", "tôi tên là Nguyễn Thị Hạ, chào")
+    assert redact(text, "vi").text == unicodedata.normalize("NFD", "tôi tên là ") + "[REDACTED:NAME], chào".replace(
+        "chào", unicodedata.normalize("NFD", "chào")
+    )
 
 
 def test_a_placeholder_is_not_read_as_a_cue():

@@ -113,7 +113,9 @@ class View:
     def original_span(self, start: int, end: int) -> tuple[int, int]:
         if self.offsets is None:
             return start, end
-        return self.offsets[start], self.offsets[end - 1] + 1
+        # What vanished behind the last character belongs to it: a combining accent, a zero-width space.
+        after = self.offsets[end] if end < len(self.offsets) else len(self.original)
+        return self.offsets[start], after
 
 
 def _shadow(original: str) -> tuple[str, list[int] | None]:
