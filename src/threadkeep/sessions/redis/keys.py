@@ -35,6 +35,10 @@ class Keys:
     def for_talk(self, scope: Scope) -> tuple[str, ...]:
         return _for_talk(scope.tenant, scope.user, scope.require_conversation(), self.tag(scope))
 
+    def for_reading(self, scope: Scope) -> tuple[str, ...]:
+        keys = self.for_talk(scope)
+        return keys[0], keys[2], keys[3], keys[4], keys[8], keys[9]
+
     def session(self, scope: Scope) -> str:
         return self.for_talk(scope)[0]
 

@@ -74,7 +74,8 @@ class RedisHotStore:
             await self.refresh(scope, [one for index, one in enumerate(messages) if index not in erased])
 
     async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
-        reply = await self._run(scripts.READ, scope, [-1 if pending is None else pending])
+        keys = (await self._client.link()).keys.for_reading(scope)
+        reply = await self._client.run(scripts.READ, keys, (-1 if pending is None else pending,))
         if reply[0] == b"none":
             return None
         if reply[0] == b"foreign":
@@ -85,7 +86,11 @@ class RedisHotStore:
         return _hot(scope, reply)
 
     async def touch(self, scope: Scope) -> Hot:
-        return _hot(scope, await self._run(scripts.TOUCH, scope, [b""]))
+        await self._run(scripts.TOUCH, scope, [b""])
+        hot = await self.read(scope, pending=0)
+        if hot is None:
+            raise ScopeErased("this scope was erased in the moment it was touched")
+        return hot
 
     async def set_language(self, scope: Scope, language: str) -> None:
         await self._run(scripts.TOUCH, scope, [to_json(language)])

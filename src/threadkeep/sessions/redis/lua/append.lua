@@ -81,9 +81,8 @@ if #fresh > 0 then
   s.seq = s.seq + #fresh
   s.lang = s.lang ~= '' and s.lang or LANGUAGE
   write_turn(turn_at(TURN_AT))
-  write_latest()
 end
-write_session(s)
+write_session(s, fresh)
 note_talk()
 
 if KEY ~= '' then

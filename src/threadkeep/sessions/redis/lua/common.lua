@@ -54,14 +54,14 @@ local function holds(key, seq)
   return call('ZCOUNT', key, seq, seq) > 0
 end
 
--- Which run of the server this is: a restart or a promotion may have lost writes, so no counter survives either.
+-- Which run of the server this is. The replication id is new at every start and at every promotion, and those are
+-- the moments at which acknowledged writes may have been lost: no counter is trusted past one.
 local function this_run()
-  local info = call('INFO', 'server', 'replication')
-  return (string.match(info, 'run_id:(%x+)') or '') .. ':' .. (string.match(info, 'master_replid:(%x+)') or '')
+  return string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or ''
 end
 
 local function state()
-  local meta = call('HMGET', META, 'run', 'seq', 'gen', 'created', 'lang', 'gap', 'floor', 'seen')
+  local meta = call('HMGET', META, 'run', 'seq', 'gen', 'created', 'lang', 'gap', 'floor', 'seen', 'length')
   local kind = call('TYPE', DOC).ok
   local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(meta[3]) }
   s.rec, s.user_rec = tonumber(call('HGET', RECORD, 'gen')) or 0, tonumber(call('HGET', USER_RECORD, 'gen')) or 0
@@ -70,6 +70,7 @@ local function state()
   s.seq, s.created, s.lang = tonumber(meta[2]) or 0, meta[4] ~= '' and meta[4], meta[5] or ''
   -- All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
   s.gap, s.floor, s.seen = tonumber(meta[6]) or 0, tonumber(meta[7]) or 0, meta[8] or ''
+  s.length, s.shown_lang = tonumber(meta[9]) or -1, s.lang -- of the document as we left it
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
   s.foreign = s.live and not s.created -- a document that somebody else wrote
   s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
@@ -97,7 +98,8 @@ end
 
 local function save(s)
   call('HSET', META, 'run', s.run, 'seq', whole_number(s.seq), 'gen', whole_number(s.gen), 'created', s.created or '',
-    'lang', s.lang, 'gap', whole_number(s.gap), 'floor', whole_number(s.floor), 'seen', s.seen)
+    'lang', s.lang, 'gap', whole_number(s.gap), 'floor', whole_number(s.floor), 'seen', s.seen,
+    'length', s.length)
   call('PEXPIRE', META, META_TTL)
 end
 
@@ -184,8 +186,49 @@ local function prepare(s)
   end
 end
 
--- Trim from the oldest, write the document, slide the times.
-local function write_session(s)
+local function leave_window(s, items, count)
+  call('ZREMRANGEBYRANK', WINDOW, 0, count - 1)
+  for i = 1, count do
+    local message = parsed(items[i])
+    s.floor = math.max(s.floor, tonumber(message.seq))
+    forget_id(message)
+  end
+end
+
+local function ending(language)
+  return language ~= '' and '],"language":' .. language .. '}' or ']}'
+end
+
+-- The document's messages with these at the end, cut out of the document as it stands: joining them all anew costs as
+-- much as the rest of an append. Only while it is exactly what we left, and messages alone are counted.
+local function extended(s, added)
+  local head, tail = '{"createdAt":' .. (s.created or '') .. ',"messages":[', ending(s.shown_lang)
+  local excess = call('ZCARD', WINDOW) - MAX_MESSAGES
+  if not s.live or MAX_CHARS >= 0 or excess + #added >= MAX_MESSAGES or call('STRLEN', DOC) ~= s.length then
+    return nil
+  end
+  local document = call('GET', DOC)
+  if sub(document, 1, #head) ~= head or sub(document, -#tail) ~= tail then
+    return nil
+  end
+  local start = #head + 1
+  if excess > 0 then
+    local items = call('ZRANGE', WINDOW, 0, excess - 1)
+    for i = 1, excess do
+      start = start + #parsed(items[i]).fragment + 1
+    end
+    leave_window(s, items, excess)
+  end
+  local new = {}
+  for i, message in ipairs(added) do
+    new[i] = message.fragment
+  end
+  local old = sub(document, start, #document - #tail)
+  return old .. (old ~= '' and ',' or '') .. table.concat(new, ',')
+end
+
+-- From the window itself, trimmed from the oldest.
+local function rebuilt(s)
   local items, fragments, room = call('ZRANGE', WINDOW, 0, -1), {}, MAX_CHARS
   local first = #items + 1
   for i = #items, math.max(1, #items - MAX_MESSAGES + 1), -1 do
@@ -197,17 +240,17 @@ local function write_session(s)
     first, fragments[i] = i, message.fragment
   end
   if first > 1 then
-    call('ZREMRANGEBYRANK', WINDOW, 0, first - 2)
-    for i = 1, first - 1 do
-      local message = parsed(items[i])
-      s.floor = math.max(s.floor, tonumber(message.seq))
-      forget_id(message)
-    end
+    leave_window(s, items, first - 1)
   end
-  local language = s.lang ~= '' and ',"language":' .. s.lang or ''
-  local messages = table.concat(fragments, ',', first, #items)
-  call('SET', DOC, '{"createdAt":' .. s.created .. ',"messages":[' .. messages .. ']' .. language .. '}',
-    'PX', SESSION_TTL)
+  return table.concat(fragments, ',', first, #items)
+end
+
+-- Trim, write the document, slide the times. `added`: what has just come in at the end, if that is all that changed.
+local function write_session(s, added)
+  local messages = added and extended(s, added) or rebuilt(s)
+  local document = '{"createdAt":' .. s.created .. ',"messages":[' .. messages .. ending(s.lang)
+  s.length = #document
+  call('SET', DOC, document, 'PX', SESSION_TTL)
   call('PEXPIRE', WINDOW, SESSION_TTL)
   call('PEXPIRE', IDS, META_TTL)
   save(s)
@@ -215,6 +258,9 @@ end
 
 -- So that a whole user can be erased. A talk with something pending is never left out.
 local function note_talk()
+  if call('ZSCORE', TALKS, TALK) == 'inf' and call('EXISTS', PENDING) == 1 then
+    return
+  end
   local waiting, moment = call('EXISTS', PENDING) == 1, now()
   call('ZADD', TALKS, waiting and '+inf' or whole_number(moment + META_TTL), TALK)
   call('ZREMRANGEBYSCORE', TALKS, '-inf', whole_number(moment))
@@ -225,20 +271,7 @@ local function note_talk()
   end
 end
 
--- A new user message begins a turn; an answer completes the one at hand. Parts are JSON; '' is no part.
-local function write_turn(part)
-  if part.user ~= '' then
-    call('DEL', TURN)
-    call('HSET', TURN, 'user', part.user, 'user_tokens', part.user_tokens, 'user_id', part.user_id)
-  end
-  if part.assistant ~= '' then
-    call('HSET', TURN, 'assistant', part.assistant, 'assistant_tokens', part.assistant_tokens,
-      'assistant_id', part.assistant_id)
-    call('HDEL', TURN, 'reflection', 'reflection_tokens')
-  end
-  call('HSET', TURN, 'owner', part.owner, 'ts', part.ts)
-end
-
+-- Parts are JSON. What is not known is left out of the hash, and null in the document.
 local function write_latest()
   local t = call('HMGET', TURN, 'user', 'assistant', 'reflection', 'user_tokens', 'assistant_tokens',
     'reflection_tokens', 'owner', 'ts')
@@ -247,6 +280,23 @@ local function write_latest()
     .. (t[5] or '[]') .. ',"reflection":' .. (t[6] or '[]') .. '},"user_id":' .. t[7] .. ',"ts":' .. t[8] .. '}',
     'PX', LATEST_TTL)
   call('PEXPIRE', TURN, LATEST_TTL)
+end
+
+-- A new user message begins a turn; an answer completes the one at hand. '' is no part.
+local function write_turn(part)
+  local fields = { 'owner', part.owner, 'ts', part.ts }
+  for _, name in ipairs({ 'user', 'user_tokens', 'user_id', 'assistant', 'assistant_tokens', 'assistant_id' }) do
+    if part[name] ~= '' then
+      fields[#fields + 1], fields[#fields + 2] = name, part[name]
+    end
+  end
+  if part.user ~= '' then
+    call('DEL', TURN)
+  else
+    call('HDEL', TURN, 'reflection', 'reflection_tokens') -- it was about another answer
+  end
+  call('HSET', TURN, unpack(fields))
+  write_latest()
 end
 
 local function turn_at(i) -- eight arguments, beginning with the i-th
@@ -267,16 +317,4 @@ local function tombstones(digests)
     end
   end
   return found
-end
-
-local function snapshot(s, most_pending) -- of pending the newest so many; all when negative
-  local window = s.live and call('ZRANGE', WINDOW, 0, -1) or {}
-  local first = window[1] and '(' .. parsed(window[1]).seq or '+inf'
-  local newest, pending = call('ZREVRANGEBYSCORE', PENDING, first, '-inf', 'LIMIT', 0, most_pending), {}
-  for i = #newest, 1, -1 do
-    pending[#pending + 1] = newest[i]
-  end
-  local whole = s.live and s.seen == s.this_run and (s.gap == 0 or s.floor > s.gap)
-  local head = { s.live and 1 or 0, whole and 1 or 0, whole_number(s.gen), whole_number(s.seq), s.created or '', s.lang }
-  return { 'ok', table.concat(head, '\n'), table.concat(window, '\n'), table.concat(pending, '\n') }
 end

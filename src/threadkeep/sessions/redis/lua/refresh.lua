@@ -60,7 +60,6 @@ end
 s.lang = s.lang ~= '' and s.lang or LANGUAGE
 if #fresh > 0 then
   write_turn(turn_at(TURN_AT))
-  write_latest()
 end
 write_session(s)
 note_talk()

@@ -1,0 +1,1 @@
+"""The cases of `threadkeep.testing.hot_contract`, by subject."""
