@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-NAMES = ("sessions", "language")  # each is a module of this package with `main(args) -> dict` that prints its own table
+# Each is a module of this package with `main(args) -> dict` that prints its own table.
+NAMES = ("sessions", "language", "tokens", "normalise", "summary")
 
 
 def main(argv: list[str] | None = None) -> int:
