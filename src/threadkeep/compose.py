@@ -13,16 +13,19 @@ from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.errors import CapabilityMissing, InvalidSetting
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.memory import Memory, Stores
+from threadkeep.models.language import OfflineDetector
 from threadkeep.policy.admit import Rules
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.policy.redact import RedactionRules, Redactor
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import indexed_terms
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.settings import Settings, load_settings
 from threadkeep.sqlite.database import Database
+from threadkeep.talk_language import TalkLanguage, TenantLanguages
 
 OUTWARD_LOGGER = "threadkeep.outward"
 
@@ -35,6 +38,7 @@ async def open_memory(
     worker: bool = True,
     settings: Settings | None = None,
     clock: Clock = system_clock,
+    detector: LanguageDetector | None = None,
 ) -> AsyncGenerator[Memory]:
     """A Memory on the archive at `url` (`sqlite:///path.db`), or at `DATABASE_URL` when none is given.
 
@@ -44,14 +48,15 @@ async def open_memory(
     settings = settings or load_settings()
     if redis or (url is None and settings.redis_url):
         raise CapabilityMissing("a Redis hot store is not part of this version; leave redis= and REDIS_URL out")
-    memory = await _on_sqlite(sqlite_path(url or settings.database_url), settings, clock)
+    languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
+    memory = await _on_sqlite(sqlite_path(url or settings.database_url), settings, clock, languages)
     try:
         yield memory
     finally:
         await memory.close()
 
 
-async def _on_sqlite(path: str, settings: Settings, clock: Clock) -> Memory:
+async def _on_sqlite(path: str, settings: Settings, clock: Clock, languages: TalkLanguage) -> Memory:
     limits = session_limits(settings)
     database = Database(path)
     await database.open()
@@ -63,7 +68,7 @@ async def _on_sqlite(path: str, settings: Settings, clock: Clock) -> Memory:
     )
     redactor = Redactor(RedactionRules(placeholder=settings.redaction_style))
     rules = Rules(redactor=redactor, max_bytes=settings.max_message_bytes)
-    return Memory(stores, rules, limits, clock, _outward_log(settings))
+    return Memory(stores, rules, limits, clock, _outward_log(settings), languages)
 
 
 def session_limits(settings: Settings) -> SessionLimits:
@@ -71,6 +76,13 @@ def session_limits(settings: Settings) -> SessionLimits:
         max_messages=settings.session_max_messages,
         max_chars=settings.session_max_chars,
         ttl_seconds=settings.session_ttl_min * 60,
+    )
+
+
+def tenant_languages(settings: Settings) -> TenantLanguages:
+    return TenantLanguages(
+        LanguageRules(settings.languages, settings.default_language),
+        {tenant: LanguageRules(own.languages, own.default) for tenant, own in settings.tenant_languages.items()},
     )
 
 

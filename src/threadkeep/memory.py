@@ -46,6 +46,7 @@ from threadkeep.recall.rank import ranked
 from threadkeep.recall.render import fenced, within_budget
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
+from threadkeep.talk_language import TalkLanguage
 
 _MOST_CANDIDATES = 500
 _MOST_TERMS = 512
@@ -70,6 +71,7 @@ class Memory:
         limits: SessionLimits,
         clock: Clock = system_clock,
         outward_log: OutwardLog | None = None,
+        talk_language: TalkLanguage | None = None,
     ) -> None:
         self.scratch = stores.scratch
         self._stores = stores
@@ -77,16 +79,20 @@ class Memory:
         self._window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
         self._clock = clock
         self._outward_log = outward_log
+        self._talk_language = talk_language or TalkLanguage(None)
 
     async def append(self, scope: Scope, events: Sequence[Event], key: str | None = None) -> Receipt:
         """Keep what policy admits of `events`, all or nothing, in order, recallable at once.
 
         With `key` the call may be repeated safely: a replay returns the first receipt, and the same key with another
         payload raises `Conflict`. Malformed events raise `InvalidEvent` or `TooLarge` and nothing is kept.
+        A conversation without a language gets it from the first message of the user that tells it.
         """
         ids = MessageIds(one_conversation(scope), checked_key(key))
         admission = admit(events, self._rules, ids, self._clock())
-        receipt = await self._stores.archive.append(scope, admission, key)
+        named = await self._talk_language.named(scope, admission, self.history)
+        receipt = await self._stores.archive.append(scope, named.admission, key)
+        self._talk_language.stored(scope, named, receipt)
         if self._outward_log and not receipt.replayed:
             self._outward_log.appended(scope, admission, receipt)
         return receipt
@@ -162,7 +168,8 @@ class Memory:
         """
         if message_id is not None:
             return await self._stores.archive.erase(one_conversation(scope), arguments.message_id(message_id))
-        sessions = await self._stores.sessions.erase(checked_scope(scope))
+        self._talk_language.forget(checked_scope(scope))
+        sessions = await self._stores.sessions.erase(scope)
         scratch = await self._stores.scratch.erase(scope)
         proof = await self._stores.archive.erase(scope)
         return replace(proof, stores={**proof.stores, "sessions": sessions, "scratch": Erased(scratch, scratch)})

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -32,6 +33,22 @@ def _named(name: str, default: Any, **limits: Any) -> Any:
 
 def _ours(name: str, default: Any, **limits: Any) -> Any:
     return Field(default, validation_alias=AliasChoices(f"THREADKEEP_{name}", name.lower()), **limits)
+
+
+def _split(value: Any) -> Any:
+    """`vi,pl` in the environment, a list in TOML."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+LanguageTag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$")]
+LanguageTags = Annotated[tuple[LanguageTag, ...], NoDecode, BeforeValidator(_split), Field(min_length=1)]
+
+
+class TenantLanguage(BaseModel, frozen=True, extra="forbid"):
+    """What one tenant speaks, where it is not what all speak."""
+
+    languages: tuple[LanguageTag, ...] = Field(min_length=1)
+    default: LanguageTag | None = None
 
 
 class Settings(BaseSettings):
@@ -58,6 +75,10 @@ class Settings(BaseSettings):
     persona_max_chars: int = _named("PERSONA_MAX_CHARS", 4_000, ge=1)
     intent_confidence_threshold: float = _named("INTENT_CONFIDENCE_THRESHOLD", 0.5, ge=0, le=1)
     gemini_model_lang: str = _named("GEMINI_MODEL_LANG", "gemini-flash-lite-latest")
+
+    languages: LanguageTags = _ours("LANGUAGES", ("vi", "pl", "zh-Hant", "zh-Hans", "en"))
+    default_language: LanguageTag | None = _ours("DEFAULT_LANGUAGE", None)
+    tenant_languages: dict[str, TenantLanguage] = _ours("TENANT_LANGUAGES", {})
 
     max_message_bytes: int = _ours("MAX_MESSAGE_BYTES", 1_048_576, ge=1)
     redaction_style: Literal["typed", "plain"] = _ours("REDACTION_STYLE", "typed")

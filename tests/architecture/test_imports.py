@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "ports": VALUES,
     "policy": PORTS,
     "recall": PORTS,
+    "talk_language": PORTS,
     "sqlite": PORTS,
     "archive": BACKEND | {"resilience"},
     "sessions": BACKEND,
@@ -35,8 +36,8 @@ ALLOWED: dict[str, set[str]] = {
     # Sentences are weighed by the terms that recall looks for; the functions of tokens.py take TOKENIZER_NAME by itself.
     "models": PORTS | {"recall", "settings"},
     "arguments": PURE,
-    "memory": PURE | {"arguments"},
-    "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index", "models"},
+    "memory": PURE | {"arguments", "talk_language"},
+    "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index", "models", "talk_language"},
     "sync": CORE | {"compose", "settings"},
     "compat": SURFACE | {"sessions"},
     "http": SURFACE,
@@ -87,7 +88,7 @@ def test_a_forbidden_import_is_found_wherever_it_stands() -> None:
     assert forbidden("memory", "from threadkeep.policy.admit import admit") == set()
 
 
-OPTIONAL = {"typer", "rich", "fastapi", "uvicorn", "starlette", "pytest", "hypothesis", "httpx", "tiktoken"}
+OPTIONAL = {"pycld2", "typer", "rich", "fastapi", "uvicorn", "starlette", "pytest", "hypothesis", "httpx", "tiktoken"}
 MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models"}
 
 

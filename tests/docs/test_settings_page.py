@@ -16,6 +16,8 @@ ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| .+ \|$", re.MULTILINE)
 def shown(default: Any) -> str:
     if default is None:
         return "none"
+    if isinstance(default, tuple):
+        return f"`{','.join(default)}`"
     return f"`{json.dumps(default) if isinstance(default, dict) else default}`"
 
 
