@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from threadkeep import ModelResponse, Scope, Settings, UserMessage, open_memory
+from threadkeep.compose import tenant_languages
+from threadkeep.errors import InvalidSetting
 from threadkeep.memory import Memory
-from threadkeep.models.language import CountedDetector, OfflineDetector
+from threadkeep.models.language import CountedDetector, LanguageRules, OfflineDetector
+from threadkeep.settings import load_settings
 
 ME = Scope(tenant="shop", user="u42", conversation="c1")
 VIETNAMESE = UserMessage("Tôi muốn đặt một phòng đôi cho hai đêm.")
@@ -161,3 +164,19 @@ async def test_more_talks_than_are_remembered_keep_their_languages(
             await memory.append(talk, [VIETNAMESE])
     assert {await language_of(memory, talk) for talk in talks} == {"vi"}
     assert detector.calls == len(talks)
+
+
+def test_the_languages_may_be_given_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THREADKEEP_LANGUAGES", "vi, pl-PL,zh-Hant")
+    monkeypatch.setenv("THREADKEEP_DEFAULT_LANGUAGE", "vi")
+    monkeypatch.setenv("THREADKEEP_TENANT_LANGUAGES", '{"hotel": {"languages": ["en-US"]}}')
+    languages = tenant_languages(load_settings())
+    assert languages.of("shop") == LanguageRules(("vi", "pl-PL", "zh-Hant"), "vi")
+    assert languages.of("hotel") == LanguageRules(("en-US",), None)
+
+
+@pytest.mark.parametrize("value", ["vi,,en", "vi;en", "English", ","])
+def test_what_is_no_list_of_languages_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("THREADKEEP_LANGUAGES", value)
+    with pytest.raises(InvalidSetting, match="THREADKEEP_LANGUAGES"):
+        load_settings()

@@ -31,8 +31,8 @@ class LanguageDetector(Protocol):
         ...
 
 
-# Below it a message is too short to tell. On single words nobody had seen, answers at this confidence were right in
-# 99.8 % of cases, and three words in four reach it.
+# Below it a message is too short to tell. At this confidence answers about single words, half of them without their
+# diacritics, were right in 99.6 % of cases, and seven words in ten reach it (the half of the set it was not chosen on).
 CERTAIN = 0.8
 
 
