@@ -7,7 +7,7 @@ read after either lock, in a statement of its own, cannot be undone by an erasur
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ from threadkeep.scope import Scope
 from threadkeep.sql.database import Raced
 from threadkeep.sql.rows import insert_if_absent
 from threadkeep.sql.tables import conversations, generations, owners
+
+Name = tuple[int, str]  # an owner's row and a conversation's name
 
 
 class Span(NamedTuple):
@@ -72,7 +74,11 @@ _LOCK = (
 _OWNER = select(owners.c.uid).where(*OWNED)
 _OWNER_SHARED = _OWNER.with_for_update(read=True)
 _OWNER_ALONE = _OWNER.with_for_update()
-_ACTIVITY = select(func.coalesce(func.max(conversations.c.activity), 0)).where(conversations.c.uid == bindparam("uid"))
+_HIGHEST_OF_EACH = (
+    select(conversations.c.uid, func.max(conversations.c.activity))
+    .where(conversations.c.uid.in_(bindparam("uids", expanding=True)))
+    .group_by(conversations.c.uid)
+)
 
 GENERATION: ScalarSelect[Any] = (
     select(func.coalesce(func.sum(generations.c.generation), 0))
@@ -124,7 +130,7 @@ async def lock_or_create(connection: AsyncConnection, scope: Scope, span: Span) 
     place = await lock(connection, scope)
     if place is None:
         uid = await hold_owner(connection, scope, alone=False)
-        await create(connection, uid, {scope.require_conversation(): span})
+        await create(connection, {(uid, scope.require_conversation()): span})
         place = await lock(connection, scope)
         if place is None:
             raise Raced
@@ -132,22 +138,29 @@ async def lock_or_create(connection: AsyncConnection, scope: Scope, span: Span) 
     return place
 
 
-async def create(connection: AsyncConnection, uid: int, named: Mapping[str, Span]) -> None:
-    """Conversations of one owner, whose row is held; those that exist are left alone."""
-    activity = (await connection.execute(_ACTIVITY, {"uid": uid})).scalar_one()
-    rows = [
-        {
-            "uid": uid,
-            "conversation": name,
-            "activity": activity + number,
-            "started_at": span.now,
-            "last_activity_at": span.now,
-            "session_started_at": span.now,
-            "session_expires_at": span.now + span.ttl,
-        }
-        for number, (name, span) in enumerate(sorted(named.items()), start=1)
-    ]
+async def create(connection: AsyncConnection, wanted: Mapping[Name, Span]) -> None:
+    """Conversations of owners whose rows are held, in the order of their names; those that exist are left alone."""
+    activities = await highest_activities(connection, (uid for uid, _ in wanted))
+    rows: list[dict[str, Any]] = []
+    for (uid, name), span in sorted(wanted.items()):
+        activities[uid] = activities.get(uid, 0) + 1
+        rows.append(
+            {
+                "uid": uid,
+                "conversation": name,
+                "activity": activities[uid],
+                "started_at": span.now,
+                "last_activity_at": span.now,
+                "session_started_at": span.now,
+                "session_expires_at": span.now + span.ttl,
+            }
+        )
     await connection.execute(insert_if_absent(connection, conversations, "uid"), rows)
+
+
+async def highest_activities(connection: AsyncConnection, uids: Iterable[int]) -> dict[int, int]:
+    rows = await connection.execute(_HIGHEST_OF_EACH, {"uids": sorted(set(uids))})
+    return {row[0]: row[1] for row in rows}
 
 
 async def slide(connection: AsyncConnection, place: Place, span: Span) -> None:

@@ -64,7 +64,7 @@ def _among(column: Column[Any], name: str, *, postgres: bool) -> ColumnElement[b
 _QUESTIONS = {postgres: _Questions(postgres=postgres) for postgres in (True, False)}
 _LAST_SEQ = select(conversations.c.last_seq).where(*IN_SCOPE)
 # A conversation with a new message is active again; the first language named on a message is the talk's.
-NOTE_ACTIVITY = (
+_NOTE_ACTIVITY = (
     update(conversations)
     .where(conversations.c.cid == bindparam("which"))
     .values(
@@ -119,7 +119,7 @@ async def append(
         raise Undo(_receipt(admission, 0, []))  # a late retry brings not even the empty conversation back
     if stored.rows:
         await insert_messages(connection, stored.rows)
-        await connection.execute(NOTE_ACTIVITY, _growth(place, stored, admission, span))
+        await connection.execute(_NOTE_ACTIVITY, _growth(place, stored, admission, span))
     else:
         await slide(connection, place, span)  # nothing new, but the talk goes on
     receipt = _receipt(admission, stored.seq, stored.kept)
@@ -204,7 +204,7 @@ def row_of(place: Place, seq: int, draft: Draft | Message, words: list[int]) -> 
 
 
 def _growth(place: Place, stored: _Stored, admission: Admission, span: Span) -> dict[str, Any]:
-    """Values for `NOTE_ACTIVITY`."""
+    """Values for `_NOTE_ACTIVITY`."""
     session = place.session(span)
     return {
         "which": place.cid,

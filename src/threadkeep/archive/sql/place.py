@@ -10,17 +10,18 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.placing import Decision, contradicts_itself, decide, dropped, message_digests
-from threadkeep.archive.sql.append import NOTE_ACTIVITY, row_of
-from threadkeep.archive.sql.targets import Target, highest_activities, listed, lock_targets
+from threadkeep.archive.sql.append import row_of
+from threadkeep.archive.sql.targets import Target, listed, lock_targets
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.scope import Scope
 from threadkeep.sql.database import Raced
-from threadkeep.sql.locks import Span, generation_of, lock_or_create, refuse_if_older
-from threadkeep.sql.rows import moment
+from threadkeep.sql.locks import Span, generation_of, highest_activities, lock_or_create, refuse_if_older
+from threadkeep.sql.rows import is_postgres, moment
 from threadkeep.sql.tables import appends, conversations, generations, tombstones
 from threadkeep.sql.words import insert_messages
 
@@ -104,31 +105,60 @@ def _key_row(one: _Decided) -> dict[str, Any]:
 
 
 async def _note_growth(connection: AsyncConnection, grown: Sequence[_Decided], session_ttl: int) -> None:
-    """One update a conversation; the one whose entry came last is the owner's latest."""
+    """One row a conversation; the one whose entry came last is the owner's latest."""
     by_place: dict[int, list[_Decided]] = {}
     for one in grown:
         by_place[one.target.place.cid] = [*by_place.pop(one.target.place.cid, []), one]
     activities = await highest_activities(connection, (one.target.place.uid for one in grown))
-    values: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for ones in by_place.values():
         uid = ones[0].target.place.uid
         activities[uid] += 1
-        values.append(_growth(ones, session_ttl) | {"activity": activities[uid]})
-    await connection.execute(NOTE_ACTIVITY, values)
+        rows.append(_growth(ones, session_ttl) | {"activity": activities[uid]})
+    await connection.execute(_GROWN[is_postgres(connection)], rows)
 
 
 def _growth(ones: Sequence[_Decided], session_ttl: int) -> dict[str, Any]:
-    """Values for `NOTE_ACTIVITY`. Placed late, a turn neither ends a session early nor starts it anew."""
-    place = ones[0].target.place
+    """Placed late, a turn neither ends a session early nor starts it anew."""
+    place, scope = ones[0].target.place, ones[0].entry.scope
     new = [message for one in ones for message in one.decision.messages]
     now = max(moment(one.entry.at) for one in ones)
-    alive = place.session_expires_at > now
     return {
-        "which": place.cid,
-        "last": max(message.seq for message in new),
-        "inserted": len(new),
+        "cid": place.cid,
+        "uid": place.uid,
+        "conversation": scope.require_conversation(),
+        "last_seq": max(message.seq for message in new),
+        "messages": len(new),
         "language": next((message.language for message in new if message.language), None),
-        "now": now,
-        "session_started": place.session_started_at if alive else now,
-        "session_expires": max(place.session_expires_at, now + session_ttl),
+        "status": "active",
+        "started_at": now,
+        "last_activity_at": now,
+        "session_started_at": place.session_started_at if place.session_expires_at > now else now,
+        "session_expires_at": max(place.session_expires_at, now + session_ttl),
     }
+
+
+def _grown(new: Any) -> dict[str, Any]:
+    mine = conversations.c
+    return {
+        "last_seq": func.greatest(mine.last_seq, new.last_seq),
+        "messages": mine.messages + new.messages,
+        "language": func.coalesce(mine.language, new.language),
+        "status": new.status,
+        "activity": new.activity,
+        "last_activity_at": func.greatest(mine.last_activity_at, new.last_activity_at),
+        "session_started_at": new.session_started_at,
+        "session_expires_at": new.session_expires_at,
+    }
+
+
+def _upsert(*, postgres: bool) -> Any:
+    """The rows exist and are locked: an upsert is how many are updated in one statement, each with its own values."""
+    if postgres:
+        insert = postgresql.insert(conversations)
+        return insert.on_conflict_do_update(index_elements=["cid"], set_=_grown(insert.excluded))
+    insert = mysql.insert(conversations)
+    return insert.on_duplicate_key_update(_grown(insert.inserted))
+
+
+_GROWN = {postgres: _upsert(postgres=postgres) for postgres in (True, False)}

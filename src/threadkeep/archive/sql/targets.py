@@ -5,22 +5,21 @@ Owners by name, then conversations by owner and name: two workers that share som
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, func, select, tuple_
+from sqlalchemy import BindParameter, bindparam, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.placing import Held
 from threadkeep.ports.placing import Entry
 from threadkeep.sql.database import Raced
-from threadkeep.sql.locks import Place, Span, create
+from threadkeep.sql.locks import Name, Place, Span, create
 from threadkeep.sql.rows import insert_if_absent, moment
 from threadkeep.sql.tables import appends, conversations, messages, owners
 
 Owner = tuple[str, str]
-Name = tuple[int, str]  # an owner's row and a conversation's name
 
 
 def listed(name: str) -> BindParameter[Any]:
@@ -47,11 +46,6 @@ _CONVERSATIONS = (
     .order_by(conversations.c.uid, conversations.c.conversation)
     .with_for_update()
 )
-_HIGHEST = (
-    select(conversations.c.uid, func.max(conversations.c.activity))
-    .where(conversations.c.uid.in_(listed("uids")))
-    .group_by(conversations.c.uid)
-)
 _KNOWN = messages.c.cid, messages.c.seq, messages.c.id, messages.c.role, messages.c.content
 _BY_SEQ = select(*_KNOWN).where(tuple_(messages.c.cid, messages.c.seq).in_(listed("pairs")))
 _BY_ID = select(*_KNOWN).where(tuple_(messages.c.cid, messages.c.id).in_(listed("pairs")))
@@ -73,13 +67,8 @@ async def lock_targets(connection: AsyncConnection, entries: Sequence[Entry], tt
         first.setdefault(name, Span(moment(entry.at), ttl))
     targets = {name: Target(place) for name, place in (await _lock(connection, first)).items()}
     found = [targets[name] for name in names]
-    await _read_held(connection, {target.place.cid: target.held for target in found}, zip(found, entries, strict=True))
+    await _read_held(connection, list(zip(found, entries, strict=True)))
     return found
-
-
-async def highest_activities(connection: AsyncConnection, uids: Iterable[int]) -> dict[int, int]:
-    rows = await connection.execute(_HIGHEST, {"uids": sorted(set(uids))})
-    return {row[0]: row[1] for row in rows}
 
 
 def _owner(entry: Entry) -> Owner:
@@ -106,9 +95,8 @@ async def _lock(connection: AsyncConnection, wanted: dict[Name, Span]) -> dict[N
     names = sorted(wanted)
     found = await _conversations(connection, names)
     missing = [name for name in names if name not in found]
-    for uid in sorted({uid for uid, _ in missing}):
-        await create(connection, uid, {name: wanted[uid, name] for owner, name in missing if owner == uid})
     if missing:
+        await create(connection, {name: wanted[name] for name in missing})
         found = await _conversations(connection, names)
     if len(found) < len(names):
         raise Raced
@@ -120,19 +108,17 @@ async def _conversations(connection: AsyncConnection, names: Sequence[Name]) -> 
     return {(row.uid, row.conversation): Place(*row[1:]) for row in rows}
 
 
-async def _read_held(
-    connection: AsyncConnection, held: dict[int, Held], targeted: Iterable[tuple[Target, Entry]]
-) -> None:
+async def _read_held(connection: AsyncConnection, targeted: Sequence[tuple[Target, Entry]]) -> None:
     """In statements of their own: what was committed until the locks were ours."""
-    pairs = [(target.place.cid, entry) for target, entry in targeted]
-    said = [(cid, message) for cid, entry in pairs for message in entry.messages]
-    if said:
-        by_seq = await connection.execute(_BY_SEQ, {"pairs": [(cid, message.seq) for cid, message in said]})
-        by_id = await connection.execute(_BY_ID, {"pairs": [(cid, message.id) for cid, message in said]})
-        for row in (*by_seq, *by_id):
+    held = {target.place.cid: target.held for target, _ in targeted}
+    said = [(target.place, message) for target, entry in targeted for message in entry.messages]
+    by_id = [(place.cid, message.id) for place, message in said]
+    # Nothing stands above a conversation's last seq; what comes in order needs no look at what stands under it.
+    by_seq = [(place.cid, message.seq) for place, message in said if message.seq <= place.last_seq]
+    for query, pairs in ((_BY_ID, by_id), (_BY_SEQ, by_seq)):
+        for row in await connection.execute(query, {"pairs": pairs}) if pairs else ():
             held[row.cid].by_seq[row.seq] = row.id
             held[row.cid].by_id[row.id] = (row.role, row.content)
-    keys = [entry.key.digest for _, entry in pairs if entry.key is not None]
-    if keys:
+    if keys := [entry.key.digest for _, entry in targeted if entry.key is not None]:
         for cid, digest, payload in await connection.execute(_KEYS, {"keys": keys}):
             held[cid].payloads[bytes(digest)] = bytes(payload)
