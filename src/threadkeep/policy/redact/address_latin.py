@@ -11,7 +11,7 @@ from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Rule, c
 from threadkeep.policy.redact.view import View
 
 _UPPER: Final = r"[A-Z\u00c0-\u1fff]"
-_NAME: Final = rf"(?:{_UPPER}[\w'\-]{{1,30}}|[A-Z]\.?|St\.|Dr\.)(?![\w])"
+_NAME: Final = rf"(?:{_UPPER}(?:[^\W\d_]|['\-]){{1,30}}|[A-Z]\.?|St\.|Dr\.)(?![\w])"
 _SMALL: Final = (
     r"(?:de|da|do|dos|das|del|della|dei|di|du|des|la|le|les|el|al|van|der|den|von|zu|of|the|na|nad|u|v|w|z"
     r"|i|ten|e|y)(?![\w])"

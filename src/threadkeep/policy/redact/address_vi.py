@@ -9,8 +9,12 @@ from typing import Final
 from threadkeep.policy.redact.rule import CONTEXT, Family, Rule
 from threadkeep.policy.redact.view import View
 
-_WORD: Final = r"[A-Za-z][A-Za-z0-9]{0,8}"
-_NAME: Final = r"[A-Z0-9][A-Za-z0-9]{0,8}(?:[ ][A-Z0-9][A-Za-z0-9]{0,8}){0,4}"
+_AREA: Final = (
+    r"(?:[Pp]huong|[Pp]\.|[Xx]a|[Tt]hi tran|[Qq]uan|[Qq]\.|[Hh]uyen|[Hh]\.|[Tt]hi xa|[Tt][Pp]\.?"
+    r"|[Tt]hanh pho|[Tt]inh|[Aa]p|[Tt]hon|[Kk]hu(?: do thi| pho)?)"
+)
+_CAPITAL: Final = rf"(?!{_AREA}[ ])[A-Z0-9][A-Za-z0-9]{{0,8}}"
+_NAME: Final = rf"{_CAPITAL}(?:[ ]{_CAPITAL}){{0,4}}"
 _HOUSE: Final = r"(?:[Ss]o(?: nha)?[ ]|[Nn]ha so[ ])?[0-9]{1,4}[A-Za-z]?(?:/[0-9]{1,4}[A-Za-z]?){0,4}(?![0-9A-Za-z/])"
 _LANE: Final = (
     r"(?:[Nn]go|[Nn]gach|[Hh]em|[Kk]iet|[Kk]hu|[Kk]hom|[Aa]p|[Tt]hon|[Xx]om|[Tt]o|[Kk]hu pho|[Kk][Pp]"
@@ -18,10 +22,6 @@ _LANE: Final = (
     r"|[Tt]oa(?: nha)?|[Cc]hung cu)"
 )
 _STREET: Final = r"(?:[Dd]uong|[Pp]ho|[Dd]ai lo|[Qq]uoc lo|[Tt]inh lo|[Dd]\.|[Ql]L)"
-_AREA: Final = (
-    r"(?:[Pp]huong|[Pp]\.|[Xx]a|[Tt]hi tran|[Qq]uan|[Qq]\.|[Hh]uyen|[Hh]\.|[Tt]hi xa|[Tt][Pp]\.?"
-    r"|[Tt]hanh pho|[Tt]inh|[Aa]p|[Tt]hon|[Kk]hu(?: do thi| pho)?)"
-)
 _CITIES: Final = (
     r"(?:(?:TP\.?[ ]?)?HCM|[Ss]ai ?[Gg]on|Ho Chi Minh|Ha Noi|Hanoi|Da Nang|Hai Phong|Can Tho|Hue"
     r"|Nha Trang|Da Lat|Vung Tau|Bien Hoa"
@@ -33,9 +33,10 @@ _PART: Final = (
 )
 _FULL: Final = re.compile(
     rf"(?<![0-9A-Za-z/.,])(?:{_LANE}[ ][0-9A-Z][0-9A-Za-z/]{{0,7}}[, ]{{1,2}}){{0,3}}{_HOUSE}[, ]{{1,2}}"
-    rf"(?:{_LANE}[ ][0-9A-Za-z/]{{1,8}}[, ]{{1,2}}){{0,3}}(?:{_STREET}[ ]"
-    rf"(?:[0-9A-Za-z][A-Za-z0-9]{{0,8}})(?:[ ][A-Z0-9][A-Za-z0-9]{{0,8}}){{0,4}}|{_NAME}"
-    rf"(?=[ ]?[,\-][ ]?{_AREA})){_PART}{{0,5}}"
+    rf"(?:(?:{_LANE}[ ][0-9A-Za-z/]{{1,8}}[, ]{{1,2}}){{0,3}}"
+    rf"(?:{_STREET}[ ][0-9A-Za-z][A-Za-z0-9]{{0,8}}(?:[ ]{_CAPITAL}){{0,4}}(?![A-Za-z0-9])"
+    rf"|{_NAME}(?=[ ]?(?:[,\-][ ]?)?{_AREA}))|{_LANE}[ ][0-9/]{{1,8}}[, ]{{1,2}}{_NAME}(?=[ ]?,)){_PART}{{0,5}}"
+    rf"(?:[ ][0-9]{{5,6}}(?![0-9]))?"
 )
 _RURAL: Final = re.compile(rf"(?<![A-Za-z])(?:[Tt]hon|[Aa]p|[Xx]om|[Tt]o|[Kk]hu pho)[ ]{_NAME}{_PART}{{2,5}}")
 _LOWER: Final = re.compile(
