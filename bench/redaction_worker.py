@@ -106,8 +106,8 @@ def growth(length: int) -> dict[str, dict[str, float]]:
 
 
 def _growth(find: Find, unit: str, length: int) -> dict[str, float]:
-    single = min(_cpu(find, hostile(unit, length)) for _ in range(3))
-    double = min(_cpu(find, hostile(unit, 2 * length)) for _ in range(3))
+    single = min(_cpu(find, hostile(unit, length)) for _ in range(2))
+    double = min(_cpu(find, hostile(unit, 2 * length)) for _ in range(2))
     return {"seconds": round(double, 3), "ratio": round(double / max(single, 1e-4), 2)}
 
 
