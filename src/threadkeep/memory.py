@@ -38,6 +38,7 @@ from threadkeep.policy.ids import MessageIds
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.index import LexicalIndex
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import SessionLimits, Sessions
@@ -59,6 +60,7 @@ class Stores:
     sessions: Sessions
     scratch: Scratch
     index: LexicalIndex
+    flushing: Flushing | None = None  # where appends are answered before the archive has them
 
 
 class Memory:
@@ -172,7 +174,7 @@ class Memory:
         sessions = await self._stores.sessions.erase(scope)
         scratch = await self._stores.scratch.erase(scope)
         proof = await self._stores.archive.erase(scope)
-        return replace(proof, stores={**proof.stores, "sessions": sessions, "scratch": Erased(scratch, scratch)})
+        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": Erased(scratch, scratch)})
 
     async def export(self, scope: Scope | None = None) -> AsyncIterator[ConversationRecord]:
         """Every conversation of the scope (or of the store), whole, in the order of ids."""
@@ -180,9 +182,16 @@ class Memory:
             yield record
 
     async def flushed(self, timeout: float = 30) -> None:  # noqa: ASYNC109
-        """Return once nothing is waiting to reach the archive or the index. Embedded stores never wait."""
+        """Return once nothing is waiting to reach the archive. Without a journal nothing ever does.
+
+        Raises `StoreUnavailable` when that takes longer than `timeout` seconds.
+        """
+        if self._stores.flushing is not None:
+            await self._stores.flushing.flushed(timeout)
 
     async def close(self) -> None:
         """Finish what was accepted and let go of the stores. Closing twice is allowed."""
+        if self._stores.flushing is not None:
+            await self._stores.flushing.close()
         await self._stores.sessions.close()
         await self._stores.archive.close()
