@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from threadkeep.models.sentences import sentences
@@ -68,6 +68,7 @@ def test_an_empty_text_has_no_sentences(text: str) -> None:
     assert sentences(text) == []
 
 
+@settings(deadline=None)
 @given(st.text() | st.text(alphabet='aB. \n!?…。」"5-'))
 def test_nothing_is_lost_and_nothing_added(text: str) -> None:
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from threadkeep.models.sentences import sentences as split
@@ -84,6 +84,7 @@ def test_sentences_can_be_compared_by_an_embedder() -> None:
     assert asked == [split(FOUR_LANGUAGES["en"])]
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(-1, 5), st.integers(1, 200))
 def test_a_summary_is_never_longer_than_the_limit_and_never_invents(text: str, wanted: int, longest: int) -> None:
     summary = summarise(text, wanted, longest=longest)

@@ -4,7 +4,7 @@ import json
 import zlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from threadkeep.errors import InvalidInput, StoreCorrupt
@@ -12,6 +12,7 @@ from threadkeep.models.token_bytes import pack_ids, unpack_ids
 from threadkeep.models.tokens import tokenize_text
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 2**40)) | st.lists(st.integers(0, 255)))
 def test_every_array_of_numbers_comes_back(ids: list[int]) -> None:
     assert unpack_ids(pack_ids(ids)) == ids

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import tiktoken
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
@@ -74,6 +74,7 @@ def test_the_numbers_are_tiktokens_own(name: str, text: str, tiktokens_own: dict
     assert Tokenizer(name).encode(text) == tiktokens_own[name].encode_ordinary(text)
 
 
+@settings(deadline=None)
 @given(text=st.text())
 @pytest.mark.parametrize("name", BPE)
 def test_the_numbers_are_tiktokens_own_for_any_text(
@@ -104,6 +105,7 @@ def test_a_long_text_goes_in_parts_with_the_same_numbers(
     assert Tokenizer(name).encode(long) == tiktokens_own[name].encode_ordinary(long)
 
 
+@settings(deadline=None)
 @given(ANY_TEXT)
 @whole
 def test_every_text_comes_back(name: str, text: str) -> None:

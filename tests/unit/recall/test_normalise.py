@@ -5,7 +5,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from threadkeep.recall.normalise import fold, indexed_terms, query_terms, terms_of
@@ -27,6 +27,7 @@ def test_case_marks_and_compatibility_forms_are_folded(text: str, plain: str) ->
     assert fold(text) == plain
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_composed_and_decomposed_spellings_fold_alike(text: str) -> None:
     assert fold(unicodedata.normalize("NFC", text)) == fold(unicodedata.normalize("NFD", text))
@@ -40,6 +41,7 @@ def folded_as_a_whole(text: str) -> str:
     return unicodedata.normalize("NFC", bare).translate(alone)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters() | st.sampled_from("aeođĐŁßİﬁｶﾞ\u0301\u0323\u031b\u1100\u1161\u11a8\u3099")))
 def test_folding_by_character_is_folding_the_whole(text: str) -> None:
     assert fold(text) == folded_as_a_whole(text)
@@ -133,12 +135,14 @@ def test_a_text_without_words_has_no_terms(text: str) -> None:
     assert indexed_terms(text) == ""
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_no_term_holds_a_space_and_each_is_indexed_once(text: str) -> None:
     indexed = indexed_terms(text).split(" ") if indexed_terms(text) else []
     assert sorted(indexed) == sorted(set(terms_of(text)))
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_a_question_looks_only_for_terms_that_a_message_of_the_same_words_has_or_for_pairs(
     head: str, tail: str

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from threadkeep.model import Hit
@@ -18,12 +18,7 @@ def hits_of(texts: list[str]) -> list[Hit]:
     return [Hit(f"m{i}", "c1", i, "user", text, NOON, 1.0 / (i + 1), {}) for i, text in enumerate(texts)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def loaded() -> None:
-    for count in COUNT.values():
-        count("")
-
-
+@settings(deadline=None)
 @given(texts=st.lists(st.text(), max_size=8), budget=st.integers(0, 300))
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_the_text_is_never_over_the_budget_in_the_models_own_tokens(name: str, texts: list[str], budget: int) -> None:
