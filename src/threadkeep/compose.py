@@ -6,11 +6,14 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from threadkeep.archive.sqlite import SqliteArchive
-from threadkeep.errors import CapabilityMissing, InvalidSetting
+from threadkeep.errors import CapabilityMissing, InvalidSetting, MissingExtra
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
@@ -27,6 +30,10 @@ from threadkeep.settings import Settings, load_settings
 from threadkeep.sqlite.database import Database
 from threadkeep.talk_language import TalkLanguage, TenantLanguages
 
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+_SERVER_SCHEMES = ("postgresql", "postgres", "mysql", "mariadb")
 OUTWARD_LOGGER = "threadkeep.outward"
 
 
@@ -39,36 +46,58 @@ async def open_memory(
     settings: Settings | None = None,
     clock: Clock = system_clock,
     detector: LanguageDetector | None = None,
+    engine: AsyncEngine | None = None,
 ) -> AsyncGenerator[Memory]:
-    """A Memory on the archive at `url` (`sqlite:///path.db`), or at `DATABASE_URL` when none is given.
+    """A Memory on the archive at `url` (`sqlite:///path.db`, `postgresql://…`, `mysql://…`), or at `DATABASE_URL`.
 
-    `redis` and `worker` are for the hot store and its journal. Raises `InvalidSetting`, `CapabilityMissing` and the
-    `StoreError` that says why the store would not open.
+    `engine` is an application's own, in place of a URL; it is left open. `redis` and `worker` are for the hot store and
+    its journal. Raises `InvalidSetting`, `CapabilityMissing` and the `StoreError` that says why it would not open.
     """
     settings = settings or load_settings()
     if redis or (url is None and settings.redis_url):
         raise CapabilityMissing("a Redis hot store is not part of this version; leave redis= and REDIS_URL out")
+    limits = session_limits(settings)
+    stores = await _stores(engine or url or settings.database_url, settings, limits, clock)
     languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
-    memory = await _on_sqlite(sqlite_path(url or settings.database_url), settings, clock, languages)
+    memory = Memory(stores, _rules(settings), limits, clock, _outward_log(settings), languages)
     try:
         yield memory
     finally:
         await memory.close()
 
 
-async def _on_sqlite(path: str, settings: Settings, clock: Clock, languages: TalkLanguage) -> Memory:
-    limits = session_limits(settings)
+async def _stores(where: str | AsyncEngine, settings: Settings, limits: SessionLimits, clock: Clock) -> Stores:
+    if isinstance(where, str) and not is_server_url(where):
+        return await _on_sqlite(sqlite_path(where), limits, clock)
+    return await sql_parts(where).sql_stores(where, settings, limits, clock)
+
+
+async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
     database = Database(path)
     await database.open()
-    stores = Stores(
+    return Stores(
         archive=SqliteArchive(database, indexed_terms, limits, clock),
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         index=SqliteIndex(database),
     )
+
+
+def sql_parts(where: str | AsyncEngine) -> ModuleType:
+    """What speaks to server databases, imported only now: it needs an extra that embedded use does without."""
+    try:
+        return import_module("threadkeep.compose_sql")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("threadkeep"):
+            raise
+        scheme = urlsplit(where).scheme if isinstance(where, str) else ""
+        extra = "mysql" if scheme.startswith(("mysql", "mariadb")) else "postgres"
+        raise MissingExtra(extra, f"{scheme}://" if scheme else "engine=") from None
+
+
+def _rules(settings: Settings) -> Rules:
     redactor = Redactor(RedactionRules(placeholder=settings.redaction_style))
-    rules = Rules(redactor=redactor, max_bytes=settings.max_message_bytes)
-    return Memory(stores, rules, limits, clock, _outward_log(settings), languages)
+    return Rules(redactor=redactor, max_bytes=settings.max_message_bytes)
 
 
 def session_limits(settings: Settings) -> SessionLimits:
@@ -77,6 +106,10 @@ def session_limits(settings: Settings) -> SessionLimits:
         max_chars=settings.session_max_chars,
         ttl_seconds=settings.session_ttl_min * 60,
     )
+
+
+def is_server_url(url: str) -> bool:
+    return urlsplit(url).scheme.partition("+")[0] in _SERVER_SCHEMES
 
 
 def tenant_languages(settings: Settings) -> TenantLanguages:
@@ -88,11 +121,8 @@ def tenant_languages(settings: Settings) -> TenantLanguages:
 
 def sqlite_path(url: str) -> str:
     """`sqlite:///relative.db`, `sqlite:////absolute.db`, or `sqlite://` for memory that ends with the process."""
-    scheme = urlsplit(url).scheme
-    if scheme.startswith(("postgres", "mysql", "mariadb", "redis")):
-        raise CapabilityMissing(f"{scheme}:// archives are not part of this version; use sqlite:///path.db")
     if not url.startswith("sqlite://"):
-        raise InvalidSetting("url", "is not a database URL", "use sqlite:///path.db")
+        raise InvalidSetting("url", "is not a database URL", "use sqlite:///path.db, postgresql://… or mysql://…")
     path = url.removeprefix("sqlite://").removeprefix("/")
     return path or ":memory:"
 

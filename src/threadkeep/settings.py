@@ -84,6 +84,13 @@ class Settings(BaseSettings):
     redaction_style: Literal["typed", "plain"] = _ours("REDACTION_STYLE", "typed")
     outward_log: str | None = _ours("OUTWARD_LOG", None)
 
+    auto_migrate: bool = _ours("AUTO_MIGRATE", True)
+    pool_size: int = _ours("POOL_SIZE", 10, ge=1)
+    pool_overflow: int = _ours("POOL_OVERFLOW", 10, ge=0)
+    pool_wait_seconds: float = _ours("POOL_WAIT_SECONDS", 10, gt=0)
+    connect_timeout_seconds: float = _ours("CONNECT_TIMEOUT_SECONDS", 5, gt=0)
+    store_timeout_seconds: float = _ours("STORE_TIMEOUT_SECONDS", 30, gt=0)
+
     @classmethod
     def settings_customise_sources(
         cls,
