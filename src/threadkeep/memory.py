@@ -42,9 +42,9 @@ from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.index import LexicalIndex
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import SessionLimits, Sessions
-from threadkeep.recall.normalise import terms_of
+from threadkeep.recall.normalise import query_terms
 from threadkeep.recall.rank import ranked
-from threadkeep.recall.render import fenced, within_budget
+from threadkeep.recall.render import CountTokens, fenced, tokens_in, within_budget
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.talk_language import TalkLanguage
@@ -74,6 +74,7 @@ class Memory:
         clock: Clock = system_clock,
         outward_log: OutwardLog | None = None,
         talk_language: TalkLanguage | None = None,
+        count_tokens: CountTokens = tokens_in,
     ) -> None:
         self.scratch = stores.scratch
         self._stores = stores
@@ -82,6 +83,7 @@ class Memory:
         self._clock = clock
         self._outward_log = outward_log
         self._talk_language = talk_language or TalkLanguage(None)
+        self._count_tokens = count_tokens
 
     async def append(self, scope: Scope, events: Sequence[Event], key: str | None = None) -> Receipt:
         """Keep what policy admits of `events`, all or nothing, in order, recallable at once.
@@ -118,9 +120,10 @@ class Memory:
         """
         user = checked_scope(scope).whole_user
         place = user if conversation is None else user.with_conversation(conversation)
-        terms = list(dict.fromkeys(terms_of(checked_query(query))))[:_MOST_TERMS]
+        terms = query_terms(checked_query(query))[:_MOST_TERMS]
         candidates = await self._stores.index.candidates(place, terms, _MOST_CANDIDATES)
-        hits = within_budget(ranked(terms, candidates, positive("k", k)), checked_budget(budget))
+        best = ranked(terms, candidates, positive("k", k))
+        hits = within_budget(best, checked_budget(budget), self._count_tokens)
         return Recalled(hits, fenced(hits))
 
     async def session(self, scope: Scope) -> Session | None:
