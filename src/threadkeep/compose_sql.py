@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from threadkeep.archive.sql.archive import SqlArchive
-from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, migrate, schema_state
 from threadkeep.index.sql import SqlIndex
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
@@ -33,6 +33,19 @@ async def sql_stores(where: str | AsyncEngine, settings: Settings, limits: Sessi
         scratch=InMemoryScratch(clock),
         index=SqlIndex(database),
     )
+
+
+async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[str | None, str]:
+    """The state the tables were found in, and the newest there is; brought up to date unless it is only a check."""
+    database = sql_database(url, settings)
+    try:
+        await database.open()
+        found = await schema_state(database)
+        if not check and not found.up_to_date:
+            found = await migrate(database)
+        return found.current, NEWEST
+    finally:
+        await database.close()
 
 
 def sql_database(where: str | AsyncEngine, settings: Settings) -> SqlDatabase:

@@ -15,7 +15,7 @@ PORTS = VALUES | {"ports"}
 PURE = PORTS | {"policy", "recall"}
 BACKEND = PORTS | {"sqlite", "sql"}
 CORE = PURE | {"memory"}
-SURFACE = CORE | {"compose", "settings", "sync"}
+SURFACE = CORE | {"compose", "compose_schema", "settings", "sync"}
 
 # What each part may import, besides itself. A part that is not listed here has no place in the house yet.
 ALLOWED: dict[str, set[str]] = {
@@ -41,6 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "arguments": PURE,
     "memory": PURE | {"arguments", "talk_language"},
     "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index", "models", "talk_language"},
+    "compose_schema": {"compose", "errors", "settings", "sqlite"},
     "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index"},
     "sync": CORE | {"compose", "settings"},
     "compat": SURFACE | {"sessions"},

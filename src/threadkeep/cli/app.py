@@ -14,6 +14,7 @@ from threadkeep.cli.demo import demo
 from threadkeep.cli.doctor import doctor
 from threadkeep.cli.erase import erase
 from threadkeep.cli.export import export
+from threadkeep.cli.migrate import migrate
 from threadkeep.cli.serve import serve
 from threadkeep.cli.stats import stats
 from threadkeep.errors import InvalidInput, ThreadkeepError
@@ -21,7 +22,7 @@ from threadkeep.errors import InvalidInput, ThreadkeepError
 FAILED = 1
 
 commands = typer.Typer(name="threadkeep", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (serve, demo, doctor, stats, export, erase):
+for command in (serve, demo, doctor, stats, export, erase, migrate):
     commands.command()(command)
 
 

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from threadkeep import __version__
-from threadkeep.cli.options import Json, Url, store_path
+from threadkeep.cli.options import Json, Url, as_it_is, store_path
 from threadkeep.cli.output import print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, unknown_names
 from threadkeep.errors import ThreadkeepError
@@ -51,7 +51,7 @@ def _store(url: str | None, settings: Settings) -> dict[str, Any]:
         path = store_path(url, settings)
         if path is not None and not path.exists():
             return shown | {"status": "not created yet", "path": str(path.resolve())}
-        with SyncMemory(url, settings=settings) as memory:
+        with SyncMemory(url, settings=as_it_is(settings)) as memory:
             counted = memory.stats()
     except ThreadkeepError as error:
         return shown | {"status": "failed", "error": {"code": error.code, "detail": str(error)}}

@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
-from threadkeep.compose import sqlite_path
+from threadkeep.compose import is_server_url, sqlite_path
 from threadkeep.errors import NotFound
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings, load_settings
 from threadkeep.sync import SyncMemory
 
 Url = Annotated[
-    str | None, typer.Option("--url", help="The archive, such as sqlite:///path.db. Otherwise DATABASE_URL.")
+    str | None,
+    typer.Option("--url", help="The archive, such as sqlite:///path.db or postgresql://…. Otherwise DATABASE_URL."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout; problems as JSON on stderr.")]
 Tenant = Annotated[str | None, typer.Option("--tenant", help=f"Otherwise {DEFAULT_TENANT!r}.")]
@@ -28,11 +29,18 @@ def existing_store(url: str | None) -> SyncMemory:
     path = store_path(url, settings)
     if path is not None and not path.exists():
         raise NotFound(f"{path}: there is no store here; check --url or DATABASE_URL")
-    return SyncMemory(url, settings=settings)
+    return SyncMemory(url, settings=as_it_is(settings))
+
+
+def as_it_is(settings: Settings) -> Settings:
+    """A server's tables are neither made nor changed by a command that only wants to use them."""
+    return settings.model_copy(update={"auto_migrate": False})
 
 
 def store_path(url: str | None, settings: Settings) -> Path | None:
-    """The file behind the URL; None for a store that lives in memory."""
+    """The file behind the URL; None for a store on a server or in memory."""
+    if is_server_url(url or settings.database_url):
+        return None
     path = sqlite_path(url or settings.database_url)
     return None if path == ":memory:" else Path(path)
 

@@ -6,8 +6,10 @@ Every name starts with `tk_`: the file may be an application's own.
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 
 from threadkeep.errors import SchemaTooNew
+from threadkeep.sqlite.errors import our_errors
 
 # `content` is TEXT, or a BLOB when the text holds lone surrogates, which UTF-8 cannot carry.
 # Times are whole microseconds since 1970 UTC. Order is `seq`; `activity`, a counter of each owner's own, orders
@@ -92,6 +94,16 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+def version_of(path: str) -> int:
+    """Without changing the file; 0 where there are no tables of ours. Raises `SchemaTooNew`."""
+    with our_errors(path):
+        connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True)
+        try:
+            return _version(connection, path)
+        finally:
+            connection.close()
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
