@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from threadkeep.archive.sqlite import SqliteArchive
-from threadkeep.errors import CapabilityMissing, InvalidSetting, MissingExtra
+from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
 from threadkeep.policy.admit import Rules
 from threadkeep.policy.outward import OutwardLog
-from threadkeep.policy.redact import RedactionRules, Redactor
+from threadkeep.policy.redact import RedactionRules, Redactor, load_rules
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.sessions import SessionLimits
@@ -50,14 +51,18 @@ async def open_memory(
 ) -> AsyncGenerator[Memory]:
     """A Memory on the archive at `url` (`sqlite:///path.db`, `postgresql://…`, `mysql://…`), or at `DATABASE_URL`.
 
-    `engine` is an application's own, in place of a URL; it is left open. `redis` and `worker` are for the hot store and
-    its journal. Raises `InvalidSetting`, `CapabilityMissing` and the `StoreError` that says why it would not open.
+    `redis` puts a hot store and a journal in front of it; `worker=False` leaves flushing the journal to
+    `threadkeep worker`. `engine` is an application's own, in place of a URL; it is left open. `detector` tells the
+    language of a talk. Raises `InvalidSetting`, `CapabilityMissing` and the `StoreError` that says why it would not
+    open; a Redis that is away is no reason.
     """
     settings = settings or load_settings()
-    if redis or (url is None and settings.redis_url):
-        raise CapabilityMissing("a Redis hot store is not part of this version; leave redis= and REDIS_URL out")
     limits = session_limits(settings)
+    hot = redis or (settings.redis_url if url is None and engine is None else None)
+    behind = partial(_redis_parts().behind_redis, hot) if hot else None
     stores = await _stores(engine or url or settings.database_url, settings, limits, clock)
+    if behind is not None:
+        stores = behind(stores, settings, limits, clock, worker=worker)
     languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
     memory = Memory(stores, _rules(settings), limits, clock, _outward_log(settings), languages)
     try:
@@ -95,9 +100,28 @@ def sql_parts(where: str | AsyncEngine) -> ModuleType:
         raise MissingExtra(extra, f"{scheme}://" if scheme else "engine=") from None
 
 
+def _redis_parts() -> ModuleType:
+    try:
+        return import_module("threadkeep.compose_redis")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("threadkeep"):
+            raise
+        raise MissingExtra("redis", "redis://") from None
+
+
 def _rules(settings: Settings) -> Rules:
-    redactor = Redactor(RedactionRules(placeholder=settings.redaction_style))
-    return Rules(redactor=redactor, max_bytes=settings.max_message_bytes)
+    return Rules(redactor=Redactor(redaction_rules(settings)), max_bytes=settings.max_message_bytes)
+
+
+def redaction_rules(settings: Settings) -> RedactionRules:
+    """The built-in ones, with an operator's file of further ones on top. Raises `InvalidSetting`."""
+    if settings.redaction_rules is None:
+        return RedactionRules(placeholder=settings.redaction_style)
+    try:
+        rules = load_rules(Path(settings.redaction_rules).read_text("utf-8"))
+    except OSError:
+        raise InvalidSetting("THREADKEEP_REDACTION_RULES", "cannot be read", "name a TOML file that exists") from None
+    return replace(rules, placeholder="plain") if settings.redaction_style == "plain" else rules
 
 
 def session_limits(settings: Settings) -> SessionLimits:

@@ -82,7 +82,12 @@ class Settings(BaseSettings):
 
     max_message_bytes: int = _ours("MAX_MESSAGE_BYTES", 1_048_576, ge=1)
     redaction_style: Literal["typed", "plain"] = _ours("REDACTION_STYLE", "typed")
+    redaction_rules: str | None = _ours("REDACTION_RULES", None)
     outward_log: str | None = _ours("OUTWARD_LOG", None)
+
+    durability: Literal["fast", "durable"] = _ours("DURABILITY", "fast")
+    redis_timeout_seconds: float = _ours("REDIS_TIMEOUT_SECONDS", 2, gt=0)
+    slot_key: str | None = _ours("SLOT_KEY", None)
 
     auto_migrate: bool = _ours("AUTO_MIGRATE", True)
     pool_size: int = _ours("POOL_SIZE", 10, ge=1)
