@@ -122,21 +122,22 @@ class RedisClient:
                     return await work()
 
     async def _find(self) -> Link:
-        server = self._given or self._single()
+        if self._given is not None:
+            is_cluster = await _is_cluster(self._given)
+            if is_cluster and not isinstance(self._given, RedisCluster):
+                raise InvalidSetting("redis", "is a client for one server on a cluster", "pass a RedisCluster client")
+            return Link(self._given, Keys(is_cluster))
+        server = self._single()
         try:
-            info = await _facts(server)
-        except BaseException:
-            if self._given is None:
+            if await _is_cluster(server):
                 await server.aclose()
-            raise
-        _check_version(info)
-        is_cluster = str(info.get("cluster_enabled")) == "1"
-        if is_cluster and self._given is None:
+                server = self._cluster()
+                await server.initialize()
+                return Link(server, Keys(cluster=True))
+            return Link(server, Keys())
+        except BaseException:
             await server.aclose()
-            server = self._cluster()
-        if is_cluster and not isinstance(server, RedisCluster):
-            raise InvalidSetting("redis", "is a client for one server on a cluster", "pass a RedisCluster client")
-        return Link(server, Keys(is_cluster))
+            raise
 
     def _single(self) -> Server:
         return Redis.from_url(  # pyright: ignore[reportUnknownMemberType]
@@ -159,12 +160,14 @@ class RedisClient:
         )
 
 
-async def _facts(server: Server) -> dict[str, Any]:
+async def _is_cluster(server: Server) -> bool:
+    """Raises `CapabilityMissing` when it is too old."""
     if isinstance(server, RedisCluster):
-        await cast(Any, server).initialize()
-        node: Any = cast(Any, server).get_default_node()
-        return await node.execute_command("INFO")
-    return await server.execute_command("INFO")
+        await server.initialize()
+        server = cast(Any, server).get_default_node()
+    info: dict[str, Any] = await server.execute_command("INFO")
+    _check_version(info)
+    return str(info.get("cluster_enabled")) == "1"
 
 
 def _check_version(info: dict[str, Any]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from threadkeep.errors import StoreError
 from threadkeep.sessions.redis.client import OLDEST_SERVER, RedisClient
@@ -27,14 +27,14 @@ async def inspect(client: RedisClient) -> list[Finding]:
     except StoreError as error:
         return [Finding("unreachable", "problem", str(error), "start the server, or correct REDIS_URL")]
     try:
-        settings = await client.on_each_server("CONFIG", "GET", "*")
+        settings = [_settings(one) for one in await client.on_each_server("CONFIG", "GET", "*")]
     except StoreError:  # managed servers often deny it
         settings = [None] * len(facts)
     found = (one for info, config in zip(facts, settings, strict=True) for one in findings(info, config))
     return list(dict.fromkeys(found))
 
 
-def findings(info: Mapping[str, Any], config: Mapping[Any, Any] | None) -> Iterator[Finding]:
+def findings(info: Mapping[str, Any], config: Mapping[str, str] | None) -> Iterator[Finding]:
     """Pure, from what `INFO` and `CONFIG GET` said; `config` is None when it was denied."""
     version = str(info.get("redis_version", "0"))
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
@@ -50,7 +50,7 @@ def findings(info: Mapping[str, Any], config: Mapping[Any, Any] | None) -> Itera
         message = "the server does not show its settings (CONFIG is denied)"
         yield Finding("settings-hidden", "note", message, "check appendonly, appendfsync and save by hand")
     else:
-        yield from _of_settings(_texts(config), appending)
+        yield from _of_settings(config, appending)
 
 
 def _of_settings(config: Mapping[str, str], appending: bool) -> Iterator[Finding]:
@@ -66,8 +66,13 @@ def _of_settings(config: Mapping[str, str], appending: bool) -> Iterator[Finding
         yield Finding("no-persistence", "warning", message, "set appendonly yes and appendfsync always")
 
 
-def _texts(config: Mapping[Any, Any]) -> dict[str, str]:
-    return {_text(name): _text(value) for name, value in config.items()}
+def _settings(answer: Any) -> dict[str, str]:
+    """From names and values in turn, or from the mapping that a driver made of them."""
+    if isinstance(answer, Mapping):
+        pairs: Iterable[tuple[Any, Any]] = cast("Mapping[Any, Any]", answer).items()
+    else:
+        pairs = zip(answer[::2], answer[1::2], strict=True)
+    return {_text(name): _text(value) for name, value in pairs}
 
 
 def _text(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ class HotOrderCases(WithHot):
 
     async def test_roles_times_and_fields_come_back(self, store: HotUnderTest) -> None:
         scope = new_scope()
-        meta = {"mime": "audio/ogg", "durationMs": 12.5, "n": 12345678901234567, "empty": []}
+        meta: dict[str, Any] = {"mime": "audio/ogg", "durationMs": 12.5, "n": 12345678901234567, "empty": []}
         voice = draft("a greeting", "m1", modality="voice", language="vi", meta=meta)
         await store.hot.append(scope, admitted(voice, draft("hello", "m2", role="assistant")))
         first, second = (await store.now(scope)).window

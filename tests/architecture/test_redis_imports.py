@@ -1,0 +1,41 @@
+"""Redis is optional: one folder knows its driver, and nothing is loaded before it is wanted."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "threadkeep"
+DRIVERS = {"redis", "cryptography"}
+OURS = SOURCE / "sessions" / "redis"
+
+
+def drivers_in(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return {name.split(".")[0] for name in names} & DRIVERS
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_the_redis_folder_imports_the_driver(path: Path) -> None:
+    assert not drivers_in(path) or OURS in path.parents
+
+
+def test_only_two_modules_speak_the_drivers_language() -> None:
+    speakers = {path.stem for path in OURS.glob("*.py") if "redis" in drivers_in(path)}
+    assert speakers == {"client", "errors"}
+
+
+def test_importing_the_package_loads_no_driver() -> None:
+    asked = "import sys, threadkeep; print(sorted({'redis', 'cryptography'} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+def test_no_script_decodes_json() -> None:
+    scripts = sorted((OURS / "lua").glob("*.lua"))
+    assert scripts
+    assert [path.name for path in scripts if "cjson" in path.read_text("utf-8")] == []

@@ -1,0 +1,60 @@
+"""A journal entry on the wire, and what becomes of one that nobody can read."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.entry import UnreadableEntry, read_entry
+from threadkeep.sessions.redis.journal import RedisJournal
+from threadkeep.testing.drafts import new_scope
+from threadkeep.testing.hot_cases.under_test import OpenHot
+
+GOOD = {
+    b"v": b"1",
+    b"scope": b'["shop","u1","c1"]',
+    b"generation": b"3",
+    b"key": b"",
+    b"payload": b"00ff",
+    b"receipt": b'{"status":"queued","seq":7,"kept":["m1"],"refused":{},"stripped":{},"redacted":{}}',
+    b"messages": b'[{"seq":7,"id":"m1","role":"user","content":"hi","ts":"2026-03-01T09:00:00+00:00"}]',
+}
+
+
+def test_a_good_entry_is_read() -> None:
+    entry = read_entry("1700000000000-0", GOOD)
+    assert (entry.scope.generation, entry.messages[0].seq, entry.key, entry.payload) == (3, 7, None, b"\x00\xff")
+
+
+@pytest.mark.parametrize("field", GOOD.keys())
+@pytest.mark.parametrize("value", [None, b"", b"2", b"null", b"[]", b"{", b"\xff", b'["","u","c"]', b"[1]", b"[[]]"])
+def test_a_field_that_is_missing_or_odd_makes_the_entry_unreadable_at_worst(field: bytes, value: bytes | None) -> None:
+    fields: dict[bytes, Any] = {**GOOD, field: value}
+    if value is None:
+        del fields[field]
+    with suppress(UnreadableEntry):  # and nothing else
+        read_entry("1-0", fields)
+
+
+async def test_a_poison_entry_is_parked_and_the_rest_goes_through(
+    redis_server: Any, client: RedisClient, open_hot: OpenHot
+) -> None:
+    async with open_hot() as store:
+        scope = new_scope()
+        keys = (await client.link()).keys
+        stream = keys.journal(keys.tag(scope))
+        before = len(await store.journal.dead(10_000))
+        await store.say(scope, "one")
+        await client.command("XADD", stream, "*", "v", "99", "messages", "?")
+        await client.command("XADD", stream, "*", "rubbish", b"\xff\x00")
+        await store.say(scope, "two")
+        entries = await store.entries_of(scope)
+        assert [entry.messages[0].content for entry in entries] == ["one", "two"]
+        dead = await store.journal.dead(10_000)
+        assert len(dead) == before + 2
+        poison = [letter for letter in dead if letter.entry is None]
+        assert all("entry" in letter.reason for letter in poison)
+        assert await RedisJournal(client).drop([letter.id for letter in poison]) == len(poison)
