@@ -78,4 +78,5 @@ UNITS = {
 
 
 def hostile(unit: str, length: int) -> str:
-    return (unit * (length // len(unit) + 1))[:length]
+    """Whole units only: a text cut in the middle of one may be another kind of text, searched another number of times."""
+    return unit * (length // len(unit))
