@@ -78,5 +78,5 @@ UNITS = {
 
 
 def hostile(unit: str, length: int) -> str:
-    """Whole units only: a text cut in the middle of one may be another kind of text, searched another number of times."""
+    """Whole units only: a text cut inside one may be of another kind, and searched another number of times."""
     return unit * (length // len(unit))
