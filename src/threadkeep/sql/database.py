@@ -141,12 +141,16 @@ class SqlDatabase:
                 async with asyncio.timeout(seconds):
                     return await self._persistently(attempt, work)
             except DRIVER_ERRORS as error:
-                if attempt.committing and never_answered(error):
-                    raise OutcomeUnknown(
-                        f"{self.place}: the line broke during the commit; it may or may not have been stored."
-                        " Repeat it with the same idempotency key"
-                    ) from error
-                raise translated(error, self.engine.url) from error
+                raise self._told(error, attempt) from (error if never_answered(error) else None)
+
+    def _told(self, error: BaseException, attempt: _Attempt) -> StoreError:
+        """What a server says of a statement may quote its values, so only trouble on the line keeps its cause."""
+        if attempt.committing and never_answered(error):
+            return OutcomeUnknown(
+                f"{self.place}: the line broke during the commit; it may or may not have been stored."
+                " Repeat it with the same idempotency key"
+            )
+        return translated(error, self.engine.url)
 
     async def _persistently(self, attempt: _Attempt, work: Work[T]) -> T:
         lost = 0

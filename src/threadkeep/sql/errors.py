@@ -69,14 +69,10 @@ def never_answered(error: BaseException) -> bool:
 
 
 def code_of(error: BaseException) -> str | int | None:
-    """SQLSTATE (PostgreSQL) or error number (MySQL), where the driver gives one."""
+    """Error number (MySQL) or SQLSTATE (PostgreSQL), where the driver gives one."""
     original: Any = _original(error)
-    state = getattr(original, "sqlstate", None)
-    if isinstance(state, str):
-        return state
-    arguments = getattr(original, "args", ())
-    number = arguments[0] if arguments else None
-    return number if isinstance(number, int) and not isinstance(original, OSError) else None
+    first = original.args[0] if original.args and not isinstance(original, OSError) else None
+    return first if isinstance(first, int) else getattr(original, "sqlstate", None)
 
 
 def _original(error: BaseException) -> BaseException:
