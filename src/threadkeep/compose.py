@@ -84,7 +84,7 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         archive=SqliteArchive(database, indexed_terms, limits, clock),
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
-        index=SqliteIndex(database),
+        index=SqliteIndex(database, indexed_terms),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from threadkeep.errors import InvalidScope
 DEFAULT_TENANT = "default"
 # Three parts of 255 four-byte characters still fit one InnoDB index key (3,072 bytes).
 MAX_PART_LENGTH = 255
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and lone surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +75,5 @@ def _check_part(field: str, value: Any) -> None:
         raise InvalidScope(field, "is empty", f"name the {field}")
     if len(value) > MAX_PART_LENGTH:
         raise InvalidScope(field, f"has {len(value)} characters", f"the limit is {MAX_PART_LENGTH}")
-    if any(ord(char) < 32 or 127 <= ord(char) < 160 or 0xD800 <= ord(char) <= 0xDFFF for char in value):
+    if _UNFIT.search(value):
         raise InvalidScope(field, "holds a control character or a lone surrogate", "use printable characters")

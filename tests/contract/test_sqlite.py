@@ -31,7 +31,9 @@ def open_stores(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStores:
         clock, database = FakeClock(), Database(path)
         await database.open()
         archive = SqliteArchive(database, indexed_terms, limits, clock)
-        yield StoresUnderTest(archive, SqliteSessions(database, limits, clock), SqliteIndex(database), clock)
+        yield StoresUnderTest(
+            archive, SqliteSessions(database, limits, clock), SqliteIndex(database, indexed_terms), clock
+        )
         await database.close()
 
     return open_

@@ -45,7 +45,7 @@ def open_stores(server: Any, ageing_clock: AgeingClock) -> OpenStores:
         await database.open()
         hot = RedisHotStore(client, ArchiveAsked(), HotOptions(limits=limits), ageing_clock)
         archive = SqliteArchive(database, indexed_terms, limits, ageing_clock)
-        yield StoresUnderTest(archive, HotSessions(hot), SqliteIndex(database), ageing_clock)
+        yield StoresUnderTest(archive, HotSessions(hot), SqliteIndex(database, indexed_terms), ageing_clock)
         await client.close()
         await database.close()
 

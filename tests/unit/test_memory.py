@@ -177,9 +177,8 @@ async def test_erasing_a_user_takes_the_session_the_scratch_and_the_archive(memo
     await memory.append(ME, TURN)
     await memory.scratch.put(ME, "tool.temp.x", "y", 60)
     proof = await memory.erase(ME.whole_user)
-    assert {name: proof.stores[name].removed for name in ("archive", "index", "sessions", "scratch")} == {
+    assert {name: proof.stores[name].removed for name in ("archive", "sessions", "scratch")} == {
         "archive": 2,
-        "index": 2,
         "sessions": 1,
         "scratch": 1,
     }

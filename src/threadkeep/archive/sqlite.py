@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,8 +37,7 @@ from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.rows import conversation_of, moment
-
-TermsOf = Callable[[str], str]  # a text's normalised terms, separated by spaces
+from threadkeep.sqlite.terms import TermsOf
 
 
 class SqliteArchive:
@@ -53,14 +52,15 @@ class SqliteArchive:
         self._clock = clock
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
-        terms = [self._terms_of(draft.content) for draft in admission.drafts]
         session = SessionSpan(moment(self._clock()), self._session_ttl)
-        return await self._database.write(lambda connection: append(connection, scope, admission, terms, key, session))
+        return await self._database.write(
+            lambda connection: append(connection, scope, admission, key, self._terms_of, session)
+        )
 
     async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
         """See `ports.placing`. One transaction for the whole batch."""
-        terms = [[self._terms_of(message.content) for message in entry.messages] for entry in entries]
-        return await self._database.write(partial(place, entries=entries, terms=terms, session_ttl=self._session_ttl))
+        work = partial(place, entries=entries, terms_of=self._terms_of, session_ttl=self._session_ttl)
+        return await self._database.write(work)
 
     async def last_seq(self, scope: Scope) -> int:
         return await self._database.read(lambda connection: last_seq(connection, conversation_of(connection, scope)))

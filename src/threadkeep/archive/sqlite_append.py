@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -18,14 +18,15 @@ from threadkeep.sqlite.rows import (
     refuse_if_erased,
     stored_text,
 )
+from threadkeep.sqlite.terms import TermsOf, index_when_due
 
 
 def append(
     connection: sqlite3.Connection,
     scope: Scope,
     admission: Admission,
-    terms: Sequence[str],
     key: str | None,
+    terms_of: TermsOf,
     session: SessionSpan,
 ) -> Receipt:
     refuse_if_erased(connection, scope)
@@ -35,7 +36,7 @@ def append(
     place = _place(connection, scope)
     if not admission.drafts and digest is None:
         return _receipt(admission, place[1] if place else 0, [], erased=0)
-    allowed = _without_erased(connection, scope, admission.drafts, terms)
+    allowed = _without_erased(connection, scope, admission.drafts)
     erased = len(admission.drafts) - len(allowed)
     if erased and not allowed and not place:  # a late retry brings not even the empty conversation back
         return _receipt(admission, 0, [], erased)
@@ -43,6 +44,7 @@ def append(
     stored = _store(connection, cid, last, allowed)
     if stored.inserted:
         _note_activity(connection, cid, stored, admission, session)
+        index_when_due(connection, stored.newest, stored.inserted, terms_of)
     elif place:
         ensure_conversation(connection, scope, *session)  # nothing new, but the talk goes on
     receipt = _receipt(admission, stored.seq, stored.kept, erased)
@@ -64,6 +66,7 @@ class _Stored:
     seq: int  # the last one this append stands under
     kept: list[str] = field(default_factory=list[str])
     inserted: int = 0
+    newest: int = 0  # row of the newest message inserted
 
 
 def _place(connection: sqlite3.Connection, scope: Scope) -> tuple[int, int] | None:
@@ -75,28 +78,24 @@ def _place(connection: sqlite3.Connection, scope: Scope) -> tuple[int, int] | No
     ).fetchone()
 
 
-def _store(connection: sqlite3.Connection, cid: int, last: int, drafts: Iterable[tuple[Draft, str]]) -> _Stored:
+def _store(connection: sqlite3.Connection, cid: int, last: int, drafts: Sequence[Draft]) -> _Stored:
     stored = _Stored(last, last)
-    for draft, words in drafts:
+    for draft in drafts:
         mid = insert_message(connection, cid, stored.last + 1, draft)
         if mid is None:
             stored.seq = _seq_it_has(connection, cid, draft)
         else:
-            connection.execute("INSERT INTO tk_terms (rowid, terms) VALUES (?, ?)", (mid, words))
             stored.last = stored.seq = stored.last + 1
-            stored.inserted += 1
+            stored.newest, stored.inserted = mid, stored.inserted + 1
         stored.kept.append(draft.id)
     return stored
 
 
-def _without_erased(
-    connection: sqlite3.Connection, scope: Scope, drafts: Sequence[Draft], terms: Sequence[str]
-) -> list[tuple[Draft, str]]:
-    pairs = list(zip(drafts, terms, strict=True))
+def _without_erased(connection: sqlite3.Connection, scope: Scope, drafts: Sequence[Draft]) -> Sequence[Draft]:
     (any_erased,) = connection.execute("SELECT EXISTS (SELECT 1 FROM tk_tombstones)").fetchone()
     if not any_erased:  # spares most stores a digest and a lookup per message
-        return pairs
-    return [pair for pair in pairs if not is_erased(connection, scope.digest("message", pair[0].id))]
+        return drafts
+    return [draft for draft in drafts if not is_erased(connection, scope.digest("message", draft.id))]
 
 
 def insert_message(connection: sqlite3.Connection, cid: int, seq: int, draft: Draft | Message) -> int | None:

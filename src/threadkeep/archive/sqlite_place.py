@@ -19,15 +19,16 @@ from threadkeep.sqlite.rows import (
     moment,
     refuse_if_erased,
 )
-
-Terms = Sequence[str]
+from threadkeep.sqlite.terms import TermsOf, index_waiting
 
 
 def place(
-    connection: sqlite3.Connection, entries: Sequence[Entry], terms: Sequence[Terms], session_ttl: int
+    connection: sqlite3.Connection, entries: Sequence[Entry], terms_of: TermsOf, session_ttl: int
 ) -> list[Placed]:
-    """One writer at a time: an entry sees what the one before it stored."""
-    return [_place(connection, entry, own, session_ttl) for entry, own in zip(entries, terms, strict=True)]
+    """One writer at a time: an entry sees what the one before it stored. A batch is worth indexing at once."""
+    placed = [_place(connection, entry, session_ttl) for entry in entries]
+    index_waiting(connection, terms_of)
+    return placed
 
 
 def last_seq(connection: sqlite3.Connection, cid: int | None) -> int:
@@ -43,7 +44,7 @@ def leave_gap(connection: sqlite3.Connection, scope: Scope, size: int, session: 
     ).fetchone()[0]
 
 
-def _place(connection: sqlite3.Connection, entry: Entry, terms: Terms, session_ttl: int) -> Placed:
+def _place(connection: sqlite3.Connection, entry: Entry, session_ttl: int) -> Placed:
     digests = [*message_digests(entry), *([entry.key.digest] if entry.key else [])]
     erased = {digest for digest in digests if is_erased(connection, digest)}
     verdict = dropped(entry, generation_of(connection, entry.scope), erased) or contradicts_itself(entry)
@@ -55,7 +56,7 @@ def _place(connection: sqlite3.Connection, entry: Entry, terms: Terms, session_t
         at = moment(entry.at)
         expires = _session_expires(connection, cid)
         cid = cid or ensure_conversation(connection, entry.scope, at, session_ttl)
-        _store(connection, cid, entry, decision, terms)
+        _store(connection, cid, decision)
         _note_growth(connection, cid, decision.messages, at, max(expires, at + session_ttl))
     return decision.placed
 
@@ -80,11 +81,9 @@ def _session_expires(connection: sqlite3.Connection, cid: int | None) -> int:
     return row[0] if row else 0
 
 
-def _store(connection: sqlite3.Connection, cid: int, entry: Entry, decision: Decision, terms: Terms) -> None:
-    words = dict(zip((message.id for message in entry.messages), terms, strict=True))
+def _store(connection: sqlite3.Connection, cid: int, decision: Decision) -> None:
     for message in decision.messages:
-        mid = insert_message(connection, cid, message.seq, message)
-        connection.execute("INSERT INTO tk_terms (rowid, terms) VALUES (?, ?)", (mid, words[message.id]))
+        insert_message(connection, cid, message.seq, message)
     if decision.key is not None:
         connection.execute(
             "INSERT INTO tk_appends (digest, cid, payload, receipt) VALUES (?, ?, ?, ?)",
