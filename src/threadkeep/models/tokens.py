@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 BYTES = "utf8-bytes"
 ENCODINGS = (*VOCABULARIES, BYTES)
+# tiktoken's other dictionaries: it would have to download them, so their texts become bytes instead.
+_ONLY_ONLINE = frozenset({"gpt2", "r50k_base", "p50k_base", "p50k_edit"})
 
 _SURROGATES = re.compile("([\ud800-\udfff]+)")
 # tiktoken overflows its stack on a run of some hundred thousand blanks, so long texts go in parts. They end where a
@@ -45,13 +47,13 @@ class Tokenizer:
     """One encoding; loaded when it is first used, and once per process. Raises `InvalidSetting` for an unknown name."""
 
     def __init__(self, name: str) -> None:
-        if name not in ENCODINGS:
+        if name not in ENCODINGS and name not in _ONLY_ONLINE:
             raise InvalidSetting("TOKENIZER_NAME", "is no encoding known here", f"use one of {', '.join(ENCODINGS)}")
-        self._name = name
+        self._name = BYTES if name in _ONLY_ONLINE else name
 
     @cached_property
     def encoding(self) -> str:
-        """The encoding really used: `utf8-bytes` where tiktoken is not installed."""
+        """The encoding really used: `utf8-bytes` where tiktoken, or its dictionary, is not here."""
         return self._name if self._bpe else BYTES
 
     def encode(self, text: str) -> list[int]:

@@ -166,9 +166,17 @@ def test_importing_loads_no_vocabulary() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+@pytest.mark.parametrize("name", ["gpt2", "r50k_base", "p50k_base", "p50k_edit"])
+def test_a_dictionary_that_would_have_to_be_downloaded_gives_way_to_bytes(name: str) -> None:
+    tokenizer = Tokenizer(name)
+    assert tokenizer.encoding == BYTES
+    assert tokenizer.decode(tokenizer.encode("花生 và đậu")) == "花生 và đậu"
+    assert tokenizer.record("a", None, None)["encoding"] == BYTES
+
+
 def test_an_unknown_encoding_is_refused_by_the_name_of_its_setting() -> None:
     with pytest.raises(InvalidSetting, match=r"TOKENIZER_NAME.*cl100k_base") as refused:
-        Tokenizer("p50k_base")
+        Tokenizer("p50k_bass")
     assert refused.value.field == "TOKENIZER_NAME"
 
 
