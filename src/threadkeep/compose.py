@@ -18,6 +18,7 @@ from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
+from threadkeep.models.tokens import BYTES, Tokenizer
 from threadkeep.policy.admit import Rules
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.policy.redact import RedactionRules, Redactor, load_rules
@@ -25,6 +26,7 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.render import tokens_in as estimated_tokens
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.settings import Settings, load_settings
@@ -64,7 +66,8 @@ async def open_memory(
     if behind is not None:
         stores = behind(stores, settings, limits, clock, worker=worker)
     languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
-    memory = Memory(stores, _rules(settings), limits, clock, _outward_log(settings), languages)
+    count_tokens = partial(_tokens_in, Tokenizer(settings.tokenizer_name))
+    memory = Memory(stores, _rules(settings), limits, clock, _outward_log(settings), languages, count_tokens)
     try:
         yield memory
     finally:
@@ -98,6 +101,11 @@ def sql_parts(where: str | AsyncEngine) -> ModuleType:
         scheme = urlsplit(where).scheme if isinstance(where, str) else ""
         extra = "mysql" if scheme.startswith(("mysql", "mariadb")) else "postgres"
         raise MissingExtra(extra, f"{scheme}://" if scheme else "engine=") from None
+
+
+def _tokens_in(tokenizer: Tokenizer, text: str) -> int:
+    """As the model will count where its dictionary is here, which the first call finds out; otherwise an estimate."""
+    return estimated_tokens(text) if tokenizer.encoding == BYTES else tokenizer.count(text)
 
 
 def _redis_parts() -> ModuleType:

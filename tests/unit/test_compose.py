@@ -6,6 +6,7 @@ import pytest
 
 from threadkeep import Scope, Settings, UserMessage, open_memory
 from threadkeep.errors import InvalidSetting
+from threadkeep.models.tokens import Tokenizer
 
 ME = Scope(user="u1", conversation="c1")
 RULES = """
@@ -47,3 +48,13 @@ async def test_a_rules_file_whose_examples_do_not_hold_keeps_the_memory_from_ope
     (tmp_path / "rules.toml").write_text(RULES.replace("see TCK-123456", "see nothing"))
     with pytest.raises(InvalidSetting, match="ticket"):
         await kept(Settings(redaction_rules=str(tmp_path / "rules.toml")), "x")
+
+
+async def test_a_recall_keeps_its_budget_as_the_named_tokenizer_counts() -> None:
+    async with open_memory("sqlite://", settings=Settings()) as memory:
+        for number in range(30):
+            await memory.append(ME, [UserMessage(f"the peanut story, part {number}, told once more at length")])
+        recalled = await memory.recall(ME, "peanut story", k=30, budget=200)
+        assert 0 < Tokenizer("cl100k_base").count(recalled.text) <= 200
+        # An estimate would have left more of the room unused.
+        assert Tokenizer("cl100k_base").count(recalled.text) > 200 - 30
