@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 
 import pytest
@@ -16,19 +16,12 @@ def sql_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def new_database(sql_url: str) -> Iterator[Callable[[], str]]:
-    """`new_database()`: the URL of a database of this test's own, empty."""
+def own_url(sql_url: str) -> Iterator[str]:
+    """A database of the test's own, empty."""
     from tests.contract.sql_statements import execute, named_database
 
-    made: list[str] = []
-
-    def make() -> str:
-        name = f"tk_test_{next(_numbers)}"
-        asyncio.run(execute(sql_url, f"CREATE DATABASE {name}"))
-        made.append(name)
-        return named_database(sql_url, name)
-
-    yield make
-    for name in made:
-        forced = " WITH (FORCE)" if sql_url.startswith("postgres") else ""
-        asyncio.run(execute(sql_url, f"DROP DATABASE {name}{forced}"))
+    name = f"tk_test_{next(_numbers)}"
+    asyncio.run(execute(sql_url, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}"))
+    yield named_database(sql_url, name)
+    forced = " WITH (FORCE)" if sql_url.startswith("postgres") else ""
+    asyncio.run(execute(sql_url, f"DROP DATABASE {name}{forced}"))

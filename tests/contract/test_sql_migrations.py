@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from alembic.config import Config
@@ -19,19 +19,11 @@ from threadkeep.errors import SchemaOutdated, SchemaTooNew
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.tables import metadata
 
-NewDatabase = Callable[[], str]
-
 
 @pytest.fixture
-def url(new_database: NewDatabase) -> str:
-    return new_database()
-
-
-@pytest.fixture
-def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Iterator[None]:
+def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    return
 
 
 def test_the_list_of_revisions_is_the_folders() -> None:
@@ -43,18 +35,18 @@ def test_the_list_of_revisions_is_the_folders() -> None:
     assert tuple(reversed([script.revision for script in scripts.walk_revisions()])) == REVISIONS
 
 
-async def test_opening_makes_the_tables_and_opening_again_finds_them(url: str) -> None:
+async def test_opening_makes_the_tables_and_opening_again_finds_them(own_url: str) -> None:
     for _ in range(2):
-        async with open_memory(url, settings=Settings()) as memory:
+        async with open_memory(own_url, settings=Settings()) as memory:
             await memory.append(Scope("shop", "ann", "c1"), [UserMessage("hello")])
-    assert await execute(url, f"SELECT version_num FROM {VERSION_TABLE}") == [(NEWEST,)]
+    assert await execute(own_url, f"SELECT version_num FROM {VERSION_TABLE}") == [(NEWEST,)]
 
 
-async def test_the_tables_are_those_the_code_knows(url: str) -> None:
-    database = SqlDatabase.at(url)
+async def test_the_tables_are_those_the_code_knows(own_url: str) -> None:
+    database = SqlDatabase.at(own_url)
     await migrate(database)
     found = await database.read(lambda connection: connection.run_sync(_columns))
-    only_here = {"tk_words"} if url.startswith("postgres") else set()
+    only_here = {"tk_words"} if own_url.startswith("postgres") else set()
     for name, table in metadata.tables.items():
         if name not in only_here:
             expected = {column.name for column in table.columns}
@@ -67,8 +59,8 @@ def _columns(connection: Connection) -> dict[str, set[str]]:
     return {name: {column["name"] for column in inspector.get_columns(name)} for name in inspector.get_table_names()}
 
 
-async def test_several_processes_may_migrate_at_once(url: str) -> None:
-    databases = [SqlDatabase.at(url) for _ in range(5)]
+async def test_several_processes_may_migrate_at_once(own_url: str) -> None:
+    databases = [SqlDatabase.at(own_url) for _ in range(5)]
     found = await asyncio.gather(*(migrate(database) for database in databases))
     assert [state.current for state in found].count(None) == 1
     assert all([(await schema_state(database)).up_to_date for database in databases])
@@ -76,50 +68,50 @@ async def test_several_processes_may_migrate_at_once(url: str) -> None:
         await database.close()
 
 
-async def test_a_migration_that_was_cut_short_starts_over(url: str) -> None:
-    database = SqlDatabase.at(url)
+async def test_a_migration_that_was_cut_short_starts_over(own_url: str) -> None:
+    database = SqlDatabase.at(own_url)
     await migrate(database)
-    await execute(url, f"DELETE FROM {VERSION_TABLE}", "DROP TABLE tk_messages", "DROP TABLE tk_tombstones")
+    await execute(own_url, f"DELETE FROM {VERSION_TABLE}", "DROP TABLE tk_messages", "DROP TABLE tk_tombstones")
     assert (await migrate(database)).current is None
     assert (await schema_state(database)).up_to_date
     await database.close()
-    async with open_memory(url, settings=Settings()) as memory:
+    async with open_memory(own_url, settings=Settings()) as memory:
         assert (await memory.append(Scope("shop", "ann", "c1"), [UserMessage("hello")])).seq == 1
 
 
-async def test_a_database_of_a_newer_version_is_refused(url: str) -> None:
-    database = SqlDatabase.at(url)
+async def test_a_database_of_a_newer_version_is_refused(own_url: str) -> None:
+    database = SqlDatabase.at(own_url)
     await migrate(database)
     await database.close()
-    await execute(url, f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    await execute(own_url, f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
     with pytest.raises(SchemaTooNew, match=r"9999.*upgrade"):
-        async with open_memory(url, settings=Settings()):
+        async with open_memory(own_url, settings=Settings()):
             pass
 
 
-async def test_without_auto_migrate_the_command_is_named(url: str) -> None:
+async def test_without_auto_migrate_the_command_is_named(own_url: str) -> None:
     settings = Settings(THREADKEEP_AUTO_MIGRATE=False)  # pyright: ignore[reportCallIssue]
     with pytest.raises(SchemaOutdated, match="threadkeep migrate"):
-        async with open_memory(url, settings=settings):
+        async with open_memory(own_url, settings=settings):
             pass
-    assert await execute(url, "SELECT 1") == [(1,)]
+    assert await execute(own_url, "SELECT 1") == [(1,)]
 
 
 @pytest.mark.usefixtures("no_settings")
-def test_the_command_checks_migrates_and_checks_again(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["migrate", "--check", "--url", url]) == 1
+def test_the_command_checks_migrates_and_checks_again(own_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["migrate", "--check", "--url", own_url]) == 1
     assert "threadkeep migrate" in capsys.readouterr().out
-    assert run(["stats", "--url", url]) == 1  # a command that only looks makes no tables
+    assert run(["stats", "--url", own_url]) == 1  # a command that only looks makes no tables
     assert "threadkeep migrate" in capsys.readouterr().err
-    assert run(["migrate", "--url", url]) == 0
+    assert run(["migrate", "--url", own_url]) == 0
     assert f"no tables yet → {NEWEST}" in capsys.readouterr().out
-    assert run(["migrate", "--check", "--json", "--url", url]) == 0
-    assert run(["stats", "--url", url]) == 0
+    assert run(["migrate", "--check", "--json", "--url", own_url]) == 0
+    assert run(["stats", "--url", own_url]) == 0
 
 
-async def test_an_application_keeps_its_own_alembic_table(url: str) -> None:
-    await execute(url, "CREATE TABLE alembic_version (version_num VARCHAR(32))")
-    await execute(url, "INSERT INTO alembic_version VALUES ('theirs')")
-    async with open_memory(url, settings=Settings()):
+async def test_an_application_keeps_its_own_alembic_table(own_url: str) -> None:
+    await execute(own_url, "CREATE TABLE alembic_version (version_num VARCHAR(32))")
+    await execute(own_url, "INSERT INTO alembic_version VALUES ('theirs')")
+    async with open_memory(own_url, settings=Settings()):
         pass
-    assert await execute(url, "SELECT version_num FROM alembic_version") == [("theirs",)]
+    assert await execute(own_url, "SELECT version_num FROM alembic_version") == [("theirs",)]

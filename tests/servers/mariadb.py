@@ -38,7 +38,7 @@ class MariaDbServer(OwnedServer):
         first_words.write_text(
             f"CREATE DATABASE IF NOT EXISTS {DATABASE} {DEFAULTS};\n"
             f"CREATE USER IF NOT EXISTS '{USER}'@'{LOOPBACK}' IDENTIFIED BY '{PASSWORD}';\n"
-            f"GRANT ALL ON *.* TO '{USER}'@'{LOOPBACK}';\n"
+            f"GRANT ALL ON *.* TO '{USER}'@'{LOOPBACK}' WITH GRANT OPTION;\n"
             "ALTER USER root@localhost ACCOUNT LOCK;\n"
         )
         first_words.chmod(0o644)  # the folder is closed to others; the server's account must read it

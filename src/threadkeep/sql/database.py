@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
 from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, engine_for
 from threadkeep.sql.errors import DRIVER_ERRORS, lost_connection, never_answered, place_of, translated, was_rolled_back
+from threadkeep.sql.in_time import InTime
 
 T = TypeVar("T")
 Work = Callable[[AsyncConnection], Awaitable[T]]
@@ -57,6 +58,7 @@ class SqlDatabase:
         self._closed = False
         self._at_work = 0
         self._idle = asyncio.Event()
+        self._in_time = InTime()
 
     @classmethod
     def at(cls, url: str, limits: PoolLimits | None = None) -> SqlDatabase:
@@ -98,19 +100,24 @@ class SqlDatabase:
         """One statement outside any transaction."""
         with self._counted():
             try:
-                async with asyncio.timeout(seconds), self.engine.connect() as connection:
-                    await connection.execution_options(isolation_level="AUTOCOMMIT")
-                    await connection.execute(text(statement))
+                await self._in_time.within(seconds, self._alone(statement))
             except DRIVER_ERRORS as error:
                 raise translated(error, self.engine.url) from error
+
+    async def _alone(self, statement: str) -> None:
+        async with self.engine.connect() as connection:
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            await connection.execute(text(statement))
 
     async def close(self) -> None:
         """Finish what was accepted, then let go of the connections. Closing twice is allowed."""
         self._closed = True
         if self._at_work:
             await self._idle.wait()
+        await self._in_time.settled()
         if self._owned:
-            await self.engine.dispose()
+            with suppress(*DRIVER_ERRORS):  # a line that is dead already
+                await self._in_time.within(self._limits.connect_seconds, self.engine.dispose())
 
     def pool_usage(self) -> PoolUsage:
         pool = self.engine.pool
@@ -138,8 +145,7 @@ class SqlDatabase:
         attempt = _Attempt(self.engine, commit)
         with self._counted():
             try:
-                async with asyncio.timeout(seconds):
-                    return await self._persistently(attempt, work)
+                return await self._in_time.within(seconds, self._persistently(attempt, work))
             except DRIVER_ERRORS as error:
                 raise self._told(error, attempt) from (error if never_answered(error) else None)
 

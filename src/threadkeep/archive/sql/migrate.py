@@ -18,6 +18,8 @@ from threadkeep.sql.rows import is_postgres
 VERSION_TABLE = "tk_alembic_version"
 REVISIONS: tuple[str, ...] = ("0001",)  # oldest first; a test compares it with the folder
 NEWEST = REVISIONS[-1]
+# Alembic would name the primary key, at which MariaDB complains in the application's log.
+_MAKE_VERSION_TABLE = f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
 _FOLDER = Path(__file__).parent / "migrations"
 _LOCK_NUMBER = 0x746B_6D69_6772_6174  # "tkmigrat"; of the whole PostgreSQL database
 _LOCK_NAME = "threadkeep.migrate"
@@ -66,6 +68,7 @@ async def _migrate(connection: AsyncConnection, database: SqlDatabase) -> Schema
     async with _one_at_a_time(connection, database):
         found = SchemaState(await _current(connection))
         if found.current is None or found.current in REVISIONS[:-1]:
+            await connection.execute(text(_MAKE_VERSION_TABLE))
             await connection.run_sync(_upgrade)
         return found
 

@@ -1,0 +1,315 @@
+"""What goes wrong with a real server, told in our words: which kind, where, and never a password or a value."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from tests.contract.sql_statements import as_user, execute, named_database
+from tests.servers.locate import MARIADB, POSTGRES
+from tests.servers.mariadb import MariaDbServer
+from tests.servers.postgres import PostgresServer
+from tests.servers.provide import need_program
+from tests.servers.server import OwnedServer
+from threadkeep import Memory, Scope, Settings, UserMessage, open_memory
+from threadkeep.errors import (
+    OutcomeUnknown,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreRefused,
+    StoreTooOld,
+    StoreUnavailable,
+    ThreadkeepError,
+)
+from threadkeep.sql import database as databases
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.engine import PoolLimits
+from threadkeep.testing.drafts import new_scope
+from threadkeep.testing.fault_proxy import FaultProxy
+
+SECRET = "correct horse battery staple"
+WORDS = [UserMessage(SECRET)]
+
+
+async def _failure(url: str, settings: Settings | None = None) -> ThreadkeepError:
+    with pytest.raises(ThreadkeepError) as caught:
+        async with open_memory(url, settings=settings or Settings()) as memory:
+            await memory.append(new_scope(), WORDS)
+    _assert_tells_no_secret(caught.value, url)
+    return caught.value
+
+
+def _assert_tells_no_secret(error: BaseException, url: str) -> None:
+    told = "".join(traceback.format_exception(error))
+    message = told[told.rindex("threadkeep.errors") :]
+    assert SECRET not in told
+    assert (urlsplit(url).password or "no password") not in message
+
+
+async def test_a_wrong_password_is_refused_and_not_repeated(sql_url: str) -> None:
+    url = as_user(sql_url, "threadkeep", "hunter2")
+    error = await _failure(url)
+    assert isinstance(error, StoreRefused)
+    assert not error.retryable
+
+
+async def test_an_unknown_user_is_refused(sql_url: str) -> None:
+    assert isinstance(await _failure(as_user(sql_url, "nobody", "hunter2")), StoreRefused)
+
+
+async def test_an_unknown_database_is_refused_by_name(sql_url: str) -> None:
+    error = await _failure(named_database(sql_url, "no_such_database"))
+    assert isinstance(error, StoreRefused)
+    assert "no_such_database" in str(error)
+
+
+async def test_a_port_where_nobody_listens_is_unavailable(sql_url: str) -> None:
+    there = urlsplit(sql_url)
+    error = await _failure(there._replace(netloc=f"ann:hunter2@{there.hostname}:1").geturl())
+    assert isinstance(error, StoreUnavailable)
+    assert error.retryable
+
+
+async def test_a_user_who_may_not_create_tables_is_refused(own_url: str) -> None:
+    url = own_url
+    name = urlsplit(url).path.removeprefix("/")
+    if url.startswith("postgres"):
+        await execute(url, f"CREATE ROLE {name}_user LOGIN PASSWORD 'weak'")
+    else:
+        await execute(url, f"CREATE USER {name}_user@'127.0.0.1' IDENTIFIED BY 'weak'")
+        await execute(url, f"GRANT SELECT ON {name}.* TO {name}_user@'127.0.0.1'")
+    try:
+        assert isinstance(await _failure(as_user(url, f"{name}_user", "weak")), StoreRefused)
+    finally:
+        host = "" if url.startswith("postgres") else "@'127.0.0.1'"
+        await execute(url, f"DROP {'ROLE' if not host else 'USER'} {name}_user{host}")
+
+
+async def test_a_read_only_server_says_so(own_url: str) -> None:
+    url = own_url
+    async with _read_only(url) as restricted:
+        assert isinstance(await _failure(restricted), StoreReadOnly)
+
+
+@asynccontextmanager
+async def _read_only(url: str) -> AsyncIterator[str]:
+    """With the tables in place; the URL of somebody whom the server holds to it."""
+    async with open_memory(url, settings=Settings()):
+        pass
+    name = urlsplit(url).path.removeprefix("/")
+    if url.startswith("postgres"):
+        await execute(url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        yield url
+        return
+    user = f"{name}_user@'127.0.0.1'"
+    await execute(url, f"CREATE USER {user} IDENTIFIED BY 'weak'", f"GRANT ALL ON {name}.* TO {user}")
+    await execute(url, "SET GLOBAL read_only = 1")
+    try:
+        yield as_user(url, f"{name}_user", "weak")
+    finally:
+        await execute(url, "SET GLOBAL read_only = 0", f"DROP USER {user}")
+
+
+async def test_a_full_disk_says_so_and_a_retry_may_help(own_url: str) -> None:
+    url = own_url
+    async with open_memory(url, settings=Settings()) as memory:
+        await _raise_on_insert(url, "53100", 1021)
+        with pytest.raises(StoreFull) as caught:
+            await memory.append(new_scope(), WORDS)
+        _assert_tells_no_secret(caught.value, url)
+        assert caught.value.retryable
+
+
+async def test_what_the_server_says_of_a_statement_is_not_repeated(own_url: str) -> None:
+    """Servers quote values in their messages."""
+    url = own_url
+    async with open_memory(url, settings=Settings()) as memory:
+        await _raise_on_insert(url, "22023", 1366)
+        with pytest.raises(StoreError) as caught:
+            await memory.append(new_scope(), WORDS)
+        _assert_tells_no_secret(caught.value, url)
+
+
+async def _raise_on_insert(url: str, state: str, number: int) -> None:
+    """The server's own error, with the text of the message in it."""
+    if url.startswith("postgres"):
+        body = f"BEGIN RAISE EXCEPTION '%', NEW.content USING ERRCODE = '{state}'; END"
+        await execute(
+            url,
+            f"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $${body}$$",
+            "CREATE TRIGGER refuse BEFORE INSERT ON tk_messages FOR EACH ROW EXECUTE FUNCTION refuse()",
+        )
+    else:
+        await execute(
+            url,
+            "CREATE TRIGGER refuse BEFORE INSERT ON tk_messages FOR EACH ROW"
+            f" SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = NEW.content",
+        )
+
+
+async def test_a_server_that_is_too_old_is_named_with_its_version(
+    sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(databases, "OLDEST", dict.fromkeys(databases.OLDEST, (99, 1)))
+    error = await _failure(sql_url)
+    assert isinstance(error, StoreTooOld)
+    assert "99.1 or newer" in str(error)
+
+
+async def test_a_lock_that_nobody_gives_up_ends_in_time(own_url: str) -> None:
+    url, scope = own_url, new_scope()
+    settings = Settings(THREADKEEP_STORE_TIMEOUT_SECONDS=1)  # pyright: ignore[reportCallIssue]
+    async with open_memory(url, settings=settings) as memory:
+        await memory.append(scope, WORDS)
+        holder = SqlDatabase.at(url)
+
+        async def hold(connection: AsyncConnection) -> float:
+            await connection.execute(text("SELECT cid FROM tk_conversations FOR UPDATE"))
+            began = time.monotonic()
+            with pytest.raises(StoreUnavailable):
+                await memory.append(scope, WORDS)
+            return time.monotonic() - began
+
+        assert await holder.read(hold) < 1.5
+        assert (await memory.append(scope, WORDS)).seq == 2
+        await holder.close()
+
+
+async def test_more_tasks_than_connections_wait_their_turn(sql_url: str) -> None:
+    settings = Settings(THREADKEEP_POOL_SIZE=2, THREADKEEP_POOL_OVERFLOW=1)  # pyright: ignore[reportCallIssue]
+    async with open_memory(sql_url, settings=settings) as memory:
+        scope = new_scope()
+        receipts = await asyncio.gather(*(memory.append(scope, WORDS) for _ in range(30)))
+        assert sorted(receipt.seq for receipt in receipts) == list(range(1, 31))
+
+
+async def test_the_pool_tells_how_much_of_it_is_in_use(sql_url: str) -> None:
+    database = SqlDatabase.at(sql_url, PoolLimits(size=3, overflow=2))
+    await database.open()
+
+    async def look(connection: AsyncConnection) -> tuple[int, int, int]:
+        usage = database.pool_usage()
+        return usage.size, usage.in_use, usage.most
+
+    assert await database.read(look) == (3, 1, 5)
+    assert database.pool_usage().in_use == 0
+    await database.close()
+
+
+async def test_a_task_that_is_cancelled_leaves_its_connection_behind_and_nothing_stored(sql_url: str) -> None:
+    async with open_memory(sql_url, settings=Settings()) as memory:
+        scope = new_scope()
+        for turns in range(30):
+            task = asyncio.create_task(memory.append(scope, WORDS))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        stored = len((await memory.history(scope, limit=100)).messages)
+        assert (await memory.append(scope, WORDS)).seq == stored + 1
+
+
+class TestALineThatFails:
+    @pytest.fixture
+    async def proxy(self, sql_url: str) -> AsyncIterator[FaultProxy]:
+        there = urlsplit(sql_url)
+        async with FaultProxy(there.hostname or "", there.port or 0) as proxy:
+            yield proxy
+
+    @pytest.fixture
+    async def database(self, sql_url: str, proxy: FaultProxy) -> AsyncIterator[SqlDatabase]:
+        database = SqlDatabase.at(proxy.url_for(sql_url), PoolLimits(work_seconds=1, connect_seconds=1))
+        await database.open()
+        yield database
+        proxy.restore()
+        await database.close()
+
+    async def test_one_that_broke_while_idle_is_replaced_unnoticed(
+        self, database: SqlDatabase, proxy: FaultProxy
+    ) -> None:
+        proxy.reset()
+        proxy.restore()
+        assert await database.write(_one) == 1
+
+    async def test_one_that_breaks_before_the_commit_is_tried_again(
+        self, database: SqlDatabase, proxy: FaultProxy
+    ) -> None:
+        tries = 0
+
+        async def work(connection: AsyncConnection) -> int:
+            nonlocal tries
+            tries += 1
+            await _one(connection)
+            if tries == 1:
+                proxy.reset()
+                proxy.restore()
+            return await _one(connection)
+
+        assert await database.write(work) == 1
+        assert tries == 2
+
+    @pytest.mark.parametrize("fault", ["reset", "half_open", "blackhole"])
+    async def test_one_that_breaks_during_the_commit_leaves_the_outcome_unknown(
+        self, database: SqlDatabase, proxy: FaultProxy, fault: str
+    ) -> None:
+        tries = 0
+
+        async def work(connection: AsyncConnection) -> None:
+            nonlocal tries
+            tries += 1
+            await _one(connection)
+            getattr(proxy, fault)()
+
+        with pytest.raises(OutcomeUnknown, match="same idempotency key"):
+            await database.write(work)
+        assert tries == 1
+
+    @pytest.mark.parametrize("fault", ["half_open", "blackhole"])
+    async def test_one_that_goes_silent_costs_no_more_than_the_timeout(
+        self, database: SqlDatabase, proxy: FaultProxy, fault: str
+    ) -> None:
+        getattr(proxy, fault)()
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            await database.read(_one)
+        assert time.monotonic() - began < 1.1
+        proxy.restore()
+        assert await database.read(_one) == 1
+
+
+async def _one(connection: AsyncConnection) -> int:
+    return (await connection.execute(text("SELECT 1"))).scalar_one()
+
+
+class TestAServerThatGoesAway:
+    @pytest.fixture(params=["postgres", "mariadb"])
+    def own_server(self, request: pytest.FixtureRequest) -> Iterator[OwnedServer]:
+        program = need_program(POSTGRES if request.param == "postgres" else MARIADB)
+        with (PostgresServer if request.param == "postgres" else MariaDbServer)(program) as server:
+            yield server
+
+    @pytest.mark.slow
+    async def test_what_was_acknowledged_is_there_when_it_is_back(self, own_server: OwnedServer) -> None:
+        scope = Scope("shop", "ann", "c1")
+        async with open_memory(own_server.url, settings=Settings()) as memory:
+            await self._talk(memory, scope, 5)
+            await asyncio.to_thread(own_server.kill)
+            with pytest.raises(StoreUnavailable):
+                await memory.append(scope, WORDS)
+            with pytest.raises(StoreUnavailable):
+                await memory.history(scope)
+            await asyncio.to_thread(own_server.restart)
+            await self._talk(memory, scope, 5)
+            assert [m.seq for m in (await memory.history(scope, limit=100)).messages] == list(range(1, 11))
+
+    async def _talk(self, memory: Memory, scope: Scope, times: int) -> None:
+        await asyncio.gather(*(memory.append(scope, WORDS) for _ in range(times)))
