@@ -167,20 +167,20 @@ def test_a_server_older_than_seven_is_refused() -> None:
         _check_version({"redis_version": "6.2.1"})
 
 
-def codes(info: dict[str, Any], config: dict[str, Any] | None) -> list[str]:
-    return [finding.code for finding in findings({"redis_version": "7.2.4"} | info, config)]
+def codes(facts: dict[str, str], config: dict[str, str] | None) -> list[str]:
+    return [finding.code for finding in findings({"redis_version": "7.2.4"} | facts, config)]
 
 
 def test_what_could_cost_turns_is_found() -> None:
     kept = {"appendfsync": "always", "save": ""}
-    assert codes({"aof_enabled": 1}, kept) == []
-    assert codes({"aof_enabled": 1}, kept | {"appendfsync": "everysec"}) == ["appendfsync"]
-    assert codes({"aof_enabled": 1}, kept | {"appendfsync": "no"}) == ["appendfsync"]
-    assert codes({"aof_enabled": 0}, kept) == ["no-persistence"]
-    assert codes({"aof_enabled": 0}, kept | {"save": "3600 1"}) == ["no-append-only-file"]
-    assert codes({"aof_enabled": 1, "maxmemory_policy": "allkeys-lru"}, kept) == ["evicting-policy"]
-    assert codes({"redis_version": "6.2.14", "aof_enabled": 1}, kept) == ["old-server"]
-    assert codes({"aof_enabled": 1}, None) == ["settings-hidden"]
+    assert codes({"aof_enabled": "1"}, kept) == []
+    assert codes({"aof_enabled": "1"}, kept | {"appendfsync": "everysec"}) == ["appendfsync"]
+    assert codes({"aof_enabled": "1"}, kept | {"appendfsync": "no"}) == ["appendfsync"]
+    assert codes({"aof_enabled": "0"}, kept) == ["no-persistence"]
+    assert codes({"aof_enabled": "0"}, kept | {"save": "3600 1"}) == ["no-append-only-file"]
+    assert codes({"aof_enabled": "1", "maxmemory_policy": "allkeys-lru"}, kept) == ["evicting-policy"]
+    assert codes({"redis_version": "6.2.14", "aof_enabled": "1"}, kept) == ["old-server"]
+    assert codes({"aof_enabled": "1"}, None) == ["settings-hidden"]
 
 
 async def test_a_real_server_is_inspected(server: Any) -> None:

@@ -14,7 +14,6 @@ from threadkeep.ports.hot import Seed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.sessions.document import SessionDocument, read_document
-from threadkeep.sessions.redis.client import Argument
 from threadkeep.sessions.redis.encode import (
     content_digest,
     fragment_of,
@@ -25,6 +24,7 @@ from threadkeep.sessions.redis.encode import (
     to_json,
 )
 from threadkeep.sessions.redis.entry import receipt_tail, scope_field
+from threadkeep.sessions.redis.wire import Argument
 
 Tokenize = Callable[[str], Sequence[int]]
 _NO_TIME = datetime.min.replace(tzinfo=UTC)

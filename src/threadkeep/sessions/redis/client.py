@@ -20,9 +20,9 @@ from threadkeep.errors import CapabilityMissing, InvalidSetting, MemoryClosed
 from threadkeep.sessions.redis.errors import our_errors
 from threadkeep.sessions.redis.keys import Keys
 from threadkeep.sessions.redis.scripts import Script
+from threadkeep.sessions.redis.wire import Argument, Wire, packed
 
 OLDEST_SERVER = (7, 0)
-Argument = str | bytes | int | float
 # redis-py types the same call in two ways, for its sync and its async client; this is the one place that minds.
 Server = Any
 
@@ -96,6 +96,18 @@ class RedisClient:
         link = await self.link()
         return await self._within_deadline(lambda: link.server.execute_command(*words), wait)
 
+    async def several(self, *commands: Sequence[Argument]) -> list[Any] | None:
+        """The answers to commands sent in one go, not as one step; None where this connection has no such way."""
+        link = await self.link()
+        if not isinstance(link.server, Wire):
+            return None
+        data, wire = b"".join(map(packed, commands)), link.server
+        return await self._within_deadline(lambda: wire.answers(data, len(commands)))
+
+    async def facts(self, *sections: str) -> list[dict[str, str]]:
+        """What every server says of itself, by INFO."""
+        return [facts_in(answer) for answer in await self.on_each_server("INFO", *sections)]
+
     async def on_each_server(self, *words: Argument) -> list[Any]:
         """From every primary of a cluster, or from the one server there is."""
         link = await self.link()
@@ -129,15 +141,17 @@ class RedisClient:
             return Link(self._given, Keys(is_cluster))
         server = self._single()
         try:
-            if await _is_cluster(server):
-                await server.aclose()
-                server = self._cluster()
-                await server.initialize()
-                return Link(server, Keys(cluster=True))
-            return Link(server, Keys())
+            if not await _is_cluster(server):
+                return Link(Wire(server.connection_pool.make_connection), Keys())
+        finally:
+            await server.aclose()
+        server = self._cluster()
+        try:
+            await server.initialize()
         except BaseException:
             await server.aclose()
             raise
+        return Link(server, Keys(cluster=True))
 
     def _single(self) -> Server:
         return Redis.from_url(  # pyright: ignore[reportUnknownMemberType]
@@ -165,13 +179,21 @@ async def _is_cluster(server: Server) -> bool:
     if isinstance(server, RedisCluster):
         await server.initialize()
         server = cast(Any, server).get_default_node()
-    info: dict[str, Any] = await server.execute_command("INFO")
-    _check_version(info)
-    return str(info.get("cluster_enabled")) == "1"
+    facts = facts_in(await server.execute_command("INFO"))
+    _check_version(facts)
+    return facts.get("cluster_enabled") == "1"
 
 
-def _check_version(info: dict[str, Any]) -> None:
-    version = str(info.get("redis_version", "0"))
+def facts_in(answer: Any) -> dict[str, str]:
+    """From the server's lines, or from what redis-py made of them."""
+    if isinstance(answer, bytes):
+        lines = (line.partition(":") for line in answer.decode("utf-8", "replace").splitlines())
+        return {name: value for name, colon, value in lines if colon}
+    return {str(name): str(value) for name, value in answer.items()}
+
+
+def _check_version(facts: dict[str, str]) -> None:
+    version = facts.get("redis_version", "0")
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
         raise CapabilityMissing(f"Redis {version} is too old; Threadkeep needs Redis 7 or newer, or Valkey")
 

@@ -69,14 +69,18 @@ def messages_from_json(text: bytes) -> tuple[Message, ...]:
     return tuple(_message(fields) for fields in json.loads(text))
 
 
+def exact(fields: dict[str, Any]) -> str | None:
+    """The content, where JSON could not carry it."""
+    carried = fields.get("exact")
+    return None if carried is None else base64.b64decode(carried).decode("utf-8", "surrogatepass")
+
+
 def _message(fields: dict[str, Any]) -> Message:
-    exact = fields.get("exact")
-    content = fields["content"] if exact is None else base64.b64decode(exact).decode("utf-8", "surrogatepass")
     return Message(
         seq=fields["seq"],
         id=fields["id"],
         role=fields["role"],
-        content=content,
+        content=exact(fields) or fields["content"],
         ts=datetime.fromisoformat(fields["ts"]),
         modality=fields.get("modality", "text"),
         language=fields.get("language"),

@@ -23,29 +23,29 @@ class Finding:
 async def inspect(client: RedisClient) -> list[Finding]:
     """Of every server there is. A server that cannot be reached is the only finding then."""
     try:
-        facts = await client.on_each_server("INFO", "everything")
+        facts = await client.facts()
     except StoreError as error:
         return [Finding("unreachable", "problem", str(error), "start the server, or correct REDIS_URL")]
     try:
         settings = [_settings(one) for one in await client.on_each_server("CONFIG", "GET", "*")]
     except StoreError:  # managed servers often deny it
         settings = [None] * len(facts)
-    found = (one for info, config in zip(facts, settings, strict=True) for one in findings(info, config))
+    found = (one for said, config in zip(facts, settings, strict=True) for one in findings(said, config))
     return list(dict.fromkeys(found))
 
 
-def findings(info: Mapping[str, Any], config: Mapping[str, str] | None) -> Iterator[Finding]:
+def findings(facts: Mapping[str, str], config: Mapping[str, str] | None) -> Iterator[Finding]:
     """Pure, from what `INFO` and `CONFIG GET` said; `config` is None when it was denied."""
-    version = str(info.get("redis_version", "0"))
+    version = facts.get("redis_version", "0")
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
         yield Finding(
             "old-server", "problem", f"Redis {version} is older than 7", "upgrade to Redis 7 or newer, or Valkey"
         )
-    policy = str(info.get("maxmemory_policy", "noeviction"))
+    policy = facts.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         message = f"maxmemory-policy {policy} may evict journal entries and counters"
         yield Finding("evicting-policy", "problem", message, "set maxmemory-policy noeviction")
-    appending = str(info.get("aof_enabled", 0)) == "1"
+    appending = facts.get("aof_enabled") == "1"
     if config is None:
         message = "the server does not show its settings (CONFIG is denied)"
         yield Finding("settings-hidden", "note", message, "check appendonly, appendfsync and save by hand")

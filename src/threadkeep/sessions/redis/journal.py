@@ -12,9 +12,10 @@ from threadkeep.ports.journal import DeadLetter, Depth, JournalEntry
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis import scripts
 from threadkeep.sessions.redis.arguments import NO_ANSWERS, HotOptions
-from threadkeep.sessions.redis.client import Argument, RedisClient
+from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.entry import Fields, UnreadableEntry, read_dead_letter, read_entry
 from threadkeep.sessions.redis.keys import Keys
+from threadkeep.sessions.redis.wire import Argument
 
 _LONGEST_REASON = 500
 _FIRST = "0-0"

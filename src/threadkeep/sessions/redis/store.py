@@ -13,7 +13,7 @@ from threadkeep.model import Admission, Erased, Message, Receipt
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.hot import AskArchive, Hot, Seed
 from threadkeep.scope import Scope
-from threadkeep.sessions.redis import scripts
+from threadkeep.sessions.redis import reading, scripts
 from threadkeep.sessions.redis.arguments import (
     NO_ANSWERS,
     Answers,
@@ -24,9 +24,10 @@ from threadkeep.sessions.redis.arguments import (
     refresh_arguments,
     tombstone,
 )
-from threadkeep.sessions.redis.client import Argument, RedisClient
-from threadkeep.sessions.redis.encode import messages_in, optional_text, optional_time, to_json
+from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.encode import to_json
 from threadkeep.sessions.redis.entry import read_receipt
+from threadkeep.sessions.redis.wire import Argument
 
 _MOST_QUESTIONS = 8
 _AT_ONCE = 32
@@ -75,6 +76,9 @@ class RedisHotStore:
 
     async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
         keys = (await self._client.link()).keys.for_reading(scope)
+        answers = await self._client.several(*reading.commands(keys)) if pending == 0 else None
+        if answers is not None and (hot := reading.hot_from(scope, answers)) is not None:
+            return hot
         reply = await self._client.run(scripts.READ, keys, (-1 if pending is None else pending,))
         if reply[0] == b"none":
             return None
@@ -83,7 +87,7 @@ class RedisHotStore:
             created = found.created_at or self._clock()
             place = scope.at(int(reply[1]))
             return Hot(place, absorbed_messages(found), (), 0, found.language, created, whole=False)
-        return _hot(scope, reply)
+        return reading.hot_of(scope, reply)
 
     async def touch(self, scope: Scope) -> Hot:
         await self._run(scripts.TOUCH, scope, [b""])
@@ -174,19 +178,6 @@ def _without(admission: Admission, erased: bytes) -> Admission:
     left = tuple(draft for index, draft in enumerate(admission.drafts) if index not in gone)
     refused = {**admission.refused, "erased": admission.refused.get("erased", 0) + len(gone)}
     return replace(admission, drafts=left, refused=refused)
-
-
-def _hot(scope: Scope, reply: list[Any]) -> Hot:
-    live, whole, generation, last_seq, created, language = reply[1].split(b"\n")
-    return Hot(
-        scope=scope.at(int(generation)),
-        window=messages_in(reply[2]),
-        pending=messages_in(reply[3]),
-        last_seq=int(last_seq),
-        language=optional_text(language),
-        created_at=optional_time(created) if live == b"1" else None,
-        whole=whole == b"1",
-    )
 
 
 def _erased(replies: Sequence[list[Any]], failed: int = 0) -> dict[str, Erased]:

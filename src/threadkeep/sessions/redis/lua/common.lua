@@ -60,17 +60,20 @@ local function this_run()
   return string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or ''
 end
 
+-- `shown` is all that a reader needs, in one value: generation, seq, created, language, gap, floor, seen, the document's
+-- length, and the index. All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
+local SHOWN = '^(%d+)\n(%d+)\n([^\n]*)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%-?%d+)\n(.*)$'
+
 local function state()
-  local meta = call('HMGET', META, 'run', 'seq', 'gen', 'created', 'lang', 'gap', 'floor', 'seen', 'length')
-  local kind = call('TYPE', DOC).ok
-  local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(meta[3]) }
+  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank'), call('TYPE', DOC).ok
+  local gen, seq, created, lang, gap, floor, seen, length, index = string.match(meta[2] or '', SHOWN)
+  local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(gen), seen = seen or '' }
   s.rec, s.user_rec = tonumber(call('HGET', RECORD, 'gen')) or 0, tonumber(call('HGET', USER_RECORD, 'gen')) or 0
   s.gen = math.max(s.known_gen or 0, s.rec, s.user_rec)
-  s.seeded = s.run == s.this_run and meta[2] ~= false
-  s.seq, s.created, s.lang = tonumber(meta[2]) or 0, meta[4] ~= '' and meta[4], meta[5] or ''
-  -- All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
-  s.gap, s.floor, s.seen = tonumber(meta[6]) or 0, tonumber(meta[7]) or 0, meta[8] or ''
-  s.length, s.shown_lang = tonumber(meta[9]) or -1, s.lang -- of the document as we left it
+  s.seeded = s.run == s.this_run and seq ~= nil
+  s.seq, s.created, s.lang = tonumber(seq) or 0, created ~= '' and created, lang or ''
+  s.gap, s.floor = tonumber(gap) or 0, tonumber(floor) or 0
+  s.length, s.index, s.blank, s.shown_lang = tonumber(length) or -1, index or '', tonumber(meta[3]) or 0, s.lang
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
   s.foreign = s.live and not s.created -- a document that somebody else wrote
   s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
@@ -97,9 +100,10 @@ local function question(s, needs_seq)
 end
 
 local function save(s)
-  call('HSET', META, 'run', s.run, 'seq', whole_number(s.seq), 'gen', whole_number(s.gen), 'created', s.created or '',
-    'lang', s.lang, 'gap', whole_number(s.gap), 'floor', whole_number(s.floor), 'seen', s.seen,
-    'length', s.length)
+  local seq = whole_number(s.seq)
+  local shown = { whole_number(s.gen), seq, s.created or '', s.lang, whole_number(s.gap), whole_number(s.floor), s.seen,
+    s.length, s.index }
+  call('HSET', META, 'run', s.run, 'seq', seq, 'shown', table.concat(shown, '\n'), 'blank', s.blank)
   call('PEXPIRE', META, META_TTL)
 end
 
@@ -199,37 +203,47 @@ local function ending(language)
   return language ~= '' and '],"language":' .. language .. '}' or ']}'
 end
 
--- The document's messages with these at the end, cut out of the document as it stands: joining them all anew costs as
--- much as the rest of an append. Only while it is exactly what we left, and messages alone are counted.
-local function extended(s, added)
-  local head, tail = '{"createdAt":' .. (s.created or '') .. ',"messages":[', ending(s.shown_lang)
-  local excess = call('ZCARD', WINDOW) - MAX_MESSAGES
-  if not s.live or MAX_CHARS >= 0 or excess + #added >= MAX_MESSAGES or call('STRLEN', DOC) ~= s.length then
-    return nil
-  end
-  local document = call('GET', DOC)
-  if sub(document, 1, #head) ~= head or sub(document, -#tail) ~= tail then
-    return nil
-  end
-  local start = #head + 1
-  if excess > 0 then
-    local items = call('ZRANGE', WINDOW, 0, excess - 1)
-    for i = 1, excess do
-      start = start + #parsed(items[i]).fragment + 1
-    end
-    leave_window(s, items, excess)
-  end
-  local new = {}
-  for i, message in ipairs(added) do
-    new[i] = message.fragment
-  end
-  local old = sub(document, start, #document - #tail)
-  return old .. (old ~= '' and ',' or '') .. table.concat(new, ',')
+local function entry_of(message) -- what the document does not show of a message
+  return '{"seq":' .. message.seq .. ',' .. message.head .. '}'
 end
 
--- From the window itself, trimmed from the oldest.
-local function rebuilt(s)
-  local items, fragments, room = call('ZRANGE', WINDOW, 0, -1), {}, MAX_CHARS
+-- Add messages to the document where it stands, and blank out the oldest: to take it through Lua and write it anew
+-- costs more than the rest of an append. Blanks between messages are JSON; when they are half of it, it is rebuilt.
+-- Only while the document is exactly what we left. Answers whether it was done.
+local function extended(s, added, head)
+  local tail, excess = ending(s.shown_lang), call('ZCARD', WINDOW) - MAX_MESSAGES
+  if not s.live or MAX_CHARS >= 0 or excess + #added >= MAX_MESSAGES or s.blank > s.length / 2
+    or call('STRLEN', DOC) ~= s.length or call('GETRANGE', DOC, 0, #head - 1) ~= head
+    or call('GETRANGE', DOC, -#tail, -1) ~= tail then
+    return false
+  end
+  local start, skip = #head + s.blank, 1
+  if excess > 0 then
+    local items, gone = call('ZRANGE', WINDOW, 0, excess - 1), 0
+    for i = 1, excess do
+      local message = parsed(items[i])
+      gone, skip = gone + #message.fragment + 1, skip + #entry_of(message) + 1
+    end
+    leave_window(s, items, excess)
+    call('SETRANGE', DOC, start, string.rep(' ', gone))
+    s.blank = s.blank + gone
+  end
+  local fragments, entries = { '' }, { sub(s.index, skip) }
+  if s.index == '' then
+    fragments, entries = {}, {}
+  end
+  for _, message in ipairs(added) do
+    fragments[#fragments + 1], entries[#entries + 1] = message.fragment, entry_of(message)
+  end
+  s.index = table.concat(entries, ',')
+  s.length = call('SETRANGE', DOC, s.length - #tail, table.concat(fragments, ',') .. ending(s.lang))
+  call('PEXPIRE', DOC, SESSION_TTL)
+  return true
+end
+
+-- The same from the window itself, trimmed from the oldest.
+local function rebuild(s, head)
+  local items, fragments, entries, room = call('ZRANGE', WINDOW, 0, -1), {}, {}, MAX_CHARS
   local first = #items + 1
   for i = #items, math.max(1, #items - MAX_MESSAGES + 1), -1 do
     local message = parsed(items[i])
@@ -237,20 +251,27 @@ local function rebuilt(s)
     if MAX_CHARS >= 0 and room < 0 and i < #items then
       break
     end
-    first, fragments[i] = i, message.fragment
+    first = i
   end
   if first > 1 then
     leave_window(s, items, first - 1)
   end
-  return table.concat(fragments, ',', first, #items)
+  for i = first, #items do
+    local message = parsed(items[i])
+    fragments[#fragments + 1], entries[#entries + 1] = message.fragment, entry_of(message)
+  end
+  s.index, s.blank = table.concat(entries, ','), 0
+  local document = head .. table.concat(fragments, ',') .. ending(s.lang)
+  s.length = #document
+  call('SET', DOC, document, 'PX', SESSION_TTL)
 end
 
 -- Trim, write the document, slide the times. `added`: what has just come in at the end, if that is all that changed.
 local function write_session(s, added)
-  local messages = added and extended(s, added) or rebuilt(s)
-  local document = '{"createdAt":' .. s.created .. ',"messages":[' .. messages .. ending(s.lang)
-  s.length = #document
-  call('SET', DOC, document, 'PX', SESSION_TTL)
+  local head = '{"createdAt":' .. s.created .. ',"messages":['
+  if not added or not extended(s, added, head) then
+    rebuild(s, head)
+  end
   call('PEXPIRE', WINDOW, SESSION_TTL)
   call('PEXPIRE', IDS, META_TTL)
   save(s)

@@ -1,13 +1,14 @@
--- What is hot, in one answer and without the machinery of the writing scripts: this is the most frequent call.
+-- What is hot, in one answer and without the machinery of the writing scripts.
 local DOC, META, WINDOW, PENDING, RECORD, USER_RECORD = unpack(KEYS)
 local MOST_PENDING = tonumber(ARGV[1]) -- of those that have left the window, the newest so many; all when negative
 local call = redis.call
 
-local meta = call('HMGET', META, 'gen', 'seq', 'created', 'lang', 'gap', 'floor', 'seen')
+local gen, seq, created, lang, gap, floor, seen = string.match(call('HGET', META, 'shown') or '',
+  '^(%d+)\n(%d+)\n([^\n]*)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n')
 local live = call('TYPE', DOC).ok == 'string'
-local gen = math.max(tonumber(meta[1]) or 0, tonumber(call('HGET', RECORD, 'gen')) or 0,
+gen = math.max(tonumber(gen) or 0, tonumber(call('HGET', RECORD, 'gen')) or 0,
   tonumber(call('HGET', USER_RECORD, 'gen')) or 0)
-if live and (not meta[3] or meta[3] == '') then
+if live and (not created or created == '') then
   return { 'foreign', string.format('%.0f', gen), call('GET', DOC) }
 elseif not live and call('EXISTS', PENDING) == 0 then
   return { 'none' }
@@ -26,8 +27,7 @@ if MOST_PENDING ~= 0 then
   end
   waiting = table.concat(ordered, '\n')
 end
-local gap, floor = tonumber(meta[5]) or 0, tonumber(meta[6]) or 0
 local this_run = string.match(call('INFO', 'replication'), 'master_replid:(%x+)')
-local whole = live and meta[7] == this_run and (gap == 0 or floor > gap)
-local head = { live and 1 or 0, whole and 1 or 0, string.format('%.0f', gen), meta[2] or 0, meta[3] or '', meta[4] or '' }
+local whole = live and seen == this_run and (gap == '0' or tonumber(floor) > tonumber(gap))
+local head = { live and 1 or 0, whole and 1 or 0, string.format('%.0f', gen), seq or 0, created or '', lang or '' }
 return { 'ok', table.concat(head, '\n'), window, waiting }
