@@ -1,0 +1,101 @@
+"""URLs become engines, or an error that names what is wrong and never a password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from threadkeep.errors import InvalidSetting
+from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, engine_for
+from threadkeep.sql.errors import place_of
+
+
+def _arguments(url: str) -> dict[str, Any]:
+    """What the driver would be called with."""
+    engine = engine_for(url)
+    _, arguments = engine.dialect.create_connect_args(engine.url)
+    connect = engine.sync_engine.pool._creator.__closure__  # pyright: ignore
+    for cell in connect or ():
+        if isinstance(cell.cell_contents, dict):
+            arguments |= cell.cell_contents
+    return arguments
+
+
+@pytest.mark.parametrize(
+    ("url", "driver"),
+    [
+        ("postgresql://ann:pw@db/memory", "postgresql+asyncpg"),
+        ("postgres://ann:pw@db/memory", "postgresql+asyncpg"),
+        ("postgresql+asyncpg://ann:pw@db/memory", "postgresql+asyncpg"),
+        ("mysql://ann:pw@db/memory", "mysql+asyncmy"),
+        ("mariadb://ann:pw@db/memory", "mysql+asyncmy"),
+        ("mysql+aiomysql://ann:pw@db/memory", "mysql+asyncmy"),
+    ],
+)
+def test_a_scheme_names_its_driver(url: str, driver: str) -> None:
+    assert engine_for(url).url.drivername == driver
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("oracle://ann:hunter2@db/memory", "postgresql://"),
+        ("postgresql://ann:hunter2@db", "names no database"),
+        ("mysql://ann:hunter2@db/", "names no database"),
+        ("postgresql://ann:hunter2@db:port/memory", "is not a database URL"),
+        ("postgresql://ann:hunter2@db/memory?channel_binding=require", "channel_binding"),
+        ("postgresql://ann:hunter2@db/memory?sslmode=maybe", "sslmode"),
+        ("postgresql://ann:hunter2@db/memory?sslrootcert=/no/such/file", "sslrootcert"),
+        ("mysql://ann:hunter2@db/memory?local_infile=1", "local_infile"),
+    ],
+)
+def test_a_url_that_cannot_work_is_told_plainly(url: str, told: str) -> None:
+    with pytest.raises(InvalidSetting, match=told) as caught:
+        engine_for(url)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "pooled"),
+    [
+        ("postgresql://ann:pw@db/memory", False),
+        ("postgresql://ann:pw@db:5432/memory?pooler=session", False),
+        ("postgresql://ann:pw@db/memory?pooler=transaction", True),
+        ("postgresql://ann:pw@db/memory?pgbouncer=true", True),
+        ("postgresql://postgres.ref:pw@aws-0-eu-central-1.pooler.supabase.com:6543/postgres", True),
+        ("postgresql://postgres.ref:pw@aws-0-eu-central-1.pooler.supabase.com:5432/postgres", False),
+    ],
+)
+def test_a_transaction_pooler_is_known_by_option_or_port(url: str, pooled: bool) -> None:
+    assert behind_a_transaction_pooler(url) is pooled
+    assert (_arguments(url).get("statement_cache_size") == 0) is pooled
+
+
+def test_options_of_ours_do_not_reach_the_driver() -> None:
+    url = engine_for("postgresql://ann:pw@db/memory?pooler=transaction&sslmode=require&application_name=shop").url
+    assert dict(url.query) == {}
+
+
+def test_tls_is_asked_for_as_libpq_writes_it() -> None:
+    assert _arguments("postgresql://ann:pw@db/memory?sslmode=require")["ssl"] == "require"
+
+
+def test_mysql_is_always_strict_and_its_quoting_safe() -> None:
+    command = _arguments("mysql://ann:pw@db/memory")["init_command"]
+    assert "STRICT_TRANS_TABLES" in command
+    assert "NO_BACKSLASH_ESCAPES" not in command
+
+
+def test_statements_never_show_their_values_in_errors() -> None:
+    assert engine_for("postgresql://ann:pw@db/memory").sync_engine.hide_parameters
+
+
+def test_the_pool_is_as_large_as_it_was_set() -> None:
+    pool: Any = engine_for("postgresql://ann:pw@db/memory", PoolLimits(size=3, overflow=4)).pool
+    assert (pool.size(), pool._max_overflow) == (3, 4)
+
+
+def test_a_place_is_named_without_user_password_or_options() -> None:
+    url = engine_for("postgresql://ann:hunter2@db:5433/memory?application_name=shop").url
+    assert place_of(url) == "postgresql://db:5433/memory"
