@@ -55,7 +55,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What policy let through of one `append`, and what it did not. `digest` stands for the payload as kept."""
+    """What policy let through of one `append`, and what it did not. `digest` stands for the payload of a keyed one."""
 
     drafts: tuple[Draft, ...]
     digest: bytes

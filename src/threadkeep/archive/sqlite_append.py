@@ -14,6 +14,7 @@ from threadkeep.scope import Scope
 from threadkeep.sqlite.rows import (
     ensure_conversation,
     given_text,
+    make_latest,
     moment,
     refuse_if_erased,
     stored_text,
@@ -134,12 +135,12 @@ def _note_activity(
     language = next((draft.language for draft in admission.drafts if draft.language), None)
     connection.execute(
         "UPDATE tk_conversations SET last_seq = ?1, messages = messages + ?2, status = 'active',"
-        " activity = (SELECT 1 + max(activity) FROM tk_conversations AS theirs WHERE uid = tk_conversations.uid),"
         " language = coalesce(language, ?3), last_activity_at = max(last_activity_at, ?4),"
         " session_started_at = iif(session_expires_at > ?4, session_started_at, ?4), session_expires_at = ?5"
         " WHERE cid = ?6",
         (stored.last, stored.inserted, language, session.now, session.now + session.ttl, cid),
     )
+    make_latest(connection, cid)
 
 
 def _replayed(connection: sqlite3.Connection, digest: bytes, admission: Admission) -> Receipt | None:

@@ -16,6 +16,7 @@ from threadkeep.sqlite.rows import (
     ensure_conversation,
     generation_of,
     given_text,
+    make_latest,
     moment,
     refuse_if_erased,
 )
@@ -100,9 +101,9 @@ def _note_growth(
     language = next((message.language for message in new if message.language), None)
     connection.execute(
         "UPDATE tk_conversations SET last_seq = max(last_seq, ?1), messages = messages + ?2, status = 'active',"
-        " activity = (SELECT 1 + max(activity) FROM tk_conversations AS theirs WHERE uid = tk_conversations.uid),"
         " language = coalesce(language, ?3), last_activity_at = max(last_activity_at, ?4),"
         " session_started_at = iif(session_expires_at > ?4, session_started_at, ?4), session_expires_at = ?5"
         " WHERE cid = ?6",
         (max(message.seq for message in new), len(new), language, at, session_expires, cid),
     )
+    make_latest(connection, cid)

@@ -15,7 +15,7 @@ from typing import Any
 from threadkeep.errors import InvalidEvent, InvalidInput, TooLarge
 from threadkeep.events import DebugTrace, ModelResponse, SystemNote, Thought, ToolRequest, ToolResult, UserMessage
 from threadkeep.model import Admission, Draft
-from threadkeep.policy.digest import digest_of
+from threadkeep.policy.digest import NO_DIGEST, digest_of
 from threadkeep.policy.fields import (
     DEFAULT_MAX_BYTES,
     checked_id,
@@ -66,7 +66,7 @@ def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: s
             raise error.inside(f"events[{index}]") from None
         if draft is not None:
             drafts.append(draft)
-    digest = digest_of(drafts, tally.refused)
+    digest = digest_of(drafts, tally.refused) if ids.key is not None else NO_DIGEST
     placed = tuple(ids.complete(draft, index, now) for index, draft in enumerate(drafts))
     return Admission(placed, digest, dict(tally.refused), dict(tally.stripped), dict(tally.redacted))
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from threadkeep.model import Draft
 
+NO_DIGEST = bytes(16)  # of an append without a key: nobody will ask whether another was the same
+
 
 def digest_of(drafts: Sequence[Draft], refused: Mapping[str, int]) -> bytes:
     """Equal for a retry: ids and times that the caller did not give are not in it yet."""

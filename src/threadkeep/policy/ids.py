@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import uuid_utils
@@ -21,11 +21,9 @@ class MessageIds:
 
     def complete(self, draft: Draft, index: int, now: datetime) -> Draft:
         """The draft with an id and a time, where the caller gave none."""
-        return replace(
-            draft,
-            id=self._new(index) if draft.id == NO_ID else draft.id,
-            ts=now if draft.ts == NO_TIME else draft.ts,
-        )
+        id_ = self._new(index) if draft.id == NO_ID else draft.id
+        ts = now if draft.ts == NO_TIME else draft.ts
+        return Draft(id_, draft.role, draft.content, ts, draft.modality, draft.language, draft.meta)
 
     def _new(self, index: int) -> str:
         if self.key is None:
