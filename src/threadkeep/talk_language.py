@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+from threadkeep.errors import StoreUnavailable
 from threadkeep.model import Admission, Draft, History, Receipt
 from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules
 from threadkeep.scope import Scope
@@ -26,10 +28,16 @@ class TenantLanguages:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """An admission with the language told, and up to which `seq` the talk is known to have one (None: it has none)."""
+    """An admission with the language told, and what is known of the talk up to `known_at` (None: nothing is)."""
 
     admission: Admission
     known_at: int | None = None
+    has_language: bool = False
+
+
+class _Known(NamedTuple):
+    seq: int
+    has_language: bool
 
 
 class TalkLanguage:
@@ -42,17 +50,23 @@ class TalkLanguage:
     def __init__(self, detector: LanguageDetector | None, languages: TenantLanguages | None = None) -> None:
         self._detector = detector
         self._languages = languages or TenantLanguages()
-        self._known: OrderedDict[tuple[str, str, str | None], int] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, str | None], _Known] = OrderedDict()
 
     async def named(self, scope: Scope, admission: Admission, latest_of: LatestOf) -> Named:
         """The detector sees redacted text only. A message too short to tell leaves the talk open."""
-        known_at = self._known.get(_place(scope))
-        if self._detector is None or known_at is not None or not _may_tell(admission):
-            return Named(admission, known_at)
-        latest = await latest_of(scope, 1)
-        last = latest.messages[-1].seq if latest.messages else 0
-        told = admission if latest.language else await self._told(self._detector, scope, admission)
-        return Named(told or admission, None if told is None else last)
+        known = self._known.get(_place(scope))
+        if self._detector is None or not _may_tell(admission) or (known and known.has_language):
+            return _as_known(admission, known)
+        if known is None:
+            try:
+                latest = await latest_of(scope, 1)
+            except StoreUnavailable:
+                return Named(admission)  # the append itself may still find a store that takes it
+            known = _Known(latest.messages[-1].seq if latest.messages else 0, bool(latest.language))
+        if known.has_language:
+            return _as_known(admission, known)
+        told = await self._told(self._detector, scope, admission)
+        return Named(told or admission, known.seq, told is not None)
 
     async def _told(self, detector: LanguageDetector, scope: Scope, admission: Admission) -> Admission | None:
         """With the language on the first message that tells it; None when none does."""
@@ -69,7 +83,7 @@ class TalkLanguage:
         if named.known_at is None or receipt.seq != named.known_at + len(receipt.kept):
             self._known.pop(place, None)
             return
-        self._known[place] = receipt.seq
+        self._known[place] = _Known(receipt.seq, named.has_language)
         self._known.move_to_end(place)
         if len(self._known) > _MOST_REMEMBERED:
             self._known.popitem(last=False)
@@ -83,6 +97,10 @@ class TalkLanguage:
 
 def _place(scope: Scope) -> tuple[str, str, str | None]:
     return scope.tenant, scope.user, scope.conversation
+
+
+def _as_known(admission: Admission, known: _Known | None) -> Named:
+    return Named(admission) if known is None else Named(admission, known.seq, known.has_language)
 
 
 def _is_users_text(draft: Draft) -> bool:
