@@ -279,3 +279,31 @@ async def test_an_append_is_one_round_trip(hot: RedisHotStore, client: RedisClie
     (stats,) = await client.facts("commandstats")
     assert stats["cmdstat_evalsha"].startswith("calls=1,")
     assert "cmdstat_eval" not in stats
+
+
+async def test_the_document_stays_within_twice_what_it_shows(hot: RedisHotStore, client: RedisClient) -> None:
+    """The oldest messages are blanked out in place, and the blanks cleared away before they outweigh the rest."""
+    for number in range(100):
+        await hot.append(talk("s1"), admitted(draft(f"question {number}"), draft("answer", role="assistant")))
+        raw = await client.command("GET", "sessions:s1")
+        shown = json.loads(raw)
+        assert len(raw) < 3 * len(json.dumps(shown))
+        assert shown["messages"][-2]["content"] == f"question {number}"
+        found = await hot.read(talk("s1"), pending=0)
+        assert found is not None
+        assert [(m.role, m.content) for m in found.window] == [(m["role"], m["content"]) for m in shown["messages"]]
+        assert [m.seq for m in found.window][-1] == found.last_seq == 2 * number + 2
+
+
+async def test_the_quick_read_and_the_script_agree(hot: RedisHotStore) -> None:
+    scope = talk("s1")
+    voice = draft("spoken", modality="voice", language="vi", meta={"mime": "audio/ogg", "durationMs": 3})
+    for text in ("one", "\ud83d\ude00", "zażółć", voice, "a\0b", "five", "six"):
+        await hot.append(scope, admitted(text))
+        quick, whole = await hot.read(scope, pending=0), await hot.read(scope)
+        assert quick is not None
+        assert whole is not None
+        assert (quick.window, quick.language, quick.last_seq, quick.whole, quick.created_at, quick.scope) == (
+            *(whole.window, whole.language, whole.last_seq, whole.whole, whole.created_at),
+            whole.scope,
+        )

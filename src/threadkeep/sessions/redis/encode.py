@@ -35,11 +35,17 @@ def content_digest(message: Draft | Message) -> str:
 
 def fragment_of(message: Draft | Message) -> bytes:
     """The message as the session document shows it."""
-    return to_json({"role": message.role, "content": message.content, "ts": message.ts.isoformat()})
+    return b'{"role":"%b","content":%b,"ts":"%b"}' % (
+        message.role.encode(),
+        to_json(message.content),
+        message.ts.isoformat().encode(),
+    )
 
 
 def head_of(message: Draft | Message) -> bytes:
     """Its other fields, without the braces: the script puts them between `seq` and the fragment."""
+    if message.modality == "text" and message.language is None and not message.meta and message.content.isascii():
+        return b'"id":' + to_json(message.id)  # the usual case
     fields: dict[str, Any] = {"id": message.id}
     if message.modality != "text":
         fields["modality"] = message.modality

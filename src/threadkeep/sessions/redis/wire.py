@@ -31,10 +31,12 @@ class Wire:
         except theirs.ResponseError:
             await self._give_back(connection, whole=count == 1)
             raise
-        except BaseException:
+        except (theirs.ConnectionError, OSError):
             await connection.disconnect(nowait=True)
-            if not self._closed:
-                await self._drop_all()  # a server that ended one has ended them all
+            await self._drop_all()  # a server that ended one has ended them all
+            raise
+        except BaseException:  # given up in the middle: its answer must not meet the next question
+            await connection.disconnect(nowait=True)
             raise
         await self._give_back(connection)
         return found

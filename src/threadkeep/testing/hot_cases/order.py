@@ -44,6 +44,15 @@ class HotOrderCases(WithHot):
         assert (empty.seq, empty.kept, empty.refused) == (2, (), {"tool_result": 3})
         assert len(await store.entries_of(scope)) == 1
 
+    async def test_a_thousand_messages_are_one_append(self, store: HotUnderTest) -> None:
+        scope = new_scope()
+        receipt = await store.say(scope, *(f"text {number}" for number in range(1_000)))
+        assert (receipt.seq, len(await store.everything(scope))) == (1_000, 1_000)
+        (entry,) = await store.entries_of(scope)
+        assert [message.seq for message in entry.messages] == list(range(1, 1_001))
+        await store.journal.settle([entry])
+        assert (await store.now(scope)).pending == ()
+
     async def test_the_newest_number_is_told(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, *(f"text {number}" for number in range(30)))

@@ -27,7 +27,7 @@ for i = DRAFTS_AT, #ARGV, 6 do
     { id = ARGV[i], digest = ARGV[i + 1], chars = ARGV[i + 3], head = ARGV[i + 4], fragment = ARGV[i + 5] }
   ids[#ids + 1], stones[#stones + 1] = ARGV[i], ARGV[i + 2]
 end
-local erased = tombstones(stones)
+local erased = tombstones(s, stones)
 if #erased > 0 then
   return { 'tombstones', table.concat(erased, ' ') }
 end
@@ -83,7 +83,7 @@ if #fresh > 0 then
   write_turn(turn_at(TURN_AT))
 end
 write_session(s, fresh)
-note_talk()
+note_talk(#fresh > 0 or call('EXISTS', PENDING) == 1)
 
 if KEY ~= '' then
   local moment = now()

@@ -68,7 +68,9 @@ local function state()
   local meta, kind = call('HMGET', META, 'run', 'shown', 'blank'), call('TYPE', DOC).ok
   local gen, seq, created, lang, gap, floor, seen, length, index = string.match(meta[2] or '', SHOWN)
   local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(gen), seen = seen or '' }
-  s.rec, s.user_rec = tonumber(call('HGET', RECORD, 'gen')) or 0, tonumber(call('HGET', USER_RECORD, 'gen')) or 0
+  s.records = call('HLEN', RECORD) -- its generation, and the messages that were erased one by one
+  s.rec = s.records > 0 and tonumber(call('HGET', RECORD, 'gen')) or 0
+  s.user_rec = tonumber(call('HGET', USER_RECORD, 'gen')) or 0
   s.gen = math.max(s.known_gen or 0, s.rec, s.user_rec)
   s.seeded = s.run == s.this_run and seq ~= nil
   s.seq, s.created, s.lang = tonumber(seq) or 0, created ~= '' and created, lang or ''
@@ -190,12 +192,13 @@ local function prepare(s)
   end
 end
 
-local function leave_window(s, items, count)
-  call('ZREMRANGEBYRANK', WINDOW, 0, count - 1)
-  for i = 1, count do
-    local message = parsed(items[i])
-    s.floor = math.max(s.floor, tonumber(message.seq))
-    forget_id(message)
+local function leave_window(s, oldest) -- the messages at the beginning of it
+  call('ZREMRANGEBYRANK', WINDOW, 0, #oldest - 1)
+  s.floor = math.max(s.floor, tonumber(oldest[#oldest].seq))
+  for _, message in ipairs(oldest) do
+    if not holds(PENDING, message.seq) then
+      call('HDEL', IDS, message.id)
+    end
   end
 end
 
@@ -219,12 +222,12 @@ local function extended(s, added, head)
   end
   local start, skip = #head + s.blank, 1
   if excess > 0 then
-    local items, gone = call('ZRANGE', WINDOW, 0, excess - 1), 0
+    local oldest, gone = call('ZRANGE', WINDOW, 0, excess - 1), 0
     for i = 1, excess do
-      local message = parsed(items[i])
-      gone, skip = gone + #message.fragment + 1, skip + #entry_of(message) + 1
+      local message = parsed(oldest[i])
+      oldest[i], gone, skip = message, gone + #message.fragment + 1, skip + #entry_of(message) + 1
     end
-    leave_window(s, items, excess)
+    leave_window(s, oldest)
     call('SETRANGE', DOC, start, string.rep(' ', gone))
     s.blank = s.blank + gone
   end
@@ -246,19 +249,22 @@ local function rebuild(s, head)
   local items, fragments, entries, room = call('ZRANGE', WINDOW, 0, -1), {}, {}, MAX_CHARS
   local first = #items + 1
   for i = #items, math.max(1, #items - MAX_MESSAGES + 1), -1 do
-    local message = parsed(items[i])
-    room = room - message.chars
+    items[i] = parsed(items[i])
+    room = room - items[i].chars
     if MAX_CHARS >= 0 and room < 0 and i < #items then
       break
     end
     first = i
   end
+  local oldest = {}
+  for i = 1, first - 1 do
+    oldest[i] = type(items[i]) == 'string' and parsed(items[i]) or items[i]
+  end
   if first > 1 then
-    leave_window(s, items, first - 1)
+    leave_window(s, oldest)
   end
   for i = first, #items do
-    local message = parsed(items[i])
-    fragments[#fragments + 1], entries[#entries + 1] = message.fragment, entry_of(message)
+    fragments[#fragments + 1], entries[#entries + 1] = items[i].fragment, entry_of(items[i])
   end
   s.index, s.blank = table.concat(entries, ','), 0
   local document = head .. table.concat(fragments, ',') .. ending(s.lang)
@@ -278,11 +284,11 @@ local function write_session(s, added)
 end
 
 -- So that a whole user can be erased. A talk with something pending is never left out.
-local function note_talk()
-  if call('ZSCORE', TALKS, TALK) == 'inf' and call('EXISTS', PENDING) == 1 then
+local function note_talk(waiting)
+  if waiting and call('ZSCORE', TALKS, TALK) == 'inf' then
     return
   end
-  local waiting, moment = call('EXISTS', PENDING) == 1, now()
+  local moment = now()
   call('ZADD', TALKS, waiting and '+inf' or whole_number(moment + META_TTL), TALK)
   call('ZREMRANGEBYSCORE', TALKS, '-inf', whole_number(moment))
   if waiting or call('ZCOUNT', TALKS, '+inf', '+inf') > 0 then
@@ -293,31 +299,38 @@ local function note_talk()
 end
 
 -- Parts are JSON. What is not known is left out of the hash, and null in the document.
-local function write_latest()
-  local t = call('HMGET', TURN, 'user', 'assistant', 'reflection', 'user_tokens', 'assistant_tokens',
-    'reflection_tokens', 'owner', 'ts')
-  call('SET', LATEST, '{"user_msg":' .. (t[1] or 'null') .. ',"assistant_msg":' .. (t[2] or 'null')
-    .. ',"reflection":' .. (t[3] or 'null') .. ',"token_data":{"user":' .. (t[4] or '[]') .. ',"assistant":'
-    .. (t[5] or '[]') .. ',"reflection":' .. (t[6] or '[]') .. '},"user_id":' .. t[7] .. ',"ts":' .. t[8] .. '}',
-    'PX', LATEST_TTL)
+local function show_latest(user, assistant, reflection, user_tokens, assistant_tokens, reflection_tokens, owner, ts)
+  call('SET', LATEST, '{"user_msg":' .. (user or 'null') .. ',"assistant_msg":' .. (assistant or 'null')
+    .. ',"reflection":' .. (reflection or 'null') .. ',"token_data":{"user":' .. (user_tokens or '[]')
+    .. ',"assistant":' .. (assistant_tokens or '[]') .. ',"reflection":' .. (reflection_tokens or '[]')
+    .. '},"user_id":' .. owner .. ',"ts":' .. ts .. '}', 'PX', LATEST_TTL)
   call('PEXPIRE', TURN, LATEST_TTL)
+end
+
+local function write_latest()
+  show_latest(unpack(call('HMGET', TURN, 'user', 'assistant', 'reflection', 'user_tokens', 'assistant_tokens',
+    'reflection_tokens', 'owner', 'ts')))
 end
 
 -- A new user message begins a turn; an answer completes the one at hand. '' is no part.
 local function write_turn(part)
-  local fields = { 'owner', part.owner, 'ts', part.ts }
-  for _, name in ipairs({ 'user', 'user_tokens', 'user_id', 'assistant', 'assistant_tokens', 'assistant_id' }) do
-    if part[name] ~= '' then
-      fields[#fields + 1], fields[#fields + 2] = name, part[name]
-    end
-  end
-  if part.user ~= '' then
+  local user, assistant = part.user ~= '', part.assistant ~= ''
+  if user then
     call('DEL', TURN)
+    call('HSET', TURN, 'owner', part.owner, 'ts', part.ts, 'user', part.user, 'user_tokens', part.user_tokens,
+      'user_id', part.user_id)
+  end
+  if assistant then
+    call('HSET', TURN, 'owner', part.owner, 'ts', part.ts, 'assistant', part.assistant,
+      'assistant_tokens', part.assistant_tokens, 'assistant_id', part.assistant_id)
+  end
+  if user then
+    show_latest(part.user, assistant and part.assistant, nil, part.user_tokens, assistant and part.assistant_tokens,
+      nil, part.owner, part.ts)
   else
     call('HDEL', TURN, 'reflection', 'reflection_tokens') -- it was about another answer
+    write_latest()
   end
-  call('HSET', TURN, unpack(fields))
-  write_latest()
 end
 
 local function turn_at(i) -- eight arguments, beginning with the i-th
@@ -328,9 +341,9 @@ local function turn_at(i) -- eight arguments, beginning with the i-th
 end
 
 -- Ids that were erased one by one: which of these (a list of digests) are among them?
-local function tombstones(digests)
+local function tombstones(s, digests)
   local found = {}
-  if #digests > 0 and call('HLEN', RECORD) > 0 then
+  if #digests > 0 and s.records > 0 then
     for i, erased in ipairs(call('HMGET', RECORD, unpack(digests))) do
       if erased then
         found[#found + 1] = i - 1

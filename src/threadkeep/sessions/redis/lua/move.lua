@@ -37,6 +37,6 @@ for i = OWN + 5, #ARGV do
   end
 end
 if call('ZSCORE', TALKS, TALK) then
-  note_talk()
+  note_talk(call('EXISTS', PENDING) == 1)
 end
 return { 'ok' }

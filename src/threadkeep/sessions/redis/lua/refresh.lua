@@ -14,7 +14,7 @@ for i = MESSAGES_AT, #ARGV, 7 do
   }
   stones[#stones + 1] = ARGV[i + 3]
 end
-local erased = tombstones(stones)
+local erased = tombstones(s, stones)
 if #erased > 0 then
   return { 'tombstones', table.concat(erased, ' ') }
 end
@@ -62,5 +62,5 @@ if #fresh > 0 then
   write_turn(turn_at(TURN_AT))
 end
 write_session(s)
-note_talk()
+note_talk(call('EXISTS', PENDING) == 1)
 return { 'ok' }

@@ -16,6 +16,6 @@ while i <= #ARGV do
   i = i + 2 + count
 end
 if call('ZSCORE', TALKS, TALK) then
-  note_talk()
+  note_talk(call('EXISTS', PENDING) == 1)
 end
 return { 'ok' }
