@@ -6,11 +6,23 @@ outcome is unknown can be tried on the other store: should both have it, the arc
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal, Protocol, TypeVar
 
-from threadkeep.errors import StoreUnavailable
+from threadkeep.archive.owed import ArchiveAway, Owed
+from threadkeep.archive.seam import joined, window_of
+from threadkeep.errors import (
+    Conflict,
+    NotFound,
+    OutcomeUnknown,
+    ScopeErased,
+    StoreError,
+    StoreUnavailable,
+    ThreadkeepError,
+)
 from threadkeep.model import (
     Admission,
     ConversationChange,
@@ -19,7 +31,6 @@ from threadkeep.model import (
     ErasureProof,
     History,
     HistoryRange,
-    Message,
     Receipt,
     Stats,
 )
@@ -36,6 +47,7 @@ T = TypeVar("T")
 # More than a conversation can have in the journal when its hot store goes away.
 GAP = 100_000
 NOT_REACHED = Erased(found=1, failed=1)
+_log = logging.getLogger("threadkeep.stores")
 
 
 class ArchiveWithPlacing(Archive, Placing, Protocol):
@@ -58,78 +70,121 @@ class WriteBehind:
         self._archive = archive
         self._durability = durability
         self._breaker = breaker
-        # Conversations that the archive ordered while the hot store was away: its counter must be told.
-        self._ordered_here: set[Scope] = set()
+        self._owed = Owed(hot, archive, window, self.seed_of if durability == "fast" else None)
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
         if self._durability == "durable":
             return await self._append_durably(scope, admission, key)
-        receipt = await self._asked_hot(self._append_hot(scope, admission, key))
-        return receipt or await self._append_past_the_journal(scope, admission, key)
+        asked = self._breaker.allows()
+        receipt = await self._answered(lambda: self._append_hot(scope, admission, key)) if asked else None
+        if receipt is not None:
+            return receipt
+        try:
+            return await self._append_past_the_journal(scope, admission, key)
+        except StoreUnavailable as error:
+            if not asked or isinstance(error, OutcomeUnknown):
+                raise
+            raise OutcomeUnknown(
+                "the hot store broke off and the archive does not answer: the journal may or may not have it."
+                " Repeat it with the same idempotency key"
+            ) from error
 
     async def _append_hot(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
-        await self._tell_counters()
+        await self._owed.tell(scope)
         return await self._hot.append(scope, admission, key)
 
     async def _append_durably(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
+        """A replay is shown too: whoever made the first attempt may have died before it could."""
         receipt = await self._archive.append(scope, admission, key)
-        if receipt.kept and not receipt.replayed:
-            await self._asked_hot(self._refresh(scope, receipt))
+        if receipt.kept and not await self._shown(scope, receipt):
+            self._owed.note(scope)
         return receipt
 
+    async def _shown(self, scope: Scope, receipt: Receipt) -> bool:
+        """Whether the window has followed. That it could not is no reason to refuse what is stored."""
+        try:
+            return await self._asked_hot(lambda: self._refresh(scope, receipt)) is not None
+        except (Conflict, ScopeErased, ArchiveAway) as error:
+            _log.warning("a window did not follow the archive (%s)", type(error).__name__)
+            return False
+
     async def _refresh(self, scope: Scope, receipt: Receipt) -> bool:
-        newest = await self._archive.messages(scope, HistoryRange(limit=len(receipt.kept)))
-        await self._hot.refresh(scope, newest.messages)
+        """Under the generation the messages were read at: an erase in between is noticed."""
+        await self._owed.tell(scope)
+        try:
+            new = await self._archive.messages(scope, HistoryRange(limit=len(receipt.kept), before=receipt.seq + 1))
+        except StoreError as error:
+            raise ArchiveAway(str(error)) from error
+        await self._hot.refresh(new.scope, new.messages)
         return True
 
     async def _append_past_the_journal(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
         """What the journal still holds of this conversation keeps its place: the archive goes on past a gap."""
-        place = _place(scope)
-        if place not in self._ordered_here:
+        if scope not in self._owed:
             await self._archive.leave_gap(scope, GAP)
-            self._ordered_here.add(place)
-        return await self._archive.append(scope, admission, key)
-
-    async def _tell_counters(self) -> None:
-        """Before the first word to a hot store that is back: it must not give out numbers that were given here."""
-        for place in list(self._ordered_here):
-            await self._hot.seed(place, await self.seed_of(place))
-            self._ordered_here.discard(place)
+        self._owed.note(scope)
+        try:
+            return await self._archive.append(scope, admission, key)
+        finally:
+            self._owed.note(scope)  # whoever told the hot store meanwhile may not have seen this one
 
     async def seed_of(self, scope: Scope) -> Seed:
         """What the archive knows: the hot store asks for it when it cannot vouch for its own counter."""
-        known = await self._archive.messages(scope, HistoryRange(limit=1))
-        return Seed(await self._archive.last_seq(scope), known.scope.generation or 0, known.language)
+        try:
+            known = await self._archive.messages(scope, HistoryRange(limit=1))
+            return Seed(await self._archive.last_seq(scope), known.scope.generation or 0, known.language)
+        except StoreError as error:
+            raise ArchiveAway(str(error)) from error
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
-        hot = await self._asked_hot(self._hot.read(scope))
+        hot = await self._asked_hot(lambda: self._read_hot(scope, wanted))
         if hot is not None and self._answers(hot, wanted):
-            return _window_of(hot, wanted)
+            return window_of(hot, wanted)
         try:
             kept = await self._archive.messages(scope, wanted)
         except StoreUnavailable:
             if hot is None:
                 raise
-            return _window_of(hot, wanted)
-        return kept if hot is None else _joined(kept, hot, wanted)
+            return window_of(hot, wanted)
+        return kept if hot is None else joined(kept, hot, wanted)
+
+    async def _read_hot(self, scope: Scope, wanted: HistoryRange) -> Hot | None:
+        stale = False
+        try:
+            await self._owed.tell(scope)
+        except ArchiveAway:
+            stale = True
+        hot = await self._hot.read(scope, pending=wanted.limit if wanted.before is None else None)
+        return replace(hot, whole=False) if hot is not None and stale else hot
 
     def _answers(self, hot: Hot, wanted: HistoryRange) -> bool:
         """Whether the window holds all that is wanted."""
+        if not hot.whole or wanted.before is not None:
+            return False
         if wanted == self._window:
-            return hot.whole
-        enough = wanted.limit is not None and len(hot.window) >= wanted.limit
-        return enough and wanted.before is None and wanted.max_chars is None
+            return True
+        return wanted.limit is not None and len(hot.window) >= wanted.limit and wanted.max_chars is None
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
         return await self._archive.conversations(scope, after, limit)
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
-        await self._archive.change(scope, change)
+        """A conversation of which all is still in the journal is made now, so that it can be changed."""
+        try:
+            await self._archive.change(scope, change)
+        except NotFound:
+            hot = await self._asked_hot(lambda: self._hot.read(scope, pending=1))
+            if hot is None or hot.last_seq == 0:
+                raise
+            await self._archive.leave_gap(hot.scope, 0)
+            await self._archive.change(scope, change)
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         """The archive first: its generation is what keeps the journal's entries out from then on."""
         proof = await self._archive.erase(scope, message_id)
-        hot = await self._asked_hot(self._hot.erase(scope, message_id, proof.generation))
+        hot = await self._asked_hot(lambda: self._hot.erase(scope, message_id, proof.generation))
+        if hot is None:
+            self._owed.note_erasure(scope, message_id, proof.generation)
         return replace(proof, stores={**proof.stores, **(hot or {"hot": NOT_REACHED})})
 
     async def stats(self, scope: Scope | None) -> Stats:
@@ -139,61 +194,26 @@ class WriteBehind:
         return self._archive.records(scope)
 
     async def close(self) -> None:
-        await self._hot.close()
+        await self._owed.close()
+        with suppress(StoreError):  # a line that is dead already
+            await self._hot.close()
         await self._archive.close()
 
-    async def _asked_hot(self, question: Awaitable[T]) -> T | None:
-        """The hot store's answer; None while it is away."""
-        if not self._breaker.allows():
-            _unasked(question)
-            return None
+    async def _asked_hot(self, question: Callable[[], Awaitable[T]]) -> T | None:
+        """The hot store's answer; None while it is away, or cannot do its part."""
+        return await self._answered(question) if self._breaker.allows() else None
+
+    async def _answered(self, question: Callable[[], Awaitable[T]]) -> T | None:
         try:
-            answer = await question
-        except StoreUnavailable as error:
+            answer = await question()
+        except ArchiveAway:
+            raise  # says nothing of the hot store
+        except StoreError as error:
             self._breaker.failed(error)
             return None
+        except ThreadkeepError:
+            self._breaker.succeeded()
+            raise
         self._breaker.succeeded()
+        self._owed.tell_all_soon()
         return answer
-
-
-def _unasked(question: Awaitable[object]) -> None:
-    close = getattr(question, "close", None)
-    if close is not None:
-        close()
-
-
-def _place(scope: Scope) -> Scope:
-    return Scope(scope.tenant, scope.user, scope.conversation)
-
-
-def _window_of(hot: Hot, wanted: HistoryRange) -> History:
-    """`seq` starts at one: where the oldest that is hot stands higher, the archive may have older ones."""
-    messages = (*hot.pending, *hot.window)
-    older = messages[0].seq if messages and messages[0].seq > 1 else None
-    return _cut(hot.scope, messages, hot.language, wanted, older)
-
-
-def _joined(kept: History, hot: Hot, wanted: HistoryRange) -> History:
-    """The archive and the hot tail as one: by `seq`, each message once."""
-    by_seq = {message.seq: message for message in (*hot.pending, *hot.window, *kept.messages)}
-    below = wanted.before if wanted.before is not None else max(by_seq, default=0) + 1
-    messages = tuple(by_seq[seq] for seq in sorted(by_seq) if seq < below)
-    return _cut(kept.scope, messages, hot.language or kept.language, wanted, older=kept.before)
-
-
-def _cut(
-    scope: Scope, messages: tuple[Message, ...], language: str | None, wanted: HistoryRange, older: int | None
-) -> History:
-    kept: list[Message] = []
-    room = wanted.max_chars
-    for message in reversed(messages):
-        if wanted.limit is not None and len(kept) == wanted.limit:
-            break
-        if room is not None:
-            room -= len(message.content)
-            if room < 0 and kept:
-                break
-        kept.append(message)
-    shown = tuple(reversed(kept))
-    more = len(shown) < len(messages) or older is not None
-    return History(scope, shown, language, shown[0].seq if shown and more else None)

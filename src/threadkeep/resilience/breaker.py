@@ -14,7 +14,8 @@ Monotonic = Callable[[], float]
 class Breaker:
     """Closed after a success; open after `failures` in a row. While it is open, one call per pause may try again.
 
-    The pause doubles up to `longest_pause`. An outage is logged when it begins, once a minute, and when it ends.
+    The pause doubles up to `longest_pause`, once for each try that failed: calls that were under way when the store
+    went down prove nothing more. An outage is logged when it begins, once a minute, and when it ends.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Breaker:
         self._failures = 0
         self._pause = first_pause
         self._next_try = 0.0
+        self._trying = False
         self._last_told = float("-inf")
 
     @property
@@ -48,21 +50,26 @@ class Breaker:
         if now < self._next_try:
             return False
         self._next_try = now + self._pause
+        self._trying = True
         return True
 
     def succeeded(self) -> None:
-        if self.is_open:
+        if self._last_told != float("-inf"):
             _log.warning("%s answers again", self.store)
         self._failures = 0
         self._pause = self._first_pause
+        self._trying = False
         self._last_told = float("-inf")
 
     def failed(self, error: BaseException) -> None:
         self._failures += 1
         now = self._monotonic()
-        if self.is_open:
+        if self._failures == self._most_failures:
             self._next_try = now + self._pause
+        elif self.is_open and self._trying:
+            self._trying = False
             self._pause = min(self._pause * 2, self._longest_pause)
+            self._next_try = now + self._pause
         if now - self._last_told >= 60:
             self._last_told = now
             _log.warning("%s does not answer (%s); going on without it", self.store, type(error).__name__)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from threadkeep.errors import StoreUnavailable
+from threadkeep.errors import StoreError, ThreadkeepError
 from threadkeep.model import Erased, Message, Session
 from threadkeep.ports.sessions import Sessions
 from threadkeep.resilience.breaker import Breaker
@@ -14,6 +15,7 @@ from threadkeep.scope import Scope
 
 T = TypeVar("T")
 _log = logging.getLogger("threadkeep.stores")
+_MOST_OWED = 10_000
 
 
 class FallbackSessions:
@@ -23,23 +25,26 @@ class FallbackSessions:
         self._hot = hot
         self._archived = archived
         self._breaker = breaker
+        # Languages that were set while the hot store was away: it must not answer with an older one.
+        self._owed: OrderedDict[Scope, str] = OrderedDict()
 
     async def touch(self, scope: Scope) -> Session:
-        return await self._first_hot(lambda sessions: sessions.touch(scope))
+        return await self._first_hot(scope, lambda sessions: sessions.touch(scope))
 
     async def read(self, scope: Scope) -> Session | None:
-        return await self._first_hot(lambda sessions: sessions.read(scope))
+        return await self._first_hot(scope, lambda sessions: sessions.read(scope))
 
     async def extend(self, scope: Scope, messages: Sequence[Message]) -> None:
-        await self._first_hot(lambda sessions: sessions.extend(scope, messages))
+        await self._first_hot(scope, lambda sessions: sessions.extend(scope, messages))
 
     async def set_language(self, scope: Scope, language: str) -> None:
-        await self._first_hot(lambda sessions: sessions.set_language(scope, language))
-        if self._breaker.is_open:
-            return  # the archive's was set in its place
+        if not await self._told_hot(scope, language):
+            await self._archived.set_language(scope, language)
+            self._note(scope, language)
+            return
         try:
             await self._archived.set_language(scope, language)
-        except StoreUnavailable as error:
+        except StoreError as error:
             _log.warning("the archive was not told a session's language (%s)", type(error).__name__)
 
     async def erase(self, scope: Scope) -> Erased:
@@ -50,13 +55,44 @@ class FallbackSessions:
         await self._hot.close()
         await self._archived.close()
 
-    async def _first_hot(self, verb: Callable[[Sessions], Awaitable[T]]) -> T:
-        if self._breaker.allows():
-            try:
-                answer = await verb(self._hot)
-            except StoreUnavailable as error:
-                self._breaker.failed(error)
-            else:
-                self._breaker.succeeded()
-                return answer
-        return await verb(self._archived)
+    async def _told_hot(self, scope: Scope, language: str) -> bool:
+        async def tell() -> bool:
+            await self._hot.set_language(scope, language)
+            self._owed.pop(_place(scope), None)
+            return True
+
+        return await self._asked_hot(tell) is not None
+
+    async def _first_hot(self, scope: Scope, verb: Callable[[Sessions], Awaitable[T]]) -> T:
+        async def ask() -> tuple[T]:
+            if (language := self._owed.get(_place(scope))) is not None:
+                await self._hot.set_language(scope, language)
+                self._owed.pop(_place(scope), None)
+            return (await verb(self._hot),)
+
+        answer = await self._asked_hot(ask)
+        return answer[0] if answer is not None else await verb(self._archived)
+
+    async def _asked_hot(self, question: Callable[[], Awaitable[T]]) -> T | None:
+        """None while it is away."""
+        if not self._breaker.allows():
+            return None
+        try:
+            answer = await question()
+        except StoreError as error:
+            self._breaker.failed(error)
+            return None
+        except ThreadkeepError:
+            self._breaker.succeeded()
+            raise
+        self._breaker.succeeded()
+        return answer
+
+    def _note(self, scope: Scope, language: str) -> None:
+        self._owed[_place(scope)] = language
+        if len(self._owed) > _MOST_OWED:
+            self._owed.popitem(last=False)
+
+
+def _place(scope: Scope) -> Scope:
+    return Scope(scope.tenant, scope.user, scope.conversation)

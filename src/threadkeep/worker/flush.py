@@ -1,7 +1,8 @@
 """From the journal to the archive: claim a batch, place it, settle it. At least once, and idempotent, so exactly once.
 
 A batch is held until it is placed, through any outage. An entry that the archive refuses while it is healthy is tried
-again after 1, 2 and 4 seconds, then parked with the reason, so that one bad entry never holds up the others.
+again after 1, 2 and 4 seconds, then parked with the reason, so that one bad entry never holds up the others. A full
+disk, a replica in the primary's place or a missing right are no fault of an entry: they are outages.
 """
 
 from __future__ import annotations
@@ -12,18 +13,43 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from threadkeep.errors import StoreError, StoreUnavailable
+from threadkeep.errors import (
+    MemoryClosed,
+    SchemaOutdated,
+    SchemaTooNew,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreRefused,
+    StoreTooOld,
+    StoreUnavailable,
+)
 from threadkeep.ports.clock import system_clock
 from threadkeep.ports.journal import Journal, JournalEntry
 from threadkeep.ports.placing import Entry, KeyedReceipt, Placed, Placing
+from threadkeep.resilience.breaker import Breaker
 
 _log = logging.getLogger("threadkeep.worker")
+
+# Trouble of the store as a whole: it says nothing about the entry in hand, which waits until this is over.
+OUTAGES = (
+    StoreUnavailable,
+    StoreRefused,
+    StoreReadOnly,
+    StoreFull,
+    StoreCorrupt,
+    StoreTooOld,
+    SchemaOutdated,
+    SchemaTooNew,
+    MemoryClosed,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class FlushLimits:
     batch: int = 100
-    wait_seconds: float = 1.0
+    wait_seconds: float = 0.25  # a stop waits for it too
     retry_seconds: tuple[float, ...] = (1.0, 2.0, 4.0)
     longest_pause: float = 5.0
 
@@ -34,21 +60,24 @@ class FlushWorker:
     def __init__(self, journal: Journal, archive: Placing, consumer: str, limits: FlushLimits | None = None) -> None:
         self._journal = journal
         self._archive = archive
-        self._consumer = consumer
+        self.name = consumer
         self._limits = limits or FlushLimits()
         self._refused: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
+        # Only for telling: a worker has nothing else to do than to try again.
+        self._journal_health, self._archive_health = Breaker("The journal"), Breaker("The archive")
 
     async def run(self) -> None:
         """Until `stop`; what was claimed by then is placed and settled, unless the archive is away."""
         pause = 0.1
         while not self._stop.is_set():
             try:
-                entries = await self._journal.claim(self._consumer, self._limits.batch, self._limits.wait_seconds)
+                entries = await self._journal.claim(self.name, self._limits.batch, self._limits.wait_seconds)
                 await self._flush(entries)
+                self._journal_health.succeeded()
                 pause = 0.1
-            except StoreError as error:
-                _log.warning("the journal does not answer (%s)", type(error).__name__)
+            except Exception as error:  # nothing may end a worker but a stop
+                self._journal_health.failed(error)
                 await self._rest(pause)
                 pause = min(pause * 2, self._limits.longest_pause)
         await self._retries_done()
@@ -59,7 +88,7 @@ class FlushWorker:
     async def drain(self) -> int:
         """Flush until the journal has nothing more to hand out; how many entries that were."""
         flushed = 0
-        while entries := await self._journal.claim(self._consumer, self._limits.batch):
+        while entries := await self._journal.claim(self.name, self._limits.batch):
             await self._flush(entries)
             flushed += len(entries)
         await self._retries_done()
@@ -82,9 +111,11 @@ class FlushWorker:
         pause = 0.1
         while True:
             try:
-                return await self._placed(entries)
-            except StoreUnavailable as error:
-                _log.warning("the archive does not answer (%s); %d entries wait", type(error).__name__, len(entries))
+                placed = await self._placed(entries)
+                self._archive_health.succeeded()
+                return placed
+            except OUTAGES as error:
+                self._archive_health.failed(error)
                 if self._stop.is_set():
                     return None
                 await self._rest(pause)
@@ -94,11 +125,11 @@ class FlushWorker:
         """The whole batch at once; one by one when the archive refuses it, so that only the bad entry is refused."""
         try:
             return list(zip(entries, await self._archive.place([entry_of(e) for e in entries]), strict=True))
-        except StoreUnavailable:
+        except OUTAGES:
             raise
-        except StoreError as error:
+        except Exception as error:  # whatever it is about an entry, it must not hold up the others
             if len(entries) == 1:
-                return [(entries[0], Placed("conflict", reason=f"{type(error).__name__}: {error}"))]
+                return [(entries[0], Placed("conflict", reason=_reason(error)))]
             return [pair for entry in entries for pair in await self._placed([entry])]
 
     def _retry_later(self, entry: JournalEntry, reason: str) -> None:
@@ -107,12 +138,18 @@ class FlushWorker:
         task.add_done_callback(self._refused.discard)
 
     async def _retry(self, entry: JournalEntry, reason: str) -> None:
+        """An outage proves nothing about the entry: it is handed out again when that is over. So it is after a stop."""
+        try:
+            await self._retried(entry, reason)
+        except (StoreError, MemoryClosed) as error:
+            _log.info("an entry that was refused will be tried anew (%s)", type(error).__name__)
+
+    async def _retried(self, entry: JournalEntry, reason: str) -> None:
         for seconds in self._limits.retry_seconds:
             await self._rest(seconds)
-            try:
-                ((_, placed),) = await self._placed([entry])
-            except StoreUnavailable:
-                return  # an outage proves nothing about the entry: it is handed out again when this is over
+            if self._stop.is_set():
+                return
+            ((_, placed),) = await self._placed([entry])
             if placed.outcome != "conflict":
                 await self._journal.settle([entry])
                 return
@@ -132,6 +169,11 @@ class FlushWorker:
                 await self._stop.wait()
         except TimeoutError:
             return
+
+
+def _reason(error: Exception) -> str:
+    """Our own errors tell nothing that was sent; what others say might."""
+    return f"{type(error).__name__}: {error}" if isinstance(error, StoreError) else type(error).__name__
 
 
 def entry_of(entry: JournalEntry) -> Entry:

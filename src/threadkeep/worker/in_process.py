@@ -6,12 +6,14 @@ import asyncio
 import os
 import secrets
 import socket
+from contextlib import suppress
 
-from threadkeep.errors import StoreUnavailable
+from threadkeep.errors import StoreError, StoreUnavailable
 from threadkeep.ports.journal import Journal
 from threadkeep.worker.flush import FlushWorker
 
-_LOOK_AGAIN = 0.01
+_LOOK_AGAIN, _LOOK_AGAIN_AT_MOST = 0.005, 0.1
+_CLOSE_SECONDS = 10.0
 
 
 def consumer_name() -> str:
@@ -28,17 +30,36 @@ class JournalFlushing:
         self._running = asyncio.create_task(worker.run(), name="threadkeep-flush") if worker else None
 
     async def flushed(self, timeout: float) -> None:  # noqa: ASYNC109
-        """Until nothing is on its way to the archive; raises `StoreUnavailable` when that takes too long."""
+        """Until nothing is on its way to the archive; raises `StoreUnavailable` when that takes too long.
+
+        A journal that does not answer is asked again: what it holds is not flushed before it does.
+        """
+        problem: StoreError | None = None
+        pause = _LOOK_AGAIN
         try:
             async with asyncio.timeout(timeout):
-                while (await self._journal.depth()).entries:  # noqa: ASYNC110
-                    await asyncio.sleep(_LOOK_AGAIN)
+                while True:
+                    try:
+                        if not (await self._journal.depth()).entries:
+                            return
+                        problem = None
+                    except StoreError as error:
+                        problem = error
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 1.5, _LOOK_AGAIN_AT_MOST)
         except TimeoutError:
-            raise StoreUnavailable(f"the journal was not flushed within {timeout} s; is a worker running?") from None
+            why = str(problem) if problem else "is a worker running?"
+            raise StoreUnavailable(f"the journal was not flushed within {timeout} s; {why}") from problem
 
     async def close(self) -> None:
-        """What the worker has claimed is placed and settled first. Closing twice is allowed."""
+        """What the worker has claimed is placed and settled first. Closing twice is allowed.
+
+        A store that hangs does not hold this up for long: what was not settled is handed out again to others.
+        """
         if self._worker is not None and self._running is not None:
             self._worker.stop()
-            await self._running
-        await self._journal.close()
+            await asyncio.wait({self._running}, timeout=_CLOSE_SECONDS)
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+        with suppress(StoreError):  # a line that is dead already
+            await self._journal.close()
