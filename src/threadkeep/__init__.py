@@ -27,6 +27,7 @@ from threadkeep.model import (
     Stats,
     Turn,
 )
+from threadkeep.ports.health import Health
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
@@ -41,6 +42,7 @@ __all__ = [
     "DebugTrace",
     "ErasureProof",
     "Event",
+    "Health",
     "History",
     "Hit",
     "Memory",

@@ -56,15 +56,16 @@ async def open_memory(
     `redis` puts a hot store and a journal in front of it; `worker=False` leaves flushing the journal to
     `threadkeep worker`. `engine` is an application's own, in place of a URL; it is left open. `detector` tells the
     language of a talk. Raises `InvalidSetting`, `CapabilityMissing` and the `StoreError` that says why it would not
-    open; a Redis that is away is no reason.
+    open. With a Redis, either of the two may be away: the process starts, and goes on with the other.
     """
     settings = settings or load_settings()
     limits = session_limits(settings)
     hot = redis or (settings.redis_url if url is None and engine is None else None)
-    behind = partial(_redis_parts().behind_redis, hot) if hot else None
-    stores = await _stores(engine or url or settings.database_url, settings, limits, clock)
-    if behind is not None:
-        stores = behind(stores, settings, limits, clock, worker=worker)
+    archive = engine or url or settings.database_url
+    if hot:
+        stores = await _behind_redis(hot, archive, settings, clock, worker=worker)
+    else:
+        stores = await stores_at(archive, settings, clock)
     languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
     count_tokens = partial(_tokens_in, Tokenizer(settings.tokenizer_name))
     memory = Memory(stores, _rules(settings), limits, clock, _outward_log(settings), languages, count_tokens)
@@ -74,10 +75,27 @@ async def open_memory(
         await memory.close()
 
 
-async def _stores(where: str | AsyncEngine, settings: Settings, limits: SessionLimits, clock: Clock) -> Stores:
+async def _behind_redis(
+    redis: str, archive: str | AsyncEngine, settings: Settings, clock: Clock, *, worker: bool
+) -> Stores:
+    parts = redis_parts()
+    client = await parts.redis_at(redis, settings)
+    try:
+        stores = await stores_at(archive, settings, clock, may_be_away=True)
+    except BaseException:
+        await client.close()
+        raise
+    return parts.behind_redis(client, stores, settings, session_limits(settings), clock, worker=worker)
+
+
+async def stores_at(
+    where: str | AsyncEngine, settings: Settings, clock: Clock = system_clock, *, may_be_away: bool = False
+) -> Stores:
+    """Open and up to date; a server that `may_be_away` is so once it answers."""
+    limits = session_limits(settings)
     if isinstance(where, str) and not is_server_url(where):
         return await _on_sqlite(sqlite_path(where), limits, clock)
-    return await sql_parts(where).sql_stores(where, settings, limits, clock)
+    return await sql_parts(where).sql_stores(where, settings, limits, clock, may_be_away=may_be_away)
 
 
 async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
@@ -108,7 +126,8 @@ def _tokens_in(tokenizer: Tokenizer, text: str) -> int:
     return estimated_tokens(text) if tokenizer.encoding == BYTES else tokenizer.count(text)
 
 
-def _redis_parts() -> ModuleType:
+def redis_parts() -> ModuleType:
+    """What speaks to Redis, imported only now, for the same reason."""
     try:
         return import_module("threadkeep.compose_redis")
     except ModuleNotFoundError as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from threadkeep.archive.write_behind import ArchiveWithPlacing, WriteBehind
+from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
+from threadkeep.health import HealthCheck
 from threadkeep.memory import Stores
 from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
@@ -15,6 +17,7 @@ from threadkeep.sessions.fallback import FallbackSessions
 from threadkeep.sessions.hot import HotSessions
 from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
+from threadkeep.sessions.redis.inspect import Finding, inspect
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.scratch import RedisScratch
 from threadkeep.sessions.redis.store import RedisHotStore
@@ -24,11 +27,22 @@ from threadkeep.worker.flush import FlushLimits, FlushWorker
 from threadkeep.worker.in_process import JournalFlushing, consumer_name
 
 
-def behind_redis(
-    url: str, archived: Stores, settings: Settings, limits: SessionLimits, clock: Clock, *, worker: bool
-) -> Stores:
-    """The same stores with Redis in front of them. Nothing is connected yet: Redis may be away."""
+async def redis_at(url: str, settings: Settings) -> RedisClient:
+    """A Redis that is away is waited for; one that will never do (too old, another password) is told at once."""
     client = RedisClient(url, RedisOptions(timeout=settings.redis_timeout_seconds))
+    try:
+        await client.link()
+    except LoginRefused:
+        raise
+    except StoreUnavailable:
+        pass  # whoever uses it has a way to go on, and says so in the log
+    return client
+
+
+def behind_redis(
+    client: RedisClient, archived: Stores, settings: Settings, limits: SessionLimits, clock: Clock, *, worker: bool
+) -> Stores:
+    """The same stores with Redis in front of them."""
     archive = cast("ArchiveWithPlacing", archived.archive)
     breaker = Breaker("Redis")
     hot = RedisHotStore(client, lambda scope: behind.seed_of(scope), hot_options(settings, limits), clock)
@@ -41,6 +55,7 @@ def behind_redis(
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         index=archived.index,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),
+        health=HealthCheck(archive, journal),
     )
 
 
@@ -50,8 +65,25 @@ def hot_options(settings: Settings, limits: SessionLimits) -> HotOptions:
 
 
 def redis_journal(client: RedisClient, settings: Settings, limits: SessionLimits, clock: Clock) -> RedisJournal:
-    return RedisJournal(client, hot_options(settings, limits), clock=clock)
+    return RedisJournal(client, hot_options(settings, limits), settings.flush_stale_seconds, clock)
 
 
 def flush_worker(journal: RedisJournal, archive: ArchiveWithPlacing, settings: Settings) -> FlushWorker:
     return FlushWorker(journal, archive, consumer_name(), FlushLimits(batch=settings.memory_flush_batch_size))
+
+
+async def inspected(url: str, settings: Settings) -> tuple[str | None, bool | None, list[Finding]]:
+    """The server's version, whether it is a cluster, and what there is to say about it."""
+    client = RedisClient(url, RedisOptions(timeout=settings.redis_timeout_seconds))
+    findings: list[Finding] = []
+    try:
+        findings = await inspect(client)
+        link = await client.link()
+        (info, *_) = await client.on_each_server("INFO", "server")
+    except CapabilityMissing as error:
+        return None, None, [Finding("old-server", "problem", str(error), "upgrade to Redis 7 or newer, or Valkey")]
+    except StoreError:
+        return None, None, findings  # that it cannot be reached is one of them
+    finally:
+        await client.close()
+    return str(info.get("valkey_version", info.get("redis_version"))), link.keys.cluster, findings

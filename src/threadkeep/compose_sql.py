@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+import re
+from functools import partial
+from typing import TypeVar, cast
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, migrate, schema_state
+from threadkeep.errors import StoreUnavailable
 from threadkeep.index.sql import SqlIndex
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
@@ -16,17 +22,27 @@ from threadkeep.sessions.sql import SqlSessions
 from threadkeep.settings import Settings
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.engine import PoolLimits
+from threadkeep.sql.late import LateDatabase
+
+D = TypeVar("D", bound=SqlDatabase)
+_NUMBERS = re.compile(r"\d+(\.\d+)*")
 
 
-async def sql_stores(where: str | AsyncEngine, settings: Settings, limits: SessionLimits, clock: Clock) -> Stores:
-    """Open, checked and, unless `THREADKEEP_AUTO_MIGRATE` is off, brought up to date."""
-    database = sql_database(where, settings)
+async def sql_stores(
+    where: str | AsyncEngine, settings: Settings, limits: SessionLimits, clock: Clock, *, may_be_away: bool = False
+) -> Stores:
+    """Open, checked and, unless `THREADKEEP_AUTO_MIGRATE` is off, brought up to date.
+
+    A server that `may_be_away` is made ready by the first call that reaches it.
+    """
+    database = _database(LateDatabase, where, settings)
+    database.prepared_by(partial(ensure_schema, migrate_if_needed=settings.auto_migrate))
     try:
-        await database.open()
-        await ensure_schema(database, migrate_if_needed=settings.auto_migrate)
-    except BaseException:
-        await database.close()
-        raise
+        await database.ready()
+    except BaseException as error:
+        if not (may_be_away and isinstance(error, StoreUnavailable)):
+            await database.close()
+            raise
     return Stores(
         archive=SqlArchive(database, indexed_terms, limits, clock),
         sessions=SqlSessions(database, limits, clock),
@@ -48,7 +64,32 @@ async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[s
         await database.close()
 
 
+async def inspected(url: str, settings: Settings) -> tuple[str, str, str | None, str]:
+    """The product, its version, the state of its tables, and the newest there is. Changes nothing."""
+    database = sql_database(url, settings)
+    try:
+        await database.open()
+        said = await database.read(_said_version)
+        numbers = _NUMBERS.search(said)
+        version = numbers[0] if numbers else said
+        return _product(said), version, (await schema_state(database)).current, NEWEST
+    finally:
+        await database.close()
+
+
+async def _said_version(connection: AsyncConnection) -> str:
+    return str((await connection.execute(text("SELECT version()"))).scalar())
+
+
+def _product(said: str) -> str:
+    return next((name for name in ("PostgreSQL", "MariaDB") if name in said), "MySQL")
+
+
 def sql_database(where: str | AsyncEngine, settings: Settings) -> SqlDatabase:
+    return _database(SqlDatabase, where, settings)
+
+
+def _database(kind: type[D], where: str | AsyncEngine, settings: Settings) -> D:
     pool = PoolLimits(
         size=settings.pool_size,
         overflow=settings.pool_overflow,
@@ -57,5 +98,5 @@ def sql_database(where: str | AsyncEngine, settings: Settings) -> SqlDatabase:
         work_seconds=settings.store_timeout_seconds,
     )
     if isinstance(where, str):
-        return SqlDatabase.at(where, pool)
-    return SqlDatabase(where, pool, owned=False)
+        return cast("D", kind.at(where, pool))
+    return kind(where, pool, owned=False)

@@ -14,6 +14,7 @@ ThreadkeepError
 ├── MemoryClosed              used after close
 └── StoreError                a store could not do its part
     ├── StoreUnavailable      not reachable, or busy past its deadline; a retry can help
+    │   ├── LoginRefused      it is there, but not for this user and password; what can goes on without it
     │   └── OutcomeUnknown    the line broke during a commit: stored or not, a retry with the same key tells
     ├── StoreRefused          wrong user, password or database, or a right is missing
     ├── StoreReadOnly
@@ -103,6 +104,11 @@ class StoreError(ThreadkeepError):
 class StoreUnavailable(StoreError):
     code = "store_unavailable"
     retryable = True
+
+
+class LoginRefused(StoreUnavailable):
+    code = "login_refused"
+    retryable = False
 
 
 class OutcomeUnknown(StoreUnavailable):

@@ -5,7 +5,7 @@ events ─► admit (policy) ─► archive (seq, one transaction) ─► sessio
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from threadkeep import arguments
@@ -20,7 +20,9 @@ from threadkeep.arguments import (
     positive,
     short_text,
 )
+from threadkeep.errors import StoreUnavailable
 from threadkeep.events import Event
+from threadkeep.health import HealthCheck
 from threadkeep.model import (
     ConversationChange,
     ConversationPage,
@@ -39,6 +41,7 @@ from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.flushing import Flushing
+from threadkeep.ports.health import Health
 from threadkeep.ports.index import LexicalIndex
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import SessionLimits, Sessions
@@ -61,6 +64,7 @@ class Stores:
     scratch: Scratch
     index: LexicalIndex
     flushing: Flushing | None = None  # where appends are answered before the archive has them
+    health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive
 
 
 class Memory:
@@ -78,6 +82,7 @@ class Memory:
     ) -> None:
         self.scratch = stores.scratch
         self._stores = stores
+        self._health = stores.health or HealthCheck(stores.archive)
         self._rules = rules
         self._window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
         self._clock = clock
@@ -175,9 +180,17 @@ class Memory:
             return await self._stores.archive.erase(one_conversation(scope), arguments.message_id(message_id))
         self._talk_language.forget(checked_scope(scope))
         sessions = await self._stores.sessions.erase(scope)
-        scratch = await self._stores.scratch.erase(scope)
+        scratch = await self._erased_scratch(scope)
         proof = await self._stores.archive.erase(scope)
-        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": Erased(scratch, scratch)})
+        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch})
+
+    async def _erased_scratch(self, scope: Scope) -> Erased:
+        """It has a TTL of its own: that it cannot be reached now must not keep the rest from being erased."""
+        try:
+            removed = await self._stores.scratch.erase(scope)
+        except StoreUnavailable:
+            return Erased(found=1, failed=1)
+        return Erased(removed, removed)
 
     async def export(self, scope: Scope | None = None) -> AsyncIterator[ConversationRecord]:
         """Every conversation of the scope (or of the store), whole, in the order of ids."""
@@ -191,6 +204,10 @@ class Memory:
         """
         if self._stores.flushing is not None:
             await self._stores.flushing.flushed(timeout)
+
+    async def health(self) -> Health:
+        """Which stores answer now, and how far the archive is behind. A store that is away is told, not raised."""
+        return await self._health()
 
     async def close(self) -> None:
         """Finish what was accepted and let go of the stores. Closing twice is allowed."""

@@ -88,6 +88,8 @@ class Settings(BaseSettings):
     durability: Literal["fast", "durable"] = _ours("DURABILITY", "fast")
     redis_timeout_seconds: float = _ours("REDIS_TIMEOUT_SECONDS", 2, gt=0)
     slot_key: str | None = _ours("SLOT_KEY", None)
+    flush_stale_seconds: float = _ours("FLUSH_STALE_SECONDS", 10, gt=0)
+    lag_log_seconds: float = _ours("LAG_LOG_SECONDS", 60, gt=0)
 
     auto_migrate: bool = _ours("AUTO_MIGRATE", True)
     pool_size: int = _ours("POOL_SIZE", 10, ge=1)

@@ -16,6 +16,7 @@ from threadkeep.errors import MemoryClosed
 from threadkeep.events import Event
 from threadkeep.memory import Memory
 from threadkeep.model import ConversationPage, ErasureProof, History, Recalled, Receipt, Session, Stats
+from threadkeep.ports.health import Health
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
@@ -120,6 +121,9 @@ class SyncMemory:
 
     def flushed(self, timeout: float = 30) -> None:
         return self._run(lambda memory: memory.flushed(timeout))
+
+    def health(self) -> Health:
+        return self._run(lambda memory: memory.health())
 
     def redacted(self, text: str) -> str:
         return self._open_memory.redacted(text)

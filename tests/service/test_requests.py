@@ -62,9 +62,10 @@ async def test_a_wrong_method_is_a_problem_that_says_what_is_allowed(client: htt
 
 
 async def test_health_and_readiness_are_answered(client: httpx.AsyncClient) -> None:
-    for path in ("/healthz", "/readyz"):
-        answer = await client.get(path)
-        assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    alive, ready = await client.get("/healthz"), await client.get("/readyz")
+
+    assert (alive.status_code, alive.json()) == (200, {"status": "ok"})
+    assert (ready.status_code, ready.json()) == (200, {"status": "ok", "stores": {"archive": "ok"}, "lag": None})
 
 
 class _Failing:

@@ -21,7 +21,7 @@ def test_health_append_and_history_over_a_real_socket(service: RunningService) -
         body = {"scope": TALK, "events": [{"kind": "UserMessage", "text": "I am allergic to peanuts"}]}
 
         assert client.get("/healthz").json() == {"status": "ok"}
-        assert client.get("/readyz").json() == {"status": "ok"}
+        assert client.get("/readyz").json() == {"status": "ok", "stores": {"archive": "ok"}, "lag": None}
         assert client.post("/v1/memory/append", json=body).json()["status"] == "stored"
         kept = client.get("/v1/memory/history", params=TALK).json()["messages"]
         assert [message["content"] for message in kept] == ["I am allergic to peanuts"]

@@ -57,6 +57,7 @@ def test_every_verb_works(memory: SyncMemory) -> None:
     assert memory.conversations(ME)[0].title == "Greeting"
     assert memory.stats(ME).messages == 2
     assert [record.conversation for record in memory.export()] == ["c1"]
+    assert memory.health().status == "ok"
     assert memory.erase(ME).complete
 
 

@@ -11,19 +11,22 @@ import typer
 
 from threadkeep import __version__
 from threadkeep.cli.demo import demo
+from threadkeep.cli.dlq import dlq
 from threadkeep.cli.doctor import doctor
 from threadkeep.cli.erase import erase
 from threadkeep.cli.export import export
 from threadkeep.cli.migrate import migrate
 from threadkeep.cli.serve import serve
 from threadkeep.cli.stats import stats
+from threadkeep.cli.worker import worker
 from threadkeep.errors import InvalidInput, ThreadkeepError
 
 FAILED = 1
 
 commands = typer.Typer(name="threadkeep", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (serve, demo, doctor, stats, export, erase, migrate):
+for command in (serve, worker, demo, doctor, stats, export, erase, migrate):
     commands.command()(command)
+commands.add_typer(dlq)
 
 
 def _print_version(asked: bool) -> None:

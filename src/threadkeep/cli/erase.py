@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from threadkeep.cli.options import Json, Url, existing_store
+from threadkeep.cli.options import Json, Redis, Url, existing_store
 from threadkeep.cli.output import print_json, screen
 from threadkeep.errors import InvalidInput
 from threadkeep.scope import DEFAULT_TENANT, Scope
@@ -20,13 +20,14 @@ def erase(
     message_id: Annotated[str | None, typer.Option(help="Only this message of the conversation.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     url: Url = None,
+    redis: Redis = None,
     json: Json = False,
 ) -> None:
     """Erase a user, a conversation or a message everywhere, and print the proof. Exit code 1: not complete."""
     scope = Scope(tenant, user, conversation)
     if message_id is not None:
         scope.require_conversation()
-    with existing_store(url) as memory:
+    with existing_store(url, redis) as memory:
         if not yes:
             _ask(scope, message_id, memory.stats(scope).messages, as_json=json)
         proof = memory.erase(scope, message_id)

@@ -13,7 +13,7 @@ from typing import IO, Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from threadkeep.cli.options import Conversation, Json, Tenant, Url, User, existing_store, scope_or_all
+from threadkeep.cli.options import Conversation, Json, Redis, Tenant, Url, User, existing_store, scope_or_all
 from threadkeep.cli.output import notes, print_json
 from threadkeep.errors import InvalidInput
 from threadkeep.http.encoding import encoded
@@ -30,11 +30,13 @@ def export(
     out: Annotated[Path | None, typer.Option(help="A file, complete or not there at all; otherwise stdout.")] = None,
     format: Annotated[Shape, typer.Option(help="All that is kept, or the shape of memory records.")] = "full",
     url: Url = None,
+    redis: Redis = None,
     json: Json = False,
 ) -> None:
-    """Write conversations as NDJSON: of a scope, or of the whole store."""
+    """Write conversations as NDJSON: of a scope, or of the whole store; what a Redis has queued is flushed first."""
     scope = scope_or_all(tenant, user, conversation)
-    with existing_store(url) as memory:
+    with existing_store(url, redis, worker=True) as memory:
+        memory.flushed()
         if out is None:
             _write(memory, scope, format, sys.stdout.buffer)
             sys.stdout.flush()

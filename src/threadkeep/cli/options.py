@@ -17,19 +17,25 @@ Url = Annotated[
     str | None,
     typer.Option("--url", help="The archive, such as sqlite:///path.db or postgresql://…. Otherwise DATABASE_URL."),
 ]
+Redis = Annotated[
+    str | None,
+    typer.Option(
+        "--redis", help="The hot store and its journal, redis://…. Otherwise REDIS_URL, unless --url is given."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout; problems as JSON on stderr.")]
 Tenant = Annotated[str | None, typer.Option("--tenant", help=f"Otherwise {DEFAULT_TENANT!r}.")]
 User = Annotated[str | None, typer.Option("--user", help="Otherwise the whole store.")]
 Conversation = Annotated[str | None, typer.Option("--conversation", help="Otherwise the whole user.")]
 
 
-def existing_store(url: str | None) -> SyncMemory:
+def existing_store(url: str | None, redis: str | None = None, *, worker: bool = False) -> SyncMemory:
     """A typo in a URL must not make an empty store, and then report that all is well with it."""
     settings = load_settings()
     path = store_path(url, settings)
     if path is not None and not path.exists():
         raise NotFound(f"{path}: there is no store here; check --url or DATABASE_URL")
-    return SyncMemory(url, settings=as_it_is(settings))
+    return SyncMemory(url, redis=redis, worker=worker, settings=as_it_is(settings))
 
 
 def as_it_is(settings: Settings) -> Settings:

@@ -6,30 +6,41 @@ import asyncio
 import signal
 import socket
 import sys
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 from types import FrameType
 from typing import Annotated
 
 import typer
 
-from threadkeep.cli.options import Json, Url
+from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import notes
 from threadkeep.compose import open_memory
 from threadkeep.errors import InvalidInput, MissingExtra
+from threadkeep.memory import Memory
 from threadkeep.settings import Settings, load_settings
+
+MemoryOpener = Callable[[], AbstractAsyncContextManager[Memory]]
 
 
 def serve(
     host: Annotated[str, typer.Option(help="Loopback only: there is no authentication yet.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8000,
     url: Url = None,
+    redis: Redis = None,
+    worker: Annotated[
+        bool, typer.Option(help="Whether this process flushes the journal; without, run `threadkeep worker`.")
+    ] = True,
     json: Json = False,
 ) -> None:
     """Serve memory over HTTP until SIGTERM or Ctrl-C."""
     _need_service_extra()
     listening = _bind(host, port)
     with listening:
-        asyncio.run(_serve(listening, url, load_settings(), as_json=json))
+        settings = load_settings()
+        opener = partial(open_memory, url, redis=redis, worker=worker, settings=settings)
+        asyncio.run(_serve(listening, opener, settings, as_json=json))
 
 
 def _need_service_extra() -> None:
@@ -59,7 +70,7 @@ def _bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def _serve(listening: socket.socket, url: str | None, settings: Settings, *, as_json: bool) -> None:
+async def _serve(listening: socket.socket, opener: MemoryOpener, settings: Settings, *, as_json: bool) -> None:
     """The memory is opened here, before the server starts: what keeps it from opening is told without a traceback."""
     import uvicorn
 
@@ -68,7 +79,7 @@ async def _serve(listening: socket.socket, url: str | None, settings: Settings, 
 
     log_to(sys.stderr)
     stopping = _signals_noted()
-    async with open_memory(url, settings=settings) as memory:
+    async with opener() as memory:
         app = create_app(settings, lambda: nullcontext(memory))
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10

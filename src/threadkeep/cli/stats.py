@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from threadkeep.cli.options import Conversation, Json, Tenant, Url, User, existing_store, scope_or_all
+from threadkeep.cli.options import Conversation, Json, Redis, Tenant, Url, User, existing_store, scope_or_all
 from threadkeep.cli.output import print_json, print_pairs
 
 
 def stats(
-    tenant: Tenant = None, user: User = None, conversation: Conversation = None, url: Url = None, json: Json = False
+    tenant: Tenant = None,
+    user: User = None,
+    conversation: Conversation = None,
+    url: Url = None,
+    redis: Redis = None,
+    json: Json = False,
 ) -> None:
-    """Count users, conversations and messages, of a scope or of the whole store."""
+    """Count users, conversations and messages in the archive, of a scope or of the whole store."""
     scope = scope_or_all(tenant, user, conversation)
-    with existing_store(url) as memory:
+    with existing_store(url, redis) as memory:
         counted = memory.stats(scope).as_dict()
+        lag = memory.health().lag
+    if lag is not None:
+        counted["queued_appends"] = lag.entries  # of everybody
     if json:
         print_json(counted)
         return

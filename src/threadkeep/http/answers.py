@@ -15,6 +15,21 @@ class Health(_Answer):
     status: Literal["ok"]
 
 
+class LagAnswer(_Answer):
+    """How far the archive is behind the journal."""
+
+    entries: int = Field(description="Queued appends that are not in the archive yet")
+    claimed: int = Field(description="Those of them that a worker has in hand")
+    dead: int = Field(description="Given up on; `threadkeep dlq list` shows them")
+    oldest_seconds: float
+
+
+class Readiness(_Answer):
+    status: Literal["ok", "degraded"] = Field(description="degraded: a store is away and the others carry on")
+    stores: dict[str, Literal["ok", "away"]]
+    lag: LagAnswer | None = Field(description="null without a journal, and while it cannot be asked")
+
+
 class ReceiptAnswer(_Answer):
     """What became of an append. Counts only, never text."""
 

@@ -7,6 +7,9 @@ import logging
 from datetime import UTC, datetime
 from typing import TextIO
 
+LAG = "threadkeep.lag"
+_STRUCTURED = ("threadkeep.http", LAG)  # what they log is JSON already
+
 
 class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
@@ -16,7 +19,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
         }
-        if record.name == "threadkeep.http":
+        if record.name in _STRUCTURED:
             return json.dumps(line | json.loads(record.getMessage()))
         line |= {"event": "log", "logger": record.name, "message": record.getMessage()}
         if record.exc_info and record.exc_info[0]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
-from threadkeep.http.answers import Health
+from threadkeep.errors import StoreUnavailable
+from threadkeep.http.answers import Health, Readiness
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.openapi import PROBE
 from threadkeep.http.strict_request import StrictRoute
-from threadkeep.scope import Scope
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
-_NOBODY = Scope("threadkeep", "readyz", "readyz")
 
 
 @router.get("/healthz", response_model=Health, responses=PROBE)
@@ -20,8 +19,10 @@ async def alive() -> JsonAnswer:
     return JsonAnswer({"status": "ok"})
 
 
-@router.get("/readyz", response_model=Health, responses=PROBE)
+@router.get("/readyz", response_model=Readiness, responses=PROBE)
 async def ready(request: Request) -> JsonAnswer:
-    """The store answers a real read."""
-    await request.app.state.memory.history(_NOBODY, limit=1)
-    return JsonAnswer({"status": "ok"})
+    """A store answers a real read; which ones, and how far the archive is behind. 503 when none does."""
+    health = await request.app.state.memory.health()
+    if health.status == "down":
+        raise StoreUnavailable("no store answers")
+    return JsonAnswer(health.as_dict())

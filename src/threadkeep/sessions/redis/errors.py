@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from redis import exceptions as theirs
 
-from threadkeep.errors import StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from threadkeep.errors import LoginRefused, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 
 _CODE = re.compile(r"-?([A-Z]{2,20})\b")
 _REFUSED_CREDENTIALS = "refused the credentials; correct the user and password in REDIS_URL"
@@ -22,13 +22,13 @@ _BY_CODE: dict[str, tuple[type[StoreError], str]] = {
     "MASTERDOWN": (StoreUnavailable, "has lost its primary"),
     "BUSY": (StoreUnavailable, "is busy with a script"),
     "TRYAGAIN": (StoreUnavailable, "is moving slots"),
-    "NOAUTH": (StoreUnavailable, _REFUSED_CREDENTIALS),
-    "WRONGPASS": (StoreUnavailable, _REFUSED_CREDENTIALS),
+    "NOAUTH": (LoginRefused, _REFUSED_CREDENTIALS),
+    "WRONGPASS": (LoginRefused, _REFUSED_CREDENTIALS),
     "NOPERM": (StoreError, "denied a command to this user; grant it in the server's ACL"),
 }
 _BY_KIND: list[tuple[type[Exception], type[StoreError], str]] = [
-    (theirs.AuthenticationError, StoreUnavailable, _REFUSED_CREDENTIALS),
-    (theirs.AuthorizationError, StoreUnavailable, _REFUSED_CREDENTIALS),
+    (theirs.AuthenticationError, LoginRefused, _REFUSED_CREDENTIALS),
+    (theirs.AuthorizationError, LoginRefused, _REFUSED_CREDENTIALS),
     (theirs.BusyLoadingError, StoreUnavailable, "is loading its data"),
     (theirs.ReadOnlyError, *_BY_CODE["READONLY"]),
     (theirs.OutOfMemoryError, *_BY_CODE["OOM"]),

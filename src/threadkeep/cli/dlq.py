@@ -1,0 +1,122 @@
+"""`threadkeep dlq`: the journal entries that were given up on. Never their text: who, how much, why."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, Literal, TypeVar
+
+import typer
+from rich.table import Table
+
+from threadkeep.cli.options import Json, Redis
+from threadkeep.cli.output import print_json, screen
+from threadkeep.compose_worker import open_journal
+from threadkeep.errors import InvalidInput
+from threadkeep.ports.journal import DeadLetter, Journal
+
+T = TypeVar("T")
+Ids = Annotated[list[str] | None, typer.Argument(help="As `threadkeep dlq list` shows them.")]
+All = Annotated[bool, typer.Option("--all", help="Every one there is.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+_ID = re.compile(r"(p\d{2}/)?\d+-\d+")
+_COLUMNS = ("id", "parked_at", "tenant", "user", "conversation", "messages", "reason")
+
+dlq = typer.Typer(name="dlq", no_args_is_help=True, help="Entries of the journal that were given up on.")
+
+
+@dlq.command("list")
+def list_letters(
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, the oldest first.")] = 100,
+    redis: Redis = None,
+    json: Json = False,
+) -> None:
+    """Show what was given up on, and why."""
+    letters, total = _on_journal(redis, lambda journal: _letters(journal, limit))
+    if json:
+        print_json({"total": total, "letters": letters})
+        return
+    table = Table(*_COLUMNS, title=f"Dead letters: {total}", title_justify="left")
+    for letter in letters:
+        table.add_row(*("–" if letter[name] is None else str(letter[name]) for name in _COLUMNS))
+    screen().print(table)
+
+
+@dlq.command()
+def replay(ids: Ids = None, all: All = False, yes: Yes = False, redis: Redis = None, json: Json = False) -> None:
+    """Put entries back into the journal, once their cause is gone. Exit code 1: some were not there."""
+    _move("replay", ids, redis, everything=all, yes=yes, as_json=json)
+
+
+@dlq.command()
+def drop(ids: Ids = None, all: All = False, yes: Yes = False, redis: Redis = None, json: Json = False) -> None:
+    """Give entries up for good. Exit code 1: some were not there."""
+    _move("drop", ids, redis, everything=all, yes=yes, as_json=json)
+
+
+def _move(
+    verb: Literal["replay", "drop"],
+    ids: list[str] | None,
+    redis: str | None,
+    *,
+    everything: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    if everything == bool(ids):
+        raise InvalidInput("ids", "are missing" if not ids else "and --all were both given", "give ids or --all")
+    chosen = [_checked(id) for id in dict.fromkeys(ids or ())] or _on_journal(redis, _all_ids)
+    if not yes and chosen:
+        _ask(verb, len(chosen), as_json=as_json)
+    moved = _on_journal(redis, lambda journal: getattr(journal, verb)(chosen))
+    if as_json:
+        print_json({"asked": len(chosen), "moved": moved})
+    else:
+        screen().print(f"{moved} of {len(chosen)} {'put back' if verb == 'replay' else 'dropped'}.")
+    if moved < len(chosen):
+        raise typer.Exit(1)
+
+
+def _checked(id: str) -> str:
+    if not _ID.fullmatch(id):
+        raise InvalidInput("ids", "have one that is none of ours", "copy them from `threadkeep dlq list`")
+    return id
+
+
+def _ask(verb: str, count: int, *, as_json: bool) -> None:
+    if as_json:
+        raise InvalidInput("--yes", "is missing", "with --json nobody is asked: confirm with --yes")
+    question = "Put {} entries back?" if verb == "replay" else "Drop {} entries? Their messages are lost for good"
+    typer.confirm(question.format(count), abort=True, err=True)
+
+
+def _on_journal(redis: str | None, work: Callable[[Journal], Awaitable[T]]) -> T:
+    async def run() -> T:
+        async with open_journal(redis) as journal:
+            return await work(journal)
+
+    return asyncio.run(run())
+
+
+async def _letters(journal: Journal, limit: int) -> tuple[list[dict[str, Any]], int]:
+    return [_shown(letter) for letter in await journal.dead(limit)], (await journal.depth()).dead
+
+
+async def _all_ids(journal: Journal) -> Sequence[str]:
+    count = (await journal.depth()).dead
+    return [letter.id for letter in await journal.dead(count)] if count else []
+
+
+def _shown(letter: DeadLetter) -> dict[str, Any]:
+    scope = letter.entry.scope if letter.entry else None
+    return {
+        "id": letter.id,
+        "parked_at": letter.parked_at.isoformat(timespec="seconds"),
+        "tenant": scope and scope.tenant,
+        "user": scope and scope.user,
+        "conversation": scope and scope.conversation,
+        "messages": len(letter.entry.messages) if letter.entry else None,  # None: it could not be read
+        "reason": letter.reason,
+    }

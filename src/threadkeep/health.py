@@ -1,0 +1,45 @@
+"""Asking each store for a sign of life: a real read, all at once, and no longer than a probe may wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from threadkeep.errors import StoreError
+from threadkeep.model import HistoryRange
+from threadkeep.ports.archive import Archive
+from threadkeep.ports.health import Health, StoreState
+from threadkeep.ports.journal import Journal
+from threadkeep.scope import Scope
+
+T = TypeVar("T")
+_NOBODY = Scope("threadkeep", "health", "health")
+_PATIENCE_SECONDS = 3.0
+
+
+class HealthCheck:
+    """Logs nothing and raises no `StoreError`: that a store is away is the answer."""
+
+    def __init__(self, archive: Archive, journal: Journal | None = None, patience: float = _PATIENCE_SECONDS) -> None:
+        self._archive = archive
+        self._journal = journal
+        self._patience = patience
+
+    async def __call__(self) -> Health:
+        archive = self._answer(self._archive.messages(_NOBODY, HistoryRange(limit=1)))
+        if self._journal is None:
+            return Health({"archive": _state(await archive)})
+        lag, kept = await asyncio.gather(self._answer(self._journal.depth()), archive)
+        return Health({"redis": _state(lag), "archive": _state(kept)}, lag)
+
+    async def _answer(self, question: Awaitable[T]) -> T | None:
+        try:
+            async with asyncio.timeout(self._patience):
+                return await question
+        except (StoreError, TimeoutError):
+            return None
+
+
+def _state(answer: object) -> StoreState:
+    return "away" if answer is None else "ok"

@@ -1,0 +1,58 @@
+"""A server database that may be away when the process starts: the first call that reaches it makes it ready."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from threadkeep.errors import MemoryClosed
+from threadkeep.sql.database import SqlDatabase, Work
+
+T = TypeVar("T")
+Prepare = Callable[[SqlDatabase], Awaitable[None]]
+
+
+class LateDatabase(SqlDatabase):
+    """Until it is ready, every call tries to make it so, and raises what kept it from being."""
+
+    _prepare: Prepare | None = None
+    _trying: asyncio.Task[None] | None = None
+
+    def prepared_by(self, prepare: Prepare) -> None:
+        """`prepare` is given the same database, to be used as it is: it checks the tables, or makes them."""
+        self._prepare = prepare
+
+    async def ready(self) -> None:
+        """Callers that come at the same time share one attempt: an outage must not make them queue up."""
+        if self._prepare is None:
+            return
+        if self._closed:
+            raise MemoryClosed("this memory is closed")
+        if self._trying is None:
+            self._trying = asyncio.create_task(self._make_ready(self._prepare))
+            self._trying.add_done_callback(self._tried)
+        await asyncio.shield(self._trying)
+
+    async def close(self) -> None:
+        if self._trying is not None:
+            self._trying.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._trying
+        await super().close()
+
+    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
+        await self.ready()
+        return await super()._run(work, seconds, commit=commit)
+
+    async def _make_ready(self, prepare: Prepare) -> None:
+        itself = SqlDatabase(self.engine, self._limits, pooled=self._pooled)  # never closed: the engine is ours
+        await itself.open()
+        await prepare(itself)
+        self._prepare = None
+
+    def _tried(self, attempt: asyncio.Task[None]) -> None:
+        self._trying = None
+        if not attempt.cancelled():
+            attempt.exception()  # those who waited have it; perhaps nobody did
