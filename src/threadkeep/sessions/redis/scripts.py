@@ -20,26 +20,27 @@ def _read(name: str) -> str:
     return (_FOLDER / f"{name}.lua").read_text("utf-8")
 
 
-def _script(name: str, flags: str = "", *, on_a_talk: bool = True) -> Script:
+def _script(name: str, flags: str = "", before: str = "") -> Script:
     """The first line makes the server check memory and disk before the script runs, so it never stops half-way."""
     first = f"#!lua flags={flags}\n" if flags else "#!lua\n"
-    text = first + (_COMMON if on_a_talk else "") + _read(name)
+    text = first + before + _read(name)
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
-_COMMON = _read("common")
+_TALK = _read("common")
+_SESSION = _TALK + _read("session")
 # What frees room must work when there is none.
-APPEND = _script("append")
-REFRESH = _script("refresh")
-TOUCH = _script("touch")
-SEED = _script("seed")
-READ = _script("read", "no-writes", on_a_talk=False)
-ERASE = _script("erase", "allow-oom")
-ERASE_MESSAGE = _script("erase_message", "allow-oom")
-SETTLE = _script("settle", "allow-oom")
-MOVE = _script("move", "allow-oom")
-ERASE_USER = _script("erase_user", "allow-oom", on_a_talk=False)
-CLAIM = _script("claim", "allow-oom", on_a_talk=False)
-DEPTH = _script("depth", "no-writes", on_a_talk=False)
-KEEP_VALUE = _script("keep_value", on_a_talk=False)
-DROP_VALUES = _script("drop_values", "allow-oom", on_a_talk=False)
+APPEND = _script("append", before=_SESSION)
+REFRESH = _script("refresh", before=_SESSION)
+TOUCH = _script("touch", before=_SESSION)
+SEED = _script("seed", before=_TALK)
+READ = _script("read", "no-writes")
+ERASE = _script("erase", "allow-oom", _TALK)
+ERASE_MESSAGE = _script("erase_message", "allow-oom", _SESSION)
+ERASE_USER = _script("erase_user", "allow-oom")
+SETTLE = _script("settle", "allow-oom", _TALK)
+MOVE = _script("move", "allow-oom", _TALK)
+CLAIM = _script("claim", "allow-oom")
+DEPTH = _script("depth", "no-writes")
+KEEP_VALUE = _script("keep_value")
+DROP_VALUES = _script("drop_values", "allow-oom")

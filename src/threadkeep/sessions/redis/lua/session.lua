@@ -1,0 +1,134 @@
+-- The session document, its index and the latest turn, for the scripts that write them; after common.lua.
+
+local function leave_window(s, oldest) -- the messages at the beginning of it
+  call('ZREMRANGEBYRANK', WINDOW, 0, #oldest - 1)
+  s.floor = math.max(s.floor, tonumber(oldest[#oldest].seq))
+  for _, message in ipairs(oldest) do
+    if not holds(PENDING, message.seq) then
+      call('HDEL', IDS, message.id)
+    end
+  end
+end
+
+local function ending(language)
+  return language ~= '' and '],"language":' .. language .. '}' or ']}'
+end
+
+local function entry_of(message) -- what the document does not show of a message
+  return '{"seq":' .. message.seq .. ',' .. message.head .. '}'
+end
+
+-- Add messages to the document where it stands, and blank out the oldest: to take it through Lua and write it anew
+-- costs more than the rest of an append. Blanks between messages are JSON; when they are half of it, it is rebuilt.
+-- Only while the document is exactly what we left. Answers whether it was done.
+local function extended(s, added, head)
+  local tail, excess = ending(s.shown_lang), call('ZCARD', WINDOW) - MAX_MESSAGES
+  if not s.live or MAX_CHARS >= 0 or excess + #added >= MAX_MESSAGES or s.blank > s.length / 2
+    or call('STRLEN', DOC) ~= s.length or call('GETRANGE', DOC, 0, #head - 1) ~= head
+    or call('GETRANGE', DOC, -#tail, -1) ~= tail then
+    return false
+  end
+  local start, skip = #head + s.blank, 1
+  if excess > 0 then
+    local oldest, gone = call('ZRANGE', WINDOW, 0, excess - 1), 0
+    for i = 1, excess do
+      local message = parsed(oldest[i])
+      oldest[i], gone, skip = message, gone + #message.fragment + 1, skip + #entry_of(message) + 1
+    end
+    leave_window(s, oldest)
+    call('SETRANGE', DOC, start, string.rep(' ', gone))
+    s.blank = s.blank + gone
+  end
+  local fragments, entries = { '' }, { sub(s.index, skip) }
+  if s.index == '' then
+    fragments, entries = {}, {}
+  end
+  for _, message in ipairs(added) do
+    fragments[#fragments + 1], entries[#entries + 1] = message.fragment, entry_of(message)
+  end
+  s.index = table.concat(entries, ',')
+  s.length = call('SETRANGE', DOC, s.length - #tail, table.concat(fragments, ',') .. ending(s.lang))
+  call('PEXPIRE', DOC, SESSION_TTL)
+  return true
+end
+
+-- The same from the window itself, trimmed from the oldest.
+local function rebuild(s, head)
+  local items, fragments, entries, room = call('ZRANGE', WINDOW, 0, -1), {}, {}, MAX_CHARS
+  local first = #items + 1
+  for i = #items, math.max(1, #items - MAX_MESSAGES + 1), -1 do
+    items[i] = parsed(items[i])
+    room = room - items[i].chars
+    if MAX_CHARS >= 0 and room < 0 and i < #items then
+      break
+    end
+    first = i
+  end
+  local oldest = {}
+  for i = 1, first - 1 do
+    oldest[i] = type(items[i]) == 'string' and parsed(items[i]) or items[i]
+  end
+  if first > 1 then
+    leave_window(s, oldest)
+  end
+  for i = first, #items do
+    fragments[#fragments + 1], entries[#entries + 1] = items[i].fragment, entry_of(items[i])
+  end
+  s.index, s.blank = table.concat(entries, ','), 0
+  local document = head .. table.concat(fragments, ',') .. ending(s.lang)
+  s.length = #document
+  call('SET', DOC, document, 'PX', SESSION_TTL)
+end
+
+-- Trim, write the document, slide the times. `added`: what has just come in at the end, if that is all that changed.
+local function write_session(s, added)
+  local head = '{"createdAt":' .. s.created .. ',"messages":['
+  if not added or not extended(s, added, head) then
+    rebuild(s, head)
+  end
+  call('PEXPIRE', WINDOW, SESSION_TTL)
+  call('PEXPIRE', IDS, META_TTL)
+  save(s)
+end
+
+-- Parts are JSON. What is not known is left out of the hash, and null in the document.
+local function show_latest(user, assistant, reflection, user_tokens, assistant_tokens, reflection_tokens, owner, ts)
+  call('SET', LATEST, '{"user_msg":' .. (user or 'null') .. ',"assistant_msg":' .. (assistant or 'null')
+    .. ',"reflection":' .. (reflection or 'null') .. ',"token_data":{"user":' .. (user_tokens or '[]')
+    .. ',"assistant":' .. (assistant_tokens or '[]') .. ',"reflection":' .. (reflection_tokens or '[]')
+    .. '},"user_id":' .. owner .. ',"ts":' .. ts .. '}', 'PX', LATEST_TTL)
+  call('PEXPIRE', TURN, LATEST_TTL)
+end
+
+local function write_latest()
+  show_latest(unpack(call('HMGET', TURN, 'user', 'assistant', 'reflection', 'user_tokens', 'assistant_tokens',
+    'reflection_tokens', 'owner', 'ts')))
+end
+
+-- A new user message begins a turn; an answer completes the one at hand. '' is no part.
+local function write_turn(part)
+  local user, assistant = part.user ~= '', part.assistant ~= ''
+  if user then
+    call('DEL', TURN)
+    call('HSET', TURN, 'owner', part.owner, 'ts', part.ts, 'user', part.user, 'user_tokens', part.user_tokens,
+      'user_id', part.user_id)
+  end
+  if assistant then
+    call('HSET', TURN, 'owner', part.owner, 'ts', part.ts, 'assistant', part.assistant,
+      'assistant_tokens', part.assistant_tokens, 'assistant_id', part.assistant_id)
+  end
+  if user then
+    show_latest(part.user, assistant and part.assistant, nil, part.user_tokens, assistant and part.assistant_tokens,
+      nil, part.owner, part.ts)
+  else
+    call('HDEL', TURN, 'reflection', 'reflection_tokens') -- it was about another answer
+    write_latest()
+  end
+end
+
+local function turn_at(i) -- eight arguments, beginning with the i-th
+  return {
+    user = ARGV[i], user_tokens = ARGV[i + 1], user_id = ARGV[i + 2], assistant = ARGV[i + 3],
+    assistant_tokens = ARGV[i + 4], assistant_id = ARGV[i + 5], owner = ARGV[i + 6], ts = ARGV[i + 7]
+  }
+end
