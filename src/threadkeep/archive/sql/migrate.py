@@ -86,6 +86,7 @@ async def _one_at_a_time(connection: AsyncConnection, database: SqlDatabase) -> 
         raise StoreUnavailable(f"{database.place}: another process has been migrating for {_PATIENCE_SECONDS} s")
     try:
         yield
+        await connection.commit()  # before the next one may look
     finally:
         await connection.execute(text("SELECT RELEASE_LOCK(:name)"), name)
 
