@@ -1,4 +1,4 @@
-"""`threadkeep doctor`: the settings as they came out, whether the store answers, and what to look at."""
+"""`threadkeep doctor`: the settings as they came out, whether the stores answer, and what to look at."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import typer
 from rich.table import Table
 
 from threadkeep import __version__
-from threadkeep.cli.options import Json, Url, as_it_is, store_path
+from threadkeep.cli.doctor_servers import redis_described, redis_named, server_described, server_warnings
+from threadkeep.cli.options import Json, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, unknown_names
 from threadkeep.errors import ThreadkeepError
@@ -21,18 +22,23 @@ from threadkeep.sync import SyncMemory
 _FTS5_SECURE_DELETE = (3, 42, 0)
 
 
-def doctor(url: Url = None, json: Json = False) -> None:
-    """Show every setting and where it came from, and check the store. Exit code 1: the store cannot be used."""
+def doctor(url: Url = None, redis: Redis = None, json: Json = False) -> None:
+    """Show every setting and where it came from, and check the stores. Exit code 1: one of them will not do."""
     settings = load_settings()
     found = resolve(settings)
-    store = _store(url, settings)
+    hot = redis_named(url, redis, settings)
+    redis_found = redis_described(hot, settings)
+    in_use = hot if redis_found and redis_found["version"] else None
+    store, health = _store(url, in_use, settings)
     report: dict[str, Any] = {
-        "ok": store["status"] != "failed",
+        "ok": store["status"] != "failed" and (redis_found is None or redis_found["ok"]),
         "threadkeep": __version__,
         "python": platform.python_version(),
         "config_file": str(config_file()) if config_file().is_file() else None,
         "settings": {one.name: {"value": one.value, "source": one.source} for one in found},
         "store": store,
+        "redis": redis_found,
+        "health": health,
         "sqlite": _sqlite(),
     }
     report["warnings"] = _warnings(report, url)
@@ -44,19 +50,22 @@ def doctor(url: Url = None, json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def _store(url: str | None, settings: Settings) -> dict[str, Any]:
-    """A store that is not there yet is left that way: looking must not create it."""
-    shown = {"url": masked(url or settings.database_url), "error": None}
+def _store(url: str | None, redis: str | None, settings: Settings) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The archive, and how all stores are. One that is not there yet is left that way: looking must not create it."""
+    where = url or settings.database_url
+    shown = {"url": masked(where), "error": None}
     try:
         path = store_path(url, settings)
         if path is not None and not path.exists():
-            return shown | {"status": "not created yet", "path": str(path.resolve())}
-        with SyncMemory(url, settings=as_it_is(settings)) as memory:
-            counted = memory.stats()
+            return shown | {"status": "not created yet", "path": str(path.resolve())}, None
+        facts = server_described(where, settings)
+        with SyncMemory(where, redis=redis, worker=False, settings=as_it_is(settings)) as memory:
+            counted, health = memory.stats(), memory.health()
     except ThreadkeepError as error:
-        return shown | {"status": "failed", "error": {"code": error.code, "detail": str(error)}}
-    facts = {} if path is None else {"path": str(path.resolve()), "journal_mode": _journal_mode(path)}
-    return shown | {"status": "reachable"} | facts | counted.as_dict()
+        return shown | {"status": "failed", "error": {"code": error.code, "detail": str(error)}}, None
+    if path is not None:
+        facts = {"path": str(path.resolve()), "journal_mode": _journal_mode(path)}
+    return shown | {"status": "reachable"} | facts | counted.as_dict(), health.as_dict()
 
 
 def _journal_mode(path: Path) -> str:
@@ -94,7 +103,7 @@ def _warnings(report: dict[str, Any], url: str | None) -> list[str]:
     path = Path(store["path"]) if "path" in store else None
     if path is not None and path.exists() and path.stat().st_mode & 0o077:
         warnings.append("others on this machine may read the store's file; chmod 600 closes it")
-    return warnings
+    return warnings + server_warnings(report)
 
 
 def _print(report: dict[str, Any], found: list[Resolved]) -> None:
@@ -102,8 +111,17 @@ def _print(report: dict[str, Any], found: list[Resolved]) -> None:
     for one in found:
         table.add_row(one.name, "–" if one.value is None else str(one.value), one.source)
     screen().print(table)
-    print_pairs("Store", {name: value for name, value in report["store"].items() if value is not None})
+    store = {name: value for name, value in report["store"].items() if value is not None}
+    print_pairs("Store", store | store.pop("server", {}))
+    if report["redis"]:
+        print_pairs("Redis", {name: report["redis"][name] for name in ("url", "version", "cluster")})
+    if report["health"] and report["health"]["lag"]:
+        print_pairs("Journal", report["health"]["lag"])
     print_pairs("SQLite", report["sqlite"])
     for warning in report["warnings"]:
         screen().print(f"! {warning}", style="yellow")
-    screen().print("All is well." if report["ok"] else "The store cannot be used.")
+    screen().print("All is well." if report["ok"] else _verdict(report))
+
+
+def _verdict(report: dict[str, Any]) -> str:
+    return "The store cannot be used." if report["store"]["status"] == "failed" else "Redis cannot be relied on."

@@ -1,0 +1,47 @@
+"""What `threadkeep doctor` says of servers: the archive's, and Redis with its journal."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from threadkeep.cli.resolved import masked
+from threadkeep.compose_inspect import inspect_redis, inspect_server
+from threadkeep.errors import ThreadkeepError
+from threadkeep.settings import Settings
+
+
+def redis_named(url: str | None, redis: str | None, settings: Settings) -> str | None:
+    """As `open_memory` decides it: REDIS_URL belongs to DATABASE_URL."""
+    return redis or (settings.redis_url if url is None else None)
+
+
+def redis_described(redis: str | None, settings: Settings) -> dict[str, Any] | None:
+    """None where there is none. `ok` is False for what must be mended before it can be relied on."""
+    if redis is None:
+        return None
+    try:
+        report = asyncio.run(inspect_redis(redis, settings))
+    except ThreadkeepError as error:
+        problem = {"code": error.code, "severity": "problem", "message": str(error), "fix": "correct REDIS_URL"}
+        return {"url": masked(redis), "ok": False, "version": None, "cluster": None, "findings": [problem]}
+    return {"url": masked(redis), "ok": report.usable} | report.as_dict()
+
+
+def server_described(url: str, settings: Settings) -> dict[str, Any]:
+    """Empty where the archive is on no server."""
+    report = asyncio.run(inspect_server(url, settings))
+    return {} if report is None else {"server": report.as_dict()}
+
+
+def server_warnings(report: dict[str, Any]) -> list[str]:
+    warnings: list[str] = []
+    server, redis, health = report["store"].get("server"), report["redis"], report["health"]
+    if server and server["schema"] != server["newest_schema"]:
+        warnings.append(f"the tables are at {server['schema'] or 'nothing yet'}: run `threadkeep migrate`")
+    for one in redis["findings"] if redis else ():
+        if one["severity"] != "note":
+            warnings.append(f"Redis: {one['message']}; {one['fix']}")
+    if health and health["lag"] and (dead := health["lag"]["dead"]):
+        warnings.append(f"{dead} journal entries were given up on: see `threadkeep dlq list`")
+    return warnings
