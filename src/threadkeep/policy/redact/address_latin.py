@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact.address_words import COUNTRY, STREET_ENDING, STREET_PREFIX, STREET_SUFFIX, STREETS, UNIT
-from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Rule, contains, every
+from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Rule, every
 from threadkeep.policy.redact.view import View
 
 _UPPER: Final = r"[A-Z\u00c0-\u1fff]"
@@ -109,21 +109,56 @@ def _seeds(pattern: re.Pattern[str], group: str | int = 0) -> Finder:
 
 
 def _english(view: View) -> Iterator[tuple[int, int]]:
-    for match in _ENGLISH.finditer(view.text):
+    for match in view.from_digits(_ENGLISH):
         # `5 Great Lakes` is no address; a word that is not first of all a street needs a longer house number.
         if match["suffix"] in _STREETS or re.search(r"[0-9]{3}", match[0]):
             yield match.start(), extend(view.text, match.end())
 
 
 def _compound_word(view: View) -> bool:
-    return any(word.endswith(_ENDINGS) for word in view.words) or not _HUNGARIAN.isdisjoint(view.words)
+    """A word that ends like a street, or stands for one; then also right in front of a number."""
+    lower = view.lower
+    ends = [start - 1 for start in view.runs if start > 3 and lower[start - 4 : start - 1] in _LAST_THREE]
+    if not any(lower.endswith(_ALL_ENDINGS, 0, end) for end in ends):
+        return False
+    words = _WORD.findall(lower)
+    return any(word.endswith(_ENDINGS) for word in words) or not _HUNGARIAN.isdisjoint(words)
 
 
 def _spaced_capital(view: View) -> bool:
-    return _INWARD.search(view.text) is not None
+    text = view.text
+    return any(text[start + 1 : start + 3].isupper() and text[start - 1] == " " for start in view.runs if start)
 
 
-_INWARD: Final = re.compile(r"[0-9A-Z][ ][0-9][A-Z]{2}(?![A-Za-z0-9])")
+def _unit(view: View) -> bool:
+    """The number of a flat, before the street in front of it is looked for."""
+    return any(_UNIT_BEFORE.search(view.lower, max(0, start - 16), start) for start in view.runs)
+
+
+def _told(view: View) -> bool:
+    """A capital beside a number and, not too far before, one of the phrases in lower case: cheaper than in either."""
+    reaches = ((start, _reach(view.text, start)) for start in view.runs)
+    return any(_LOWER_CUE.search(view.lower, max(0, start - reach), start) for start, reach in reaches if reach)
+
+
+def _reach(text: str, start: int) -> int:
+    """How far before this number a phrase can stand whose address it is part of."""
+    word = text[text.rfind(" ", max(0, start - 34), max(0, start - 1)) + 1] if start > 1 else "a"
+    if text[start - 1] == " " and not "\0" < word < "A" and not "[" <= word <= "~":
+        return 340
+    return 120 if _CAPITAL_NEXT.match(text, start) else 0
+
+
+def _numbered_line(view: View) -> bool:
+    return _NUMBERED.search(view.text) is not None
+
+
+_CAPITAL_NEXT: Final = re.compile(rf"[0-9]{{1,6}}[A-Za-z]?(?:[/\-][0-9]{{1,4}}[A-Za-z]?)?,?[ ]{_UPPER}")
+_LOWER_CUE: Final = re.compile(_CUE.removeprefix("(?i:").removesuffix(")"))
+_UNIT_BEFORE: Final = re.compile(
+    r"(?:apt|apartment|suite|ste|unit|flat|room|rm|floor|fl|building|bldg|lokal|m\.)\.?[ ]?#?\Z"
+)
+_NUMBERED: Final = re.compile(rf"[0-9][ ]{_UPPER}")
 
 
 def _rule(name: str, find: Finder, sure: int = CONTEXT - 5) -> tuple[Rule]:
@@ -135,6 +170,10 @@ _ENDINGS: Final = tuple(STREET_ENDING.split("|"))
 _HUNGARIAN: Final = frozenset(
     ("utca", "ut", "u", "utja", "ter", "tere", "korut", "rkp", "kapu", "str", "poik", "vei", "plass")
 )
+_WORD: Final = re.compile(r"[a-z]+")
+_APART: Final = " utca| u.| ut| utja| ter| tere| korut| rkp.| kapu| str.| strasse| gate| vei| plass| alle| poik"
+_ALL_ENDINGS: Final = (*_ENDINGS, *_APART.split("|"))
+_LAST_THREE: Final = frozenset(ending[-3:] for ending in _ALL_ENDINGS)
 _SUFFIXES: Final = " ".join(STREET_SUFFIX.lower().split("|"))
 _PREFIXES: Final = (
     "rue avenue av avenida avda boulevard bd chemin impasse quai largo via viale vicolo piazza strada corso calle paseo"
@@ -168,14 +207,14 @@ def _labelled(view: View) -> Iterator[tuple[int, int]]:
 _UK_POSTCODE: Final = r"(?<![A-Za-z0-9])[A-Z]{1,2}[0-9][A-Z0-9]?[ ][0-9][ABD-HJLNP-UW-Z]{2}(?![A-Za-z0-9])"
 
 FAMILIES: Final = (
-    Family(_rule("labelled", _labelled, FORM), words="address adres dostawy zamieszkania dia chi"),
-    Family(_rule("postcode.gb", every(_UK_POSTCODE), FORM), digit=True, gate=_spaced_capital),
-    Family(_rule("english", _english), words=_SUFFIXES, digit=True),
-    Family(_rule("prefixed", _seeds(_PREFIXED)), words=_PREFIXES, digit=True),
-    Family(_rule("compound", _seeds(_COMPOUND)), digit=True, gate=_compound_word),
-    Family(_rule("box", _seeds(_BOX)), words="box postbox postboks postfach skrytka apo fpo dpo", digit=True),
-    Family(_rule("unit", _seeds(_WITH_UNIT)), words=_UNITS, digit=True),
+    Family(_rule("labelled", _labelled, FORM), words="address adres dostawy zamieszkania dia chi", digits=1),
+    Family(_rule("postcode.gb", every(_UK_POSTCODE), FORM), digits=2, gate=_spaced_capital),
+    Family(_rule("english", _english), words=_SUFFIXES, digits=1),
+    Family(_rule("prefixed", _seeds(_PREFIXED)), words=_PREFIXES, digits=1),
+    Family(_rule("compound", _seeds(_COMPOUND)), digits=1, gate=_compound_word),
+    Family(_rule("box", _seeds(_BOX)), words="box postbox postboks postfach skrytka apo fpo dpo", digits=1),
+    Family(_rule("unit", _seeds(_WITH_UNIT)), words=_UNITS, digits=1, gate=_unit),
     Family(_rule("corner", _seeds(_CORNER)), words="corner"),
-    Family(_rule("told", _seeds(_TOLD, "place"), FORM), words=_TOLD_WORDS, digit=True),
-    Family(_rule("block", _seeds(_BLOCK, "place"), FORM), digit=True, gate=contains("\n")),
+    Family(_rule("told", _seeds(_TOLD, "place"), FORM), words=_TOLD_WORDS, digits=1, gate=_told),
+    Family(_rule("block", _seeds(_BLOCK, "place"), FORM), digits=3, signs="\n", gate=_numbered_line),
 )

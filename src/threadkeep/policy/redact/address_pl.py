@@ -33,7 +33,7 @@ def _addresses(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _postcodes(view: View) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _POSTCODE.finditer(view.text))
+    return (match.span() for match in view.from_digits(_POSTCODE))
 
 
 _WORDS: Final = (
@@ -41,11 +41,7 @@ _WORDS: Final = (
 )
 
 
-def _dashed(view: View) -> bool:
-    return "-" in view.text
-
-
 FAMILIES: Final = (
-    Family((Rule("address.pl", "ADDRESS", _addresses, CONTEXT - 3),), words=_WORDS, digit=True),
-    Family((Rule("address.pl.postcode", "ADDRESS", _postcodes, CONTEXT - 6),), digit=True, gate=_dashed),
+    Family((Rule("address.pl", "ADDRESS", _addresses, CONTEXT - 3),), words=_WORDS, digits=1),
+    Family((Rule("address.pl.postcode", "ADDRESS", _postcodes, CONTEXT - 6),), digits=5, signs="00-000"),
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from threadkeep.policy.redact.rule import CONTEXT, Family, Rule, contains
+from threadkeep.policy.redact.rule import CONTEXT, Family, Rule
 from threadkeep.policy.redact.view import View
 
 _REGIONS: Final = (
@@ -88,7 +88,7 @@ FAMILIES: Final = (
     Family(
         (Rule("address.zh.living", "ADDRESS", _living, CONTEXT - 9),),
         han=True,
-        gate=contains("住", "居", "址", "寄到", "送到", "老家"),
+        strings=("住", "居", "址", "寄到", "送到", "老家"),
     ),
     Family((Rule("address.zh.road", "ADDRESS", _regions, CONTEXT - 8),), han=True, gate=_road),
 )

@@ -82,17 +82,18 @@ def _named(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _long(view: View) -> bool:
-    return view.longest >= 15 or view.cluster
+    lettered = any(view.text[start - 2 : start].isalpha() for start in view.runs if start > 1)
+    return lettered and (view.stretch(15) or view.cluster)
 
 
 FAMILIES: Final = (
-    Family((Rule("iban", "IBAN", _ibans, CERTAIN),), digit=True, gate=_long),
+    Family((Rule("iban", "IBAN", _ibans, CERTAIN),), digits=2, gate=_long),
     Family(
         (
             Rule("iban.polish", "BANK_ACCOUNT", _polish, CHECKED + 5),
             Rule("account.named", "BANK_ACCOUNT", _named, CONTEXT + 2),
         ),
-        digit=True,
+        digits=6,
         gate=cluster,
     ),
 )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from threadkeep.policy.redact.rule import CONTEXT, Family, Rule, contains
+from threadkeep.policy.redact.rule import CONTEXT, Family, Rule
 from threadkeep.policy.redact.view import View
 
 _MONTHS: Final = (
@@ -44,15 +44,17 @@ _THIRD_PERSON: Final = frozenset(("born on", "ur.", "生於", "生于", "出生"
 
 def _births(view: View) -> Iterator[tuple[int, int]]:
     yield from (match.span("date") for match in _MINE.finditer(view.lower))
-    for match in _BORN.finditer(view.lower):
-        if match["label"] not in _THIRD_PERSON:
-            yield match.span("date")
+    for left, right in view.around_digits(before=48, after=48):
+        for match in _BORN.finditer(view.lower, left, right):
+            if match["label"] not in _THIRD_PERSON:
+                yield match.span("date")
 
 
 _RULES: Final = (Rule("birth", "DATE_OF_BIRTH", _births, CONTEXT + 15),)
 _CUES: Final = "birth birthday birthdate born dob d sinh urodzenia urodzilem urodzilam urodzin urodziny ur"
+_LABEL_PARTS: Final = ("birth", "born", "dob", "d.o", "do.b", "sinh", "urodz", "ur.", "dzien", "生")
 
 FAMILIES: Final = (
-    Family(_RULES, words=_CUES, digit=True),
-    Family(_RULES, digit=True, han=True, gate=contains("生日", "出生", "我生")),
+    Family(_RULES, words=_CUES, digits=3, strings=_LABEL_PARTS),
+    Family(_RULES, digits=3, han=True, strings=("生日", "出生", "我生")),
 )

@@ -66,7 +66,7 @@ FAMILIES: Final = (
             Rule("card.luhn", "CREDIT_CARD", _cards, CERTAIN),
             Rule("card.labelled", "CREDIT_CARD", _unchecked, CHECKED),
         ),
-        digit=True,
+        digits=12,
         gate=cluster,
     ),
 )

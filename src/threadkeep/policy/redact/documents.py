@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CHECKED, CONTEXT, Family, Finder, Rule, contains, every
+from threadkeep.policy.redact.rule import CHECKED, CONTEXT, Family, Finder, Rule, every
 from threadkeep.policy.redact.view import View
 
 _CODE: Final = re.compile(r"(?<![0-9A-Za-z])(?=[A-Za-z\- ]{0,5}[0-9])[A-Z0-9](?:[ \-.]?[A-Z0-9]){3,17}(?![0-9A-Za-z])")
 _PROVINCE: Final = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
-_VIETNAMESE: Final = (
+_VIETNAMESE: Final = re.compile(
     r"(?<![0-9A-Za-z.\-])[1-9][0-9][ \-]?[A-Z][A-Z0-9]?[ \-](?:[0-9]{3}\.[0-9]{2}|[0-9]{4,5})(?![0-9A-Za-z]|\.[0-9])"
 )
 _CHINESE: Final = rf"[{_PROVINCE}][A-HJ-NP-Z][·• .]?[A-HJ-NP-Z0-9]{{4,5}}[A-HJ-NP-Z0-9挂学警港澳]"
@@ -45,6 +45,10 @@ def _first_code(text: str, start: int, digits: int) -> re.Match[str] | None:
     return None
 
 
+def _vietnamese(view: View) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in view.from_digits(_VIETNAMESE))
+
+
 _NAMED: Final = (
     Rule("passport", "PASSPORT", _beside("PASSPORT"), CONTEXT + 3),
     Rule("license", "DRIVER_LICENSE", _beside("LICENSE"), CONTEXT + 3),
@@ -57,16 +61,14 @@ _WORDS: Final = (
     " rejestracyjne"
 )
 
-_CHINESE_WORDS: Final = ("護照", "护照", "通行", "駕", "驾", "車牌", "车牌", "牌照", "車號", "车号")
-
 FAMILIES: Final = (
-    Family(_NAMED, words=_WORDS, digit=True),
+    Family(_NAMED, words=_WORDS, digits=2),
     Family(
         _NAMED,
-        digit=True,
+        digits=2,
         han=True,
-        gate=contains("護照", "护照", "通行", "駕", "驾", "車牌", "车牌", "牌照", "車號", "车号"),
+        strings=("護照", "护照", "通行", "駕", "驾", "車牌", "车牌", "牌照", "車號", "车号"),
     ),
-    Family((Rule("plate.vn", "PLATE", every(_VIETNAMESE), CHECKED),), digit=True),
-    Family((Rule("plate.cn", "PLATE", every(_CHINESE), CHECKED),), digit=True, han=True),
+    Family((Rule("plate.vn", "PLATE", _vietnamese, CHECKED),), digits=6),
+    Family((Rule("plate.cn", "PLATE", every(_CHINESE), CHECKED),), digits=1, han=True),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule, contains
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +87,7 @@ def _split(view: View) -> Iterator[tuple[int, int]]:
     return (match.span(1) for match in _SPLIT.finditer(view.text))
 
 
-_BRACKETS: Final = contains("at]", "at)", "at}", "_at_", "[@", "(@")
+_BRACKETS: Final = ("at]", "at)", "at}", "_at_", "[@", "(@")
 _SPELLED_RULES: Final = (Rule("email.spelled", "EMAIL", _spelled, CHECKED),)
 
 FAMILIES: Final = (
@@ -97,9 +97,9 @@ FAMILIES: Final = (
             Rule("email.spaced", "EMAIL", _spaced, CHECKED),
             Rule("email.split", "EMAIL", _split, CHECKED),
         ),
-        gate=contains("@"),
+        signs="@",
     ),
-    Family(_SPELLED_RULES, gate=_BRACKETS),
+    Family(_SPELLED_RULES, signs=r"[\])}_@]", strings=_BRACKETS),
     Family(_SPELLED_RULES, words="dot kropka malpa cong"),
-    Family(_SPELLED_RULES, han=True, gate=contains("小老鼠")),
+    Family(_SPELLED_RULES, han=True, strings=("小老鼠",)),
 )

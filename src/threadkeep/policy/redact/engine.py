@@ -71,26 +71,28 @@ class Redactor:
 
     def _settled(self, text: str, language: str | None) -> list[Hit]:
         """Masking one thing can bare the next (`a@b.org4111…`), so the masked text is searched until it is clean."""
-        hits: list[Hit] = []
-        masked = text
-        for _ in range(_ROUNDS):
+        hits = self._hits(text, language)
+        for _ in range(_ROUNDS - 1 if hits else 0):
+            masked = mask(text, hits, [self._placeholder(hit.type) for hit in hits])
             more = self._hits(masked, language)
             if not more:
                 break
             hits = sorted([*hits, *placed(more, hits, [len(self._placeholder(hit.type)) for hit in hits])])
-            masked = mask(text, hits, [self._placeholder(hit.type) for hit in hits])
         return hits
 
     def _hits(self, text: str, language: str | None) -> list[Hit]:
         view = View(text, language, self._settings.regions)
-        found = [hit for hit in self._search(view) if not self._is_allowed(hit, view)]
+        families = self._families(view)
+        if not families and self._recogniser is None:
+            return []
+        found = [hit for hit in self._search(view, families) if not self._is_allowed(hit, view)]
         if not found:
             return []
         resolved = overlap.resolve(found, view.text)
         return [hit._replace(start=start, end=end) for hit in resolved for start, end in [view.original_span(*hit[:2])]]
 
-    def _search(self, view: View) -> Iterator[Hit]:
-        for family in self._families(view):
+    def _search(self, view: View, families: list[Family]) -> Iterator[Hit]:
+        for family in families:
             for rule in family.rules:
                 for start, end in rule.find(view):
                     yield from legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))

@@ -149,7 +149,10 @@ def _labelled_ssn(view: View) -> Spans:
 
 
 def _mixed_word(view: View) -> bool:
-    return view.longest >= 10
+    return _DIGIT_THEN_CAPITAL.search(view.text) is not None and view.stretch(10)
+
+
+_DIGIT_THEN_CAPITAL: Final = re.compile(r"[0-9][A-Z]")
 
 
 def _rule(form: Form) -> Rule:
@@ -163,8 +166,8 @@ FAMILIES: Final = (
             Rule("id.labelled", "NATIONAL_ID", _labelled, CONTEXT),
             Rule("id.us.ssn.labelled", "SSN", _labelled_ssn, CONTEXT),
         ),
-        digit=True,
+        digits=6,
         gate=cluster,
     ),
-    Family(tuple(map(_rule, SCATTERED)), digit=True, gate=_mixed_word),
+    Family(tuple(map(_rule, SCATTERED)), digits=4, gate=_mixed_word),
 )

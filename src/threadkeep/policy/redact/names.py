@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
-from threadkeep.policy.redact.rule import FORM, Family, Rule, Spans, contains, every
+from threadkeep.policy.redact.rule import FORM, Family, Rule, Spans, every
 from threadkeep.policy.redact.view import View
 
 _W: Final = r"[A-Z\u00c0-\u1fff][A-Za-z\u00c0-\u1fff'\-]{1,20}(?![A-Za-z])"
@@ -15,7 +15,7 @@ _NOT: Final = (
     r"(?!(?:I|The|A|An|My|Not|No|Yes|And|But|So|Very|Sorry|Happy|Glad|Sure|OK|Here|There|From|In|At|On)(?![a-z]))"
 )
 
-_ENGLISH: Final = (
+_ENGLISH: Final = re.compile(
     rf"(?<![A-Za-z])(?i:my (?:full |first |last )?name(?:'s| is|:)|name[ ]?:|i am called|call me"
     rf"|name of (?:the )?(?:customer|client|patient|guest|user|employee) is"
     rf"|(?:customer|client|patient|guest|user|employee|contact|full|first|last|cardholder|card holder"
@@ -68,17 +68,33 @@ def _rule(name: str, pattern: str) -> tuple[Rule]:
     return (Rule(f"name.{name}", "NAME", every(pattern), FORM - 2),)
 
 
+def _english(view: View) -> Spans:
+    for left, right in view.around(("name", "call"), before=24, after=128):
+        yield from (match.span(1) for match in _ENGLISH.finditer(view.text, left, right))
+
+
 def _speaking(view: View) -> Spans:
-    """A third of all chat turns hold one of these, so they are found as strings and only then looked at."""
+    for start, end in _leads(view):
+        name = _SPEAKER.match(view.text, end)
+        if name is not None and not view.lower[start - 1 : start].isalpha():
+            yield name.span()
+
+
+def _leads(view: View) -> list[tuple[int, int]]:
+    """A third of all chat turns hold one, so they are found as strings; only those before a capital count."""
+    found: list[tuple[int, int]] = []
+    lower, text = view.lower, view.text
     for lead in _LEADS:
-        at = view.lower.find(lead)
+        at = lower.find(lead)
         while at >= 0:
-            name = _SPEAKER.match(view.text, at + len(lead))
-            if name is not None and not view.lower[at - 1 : at].isalpha():
-                yield name.span()
-            at = view.lower.find(lead, at + 1)
+            end = at + len(lead)
+            if text[end : end + 1] not in _NO_CAPITALS:
+                found.append((at, end))
+            at = lower.find(lead, end)
+    return found
 
 
+_NO_CAPITALS: Final = frozenset(("", *(chr(code) for code in range(128) if not chr(code).isupper())))
 _LEADS: Final = ("this is ", "i'm ", "i am ", "it's ")
 
 
@@ -94,18 +110,26 @@ def _vietnamese_title(view: View) -> Spans:
 _VIETNAMESE_TITLED: Final = re.compile(_VIETNAMESE_TITLE)
 _TITLES: Final = frozenset(("anh", "chị", "ông", "bà", "cô", "chú", "bác", "em", "thầy"))
 
+_ENGLISH_TITLES: Final = ("Mr", "Mrs", "Ms", "Miss", "Mx", "Dr", "Prof", "Sir", "Madam", "Mister")
+
+
+def _titled(view: View) -> bool:
+    """Written as a title: most of us are not missed with a capital."""
+    return any(title in view.text for title in _ENGLISH_TITLES)
+
+
 _CHINESE_TITLES: Final = ("先生", "小姐", "女士", "太太", "醫", "医", "老師", "老师", "教授", "經理", "经理", "律")
 
 FAMILIES: Final = (
-    Family(_rule("en", _ENGLISH), words="name call called"),
-    Family((Rule("name.en.speaking", "NAME", _speaking, FORM - 2),), words="this i it"),
-    Family(_rule("en.title", _TITLED), words="mr mrs ms miss mx dr prof sir madam mister"),
+    Family((Rule("name.en", "NAME", _english, FORM - 2),), words="name call called"),
+    Family((Rule("name.en.speaking", "NAME", _speaking, FORM - 2),), gate=lambda view: bool(_leads(view))),
+    Family(_rule("en.title", _TITLED), words=" ".join(_ENGLISH_TITLES).lower(), gate=_titled),
     Family(_rule("vi", _VIETNAMESE), words="ten chu nguoi"),
     Family((Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),), words="anh chi ong ba co chu bac em thay"),
     Family(_rule("pl", _POLISH), words="odbiorca nadawca wlasciciel nazywam imie nazwisko podpisano powazaniem"),
     Family(_rule("pl.self", _POLISH_SELF), words="jestem"),
     Family(_rule("pl.title", _POLISH_TITLE), words="pan pani pana panu panem pania panstwo mgr inz"),
-    Family(_rule("zh", _CHINESE), han=True, gate=contains("叫", "名", "本人", "我是", "人:", "人：")),
-    Family(_rule("zh.title", _CHINESE_TITLE), han=True, gate=contains(*_CHINESE_TITLES)),
-    Family(_rule("zh.surname", _CHINESE_SURNAME), han=True, gate=contains("我姓", "敝姓", "免貴姓", "免贵姓")),
+    Family(_rule("zh", _CHINESE), han=True, strings=("叫", "名", "本人", "我是", "人:", "人：")),
+    Family(_rule("zh.title", _CHINESE_TITLE), han=True, strings=_CHINESE_TITLES),
+    Family(_rule("zh.surname", _CHINESE_SURNAME), han=True, strings=("我姓", "敝姓", "免貴姓", "免贵姓")),
 )

@@ -29,7 +29,7 @@ _MAC: Final = re.compile(
 
 
 def _v4(view: View) -> Iterator[tuple[int, int]]:
-    for match in _V4.finditer(view.text):
+    for match in view.from_digits(_V4):
         if _VERSION.search(view.lower[max(0, match.start() - 16) : match.start()]) is None:
             yield match.span()
 
@@ -54,25 +54,15 @@ def _mac(view: View) -> Iterator[tuple[int, int]]:
     return (match.span() for match in _MAC.finditer(view.text) if len(set(match[0]) - set(":-.")) > 1)
 
 
-def _three_dots(view: View) -> bool:
-    return view.text.count(".") >= 3
-
-
-def _two_colons(view: View) -> bool:
-    return view.text.count(":") >= 2
-
-
-def _five_marks(view: View) -> bool:
-    return view.text.count(":") >= 5 or view.text.count("-") >= 5
-
-
-def _two_dots(view: View) -> bool:
-    return view.text.count(".") >= 2 and view.longest >= 14
+def _long(view: View) -> bool:
+    return view.stretch(14)
 
 
 FAMILIES: Final = (
-    Family((Rule("ip.v4", "IP", _v4, CERTAIN),), digit=True, gate=_three_dots),
-    Family((Rule("ip.v6", "IP", _v6, CHECKED),), gate=_two_colons),
-    Family((Rule("mac", "MAC", _mac, CERTAIN),), gate=_five_marks),
-    Family((Rule("mac", "MAC", _mac, CERTAIN),), digit=True, gate=_two_dots),
+    Family((Rule("ip.v4", "IP", _v4, CERTAIN),), digits=4, signs=r"0\.0{1,3}\.0{1,3}\.0"),
+    Family((Rule("ip.v6", "IP", _v6, CHECKED),), signs=":0{0,4}:"),
+    Family((Rule("mac", "MAC", _mac, CERTAIN),), signs="(?::0{0,2}){5}|(?:-0{0,2}){5}"),
+    Family((Rule("mac", "MAC", _mac, CERTAIN),), digits=1, signs=r"\.0{0,4}\.", gate=_long),
+    # Three words of letters alone pass for one only where the text is full of such marks.
+    Family((Rule("mac", "MAC", _mac, CERTAIN),), signs=r"\A(?:[^:]*:){5}|\A(?:[^-]*-){5}", gate=_long),
 )

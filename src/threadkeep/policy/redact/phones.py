@@ -135,7 +135,7 @@ FAMILIES: Final = (
             Rule("phone.named", "PHONE", _named, CONTEXT),
             Rule("phone.registry", "PHONE", _registered, FORM),
         ),
-        digit=True,
+        digits=7,
         gate=cluster,
     ),
 )

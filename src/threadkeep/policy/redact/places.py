@@ -40,7 +40,7 @@ def _minutes(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _two_points(view: View) -> bool:
-    return view.cluster and view.text.count(".") >= 2
+    return view.text.count(".") >= 2 and view.cluster
 
 
 def _degrees(view: View) -> bool:
@@ -48,6 +48,6 @@ def _degrees(view: View) -> bool:
 
 
 FAMILIES: Final = (
-    Family((Rule("coordinates.decimal", "COORDINATES", _decimal, CHECKED + 8),), digit=True, gate=_two_points),
-    Family((Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),), digit=True, gate=_degrees),
+    Family((Rule("coordinates.decimal", "COORDINATES", _decimal, CHECKED + 8),), digits=10, gate=_two_points),
+    Family((Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),), digits=6, gate=_degrees),
 )

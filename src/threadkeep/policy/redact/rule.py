@@ -49,31 +49,35 @@ Gate = Callable[[View], bool]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Rules that are worth trying on the same texts: those with one of these words (any text, if there are none), with
-    digits or Chinese characters where the rules need them, and with whatever else the gate looks for."""
+    """Rules that are worth trying on the same texts, and what a text must have before any of them can match.
+
+    At least `least` of the words (any text, if there are none); this many digits in all; signs in which this pattern is
+    found (see `selection.py`); Chinese characters; one of these lower-case strings; and whatever the gate looks for.
+    """
 
     rules: tuple[Rule, ...]
     words: str = ""
-    digit: bool = False
+    least: int = 1
+    digits: int = 0
+    signs: str = ""
     han: bool = False
+    strings: tuple[str, ...] = ()
     gate: Gate | None = None
+
+    def sees(self, view: View) -> bool:
+        """What `selection` does not decide by words and signs."""
+        if self.strings:
+            lower = view.lower
+            for string in self.strings:
+                if string in lower:
+                    break
+            else:
+                return False
+        return self.gate is None or self.gate(view)
 
 
 def cluster(view: View) -> bool:
     return view.cluster
-
-
-def contains(*literals: str) -> Gate:
-    """Any of these lower-case strings."""
-
-    def gate(view: View) -> bool:
-        lower = view.lower
-        for literal in literals:  # noqa: SIM110 - a generator costs more than the search itself
-            if literal in lower:
-                return True
-        return False
-
-    return gate
 
 
 def every(pattern: str) -> Finder:

@@ -36,11 +36,7 @@ def _chinese(view: View) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def _many(view: View) -> bool:
-    return len(_KNOWN & view.words) >= 4
-
-
 FAMILIES: Final = (
-    Family((Rule("phone.spoken", "PHONE", _spoken, CONTEXT),), words=_DIGIT_WORDS, gate=_many),
+    Family((Rule("phone.spoken", "PHONE", _spoken, CONTEXT),), words=_DIGIT_WORDS, least=4),
     Family((Rule("phone.spoken.zh", "PHONE", _chinese, CONTEXT),), han=True),
 )

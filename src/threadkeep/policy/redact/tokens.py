@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Finder, Rule, Spans, contains, every
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Finder, Rule, Spans, every
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,27 +64,26 @@ def _pem(view: View) -> Iterator[tuple[int, int]]:
 
 def _prefixed(cues: tuple[str, ...], pattern: str) -> Finder:
     """The pattern, run only where one of its literal prefixes stands."""
-    present = contains(*cues)
     find = every(rf"(?<![A-Za-z0-9_\-])(?:{pattern})(?![A-Za-z0-9_\-])")
 
     def find_if_present(view: View) -> Spans:
-        return find(view) if present(view) else ()
+        return find(view) if any(cue in view.lower for cue in cues) else ()
 
     return find_if_present
 
 
 def _long_word(view: View) -> bool:
-    return view.longest >= 16
+    return view.stretch(16)
 
 
 FAMILIES: Final = (
     Family(
         tuple(Rule(f"secret.{name}", "SECRET", _prefixed(cues, form), CERTAIN) for name, cues, form in _VENDORS),
-        digit=True,
+        digits=1,
         gate=_long_word,
     ),
-    Family((Rule("secret.pem", "SECRET", _pem, CERTAIN),), words="begin", gate=contains("-----begin")),
+    Family((Rule("secret.pem", "SECRET", _pem, CERTAIN),), words="begin", strings=("-----begin",)),
     Family((Rule("secret.header", "SECRET", every(_HEADER), CERTAIN),), words="authorization"),
     Family((Rule("secret.bearer", "SECRET", every(_BEARER), CHECKED),), words="bearer basic"),
-    Family((Rule("secret.connection", "SECRET", every(_CONNECTION), CERTAIN + 5),), gate=contains("://")),
+    Family((Rule("secret.connection", "SECRET", every(_CONNECTION), CERTAIN + 5),), signs="://", strings=("://",)),
 )

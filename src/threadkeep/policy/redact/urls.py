@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule, contains
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,6 +54,7 @@ def _value_end(text: str, end: int) -> int:
 FAMILIES: Final = (
     Family(
         (Rule("url.userinfo", "URL", _userinfo, CERTAIN), Rule("url.access", "URL", _granting, CHECKED + 5)),
-        gate=contains("://"),
+        signs="://",
+        strings=("://",),
     ),
 )

@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PLACEHOLDER: Final = re.compile(r"\[REDACTED(?::[A-Z][A-Z0-9_]{0,40}(?:#[0-9]{1,9})?)?\]")
-_DIGIT: Final = re.compile(r"[0-9]")
+_DIGITS: Final = re.compile(r"[0-9]+")
 _CLUSTER: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}")
 _RUN: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}+[0-9])*+")
 _ROOM: Final = 8
 """Characters around a cluster that may belong to the number: a plus sign, a letter or two, an extension."""
-_STRETCH: Final = re.compile(r"[!-~]+")
+_OTHERS: Final = re.compile(r"[^\x00-\x7f]")
+_FEW: Final = 16
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_SPACES: Final = {code: " " for code in range(128) if not chr(code).isalpha()}
-_WORD: Final = re.compile(r"[a-z]+")
+_STRETCHES: Final = bytes(32 if chr(code).isspace() else ord("x") for code in range(256))
+_STRETCHES_AMONG_OTHERS: Final = bytes(ord("x") if 32 < code < 127 and code != ord("?") else 32 for code in range(256))
 
 # Letters that look Latin and are not, and letters whose decomposition does not end in their Latin base.
 _LOOKALIKES: Final = dict(
@@ -58,38 +59,74 @@ def _fold(char: str) -> str:
 class View:
     """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow.
 
-    What every text is asked for is computed at once; the rest when it is first asked for. Plain slots, because
-    `functools.cached_property` takes a lock on Python 3.11 and this is the hot path of every append.
+    Every append builds some, and most of them are asked for little: what is costly is computed when it is first asked
+    for, and kept. Plain attributes with defaults on the class, because `functools.cached_property` takes a lock on
+    Python 3.11 and slots would all have to be filled.
     """
 
-    __slots__ = (
-        *("announced", "digit", "han", "id_windows", "language", "lower", "offsets", "original", "phones", "regions"),
-        *("text", "words", "_clusters", "_longest"),
-    )
+    phones: list[tuple[int, int, str]] | None = None
+    """What `phones` took for candidates."""
+    id_windows: list[tuple[int, int]] | None = None
+    """The windows in which `ids` saw a form of its own."""
+    _announced: dict[int, str | None] | None = None
+    _clusters: list[tuple[int, int]] | None = None
+    _runs: list[int] | None = None
+    _stretches: bytes | None = None
 
     def __init__(self, original: str, language: str | None = None, regions: tuple[str, ...] = ()) -> None:
         self.original = original
-        self.language = (language or "").lower()
+        self.language = language.lower() if language else ""
         self.regions = regions
-        self.text, self.offsets = _shadow(original)
+        self.offsets: list[int] | None = None
+        self.text = original
+        plain = original.isascii()
+        if not plain or "[REDACTED" in original:
+            self.text, self.offsets = _shadow(original)
         self.lower = self.text.lower()
-        plain = self.text.isascii()
-        self.words = frozenset(self.lower.translate(_SPACES).split() if plain else _WORD.findall(self.lower))
-        self.digit = _DIGIT.search(self.text) is not None
         self.han = not plain and _HAN.search(self.text) is not None
-        self.announced: dict[int, str | None] = {}  # what `context.before` found, by offset
-        self.id_windows: list[tuple[int, int]] | None = None  # the windows in which `ids` saw a form of its own
-        self.phones: list[tuple[int, int, str]] | None = None  # what `phones` took for candidates
-        self._clusters: list[tuple[int, int]] | None = None
-        self._longest: int | None = None
 
     @property
-    def longest(self) -> int:
-        """Length of the longest stretch of ASCII without white space."""
-        if self._longest is None:
-            stretches = self.text.split() if self.text.isascii() else _STRETCH.findall(self.text)
-            self._longest = max(map(len, stretches), default=0)
-        return self._longest
+    def announced(self) -> dict[int, str | None]:
+        """What `context.before` found, by offset."""
+        if self._announced is None:
+            self._announced = {}
+        return self._announced
+
+    def stretch(self, length: int) -> bool:
+        """Whether so many ASCII characters stand together without white space."""
+        if self._stretches is None:
+            self._stretches = _stretches(self.text)
+        return b"x" * length in self._stretches
+
+    @property
+    def runs(self) -> list[int]:
+        """Where each run of digits starts."""
+        if self._runs is None:
+            self._runs = [match.start() for match in _DIGITS.finditer(self.text)]
+        return self._runs
+
+    def from_digits(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Matches of a pattern that starts at the first digit of a run, as `finditer` gives them."""
+        position = 0
+        for start in self.runs:
+            match = pattern.match(self.text, start) if start >= position else None
+            if match is not None:
+                position = match.end()
+                yield match
+
+    def around_digits(self, before: int, after: int) -> Iterator[tuple[int, int]]:
+        """Windows, none touching the next, that hold all that lies so near to the start of a run of digits."""
+        return _windows(self.runs, before, after)
+
+    def around(self, strings: tuple[str, ...], before: int, after: int) -> Iterator[tuple[int, int]]:
+        """The same for lower-case strings."""
+        places: list[int] = []
+        for string in strings:
+            place = self.lower.find(string)
+            while place >= 0:
+                places.append(place)
+                place = self.lower.find(string, place + 1)
+        return _windows(sorted(places), before, after)
 
     @property
     def cluster(self) -> bool:
@@ -118,16 +155,44 @@ class View:
         return self.offsets[start], after
 
 
+def _windows(places: list[int], before: int, after: int) -> Iterator[tuple[int, int]]:
+    left = right = -1
+    for place in places:
+        if place - before > right:
+            if right >= 0:
+                yield left, right
+            left = max(0, place - before)
+        right = place + after
+    if right >= 0:
+        yield left, right
+
+
+def _stretches(text: str) -> bytes:
+    """An x for every character of a stretch; where there are other than ASCII characters, they end it too."""
+    if text.isascii():
+        return text.encode().translate(_STRETCHES)
+    return text.replace("?", "!").encode("ascii", "replace").translate(_STRETCHES_AMONG_OTHERS)
+
+
 def _shadow(original: str) -> tuple[str, list[int] | None]:
     text, offsets = original, None
     if not text.isascii():
-        folds = {ord(char): _fold(char) for char in set(text) if not char.isascii()}
+        folds = {char: folded for char in set(_OTHERS.findall(text)) if (folded := _fold(char)) != char}
         if "" in folds.values():
-            offsets = [index for index, char in enumerate(text) if folds.get(ord(char)) != ""]
-        text = text.translate(folds)
+            offsets = [index for index, char in enumerate(text) if folds.get(char) != ""]
+        text = _replaced(text, folds)
     if "[REDACTED" in text:
         return _collapsed(text, offsets)
     return text, offsets
+
+
+def _replaced(text: str, folds: dict[str, str]) -> str:
+    """No fold makes a character that another takes away, so they may as well be done one by one: far faster for few."""
+    if len(folds) > _FEW:
+        return text.translate(str.maketrans(folds))
+    for char, folded in folds.items():
+        text = text.replace(char, folded)
+    return text
 
 
 def _collapsed(text: str, offsets: list[int] | None) -> tuple[str, list[int]]:

@@ -33,7 +33,7 @@ def _base58check(address: str) -> bool:
 
 
 def _long(view: View) -> bool:
-    return view.longest >= 26
+    return view.stretch(26)
 
 
 FAMILIES: Final = (
@@ -43,7 +43,7 @@ FAMILIES: Final = (
             Rule("wallet.segwit", "CRYPTO", every(_SEGWIT), CERTAIN),
             Rule("wallet.ethereum", "CRYPTO", every(_ETHEREUM), CERTAIN),
         ),
-        digit=True,
+        digits=1,
         gate=_long,
     ),
 )
