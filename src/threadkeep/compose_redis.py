@@ -79,11 +79,11 @@ async def inspected(url: str, settings: Settings) -> tuple[str | None, bool | No
     try:
         findings = await inspect(client)
         link = await client.link()
-        (info, *_) = await client.on_each_server("INFO", "server")
+        (info, *_) = await client.facts("server")
     except CapabilityMissing as error:
         return None, None, [Finding("old-server", "problem", str(error), "upgrade to Redis 7 or newer, or Valkey")]
     except StoreError:
         return None, None, findings  # that it cannot be reached is one of them
     finally:
         await client.close()
-    return str(info.get("valkey_version", info.get("redis_version"))), link.keys.cluster, findings
+    return info.get("valkey_version") or info["redis_version"], link.keys.cluster, findings

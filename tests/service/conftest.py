@@ -9,8 +9,11 @@ import pytest
 from fastapi import FastAPI
 
 from tests.service.running import RunningService
+from tests.service.stores import on_mariadb, on_postgres
 from threadkeep.http.app import create_app
 from threadkeep.settings import Settings
+
+__all__ = ["on_mariadb", "on_postgres"]
 
 
 @asynccontextmanager
