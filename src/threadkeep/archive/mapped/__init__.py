@@ -1,0 +1,1 @@
+"""Turns in tables that an application already has: names from a mapping, no table or column ever created."""

@@ -1,0 +1,104 @@
+"""The mapping held against the real table: what does not fit, and which setting to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from threadkeep.archive.mapped.config import MappedConfig, MappedName
+from threadkeep.archive.mapped.rows import Layout
+from threadkeep.archive.mapped.shape import Kind, RealColumn, Shape
+from threadkeep.errors import InvalidSetting
+
+_FITTING: dict[str, tuple[Kind, ...]] = {
+    "conversation_id": ("text", "uuid"),
+    "user_id": ("text", "uuid"),
+    "token_data": ("json", "text"),
+    "reflection": ("json", "text"),
+    "text_cache": ("json", "text"),
+    "created_at": ("time", "text"),
+}
+_ROOM = {"conversation_id": 36, "user_id": 36, "cid": 62, "created_at": 32}  # a UUID, a CIDv1, an ISO time
+_ROOM_FOR_JSON = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """`fatal`: nothing can be stored. Otherwise it works, less well or not for every record."""
+
+    setting: str
+    problem: str
+    fix: str
+    fatal: bool = True
+
+    def as_error(self) -> InvalidSetting:
+        return InvalidSetting(self.setting, self.problem, self.fix)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def layout_of(shape: Shape, config: MappedConfig) -> Layout:
+    return Layout(shape, {field: shape.columns[real] for field, real in config.columns.items()})
+
+
+def misfits(name: MappedName, shape: Shape | None, config: MappedConfig) -> list[Misfit]:
+    """Everything that does not fit, the fatal first."""
+    if shape is None:
+        fix = "name a table that exists; this module creates none"
+        return [Misfit(name.setting, f"the table {_shown(name)} is not there", fix)]
+    found = [one for field, real in config.columns.items() for one in _of_column(name, field, real, shape)]
+    found += _unfilled(name, shape, config)
+    if not any(one.fatal for one in found):
+        found += _of_key(name, layout_of(shape, config))
+    return sorted(found, key=lambda one: not one.fatal)
+
+
+def _shown(name: MappedName) -> str:
+    return f"{name.schema}.{name.name}" if name.schema else name.name
+
+
+def _of_column(name: MappedName, field: str, real: str, shape: Shape) -> Iterator[Misfit]:
+    setting, column = f"columns_map.{field}", shape.columns.get(real)
+    if column is None:
+        yield Misfit(setting, f"{_shown(name)} has no column {real}", "name one that exists, or map it to null")
+        return
+    where = f"{_shown(name)}.{real}"
+    if column.kind not in _FITTING.get(field, ("text",)):
+        fits = " or ".join(_FITTING.get(field, ("text",)))
+        yield Misfit(setting, f"{where} is {column.type}", f"map a column of type {fits}")
+        return
+    yield from _too_short(setting, field, where, column)
+    if not column.exact and field in ("conversation_id", "user_id"):
+        problem = f"{where} compares without regard to case"
+        yield Misfit(setting, problem, "give it a binary collation (utf8mb4_bin)", fatal=False)
+
+
+def _too_short(setting: str, field: str, where: str, column: RealColumn) -> Iterator[Misfit]:
+    most = column.most_chars if column.most_chars is not None else column.most_bytes
+    if column.kind != "text" or most is None or field in ("user_message", "assistant_message"):
+        return
+    if most < _ROOM.get(field, _ROOM_FOR_JSON):
+        problem = f"{where} holds {most:,} characters; a longer {field} is refused"
+        yield Misfit(setting, problem, "widen the column, or map another", fatal=False)
+
+
+def _unfilled(name: MappedName, shape: Shape, config: MappedConfig) -> Iterator[Misfit]:
+    ours = set(config.columns.values())
+    for column in shape.columns.values():
+        if column.name not in ours and not column.nullable and not column.filled:
+            problem = f"{_shown(name)}.{column.name} must be given, and nothing is mapped to it"
+            yield Misfit(name.setting, problem, "give the column a default, or map another table")
+
+
+def _of_key(name: MappedName, layout: Layout) -> Iterator[Misfit]:
+    columns = f"({layout.name('conversation_id')}, {layout.name('created_at')})"
+    if not layout.keyed:
+        fix = "add one; until then writers wait for each other"
+        yield Misfit(name.setting, f"{_shown(name)} has no unique index on {columns}", fix, fatal=False)
+    if layout.coarse:
+        digits = layout.columns["created_at"].digits
+        problem = f"{_shown(name)}.{layout.name('created_at')} keeps {digits} digits of a second"
+        fix = "use a column that keeps 6; until then close turns are moved apart"
+        yield Misfit("columns_map.created_at", problem, fix, fatal=False)

@@ -1,0 +1,121 @@
+"""`config.json` of the memory module: its switch, and which tables and columns of yours stand for which of ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from threadkeep.errors import InvalidSetting
+
+REQUIRED = ("conversation_id", "user_id", "token_data", "created_at")
+OPTIONAL = ("user_message", "assistant_message", "reflection", "cid", "text_cache")
+LOGICAL_TABLES = ("conversations", "memories")
+TABLE_MAP_VARIABLE = "MEMORY_TABLE_MAP"
+
+_NAME = re.compile(r"[^\W\d][\w$]*")
+_LONGEST_NAME = 63  # bytes, PostgreSQL's limit
+_KEYS = {"name", "enabled", "version", "tables", "columns_map", "text_cache"}
+
+
+@dataclass(frozen=True, slots=True)
+class MappedName:
+    """A table of yours, and the setting that named it."""
+
+    name: str
+    setting: str
+    schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MappedConfig:
+    """A table that is mapped to nothing is not written to; a column that is mapped to nothing is left alone."""
+
+    enabled: bool = True
+    name: str = "memory"
+    version: str = "1.0.0"
+    tables: Mapping[str, MappedName] = field(default_factory=dict[str, MappedName])
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def read(cls, path: str | Path | None, table_map: Mapping[str, str] | None = None) -> MappedConfig:
+        """`table_map` (`MEMORY_TABLE_MAP`) wins over the file, table by table. Raises `InvalidSetting`."""
+        values = _object("config.json", _loaded(Path(path)) if path else {})
+        if unknown := sorted(set(values) - _KEYS):
+            raise InvalidSetting(f"config.json {unknown[0]}", "is not known", f"use {', '.join(sorted(_KEYS))}")
+        return cls(
+            enabled=_switch(values.get("enabled", True)),
+            name=str(values.get("name", "memory")),
+            version=str(values.get("version", "1.0.0")),
+            tables=_tables(values.get("tables"), table_map or {}),
+            columns=_columns(values.get("columns_map"), values.get("text_cache")),
+        )
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except OSError:
+        raise InvalidSetting(path.name, "cannot be read", "name a file that exists") from None
+    except ValueError:
+        raise InvalidSetting(path.name, "is not valid JSON", "correct the file") from None
+
+
+def _object(setting: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidSetting(setting, "is not an object", 'write {"name": "value"}')
+    return cast("dict[str, Any]", value)
+
+
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidSetting("config.json enabled", "is neither true nor false", "write true or false")
+    return value
+
+
+def _tables(given: Any, table_map: Mapping[str, str]) -> dict[str, MappedName]:
+    """The two logical tables stand for themselves where neither the file nor the variable says otherwise."""
+    in_file = _object("config.json tables", {} if given is None else given)
+    chosen: dict[str, tuple[Any, str]] = {name: (name, f"config.json tables.{name}") for name in LOGICAL_TABLES}
+    chosen |= {name: (real, f"config.json tables.{name}") for name, real in in_file.items()}
+    chosen |= {name: (real, f"{TABLE_MAP_VARIABLE} {name}") for name, real in table_map.items()}
+    if unknown := sorted(set(chosen) - set(LOGICAL_TABLES)):
+        fix = f"use {' and '.join(LOGICAL_TABLES)}"
+        raise InvalidSetting(chosen[unknown[0]][1], "is no table of this module", fix)
+    return {name: _table(real, setting) for name, (real, setting) in chosen.items() if real is not None}
+
+
+def _table(real: Any, setting: str) -> MappedName:
+    """`table`, or `schema.table`."""
+    *schema, name = real.split(".", 1) if isinstance(real, str) else [real]
+    return MappedName(_checked(name, setting), setting, _checked(schema[0], setting) if schema else None)
+
+
+def _columns(given: Any, text_cache: Any) -> dict[str, str]:
+    known = (*REQUIRED, *OPTIONAL)
+    values = {name: name for name in known if name != "text_cache"}
+    in_file = _object("config.json columns_map", {} if given is None else given)
+    values |= in_file | ({} if text_cache is None else {"text_cache": text_cache})
+    if unknown := sorted(set(values) - set(known)):
+        raise InvalidSetting(f"config.json columns_map.{unknown[0]}", "is no field of ours", f"use {', '.join(known)}")
+    columns = {
+        name: _checked(values[name], f"config.json columns_map.{name}")
+        for name in known
+        if values.get(name) is not None
+    }
+    if missing := [name for name in REQUIRED if name not in columns]:
+        raise InvalidSetting(f"config.json columns_map.{missing[0]}", "is missing", "map it: it is always stored")
+    if twice := [name for name, real in columns.items() if list(columns.values()).count(real) > 1]:
+        raise InvalidSetting(f"config.json columns_map.{twice[1]}", "names a column twice", "give each its own")
+    return columns
+
+
+def _checked(name: Any, setting: str) -> str:
+    """A plain identifier. It is quoted wherever it is used; this keeps out what could only be a mistake, or worse."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name.encode()) > _LONGEST_NAME:
+        fix = f"use letters, digits, _ and $, at most {_LONGEST_NAME} bytes, beginning with a letter"
+        raise InvalidSetting(setting, "is not the name of a table or column", fix)
+    return name

@@ -1,0 +1,153 @@
+"""A turn as a row of your table, and back. What a column cannot hold is told before the server refuses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+from uuid import UUID
+
+from threadkeep.archive.mapped.cid import cid_of
+from threadkeep.archive.mapped.config import REQUIRED
+from threadkeep.archive.mapped.shape import RealColumn, Shape
+from threadkeep.errors import InvalidInput
+from threadkeep.ports.turns import TurnRecord, TurnTokens
+
+Decode = Callable[[list[int], str | None], str]
+_NO_TEXT = ("user_message", "assistant_message")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One mapped table that was found to fit: our field names to its columns."""
+
+    shape: Shape
+    columns: Mapping[str, RealColumn]
+
+    def name(self, field: str) -> str:
+        return self.columns[field].name
+
+    @property
+    def step(self) -> timedelta:
+        """The least by which two times differ in this table."""
+        time = self.columns["created_at"]
+        return timedelta(microseconds=10 ** (6 - time.digits)) if time.kind == "time" else timedelta(microseconds=1)
+
+    @property
+    def coarse(self) -> bool:
+        return self.step > timedelta(microseconds=1)
+
+    @property
+    def keyed(self) -> bool:
+        """The server itself keeps a turn from standing there twice."""
+        return frozenset((self.name("conversation_id"), self.name("created_at"))) in self.shape.unique
+
+    def moment(self, record: TurnRecord) -> datetime:
+        """As exact as the column can hold it."""
+        exact = datetime.fromisoformat(record["created_at"])
+        return exact - (exact - datetime(1, 1, 1, tzinfo=UTC)) % self.step
+
+    def row(self, record: TurnRecord, at: datetime) -> dict[str, Any]:
+        """Column → value. Raises `InvalidInput` naming the field and the column that cannot hold it."""
+        values = _values(record, coarse=self.coarse)
+        row = {column.name: _stored(field, values[field], column) for field, column in self.columns.items()}
+        return row | {self.name("created_at"): self.stored_moment(at)}
+
+    def stored_moment(self, at: datetime) -> Any:
+        time = self.columns["created_at"]
+        if time.kind != "time":
+            return at.isoformat(timespec="microseconds")
+        return at if time.zoned else at.replace(tzinfo=None)
+
+    def read_moment(self, value: Any) -> datetime:
+        when = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+
+    def record(self, row: Mapping[str, Any], decode: Decode) -> TurnRecord:
+        """With the text read from its tokens."""
+        values = {field: row[column.name] for field, column in self.columns.items()}
+        tokens = tokens_in(values["token_data"])
+        reflection = values.get("reflection")
+        return TurnRecord(
+            conversation_id=str(values["conversation_id"]),
+            user_id=str(values["user_id"]),
+            user_message=decode(tokens["user"], tokens["encoding"]) if tokens["user"] else None,
+            assistant_message=decode(tokens["assistant"], tokens["encoding"]) if tokens["assistant"] else None,
+            reflection=json.loads(reflection) if isinstance(reflection, str) and reflection else reflection or None,
+            token_data=tokens,
+            cid=values.get("cid"),
+            created_at=tokens.get("at") or self.read_moment(values["created_at"]).isoformat(),
+        )
+
+
+def tokens_in(value: Any) -> TurnTokens:
+    tokens = json.loads(value) if isinstance(value, str) else value
+    return tokens if "encoding" in tokens else tokens | {"encoding": None}
+
+
+def exact_time_in(value: Any) -> str | None:
+    """Of a turn that its column could not tell exactly; None for a row that somebody else wrote."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    return cast("dict[str, Any]", found).get("at") if isinstance(found, dict) else None
+
+
+def _values(record: TurnRecord, *, coarse: bool) -> dict[str, Any]:
+    """No text but where a cache for it is mapped."""
+    tokens = record["token_data"]
+    texts = {name: record[name] for name in _NO_TEXT}
+    return {
+        "conversation_id": record["conversation_id"],
+        "user_id": record["user_id"],
+        "user_message": None,
+        "assistant_message": None,
+        "reflection": record["reflection"],
+        "token_data": {**tokens, "at": record["created_at"]} if coarse else tokens,
+        "cid": record["cid"] or cid_of(record),
+        "text_cache": texts if any(texts.values()) else None,
+        "created_at": record["created_at"],
+    }
+
+
+def _stored(field: str, value: Any, column: RealColumn) -> Any:
+    if value is None:
+        return None if column.nullable or column.kind != "text" else ""
+    if column.kind == "json":
+        return _legible(value)
+    if column.kind == "uuid":
+        return _uuid(field, value, column)
+    value = value if field in REQUIRED else _legible(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    _check_length(field, text, column)
+    return text
+
+
+def _legible(value: Any) -> Any:
+    """Servers refuse NUL and lone surrogates; the tokens keep them."""
+    if isinstance(value, str):
+        return value.replace("\x00", "\ufffd").encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if isinstance(value, list):
+        return [_legible(one) for one in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {name: _legible(one) for name, one in cast("dict[str, Any]", value).items()}
+    return value
+
+
+def _uuid(field: str, value: str, column: RealColumn) -> str:
+    try:
+        return str(UUID(value))
+    except ValueError:
+        problem = f"is no UUID, and the column {column.name} holds only these"
+        raise InvalidInput(field, problem, f"give a UUID, or map another column in columns_map.{field}") from None
+
+
+def _check_length(field: str, text: str, column: RealColumn) -> None:
+    most = column.most_chars if column.most_chars is not None else column.most_bytes
+    size = len(text) if column.most_chars is not None else len(text.encode("utf-8", "replace"))
+    if most is not None and size > most:
+        problem = f"needs {size:,} characters, and the column {column.name} holds {most:,}"
+        raise InvalidInput(field, problem, f"widen the column, or map another in columns_map.{field}")

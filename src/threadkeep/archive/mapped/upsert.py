@@ -1,0 +1,114 @@
+"""Writing turns into one table: by its unique index, or by looking first."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, select, tuple_, update
+from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.dml import Insert
+
+from threadkeep.archive.mapped.rows import Layout, exact_time_in
+from threadkeep.errors import Conflict
+from threadkeep.ports.turns import TurnRecord
+
+_AT_ONCE = 500
+_MOST_AHEAD = 1_000  # turns that may stand at or after the one that is looked for, where times are coarse
+_TAKEN = "the turn of another user or conversation already stands under this conversation_id and created_at"
+Row = Mapping[str, Any]
+
+
+async def upsert_by_index(connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]) -> None:
+    """One statement for many. Of two with the same key, the last stays."""
+    placed = {(record["conversation_id"], layout.moment(record)): record for record in records}
+    keys = sorted(placed)
+    if not layout.columns["conversation_id"].exact:
+        _refuse_look_alikes(keys)
+    for start in range(0, len(keys), _AT_ONCE):
+        rows = [layout.row(placed[key], key[1]) for key in keys[start : start + _AT_ONCE]]
+        await _refuse_others_rows(connection, layout, rows)
+        await connection.execute(_insert_or_update(connection, layout, rows))
+
+
+def _refuse_look_alikes(keys: Sequence[tuple[str, datetime]]) -> None:
+    """Two conversations of one batch that a lenient collation takes for one would overwrite each other's turn."""
+    seen: dict[tuple[str, datetime], str] = {}
+    for conversation, at in keys:
+        letters = unicodedata.normalize("NFKD", conversation).casefold()
+        alike = "".join(letter for letter in letters if not unicodedata.combining(letter)).rstrip()
+        if seen.setdefault((alike, at), conversation) != conversation:
+            raise Conflict(_TAKEN)
+
+
+async def _refuse_others_rows(connection: AsyncConnection, layout: Layout, rows: Sequence[Row]) -> None:
+    """A row of another user, or one that only a lenient collation takes for ours, is never overwritten."""
+    conversation, user, time = (layout.name(field) for field in ("conversation_id", "user_id", "created_at"))
+    table = layout.shape.table
+    key = tuple_(table.c[conversation], table.c[time])
+    ours = {(row[conversation], layout.read_moment(row[time])): row[user] for row in rows}
+    wanted = [(row[conversation], row[time]) for row in rows]
+    found = await connection.execute(select(table.c[conversation], table.c[time], table.c[user]).where(key.in_(wanted)))
+    if any(ours.get((row[0], layout.read_moment(row[1]))) != row[2] for row in found):
+        raise Conflict(_TAKEN)
+
+
+def _insert_or_update(connection: AsyncConnection, layout: Layout, rows: Sequence[Row]) -> Insert:
+    key = [layout.name("conversation_id"), layout.name("created_at")]
+    changed = [name for name in rows[0] if name not in (*key, layout.name("user_id"))]
+    if connection.dialect.name == "postgresql":
+        insert = postgresql.insert(layout.shape.table).values(list(rows))
+        return insert.on_conflict_do_update(index_elements=key, set_={name: insert.excluded[name] for name in changed})
+    ours = mysql.insert(layout.shape.table).values(list(rows))
+    return ours.on_duplicate_key_update({name: ours.inserted[name] for name in changed})
+
+
+async def upsert_by_looking(connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]) -> None:
+    """Under a lock that keeps other writers out. Turns of one coarse moment are moved apart by the least step."""
+    for record in records:
+        place = _place(layout, record, await _from(connection, layout, record))
+        row = layout.row(record, place.at)
+        if place.taken:
+            await connection.execute(update(layout.shape.table).where(*_key(layout, row)).values(dict(row)))
+        else:
+            await connection.execute(layout.shape.table.insert().values(dict(row)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    at: datetime
+    taken: bool = False  # by this very turn
+
+
+async def _from(connection: AsyncConnection, layout: Layout, record: TurnRecord) -> Sequence[Row]:
+    """The rows that stand where the turn belongs or, where times are coarse, after it; in order."""
+    table, at = layout.shape.table, layout.stored_moment(layout.moment(record))
+    time = table.c[layout.name("created_at")]
+    names = ("conversation_id", "user_id", "created_at", "token_data")
+    query = select(*(table.c[layout.name(field)].label(field) for field in names)).order_by(time)
+    mine = table.c[layout.name("conversation_id")] == record["conversation_id"]
+    query = query.where(mine, time >= at).limit(_MOST_AHEAD) if layout.coarse else query.where(mine, time == at)
+    return [dict(row) for row in (await connection.execute(query)).mappings()]
+
+
+def _place(layout: Layout, record: TurnRecord, rows: Sequence[Row]) -> _Place:
+    for row in rows:
+        if not layout.coarse or exact_time_in(row["token_data"]) == record["created_at"]:
+            if (str(row["conversation_id"]), str(row["user_id"])) != (record["conversation_id"], record["user_id"]):
+                raise Conflict(_TAKEN)
+            return _Place(layout.read_moment(row["created_at"]), taken=True)
+    free = layout.moment(record)
+    for row in rows:
+        if layout.read_moment(row["created_at"]) > free:
+            break
+        free += layout.step
+    return _Place(free)
+
+
+def _key(layout: Layout, row: Row) -> list[ColumnElement[bool]]:
+    fields = ("conversation_id", "user_id", "created_at")
+    return [layout.shape.table.c[layout.name(field)] == row[layout.name(field)] for field in fields]

@@ -1,0 +1,74 @@
+"""A private event loop on a thread of its own: plain functions hand their work to it, from threads and from loops."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_log = logging.getLogger("threadkeep.memory")
+_LAST_WORK_SECONDS = 10
+
+
+class LoopThread:
+    """Started by the first piece of work. A forked child gets a thread of its own."""
+
+    def __init__(self) -> None:
+        self._changing = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._process = 0
+        self._begun: set[Future[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        with self._changing:
+            begun = asyncio.run_coroutine_threadsafe(work, self._running_loop())
+            self._begun.add(begun)
+        begun.add_done_callback(self._begun.discard)
+        return begun
+
+    def finish(self) -> None:
+        """Wait for what was begun, for a while."""
+        wait(tuple(self._begun), _LAST_WORK_SECONDS)
+
+    def stop(self) -> None:
+        """What was begun is finished first. Stopping twice is allowed."""
+        self.finish()
+        with self._changing:
+            loop, self._loop = self._loop, None
+            if loop is None or self._thread is None or self._process != os.getpid():
+                return
+            asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join()
+            loop.close()
+            atexit.unregister(self.stop)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None or self._process != os.getpid():
+            self._loop, self._process, self._begun = asyncio.new_event_loop(), os.getpid(), set()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="threadkeep-memory", daemon=True)
+            self._thread.start()
+            atexit.register(self.stop)
+        return self._loop
+
+
+def in_running_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def log_failure(done: Future[Any]) -> None:
+    """For work that nobody waits for. Never a text: only what kind of error it was, or ours, which holds none."""
+    error = None if done.cancelled() else done.exception()
+    if error is not None:
+        _log.error("a turn was not stored: %s", type(error).__name__)

@@ -1,0 +1,204 @@
+"""`MemoryModule`: the pluggable memory of a chat backend, as plain functions that a route can call in one line."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+from threadkeep.archive.mapped.config import MappedConfig
+from threadkeep.archive.mapped.io_contract import checked_id
+from threadkeep.compat.loop_thread import LoopThread, in_running_loop, log_failure
+from threadkeep.compat.turn_keeping import TurnKeeping
+from threadkeep.compose_mapped import mapped_config
+from threadkeep.errors import ThreadkeepError
+from threadkeep.settings import Settings, load_settings
+
+T = TypeVar("T")
+Work = Callable[[TurnKeeping], Coroutine[Any, Any, T]]
+Reflection = Mapping[str, Any]
+_log = logging.getLogger("threadkeep.memory")
+_PATIENCE_IN_A_LOOP = 0.25  # seconds that a read may hold up the caller's event loop
+
+
+class MemoryModule:
+    """Safe to share between threads. Nothing is read or opened before the first call.
+
+    Storing from inside a running event loop returns at once; the turn is stored behind it, in order, and a failure is
+    logged. Anywhere else it returns when the turn is kept, or raises. With `"enabled": false` every call does nothing.
+    """
+
+    def __init__(
+        self,
+        config_path: str | Path | None = None,
+        redis_url: str | None = None,
+        database_url: str | None = None,
+        *,
+        settings: Settings | None = None,
+        claim_after: float = 30,
+    ) -> None:
+        self._config_path = None if config_path is None else str(config_path)
+        self._urls = {"redis_url": redis_url, "database_url": database_url}
+        self._given = settings
+        self._claim_after = claim_after
+        self._thread = LoopThread()
+        self._running: Future[None] | None = None
+        self._changing = Lock()
+        self._made: TurnKeeping | None = None
+        self._process = 0
+
+    @cached_property
+    def settings(self) -> Settings:
+        settings = self._given or load_settings()
+        return settings.model_copy(update={name: url for name, url in self._urls.items() if url is not None})
+
+    @cached_property
+    def config(self) -> MappedConfig:
+        """Raises `InvalidSetting`."""
+        return mapped_config(self.settings, self._config_path)
+
+    @property
+    def enabled(self) -> bool:
+        return self.config.enabled
+
+    @property
+    def _keeping(self) -> TurnKeeping:
+        """A forked child has one of its own: connections do not survive the fork."""
+        with self._changing:
+            if self._made is None or self._process != os.getpid():
+                self._made, self._process = TurnKeeping(self.settings, self.config, self._claim_after), os.getpid()
+            return self._made
+
+    def store_short_term(
+        self,
+        conversation_id: str,
+        user_id: str,
+        user_msg: str | None,
+        assistant_msg: str | None,
+        reflection: Reflection | None,
+    ) -> None:
+        """The conversation's latest turn, redacted, for `MEMORY_REDIS_TTL_SECONDS`. Raises `Conflict` when the
+        conversation is another user's."""
+        if self.enabled:
+            payload = _payload(conversation_id, user_id, user_msg, assistant_msg, reflection)
+            self._store(lambda keeping: keeping.keep_latest(payload))
+
+    def load_recent_context(self, conversation_id: str) -> dict[str, Any] | None:
+        """The latest turn, or None. In a running event loop a Redis that is slow counts as one that has nothing."""
+        if not self.enabled:
+            return None
+        asked = self._begin(lambda keeping: keeping.latest(conversation_id))
+        if not in_running_loop():
+            return asked.result()
+        try:
+            return asked.result(_PATIENCE_IN_A_LOOP)
+        except (ThreadkeepError, TimeoutError) as error:  # an agent answers without memory rather than not at all
+            asked.cancel()
+            _log.warning("the latest turn could not be read: %s", type(error).__name__)
+            return None
+
+    def persist_long_term(self, records: Sequence[Mapping[str, Any]]) -> int:
+        """Into the mapped tables, all or none; how many. It waits for the database: a coroutine should call it through
+        `asyncio.to_thread`. Raises `InvalidInput` naming `records[i].field`."""
+        if not self.enabled:
+            return 0
+        return self._result(lambda keeping: keeping.persist([dict(record) for record in records]))
+
+    def store_conversation(
+        self,
+        conversation_id: str,
+        user_id: str,
+        user_msg: str | None,
+        assistant_msg: str | None,
+        reflection: Reflection | None,
+    ) -> None:
+        """As `store_short_term`, and into the queue that the flush worker empties into the mapped tables."""
+        if self.enabled:
+            payload = _payload(conversation_id, user_id, user_msg, assistant_msg, reflection)
+            self._store(lambda keeping: keeping.keep_and_queue(payload))
+
+    def validate_and_normalize(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Raises `InvalidInput` naming the field."""
+        return cast("dict[str, Any]", self._keeping.contract.validate_and_normalize(payload))
+
+    def load_long_term(self, conversation_id: str, limit: int = 20) -> list[dict[str, Any]]:
+        """The conversation's latest stored turns, oldest first, their texts read from the tokens."""
+        if not self.enabled:
+            return []
+        return cast("list[dict[str, Any]]", self._result(lambda keeping: keeping.recent(conversation_id, limit)))
+
+    def flush_once(self, batch: int | None = None) -> int:
+        """Store up to `batch` (`MEMORY_FLUSH_BATCH_SIZE`) queued turns; how many were. Raises a lasting outage."""
+        return self._result(lambda keeping: keeping.flush_once(batch)) if self.enabled else 0
+
+    def start_worker(self) -> None:
+        """Keep storing queued turns, on the module's own thread, until `close`."""
+        if self.enabled and self._running is None:
+            self._running = self._begin(lambda keeping: keeping.flush_on())
+
+    def parked(self, most: int = 100) -> list[dict[str, str]]:
+        """Turns that were given up on, and why."""
+        if not self.enabled:
+            return []
+        found = self._result(lambda keeping: keeping.parked(most))
+        return [{"id": turn.id, "reason": turn.reason, "record": turn.record} for turn in found]
+
+    def replay_parked(self) -> int:
+        """Once more into the queue; how many."""
+        return self._result(lambda keeping: keeping.replay()) if self.enabled else 0
+
+    def health(self) -> dict[str, Any]:
+        """`status` is `ok`, `degraded`, `failed` or `disabled`. Never raises for a store that is away."""
+        if not self.enabled:
+            return {"enabled": False, "status": "disabled"}
+        return self._result(lambda keeping: keeping.health())
+
+    def close(self) -> None:
+        """Finish what was begun, then let go of the connections. Closing twice is allowed."""
+        running, self._running = self._running, None
+        if running is not None:
+            self._result(lambda keeping: keeping.stop_flushing())
+            running.result()
+        self._thread.finish()
+        if self._made is not None and self._process == os.getpid():
+            self._result(lambda keeping: keeping.close())
+        self._made = None
+        self._thread.stop()
+
+    def _begin(self, work: Work[T]) -> Future[T]:
+        return self._thread.start(work(self._keeping))
+
+    def _result(self, work: Work[T]) -> T:
+        return self._begin(work).result()
+
+    def _store(self, work: Work[None]) -> None:
+        begun = self._begin(work)
+        if in_running_loop():
+            begun.add_done_callback(log_failure)
+        else:
+            begun.result()
+
+
+def _payload(
+    conversation_id: str,
+    user_id: str,
+    user_msg: str | None,
+    assistant_msg: str | None,
+    reflection: Reflection | None,
+) -> dict[str, Any]:
+    """Raises `InvalidInput` for a missing id at once, also where the rest happens behind the caller."""
+    payload = {
+        "conversation_id": conversation_id,
+        "user_id": user_id,
+        "user_message": user_msg,
+        "assistant_message": assistant_msg,
+        "reflection": reflection,
+    }
+    checked_id(payload, "conversation_id")
+    checked_id(payload, "user_id")
+    return payload

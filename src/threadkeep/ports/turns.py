@@ -1,0 +1,70 @@
+"""Turns on their way into tables that an application already has: a queue of them, and the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NotRequired, Protocol, TypedDict
+
+
+class TurnReflection(TypedDict):
+    summary: str
+    causes: list[str]
+
+
+class TurnTokens(TypedDict):
+    """`encoding` names what the numbers mean. `at` is the exact time, where the table's column could not hold it."""
+
+    user: list[int]
+    assistant: list[int]
+    reflection: list[int]
+    encoding: str
+    at: NotRequired[str]
+
+
+class TurnRecord(TypedDict):
+    """One turn, as the I/O contract gives it out: redacted, with its tokens and its time (ISO 8601)."""
+
+    conversation_id: str
+    user_id: str
+    user_message: str | None
+    assistant_message: str | None
+    reflection: TurnReflection | None
+    token_data: TurnTokens
+    cid: str | None
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTurn:
+    """`record` is what the queue held, not checked yet; None when it was no JSON object."""
+
+    id: str
+    record: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedTurn:
+    id: str
+    reason: str
+    record: str
+
+
+class TurnQueue(Protocol):
+    """At least once: what was taken and not settled is handed out again, also after its taker was killed."""
+
+    async def take(self, consumer: str, most: int, wait: float = 0) -> Sequence[QueuedTurn]: ...
+
+    async def settle(self, turns: Sequence[QueuedTurn]) -> None:
+        """They are stored: forget them."""
+        ...
+
+    async def park(self, turn: QueuedTurn, reason: str) -> None:
+        """Given up on: kept aside with the reason."""
+        ...
+
+
+class TurnStore(Protocol):
+    async def persist(self, records: Sequence[dict[str, Any]]) -> int:
+        """All of them or none. Storing the same turn again changes nothing."""
+        ...

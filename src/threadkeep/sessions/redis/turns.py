@@ -1,0 +1,137 @@
+"""The reflection module's part of Redis: the latest turn under its literal key, and a queue of turns to be stored.
+
+`conv:<conversation_id>:latest` knows no tenant, so whose it is stands in the value, and only they may replace it.
+The queue is a stream of its own beside the journal: at least once, with a place for what was given up on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from threadkeep.errors import Conflict, StoreUnavailable
+from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord
+from threadkeep.sessions.redis import turn_scripts as scripts
+from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.encode import to_json
+
+QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
+_MOST_RACES = 64
+_LOOK_AGAIN = 0.05
+
+
+def latest_key(conversation_id: str) -> str:
+    return f"conv:{conversation_id}:latest"
+
+
+class RedisTurns:
+    """`claim_after` is how long, in seconds, a turn may rest with a worker before another takes it over."""
+
+    def __init__(self, client: RedisClient, ttl_seconds: float, claim_after: float = 30) -> None:
+        self._client = client
+        self._ttl = int(ttl_seconds * 1_000)
+        self._claim_after = int(claim_after * 1_000)
+        self._cursor: str | bytes = "0-0"
+
+    async def next_moment(self, conversation_id: str, now: int) -> int:
+        """Microseconds, later than of any turn of this conversation before."""
+        key = f"threadkeep:turn-clock:{conversation_id}"
+        return int(await self._client.run(scripts.NEXT_MOMENT, [key], [now, self._ttl]))
+
+    async def keep_latest(self, record: TurnRecord) -> None:
+        """Raises `Conflict` when the conversation is another user's; nothing is written then."""
+        key, value = latest_key(record["conversation_id"]), to_json(latest_of(record))
+        seen = b""
+        for _ in range(_MOST_RACES):
+            digest = hashlib.sha1(seen, usedforsecurity=False).hexdigest() if seen else ""
+            reply = await self._client.run(scripts.KEEP_TURN, [key], [digest, value, self._ttl])
+            if reply[0] == b"kept":
+                return
+            seen = reply[1]
+            if (owner := _owner(seen)) is not None and owner != record["user_id"]:
+                raise Conflict("this conversation_id belongs to another user_id; use a new conversation_id")
+        raise StoreUnavailable("too many others are writing to this conversation; try again")
+
+    async def latest(self, conversation_id: str) -> dict[str, Any] | None:
+        return _object(await self._client.command("GET", latest_key(conversation_id)))
+
+    async def enqueue(self, record: TurnRecord) -> None:
+        await self._client.command("XADD", QUEUE, "*", "record", to_json(record))
+
+    async def take(self, consumer: str, most: int, wait: float = 0) -> Sequence[QueuedTurn]:
+        """First what another has held for too long, then new ones. Waits up to `wait` seconds for one."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + wait
+        while True:
+            arguments = (consumer, most, self._claim_after, self._cursor)
+            entries, self._cursor = await self._client.run(scripts.TAKE_TURNS, [QUEUE], arguments)
+            if entries or loop.time() >= deadline:
+                return [_queued(*entry) for entry in entries]
+            await asyncio.sleep(_LOOK_AGAIN)
+
+    async def settle(self, turns: Sequence[QueuedTurn]) -> None:
+        await self._client.run(scripts.SETTLE_TURNS, [QUEUE, DEAD], ["", *(turn.id for turn in turns)])
+
+    async def park(self, turn: QueuedTurn, reason: str) -> None:
+        await self._client.run(scripts.SETTLE_TURNS, [QUEUE, DEAD], [reason, turn.id])
+
+    async def parked(self, most: int = 100) -> list[ParkedTurn]:
+        """What was given up on, oldest first."""
+        found: list[ParkedTurn] = []
+        for id_, flat in await self._client.command("XRANGE", DEAD, "-", "+", "COUNT", most):
+            fields = _fields(flat)
+            record = fields.get(b"record", b"").decode("utf-8", "replace")
+            found.append(ParkedTurn(id_.decode(), fields.get(b"reason", b"").decode("utf-8", "replace"), record))
+        return found
+
+    async def replay(self, most: int = 1_000) -> int:
+        """Put what was given up on back into the queue; how many that were."""
+        return int(await self._client.run(scripts.REPLAY_TURNS, [DEAD, QUEUE], [most]))
+
+    async def depths(self) -> tuple[int, int]:
+        """How many are queued, and how many were given up on."""
+        return int(await self._client.command("XLEN", QUEUE)), int(await self._client.command("XLEN", DEAD))
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def latest_of(record: TurnRecord) -> dict[str, Any]:
+    """As an operator sees it. `ts` in whole seconds."""
+    tokens = record["token_data"]
+    return {
+        "user_msg": record["user_message"],
+        "assistant_msg": record["assistant_message"],
+        "reflection": record["reflection"],
+        "token_data": {"user": tokens["user"], "assistant": tokens["assistant"], "reflection": tokens["reflection"]},
+        "user_id": record["user_id"],
+        "ts": int(datetime.fromisoformat(record["created_at"]).timestamp()),
+    }
+
+
+def _object(text: bytes | None) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text or b"null")
+    except ValueError:
+        return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _owner(text: bytes) -> str | None:
+    found = _object(text)
+    return None if found is None else found.get("user_id")
+
+
+def _queued(id_: bytes, flat: Any) -> QueuedTurn:
+    return QueuedTurn(id_.decode(), _object(_fields(flat).get(b"record")))
+
+
+def _fields(flat: Any) -> dict[bytes, bytes]:
+    """A stream entry's fields. XRANGE as a plain command is parsed by the driver, inside a script it is not."""
+    if isinstance(flat, dict):
+        return cast("dict[bytes, bytes]", flat)
+    return dict(zip(flat[::2], flat[1::2], strict=True))
