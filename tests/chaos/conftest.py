@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.harness import Chaos
+from tests.servers.server import Server
+
+_numbers = count(1)
+
+
+@pytest.fixture(params=["postgres", "mariadb"])
+def chaos(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Chaos]:
+    """On a database of the test's own, on a server of each kind."""
+    from tests.contract.sql_statements import execute, named_database
+
+    server: Server = request.getfixturevalue(f"{request.param}_server")
+    name = f"tk_chaos_{next(_numbers)}"
+    asyncio.run(execute(server.url, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}"))
+    run = Chaos(server, named_database(server.url, name), tmp_path)
+    asyncio.run(run.prepare())
+    yield run
+    forced = " WITH (FORCE)" if server.url.startswith("postgres") else ""
+    asyncio.run(execute(server.url, f"DROP DATABASE {name}{forced}"))

@@ -1,0 +1,130 @@
+"""What the scenarios share: a database of their own, processes to kill, and the verdict on a whole run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.oracle import Verdict, judged, sent_in
+from tests.chaos.writing import USER
+from tests.contract.sql_statements import execute
+from tests.servers.server import Server
+from threadkeep import Memory, Settings, open_memory
+from threadkeep.model import Message
+
+ROOT = Path(__file__).parents[2]
+FULL = os.environ.get("CHAOS") == "full"
+QUICK_TO_TAKE_OVER = {"THREADKEEP_FLUSH_STALE_SECONDS": "0.5"}
+
+
+WITHOUT_ONE_ROW = (
+    "DELETE FROM tk_messages WHERE mid = (SELECT m FROM (SELECT max(mid) AS m FROM tk_messages) AS newest)"
+)
+
+
+def sized(short: int, full: int) -> int:
+    return full if FULL else short
+
+
+@dataclass(frozen=True, slots=True)
+class Chaos:
+    """One run: an archive that is empty in the beginning, and a folder for what the writers were told."""
+
+    server: Server
+    url: str
+    folder: Path
+
+    @asynccontextmanager
+    async def memory(self, redis: str, *, worker: bool = True, **settings: Any) -> AsyncIterator[Memory]:
+        chosen = Settings(**({"flush_stale_seconds": 0.5} | settings))
+        async with open_memory(self.url, redis=redis, worker=worker, settings=chosen) as memory:
+            yield memory
+
+    async def prepare(self) -> None:
+        """The tables, so that nobody who is killed was just making them."""
+        async with open_memory(self.url, settings=Settings()):
+            pass
+
+    async def stored(self) -> dict[str, tuple[Message, ...]]:
+        """All that the archive holds, read without a Redis."""
+        async with open_memory(self.url, settings=Settings()) as memory:
+            return {record.conversation: record.messages async for record in memory.export(USER.whole_user)}
+
+    async def verdict(self) -> Verdict:
+        return judged(sent_in(self.folder.glob("*.jsonl")), await self.stored())
+
+    async def assert_right(self, *ignored: str) -> Verdict:
+        """Nothing is wrong; and when a row is taken out of the archive, something is: this run can go red."""
+        verdict = await self.verdict()
+        print(verdict.line())
+        assert verdict.complaints(*ignored) == {}
+        assert verdict.acknowledged > 0
+        await execute(self.url, WITHOUT_ONE_ROW)
+        assert "lost" in (await self.verdict()).complaints(*ignored)
+        return verdict
+
+
+@contextmanager
+def process(*words: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A Python module in a process of its own, killed at the end in any case."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+def first_line(started: subprocess.Popen[str]) -> str:
+    assert started.stdout is not None
+    line = started.stdout.readline()
+    assert line, f"{started.args} ended with {started.wait(10)} before it was ready"
+    return line
+
+
+def kill(started: subprocess.Popen[str]) -> None:
+    started.send_signal(signal.SIGKILL)
+    started.wait(10)
+
+
+def worker(chaos: Chaos, redis: str) -> Any:
+    words = ("threadkeep.cli", "worker", "--url", chaos.url, "--redis", redis, "--json")
+    return process(*words, **QUICK_TO_TAKE_OVER)
+
+
+async def until(condition: Callable[[], Awaitable[bool] | bool], *, seconds: float, what: str) -> float:
+    """Wait for it; how long it took."""
+    began = time.monotonic()
+    while True:
+        answer = condition()
+        if answer is True or (not isinstance(answer, bool) and await answer):
+            return time.monotonic() - began
+        if time.monotonic() - began > seconds:
+            raise TimeoutError(f"{what}: not within {seconds:g} s")
+        await asyncio.sleep(0.02)
+
+
+async def nothing_parked(memory: Memory) -> bool:
+    lag = (await memory.health()).lag
+    return lag is not None and lag.dead == 0
+
+
+def acknowledged(folder: Path) -> int:
+    """How far the writers are, cheaply."""
+    return sum(path.read_text("utf-8").count('"ack"') for path in folder.glob("*.jsonl"))

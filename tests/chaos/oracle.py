@@ -1,0 +1,158 @@
+"""The oracle: what writers were told, beside what the archive holds in the end.
+
+Every writer keeps a journal of its own, a line for each attempt and each answer, fsynced before it goes on:
+
+    {"turn": "w3 17", "conversation": "c5", "said": "try"}
+    {"turn": "w3 17", "conversation": "c5", "said": "ack", "seq": 35, "ids": ["…", "…"]}
+
+A turn with an `ack` is acknowledged. One whose last word is `refuse` was refused. All others are ambiguous: they may
+be stored or not, but never twice. A turn is two messages, `<turn> 0` and `<turn> 1`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from threadkeep.model import Message
+
+Said = Literal["try", "ack", "refuse", "ambiguous"]
+PARTS = 2  # messages in a turn
+
+
+class ClientJournal:
+    """What one writer was told. A line is on the disk before the writer goes on, so a kill leaves the truth."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", encoding="utf-8")
+
+    def note(self, turn: str, conversation: str, said: Said, **more: Any) -> None:
+        self._file.write(json.dumps({"turn": turn, "conversation": conversation, "said": said, **more}) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+@dataclass(slots=True)
+class Sent:
+    """One turn, as its writer knows it."""
+
+    conversation: str
+    answers: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    @property
+    def state(self) -> Said:
+        if any(line["said"] == "ack" for line in self.answers):
+            return "ack"
+        tries = [line for line in self.answers if line["said"] == "try"]
+        refusals = [line for line in self.answers if line["said"] == "refuse"]
+        return "refuse" if refusals and len(refusals) == len(tries) else "ambiguous"
+
+    @property
+    def seqs(self) -> set[int]:
+        return {line["seq"] for line in self.answers if line["said"] == "ack"}
+
+
+@dataclass(slots=True)
+class Verdict:
+    """Turns, by what is wrong with them; all empty when nothing is."""
+
+    acknowledged: int = 0
+    refused: int = 0
+    ambiguous: int = 0
+    stored: int = 0  # messages
+    lost: list[str] = field(default_factory=list[str])  # acknowledged, not stored whole
+    duplicated: list[str] = field(default_factory=list[str])
+    phantom: list[str] = field(default_factory=list[str])  # stored, never sent or clearly refused
+    misplaced: list[str] = field(default_factory=list[str])  # not under a seq that a receipt named
+    unordered: list[str] = field(default_factory=list[str])  # before an earlier turn of the same writer
+    gaps: list[str] = field(default_factory=list[str])  # conversations whose seq is not 1, 2, 3, …
+
+    def complaints(self, *ignored: str) -> dict[str, list[str]]:
+        names = ("lost", "duplicated", "phantom", "misplaced", "unordered", "gaps")
+        found = {name: getattr(self, name) for name in names if name not in ignored}
+        return {name: turns[:5] for name, turns in found.items() if turns}
+
+    def line(self) -> str:
+        counts = {name: len(getattr(self, name)) for name in ("lost", "duplicated", "phantom", "unordered", "gaps")}
+        return f"{self.acknowledged} acknowledged, {self.refused} refused, {self.ambiguous} ambiguous: {counts}"
+
+
+def sent_in(paths: Iterable[Path]) -> dict[str, Sent]:
+    """A line that a kill cut short was never answered by anybody: it is left out."""
+    sent: dict[str, Sent] = {}
+    for path in sorted(paths):
+        for text in path.read_text("utf-8").splitlines(keepends=True):
+            if text.endswith("\n"):
+                line = json.loads(text)
+                sent.setdefault(line["turn"], Sent(line["conversation"])).answers.append(line)
+    return sent
+
+
+def judged(sent: Mapping[str, Sent], stored: Mapping[str, Sequence[Message]]) -> Verdict:
+    """`stored`: by conversation, everything the archive holds, in its order."""
+    verdict = Verdict(stored=sum(map(len, stored.values())))
+    places = _places(stored)
+    for turn, one in sent.items():
+        _judge_turn(verdict, turn, one, places.get(turn, []))
+    verdict.phantom += [turn for turn in places if turn not in sent]
+    for conversation, messages in stored.items():
+        if [message.seq for message in messages] != list(range(1, len(messages) + 1)):
+            verdict.gaps.append(conversation)
+    _judge_order(verdict, sent, places)
+    return verdict
+
+
+def _places(stored: Mapping[str, Sequence[Message]]) -> dict[str, list[tuple[str, int, str]]]:
+    """By turn: conversation, seq and part of each of its messages."""
+    places: dict[str, list[tuple[str, int, str]]] = defaultdict(list)
+    for conversation, messages in stored.items():
+        for message in messages:
+            turn, _, part = message.content.rpartition(" ")
+            places[turn].append((conversation, message.seq, part))
+    return places
+
+
+def _judge_turn(verdict: Verdict, turn: str, one: Sent, found: list[tuple[str, int, str]]) -> None:
+    parts = [part for _, _, part in found]
+    whole = sorted(set(parts)) == [str(part) for part in range(PARTS)]
+    if len(parts) > len(set(parts)):
+        verdict.duplicated.append(turn)
+    if parts and not whole:
+        verdict.lost.append(turn)  # torn apart
+    if one.state == "ack":
+        verdict.acknowledged += 1
+        if not parts:
+            verdict.lost.append(turn)
+        elif whole and max(seq for _, seq, _ in found) not in one.seqs:
+            verdict.misplaced.append(turn)
+    elif one.state == "refuse":
+        verdict.refused += 1
+        if parts:
+            verdict.phantom.append(turn)
+    else:
+        verdict.ambiguous += 1
+    if any(conversation != one.conversation for conversation, _, _ in found):
+        verdict.phantom.append(turn)
+
+
+def _judge_order(verdict: Verdict, sent: Mapping[str, Sent], places: Mapping[str, list[tuple[str, int, str]]]) -> None:
+    """A writer sends one turn after the other, and each only after the last was acknowledged."""
+    last: dict[tuple[str, str], int] = {}
+    for turn, one in sent.items():
+        if one.state == "ack" and places.get(turn):
+            writer = turn.partition(" ")[0], one.conversation
+            first = min(seq for _, seq, _ in places[turn])
+            if first <= last.get(writer, 0):
+                verdict.unordered.append(turn)
+            last[writer] = max(seq for _, seq, _ in places[turn])
