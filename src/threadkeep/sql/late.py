@@ -11,6 +11,7 @@ from threadkeep.errors import MemoryClosed
 from threadkeep.sql.database import SqlDatabase, Work
 
 T = TypeVar("T")
+_CLOSED = "this memory is closed"
 Prepare = Callable[[SqlDatabase], Awaitable[None]]
 
 
@@ -29,13 +30,20 @@ class LateDatabase(SqlDatabase):
         if self._prepare is None:
             return
         if self._closed:
-            raise MemoryClosed("this memory is closed")
+            raise MemoryClosed(_CLOSED)
         if self._trying is None:
             self._trying = asyncio.create_task(self._make_ready(self._prepare))
             self._trying.add_done_callback(self._tried)
-        await asyncio.shield(self._trying)
+        attempt = self._trying
+        try:
+            await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            if attempt.cancelled():  # by `close`; the caller itself was not
+                raise MemoryClosed(_CLOSED) from None
+            raise
 
     async def close(self) -> None:
+        self._closed = True
         if self._trying is not None:
             self._trying.cancel()
             with suppress(asyncio.CancelledError):
