@@ -1,6 +1,7 @@
 """Conversation memory for LLM agents: keeps what may be kept, never loses it, forgets on demand."""
 
 from threadkeep.compose import open_memory
+from threadkeep.compose_worker import open_worker
 from threadkeep.errors import ThreadkeepError
 from threadkeep.events import (
     DebugTrace,
@@ -64,4 +65,5 @@ __all__ = [
     "Turn",
     "UserMessage",
     "open_memory",
+    "open_worker",
 ]

@@ -12,8 +12,7 @@ from tests.servers.waiting import wait_until
 from tests.service.running import COMMAND, clean_environment
 from tests.service.running_worker import RunningWorker
 from tests.service.stores import Servers, say, spoken, talk, whole
-from threadkeep import SyncMemory, UserMessage
-from threadkeep.compose_worker import open_worker
+from threadkeep import SyncMemory, UserMessage, open_worker
 
 SECONDS = 60
 
