@@ -41,10 +41,12 @@ def append(
     erased = len(admission.drafts) - len(allowed)
     if erased and not allowed and not place:  # a late retry brings not even the empty conversation back
         return _receipt(admission, 0, [], erased)
-    cid, last = place or (ensure_conversation(connection, scope, *session), 0)
+    cid, last, is_latest = place or (ensure_conversation(connection, scope, *session), 0, False)
     stored = _store(connection, cid, last, allowed)
     if stored.inserted:
         _note_activity(connection, cid, stored, admission, session)
+        if not is_latest:
+            make_latest(connection, cid)
         index_when_due(connection, stored.newest, stored.inserted, terms_of)
     elif place:
         ensure_conversation(connection, scope, *session)  # nothing new, but the talk goes on
@@ -70,10 +72,11 @@ class _Stored:
     newest: int = 0  # row of the newest message inserted
 
 
-def _place(connection: sqlite3.Connection, scope: Scope) -> tuple[int, int] | None:
-    """The conversation and its last `seq`."""
+def _place(connection: sqlite3.Connection, scope: Scope) -> tuple[int, int, bool] | None:
+    """The conversation, its last `seq`, and whether it is its owner's latest."""
     return connection.execute(
-        "SELECT cid, last_seq FROM tk_conversations JOIN tk_owners USING (uid)"
+        "SELECT cid, last_seq, activity = (SELECT activity FROM tk_conversations AS theirs WHERE theirs.uid ="
+        " tk_owners.uid ORDER BY activity DESC LIMIT 1) FROM tk_conversations JOIN tk_owners USING (uid)"
         " WHERE tenant = ? AND user = ? AND conversation = ?",
         (scope.tenant, scope.user, scope.conversation),
     ).fetchone()
@@ -140,7 +143,6 @@ def _note_activity(
         " WHERE cid = ?6",
         (stored.last, stored.inserted, language, session.now, session.now + session.ttl, cid),
     )
-    make_latest(connection, cid)
 
 
 def _replayed(connection: sqlite3.Connection, digest: bytes, admission: Admission) -> Receipt | None:

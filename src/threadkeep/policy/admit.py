@@ -6,7 +6,6 @@ ever turned into a `Draft`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sized
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -47,9 +46,9 @@ class Rules:
 
 @dataclass(slots=True)
 class _Tally:
-    refused: Counter[str] = field(default_factory=Counter[str])
-    stripped: Counter[str] = field(default_factory=Counter[str])
-    redacted: Counter[str] = field(default_factory=Counter[str])
+    refused: dict[str, int] = field(default_factory=dict[str, int])
+    stripped: dict[str, int] = field(default_factory=dict[str, int])
+    redacted: dict[str, int] = field(default_factory=dict[str, int])
 
 
 def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: str | None = None) -> Admission:
@@ -68,7 +67,11 @@ def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: s
             drafts.append(draft)
     digest = digest_of(drafts, tally.refused) if ids.key is not None else NO_DIGEST
     placed = tuple(ids.complete(draft, index, now) for index, draft in enumerate(drafts))
-    return Admission(placed, digest, dict(tally.refused), dict(tally.stripped), dict(tally.redacted))
+    return Admission(placed, digest, tally.refused, tally.stripped, tally.redacted)
+
+
+def _count(counts: dict[str, int], what: str, times: int = 1) -> None:
+    counts[what] = counts.get(what, 0) + times
 
 
 def _checked_list(events: Any, most: int) -> list[Any]:
@@ -83,7 +86,7 @@ def _checked_list(events: Any, most: int) -> list[Any]:
 def _admit_one(event: Any, rules: Rules, tally: _Tally, language: str | None) -> Draft | None:
     kind: Any = type(event)  # pyright: ignore[reportUnknownVariableType]
     if (reason := REFUSED_KINDS.get(kind)) is not None:
-        tally.refused[reason] += 1
+        _count(tally.refused, reason)
         return None
     if isinstance(event, ModelResponse):
         return _admit_response(event, rules, tally, language)
@@ -94,9 +97,9 @@ def _admit_one(event: Any, rules: Rules, tally: _Tally, language: str | None) ->
 
 def _admit_response(event: ModelResponse, rules: Rules, tally: _Tally, language: str | None) -> Draft | None:
     if event.function_calls:
-        tally.stripped["function_call_arguments"] += _how_many(event.function_calls)
+        _count(tally.stripped, "function_call_arguments", _how_many(event.function_calls))
     if event.channel != "text":
-        tally.refused["non_text_channel"] += 1
+        _count(tally.refused, "non_text_channel")
         return None
     return _draft(event, event.text, "text", rules, tally, language)
 
@@ -105,15 +108,15 @@ def _admit_message(event: UserMessage, rules: Rules, tally: _Tally, language: st
     if event.modality not in ("text", "voice", "image"):
         raise InvalidEvent("modality", "is not one that memory knows", "use text, voice or image")
     if event.data is not None:
-        tally.stripped["raw_media"] += 1
+        _count(tally.stripped, "raw_media")
     if event.modality == "text":
         if event.meta:
-            tally.stripped["meta"] += _how_many(event.meta)
+            _count(tally.stripped, "meta", _how_many(event.meta))
         return _draft(event, event.text, "text", rules, tally, language)
     if event.text:
-        tally.stripped["media_text"] += 1  # a transcript is not a summary
+        _count(tally.stripped, "media_text")  # a transcript is not a summary
     if not event.summary:
-        tally.refused["media_without_summary"] += 1
+        _count(tally.refused, "media_without_summary")
         return None
     return _draft(event, event.summary, event.modality, rules, tally, language)
 
@@ -134,14 +137,15 @@ def _draft(
     field_name = "text" if modality == "text" else "summary"
     checked = checked_text(field_name, text, rules.max_bytes)
     if not checked.strip():
-        tally.refused["empty_text"] += 1
+        _count(tally.refused, "empty_text")
         return None
     own_language = checked_language("language", event.language)
     redacted = rules.redactor(checked, own_language or language)
-    tally.redacted.update(redacted.counts)
+    for kind, times in redacted.counts.items():
+        _count(tally.redacted, kind, times)
     meta, dropped = kept_meta(event.meta) if isinstance(event, UserMessage) and modality != "text" else ({}, 0)
     if dropped:
-        tally.stripped["meta"] += dropped
+        _count(tally.stripped, "meta", dropped)
     return Draft(
         id=checked_id(event.id),
         role="user" if isinstance(event, UserMessage) else "assistant",
