@@ -40,13 +40,13 @@ class TurnFlusher:
         store: TurnStore,
         consumer: str,
         batch: int = 100,
-        retry_seconds: Sequence[float] = RETRY_SECONDS,
+        retry_seconds: Sequence[float] | None = None,
     ) -> None:
         self._queue = queue
         self._store = store
         self._consumer = consumer
         self._batch = batch
-        self._retry_seconds = retry_seconds
+        self._retry_seconds = RETRY_SECONDS if retry_seconds is None else retry_seconds
         self._held: list[QueuedTurn] = []  # taken, and not stored because of an outage
         self._refused: set[asyncio.Task[int]] = set()
         self._stop = asyncio.Event()

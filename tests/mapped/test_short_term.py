@@ -1,0 +1,183 @@
+"""The latest turn of a conversation in Redis: its key, its value, its life, and whose it is."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import time
+from typing import Any
+
+import pytest
+
+from tests.mapped.conftest import MakeModule
+from tests.servers.redis import client
+from tests.servers.waiting import wait_until
+from threadkeep.compat import reflection
+from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.errors import Conflict, InvalidInput, InvalidSetting, StoreUnavailable
+from threadkeep.models.tokens import decode
+
+REFLECTION = {"summary": "訂房失敗", "causes": ["日期已滿", "未付訂金"]}
+UNUSED = "postgresql://nobody@127.0.0.1:1/none"
+
+
+@pytest.fixture
+def short(make_module: MakeModule) -> MemoryModule:
+    return make_module(UNUSED, {"memory_redis_ttl_seconds": 3_600})
+
+
+def test_what_was_stored_short_term_is_loaded_as_recent_context(short: MemoryModule) -> None:
+    before = int(time.time())
+    short.store_short_term("c1", "u1", "你好 🙂", "hello", REFLECTION)
+    found = short.load_recent_context("c1")
+    assert found is not None
+    assert list(found) == ["user_msg", "assistant_msg", "reflection", "token_data", "user_id", "ts"]
+    assert (found["user_msg"], found["assistant_msg"], found["user_id"]) == ("你好 🙂", "hello", "u1")
+    assert found["reflection"] == REFLECTION
+    assert set(found["token_data"]) == {"user", "assistant", "reflection"}
+    assert decode(found["token_data"]["user"]) == "你好 🙂"
+    assert before <= found["ts"] <= time.time()
+    assert type(found["ts"]) is int
+
+
+def test_the_key_is_the_one_an_operator_expects_and_lives_as_long_as_the_setting_says(
+    short: MemoryModule, redis_url: str
+) -> None:
+    short.store_short_term("c1", "u1", "hi", None, None)
+    with client(redis_url) as redis:
+        assert json.loads(redis.get("conv:c1:latest"))["assistant_msg"] is None
+        assert 3_590 < redis.ttl("conv:c1:latest") <= 3_600
+
+
+def test_nothing_stored_is_nothing_loaded(short: MemoryModule, redis_url: str) -> None:
+    assert short.load_recent_context("unknown") is None
+    with client(redis_url) as redis:
+        redis.set("conv:odd:latest", "no json")
+    assert short.load_recent_context("odd") is None
+
+
+def test_a_conversation_of_another_user_is_refused_and_left_as_it_is(short: MemoryModule) -> None:
+    short.store_short_term("c1", "u1", "mine", "yes", None)
+    for store in (short.store_short_term, short.store_conversation):
+        with pytest.raises(Conflict, match="another user_id"):
+            store("c1", "u2", "not mine", "no", None)
+    short.store_short_term("c1", "u1", "mine again", "yes", None)
+    assert short.load_recent_context("c1") | {"ts": 0, "token_data": {}} == {
+        "user_msg": "mine again",
+        "assistant_msg": "yes",
+        "reflection": None,
+        "token_data": {},
+        "user_id": "u1",
+        "ts": 0,
+    }
+    assert short.health()["redis"] == {"status": "ok", "queued": 0, "parked": 0}
+
+
+def test_personal_data_is_masked_before_the_first_write(short: MemoryModule, redis_url: str) -> None:
+    told = {"summary": "wrote to ann@example.org", "causes": ["card 4111 1111 1111 1111"]}
+    short.store_conversation("c1", "u1", "I am ann@example.org", "call +48 601 234 567", told)
+    with client(redis_url) as redis:
+        kept = b"".join(redis.dump(key) for key in redis.scan_iter())
+    assert b"ann@example" not in kept
+    assert b"4111" not in kept
+    found = short.load_recent_context("c1")
+    assert found is not None
+    assert found["reflection"]["summary"] == "wrote to [REDACTED:EMAIL]"
+    assert decode(found["token_data"]["user"]) == "I am [REDACTED:EMAIL]"
+
+
+async def test_inside_a_running_loop_it_returns_at_once_and_reads_its_own_writes(short: MemoryModule) -> None:
+    for number in range(20):
+        short.store_conversation("c1", "u1", f"turn {number}", "ok", None)
+    found = short.load_recent_context("c1")
+    assert found is not None
+    assert found["user_msg"] == "turn 19"
+
+
+async def test_a_redis_that_is_away_holds_up_no_loop_and_breaks_no_caller(caplog: pytest.LogCaptureFixture) -> None:
+    away = MemoryModule(None, "redis://127.0.0.1:1/0", UNUSED)
+    began = time.monotonic()
+    away.store_conversation("c1", "u1", "hi", "ho", None)
+    assert away.load_recent_context("c1") is None
+    assert time.monotonic() - began < 1
+    await asyncio.to_thread(away.close)
+    assert "a turn was not stored" in caplog.text
+
+
+def test_outside_a_loop_the_caller_is_told() -> None:
+    away = MemoryModule(None, "redis://127.0.0.1:1/0", UNUSED)
+    with pytest.raises(StoreUnavailable):
+        away.store_conversation("c1", "u1", "hi", "ho", None)
+    away.close()
+
+
+@pytest.mark.parametrize("name", ["conversation_id", "user_id"])
+@pytest.mark.parametrize("value", [None, "", 7, "line\nbreak"])
+def test_a_missing_or_odd_id_is_named(short: MemoryModule, name: str, value: Any) -> None:
+    ids = {"conversation_id": "c1", "user_id": "u1"} | {name: value}
+    with pytest.raises(InvalidInput) as caught:
+        short.store_conversation(**ids, user_msg="hi", assistant_msg="ho", reflection=None)
+    assert caught.value.field == name
+
+
+def test_without_a_redis_the_setting_is_named() -> None:
+    module = MemoryModule(None, None, UNUSED)
+    with pytest.raises(InvalidSetting, match="REDIS_URL"):
+        module.store_short_term("c1", "u1", "hi", "ho", None)
+    module.close()
+
+
+def test_a_disabled_module_does_nothing_and_asks_for_nothing(make_module: MakeModule, redis_url: str) -> None:
+    module = make_module("sqlite:///no-server.db", enabled=False)
+    module.store_short_term("c1", "u1", "hi", "ho", None)
+    module.store_conversation("c1", "u1", "hi", "ho", REFLECTION)
+    module.store_conversation("", "", None, None, None)
+    module.start_worker()
+    assert module.load_recent_context("c1") is None
+    assert (module.persist_long_term([{}]), module.flush_once(), module.parked()) == (0, 0, [])
+    assert module.health() == {"enabled": False, "status": "disabled"}
+    with client(redis_url) as redis:
+        assert redis.dbsize() == 0
+
+
+def test_the_functions_have_the_signatures_that_routes_call() -> None:
+    turn = ["conversation_id", "user_id", "user_msg", "assistant_msg", "reflection"]
+    expected = {
+        "store_short_term": turn,
+        "store_conversation": turn,
+        "load_recent_context": ["conversation_id"],
+        "persist_long_term": ["records"],
+        "validate_and_normalize": ["payload"],
+        "tokenize_text": ["text"],
+        "pack_token_record": ["user", "assistant", "reflection_json"],
+    }
+    found = {name: list(inspect.signature(getattr(reflection, name)).parameters) for name in expected}
+    assert found == expected
+
+
+def test_the_functions_take_their_module_from_the_environment(monkeypatch: pytest.MonkeyPatch, redis_url: str) -> None:
+    monkeypatch.setenv("REDIS_URL", redis_url)
+    monkeypatch.setenv("DATABASE_URL", UNUSED)
+    reflection.close()
+    try:
+        reflection.store_conversation(
+            conversation_id="c1", user_id="u1", user_msg="hi", assistant_msg="ho", reflection={"summary": "met"}
+        )
+        found = reflection.load_recent_context("c1")
+        assert found is not None
+        assert found["reflection"] == {"summary": "met", "causes": []}
+        assert reflection.health()["redis"]["queued"] == 1
+    finally:
+        reflection.close()
+
+
+def test_an_exit_waits_for_what_a_loop_left_behind(short: MemoryModule, redis_url: str) -> None:
+    async def leave() -> None:
+        short.store_conversation("c1", "u1", "last words", "ok", None)
+
+    asyncio.run(leave())
+    short.close()
+    with client(redis_url) as redis:
+        wait_until(lambda: bool(redis.exists("conv:c1:latest")), seconds=5, what="the turn is kept")
+        assert redis.xlen("threadkeep:{turns}:queue") == 1
