@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 NAME ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help env serve test check format bench lock clean
+.PHONY: help env serve test chaos check format bench lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ serve: env  ## run the service on 127.0.0.1:PORT (8000), embedded store, no key
 test: env  ## run every test, on real servers
 	$(BIN)/python -m tests.servers install
 	$(BIN)/python -m pytest -n 2
+
+chaos: env  ## the chaos suite in full: hundreds of kills, minutes of outage
+	$(BIN)/python -m tests.servers install
+	CHAOS=full $(BIN)/python -m pytest -s tests/chaos
 
 check: env  ## formatting, lint and types
 	$(BIN)/ruff format --check .
