@@ -1,0 +1,1 @@
+"""An existing chat backend with the memory module mounted."""

@@ -1,0 +1,1 @@
+"""Modules that can be switched on and off."""
