@@ -16,6 +16,7 @@ from threadkeep.cli.doctor import doctor
 from threadkeep.cli.erase import erase
 from threadkeep.cli.export import export
 from threadkeep.cli.migrate import migrate
+from threadkeep.cli.redact import redact
 from threadkeep.cli.serve import serve
 from threadkeep.cli.stats import stats
 from threadkeep.cli.worker import worker
@@ -24,7 +25,7 @@ from threadkeep.errors import InvalidInput, ThreadkeepError
 FAILED = 1
 
 commands = typer.Typer(name="threadkeep", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (serve, worker, demo, doctor, stats, export, erase, migrate):
+for command in (serve, worker, demo, doctor, stats, export, erase, migrate, redact):
     commands.command()(command)
 commands.add_typer(dlq)
 

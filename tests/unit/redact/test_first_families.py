@@ -178,3 +178,7 @@ def test_credentials_fragments_signatures_and_one_time_links_are_sensitive(text,
 
 def test_a_url_without_secrets_is_left_alone():
     assert masked("https://en.wikipedia.org/wiki/Key_(cryptography)?oldid=123") == []
+
+
+def test_an_address_whose_domain_has_an_underscore_is_masked():
+    assert redact("write to a_b@x_y.com today").text == "write to [REDACTED:EMAIL] today"

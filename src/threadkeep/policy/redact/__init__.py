@@ -5,7 +5,7 @@
 """
 
 from threadkeep.policy.redact.custom import load as load_rules
-from threadkeep.policy.redact.engine import RedactionRules, Redactor, explain, redact
+from threadkeep.policy.redact.engine import RedactionRules, Redactor, explain, redact, warm_up
 from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.ner import PresidioRecogniser, Recogniser
 from threadkeep.policy.redact.ordinals import Ordinals
@@ -24,4 +24,5 @@ __all__ = [
     "explain",
     "load_rules",
     "redact",
+    "warm_up",
 ]

@@ -17,8 +17,8 @@ _LETTER: Final = r"A-Za-z0-9\u00a1-\u1fff"
 _CJK_TLD: Final = "中国|中國|公司|网络|網路|台湾|台灣|香港|集团|网址|在线"
 _LOCAL_BACKWARDS: Final = re.compile(rf"[{_LETTER}._%+\-&']{{1,64}}")
 _DOMAIN: Final = re.compile(
-    rf"(?:[{_LETTER}\-]{{1,63}}\.){{1,8}}(?:xn--[A-Za-z0-9\-]{{2,59}}|[A-Za-z\u00a1-\u1fff]{{2,24}})"
-    rf"|(?:[{_LETTER}\-\u3400-\u9fff]{{1,63}}\.){{1,4}}(?:{_CJK_TLD})"
+    rf"(?:[{_LETTER}_\-]{{1,63}}\.){{1,8}}(?:xn--[A-Za-z0-9\-]{{2,59}}|[A-Za-z\u00a1-\u1fff]{{2,24}})"
+    rf"|(?:[{_LETTER}_\-\u3400-\u9fff]{{1,63}}\.){{1,4}}(?:{_CJK_TLD})"
 )
 _LETTER_BY_LETTER: Final = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z0-9](?: [A-Za-z0-9._\-]){1,40} @(?: [A-Za-z0-9\-]){1,40} \."

@@ -15,7 +15,7 @@ from threadkeep.policy.redact.ordinals import canonical
 from threadkeep.policy.redact.result import Finding, Redaction, Span
 from threadkeep.policy.redact.rule import FORM, Family, Hit, Rule
 from threadkeep.policy.redact.selection import Selection
-from threadkeep.policy.redact.view import View
+from threadkeep.policy.redact.view import View, shadow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,10 +81,11 @@ class Redactor:
         return hits
 
     def _hits(self, text: str, language: str | None) -> list[Hit]:
-        view = View(text, language, self._settings.regions)
-        families = self._families(view)
+        folded = (text, None) if text.isascii() and "[REDACTED" not in text else shadow(text)
+        families = self._families(folded[0])
         if not families and self._recogniser is None:
             return []
+        view = View(text, folded, language, self._settings.regions)
         found = [hit for hit in self._search(view, families) if not self._is_allowed(hit, view)]
         if not found:
             return []
@@ -93,6 +94,8 @@ class Redactor:
 
     def _search(self, view: View, families: list[Family]) -> Iterator[Hit]:
         for family in families:
+            if family.gate is not None and not family.gate(view):
+                continue
             for rule in family.rules:
                 for start, end in rule.find(view):
                     yield from legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))
@@ -124,6 +127,12 @@ def default_redactor() -> Redactor:
 def redact(text: str, language: str | None = None) -> Redaction:
     """Mask personal data and secrets with the default rules. `language` (BCP-47) tells local number formats apart."""
     return default_redactor()(text, language)
+
+
+def warm_up() -> None:
+    """Load what the first text with a number would wait for: some 0.2 s. Safe to call in a thread, at any time."""
+    redact("Call +48 601 234 567 or 0912 345 678, PESEL 44051401458, card 4111 1111 1111 1111", "vi")
+    redact("numer 22 123 45 67, 415 555 2671", "pl")
 
 
 def explain(text: str, language: str | None = None) -> list[Finding]:

@@ -80,6 +80,10 @@ def _speaking(view: View) -> Spans:
             yield name.span()
 
 
+def _introduced(view: View) -> bool:
+    return bool(_leads(view))
+
+
 def _leads(view: View) -> list[tuple[int, int]]:
     """A third of all chat turns hold one, so they are found as strings; only those before a capital count."""
     found: list[tuple[int, int]] = []
@@ -122,7 +126,7 @@ _CHINESE_TITLES: Final = ("先生", "小姐", "女士", "太太", "醫", "医", 
 
 FAMILIES: Final = (
     Family((Rule("name.en", "NAME", _english, FORM - 2),), words="name call called"),
-    Family((Rule("name.en.speaking", "NAME", _speaking, FORM - 2),), gate=lambda view: bool(_leads(view))),
+    Family((Rule("name.en.speaking", "NAME", _speaking, FORM - 2),), strings=_LEADS, gate=_introduced),
     Family(_rule("en.title", _TITLED), words=" ".join(_ENGLISH_TITLES).lower(), gate=_titled),
     Family(_rule("vi", _VIETNAMESE), words="ten chu nguoi"),
     Family((Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),), words="anh chi ong ba co chu bac em thay"),

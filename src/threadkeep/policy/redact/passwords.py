@@ -37,6 +37,11 @@ _SAID_OF: Final = re.compile(
 # The beginnings of these two in lower case: found several times as fast, and seldom there.
 _SAYS: Final = re.compile(rf"(?:{_WORDS})(?:\s{{1,2}}(?:is|was|to|la|jest|brzmi)\s|\s?(?:是|為|为))")
 _SAYS_OF: Final = re.compile(rf"(?:{_PASSWORD}|pin|token)(?:[ ][a-z]{{1,10}}){{1,3}}?(?:[ ](?:is|la|to|jest)[ ]|[ ]?:)")
+_STEMS: Final = (
+    *("pass", "pwd", "pin", "otp", "cvv", "cvc", "cookie", "credential", "secret", "token", "key", "session", "mk"),
+    *("ma ", "mat khau", "hasl", "kod ", "klucz", "密", "口令", "碼", "码", "金鑰"),
+)
+"""One of them is in every word above."""
 _SHORT_CODE: Final = re.compile(
     r"(?<![A-Za-z])(?i:cvv2?|cvc|pin(?: ?code)?|otp)(?:[ ][A-Za-z]{1,6}){0,4}?[ :]{1,2}(?P<value>[0-9]{3,8})(?![0-9])"
 )
@@ -96,7 +101,9 @@ def _meant(match: re.Match[str], text: str, end: int) -> bool:
 
 def _said(view: View) -> Iterator[tuple[int, int]]:
     """In prose only a value that no sentence would hold: `my password is required` stays."""
-    for pattern in [pattern for pattern, sign in ((_SAID, _SAYS), (_SAID_OF, _SAYS_OF)) if sign.search(view.lower)]:
+    windows = list(view.around(_STEMS, before=28, after=64))
+    signs = ((_SAID, _SAYS), (_SAID_OF, _SAYS_OF))
+    for pattern in [pattern for pattern, sign in signs if any(sign.search(view.lower, *window) for window in windows)]:
         for match in pattern.finditer(view.text):
             value = match["value"].rstrip(".)]}?:*")
             if len(value) >= 3 and _UNWORDLY.search(value) and not _AMOUNT.fullmatch(value):

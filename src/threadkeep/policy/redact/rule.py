@@ -64,17 +64,6 @@ class Family:
     strings: tuple[str, ...] = ()
     gate: Gate | None = None
 
-    def sees(self, view: View) -> bool:
-        """What `selection` does not decide by words and signs."""
-        if self.strings:
-            lower = view.lower
-            for string in self.strings:
-                if string in lower:
-                    break
-            else:
-                return False
-        return self.gate is None or self.gate(view)
-
 
 def cluster(view: View) -> bool:
     return view.cluster

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from threadkeep.policy.redact.rule import Family
-    from threadkeep.policy.redact.view import View
 
 _MARKS: Final = b"0123456789@:.-/=_)]}\n"
 _DROPPED: Final = bytes(code for code in range(256) if code not in _MARKS)
 _AS_SIGNS: Final = bytes(ord("0") if chr(code).isdecimal() else code for code in range(128)) + bytes(range(128, 256))
 _AS_WORDS: Final = bytes(ord(chr(code).lower()) if chr(code).isalpha() else 32 for code in range(128)) + b" " * 128
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _REMEMBERED: Final = 32
 """Longest signs whose plan is kept: chat has few signs, and the same ones over and over."""
 
@@ -59,21 +59,18 @@ class Selection:
         self._plan_anew = self._planned
         self._plan = lru_cache(maxsize=4096)(self._planned)
 
-    def __call__(self, view: View) -> list[Family]:
-        """Each family once, in no order that matters."""
-        data = view.text.encode("ascii", "replace")
+    def __call__(self, text: str) -> list[Family]:
+        """Each family that this shadow can need, but for its gate; each once, in no order that matters."""
+        data = text.encode("ascii", "replace")
         signs = data.translate(_AS_SIGNS, _DROPPED)
         plan = self._plan(signs) if len(signs) <= _REMEMBERED else self._plan_anew(signs)
-        found: list[Family] = []
-        for family in plan.anyway:
-            if family.sees(view):
-                found.append(family)
         mentioned = plan.cues.intersection(data.translate(_AS_WORDS).split())
+        possible = plan.anyway
         if mentioned:
-            found += self._named(mentioned, plan.digits, signs, view)
-        if view.han:
-            found += [family for family in plan.han if family.sees(view)]
-        return found
+            possible = (*possible, *self._named(mentioned, plan.digits, signs))
+        if not text.isascii() and _HAN.search(text):
+            possible += plan.han
+        return _with_strings(possible, text.lower())
 
     def _planned(self, signs: bytes) -> _Plan:
         digits = signs.count(b"0")
@@ -88,12 +85,26 @@ class Selection:
     def _fits(self, family: Family, digits: int, signs: bytes) -> bool:
         return digits >= family.digits and self._signs[family.signs].search(signs) is not None
 
-    def _named(self, mentioned: frozenset[bytes], digits: int, signs: bytes, view: View) -> list[Family]:
+    def _named(self, mentioned: frozenset[bytes], digits: int, signs: bytes) -> list[Family]:
         counts: dict[int, int] = defaultdict(int)
         found: list[Family] = []
         for word in mentioned:
             for family in self._by_word[word]:
                 counts[id(family)] += 1
-                if counts[id(family)] == family.least and self._fits(family, digits, signs) and family.sees(view):
+                if counts[id(family)] == family.least and self._fits(family, digits, signs):
                     found.append(family)
         return found
+
+
+def _with_strings(families: tuple[Family, ...], lower: str) -> list[Family]:
+    """Plain loops: every text comes this way, and a comprehension is a call of its own."""
+    found: list[Family] = []
+    for family in families:
+        if not family.strings:
+            found.append(family)
+            continue
+        for string in family.strings:
+            if string in lower:
+                found.append(family)
+                break
+    return found

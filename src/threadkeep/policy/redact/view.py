@@ -23,7 +23,6 @@ _ROOM: Final = 8
 """Characters around a cluster that may belong to the number: a plus sign, a letter or two, an extension."""
 _OTHERS: Final = re.compile(r"[^\x00-\x7f]")
 _FEW: Final = 16
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _STRETCHES: Final = bytes(32 if chr(code).isspace() else ord("x") for code in range(256))
 _STRETCHES_AMONG_OTHERS: Final = bytes(ord("x") if 32 < code < 127 and code != ord("?") else 32 for code in range(256))
 
@@ -56,12 +55,16 @@ def _fold(char: str) -> str:
     return plain if plain.isascii() and plain.isprintable() else char
 
 
+Shadow = tuple[str, list[int] | None]
+"""The folded text, and the offset in the original of each of its characters, or None where they are the same."""
+
+
 class View:
     """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow.
 
-    Every append builds some, and most of them are asked for little: what is costly is computed when it is first asked
-    for, and kept. Plain attributes with defaults on the class, because `functools.cached_property` takes a lock on
-    Python 3.11 and slots would all have to be filled.
+    Most are asked for little: what is costly is computed when it is first asked for, and kept. Plain attributes with
+    defaults on the class, because `functools.cached_property` takes a lock on Python 3.11 and slots would all have to
+    be filled.
     """
 
     phones: list[tuple[int, int, str]] | None = None
@@ -73,17 +76,12 @@ class View:
     _runs: list[int] | None = None
     _stretches: bytes | None = None
 
-    def __init__(self, original: str, language: str | None = None, regions: tuple[str, ...] = ()) -> None:
+    def __init__(self, original: str, shadow: Shadow, language: str | None, regions: tuple[str, ...] = ()) -> None:
         self.original = original
+        self.text, self.offsets = shadow
         self.language = language.lower() if language else ""
         self.regions = regions
-        self.offsets: list[int] | None = None
-        self.text = original
-        plain = original.isascii()
-        if not plain or "[REDACTED" in original:
-            self.text, self.offsets = _shadow(original)
         self.lower = self.text.lower()
-        self.han = not plain and _HAN.search(self.text) is not None
 
     @property
     def announced(self) -> dict[int, str | None]:
@@ -174,7 +172,7 @@ def _stretches(text: str) -> bytes:
     return text.replace("?", "!").encode("ascii", "replace").translate(_STRETCHES_AMONG_OTHERS)
 
 
-def _shadow(original: str) -> tuple[str, list[int] | None]:
+def shadow(original: str) -> Shadow:
     text, offsets = original, None
     if not text.isascii():
         folds = {char: folded for char in set(_OTHERS.findall(text)) if (folded := _fold(char)) != char}
