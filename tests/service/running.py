@@ -25,11 +25,11 @@ def clean_environment(folder: Path, **more: str) -> dict[str, str]:
 class RunningService:
     """Use it in a `with` statement. What the process writes to stderr is its log, kept in `log`."""
 
-    def __init__(self, folder: Path, url: str, *arguments: str, **environment: str) -> None:
+    def __init__(self, folder: Path, url: str | None, *arguments: str, **environment: str) -> None:
         self.log = folder / "service.log"
         with self.log.open("wb") as log:
             self._child = subprocess.Popen(
-                [*COMMAND, "serve", "--json", "--port", "0", "--url", url, *arguments],
+                [*COMMAND, "serve", "--json", "--port", "0", *(["--url", url] if url else []), *arguments],
                 cwd=folder,
                 env=clean_environment(folder, **environment),
                 stdin=subprocess.DEVNULL,

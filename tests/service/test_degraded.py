@@ -54,6 +54,13 @@ def test_all_is_ok_while_both_answer(serve: Callable[[], RunningService]) -> Non
     assert found["lag"].keys() == {"entries", "claimed", "dead", "oldest_seconds"}
 
 
+def test_the_urls_of_the_environment_are_enough(tmp_path: Path, on_postgres: Servers) -> None:
+    urls = {"DATABASE_URL": on_postgres.sql.url, "REDIS_URL": on_postgres.redis.url}
+    with RunningService(tmp_path, None, **urls) as service, service.client() as client:
+        assert append(client, "hello") == "queued"
+        assert ready(client)["stores"] == {"redis": "ok", "archive": "ok"}
+
+
 def test_a_redis_that_dies_leaves_the_service_degraded_and_comes_back_by_itself(
     serve: Callable[[], RunningService], on_postgres: Servers
 ) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.servers.redis import client as redis_client
+from tests.servers.redis_cluster import RedisCluster
 from tests.servers.waiting import wait_until
 from tests.service.running import COMMAND, clean_environment
 from tests.service.running_worker import RunningWorker
-from tests.service.stores import Servers, say, spoken, talk, whole
+from tests.service.stores import PATIENT, Servers, say, spoken, talk, whole
 from threadkeep import SyncMemory, UserMessage, open_worker
 
 SECONDS = 60
@@ -268,6 +269,20 @@ def test_a_worker_without_a_redis_or_with_a_wrong_url_says_which_setting(tmp_pat
         assert ended.returncode == 1
         assert json.loads(ended.stderr)["field"] == "REDIS_URL"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_drains_every_partition_of_a_cluster(
+    tmp_path: Path, on_postgres: Servers, redis_cluster: RedisCluster
+) -> None:
+    redis_cluster.wipe()
+    url = redis_cluster.url
+    with SyncMemory(on_postgres.sql.url, redis=url, worker=False, settings=PATIENT) as memory:
+        say(memory, 60, talks=12)
+        with RunningWorker(tmp_path, on_postgres.sql.url, url) as worker:
+            flushed(memory)
+            assert worker.stop() == 0
+    with on_postgres.archive() as archive:
+        assert whole(archive, talks=12) == spoken(60, talks=12)
 
 
 async def test_a_library_may_run_a_worker_too(on_postgres: Servers) -> None:

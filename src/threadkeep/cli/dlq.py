@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 from rich.table import Table
 
-from threadkeep.cli.options import Json, Redis
+from threadkeep.cli.options import Json, RedisJournal
 from threadkeep.cli.output import print_json, screen
 from threadkeep.compose_worker import open_journal
 from threadkeep.errors import InvalidInput
@@ -30,7 +30,7 @@ dlq = typer.Typer(name="dlq", no_args_is_help=True, help="Entries of the journal
 @dlq.command("list")
 def list_letters(
     limit: Annotated[int, typer.Option(min=1, help="At most so many, the oldest first.")] = 100,
-    redis: Redis = None,
+    redis: RedisJournal = None,
     json: Json = False,
 ) -> None:
     """Show what was given up on, and why."""
@@ -45,13 +45,13 @@ def list_letters(
 
 
 @dlq.command()
-def replay(ids: Ids = None, all: All = False, yes: Yes = False, redis: Redis = None, json: Json = False) -> None:
+def replay(ids: Ids = None, all: All = False, yes: Yes = False, redis: RedisJournal = None, json: Json = False) -> None:
     """Put entries back into the journal, once their cause is gone. Exit code 1: some were not there."""
     _move("replay", ids, redis, everything=all, yes=yes, as_json=json)
 
 
 @dlq.command()
-def drop(ids: Ids = None, all: All = False, yes: Yes = False, redis: Redis = None, json: Json = False) -> None:
+def drop(ids: Ids = None, all: All = False, yes: Yes = False, redis: RedisJournal = None, json: Json = False) -> None:
     """Give entries up for good. Exit code 1: some were not there."""
     _move("drop", ids, redis, everything=all, yes=yes, as_json=json)
 

@@ -23,6 +23,9 @@ Redis = Annotated[
         "--redis", help="The hot store and its journal, redis://…. Otherwise REDIS_URL, unless --url is given."
     ),
 ]
+RedisJournal = Annotated[
+    str | None, typer.Option("--redis", help="Where the journal is, redis://…. Otherwise REDIS_URL.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout; problems as JSON on stderr.")]
 Tenant = Annotated[str | None, typer.Option("--tenant", help=f"Otherwise {DEFAULT_TENANT!r}.")]
 User = Annotated[str | None, typer.Option("--user", help="Otherwise the whole store.")]

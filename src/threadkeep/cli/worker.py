@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from threadkeep.cli.options import Json, Redis, Url
+from threadkeep.cli.options import Json, RedisJournal, Url
 from threadkeep.cli.output import notes
 from threadkeep.compose_worker import OpenWorker, open_worker
 from threadkeep.errors import ThreadkeepError
@@ -24,7 +24,7 @@ _lag_log = logging.getLogger(LAG)
 
 def worker(
     url: Url = None,
-    redis: Redis = None,
+    redis: RedisJournal = None,
     batch: Annotated[
         int | None, typer.Option(min=1, help="Entries written at once. Otherwise MEMORY_FLUSH_BATCH_SIZE.")
     ] = None,
