@@ -192,6 +192,18 @@ def test_the_tree_and_the_readme_are_complete() -> None:
         assert f"`{name}`" in readme
 
 
+def test_the_tree_the_snippet_and_the_steps_to_accept_it_are_shown() -> None:
+    tree = (EXAMPLE / "README.md").read_text("utf-8")
+    readme = (MEMORY / "README.md").read_text("utf-8")
+    added = ("core.py", "io_contract.py", "tokenizer.py", "config.json", "memory_flush_worker.py", "core_controller.py")
+    assert [name for name in added if name not in tree] == []
+    snippet = "from backend.modules.memory.core import store_conversation"
+    assert snippet in readme
+    assert snippet in (EXAMPLE / "backend" / "chat_router.py").read_text("utf-8")
+    steps = ("/api/chat", "GET conv:c1:latest", "memory_flush_worker --once", "SELECT token_data, reflection")
+    assert [step for step in steps if step not in readme] == []
+
+
 def test_no_table_or_column_is_named_in_the_code() -> None:
     code = "".join(path.read_text("utf-8") for path in MEMORY.glob("*.py"))
     assert '"conversations"' not in code

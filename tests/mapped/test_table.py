@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -201,3 +202,25 @@ def test_a_table_that_goes_away_is_named_too(module: MemoryModule, sql_url: str)
 def test_many_records_go_in_at_once(module: MemoryModule, sql_url: str) -> None:
     assert module.persist_long_term([turn(number) for number in range(1_200)]) == 1_200
     assert count(sql_url) == 1_200
+
+
+def test_ids_may_be_uuids_and_times_of_any_kind(make_module: MakeModule, empty_url: str) -> None:
+    postgres = empty_url.startswith("postgres")
+    ids = dict.fromkeys(["conversation_id", "user_id"], "uuid NOT NULL") if postgres else {}
+    time = "timestamp NOT NULL" if postgres else "timestamp(6) NOT NULL"  # in the session's zone, on MySQL
+    ask(empty_url, turns_table(empty_url, "conversations", created_at=time, **ids))
+    module = make_module(empty_url, tables={"memories": None})
+    named = {"conversation_id": "0B3f0c9e-6a53-4d2c-9a53-3e1f2d3c4b5a".lower(), "user_id": str(UUID(int=7))}
+    assert [module.persist_long_term([turn(1, **named)]) for _ in range(2)] == [1, 1]
+    (found,) = module.load_long_term(named["conversation_id"])
+    assert (found["user_id"], found["created_at"]) == (named["user_id"], turn(1)["created_at"])
+    if postgres:
+        with pytest.raises(InvalidInput, match=r"conversation_id: is no UUID"):
+            module.persist_long_term([turn(2)])
+
+
+def test_a_time_may_be_text(make_module: MakeModule, empty_url: str) -> None:
+    ask(empty_url, turns_table(empty_url, "conversations", created_at="varchar(40) NOT NULL"))
+    module = make_module(empty_url, tables={"memories": None})
+    assert [module.persist_long_term([turn(2), turn(1)]) for _ in range(2)] == [2, 2]
+    assert [found["created_at"] for found in module.load_long_term("c1")] == [turn(n)["created_at"] for n in (1, 2)]
