@@ -269,3 +269,21 @@ async def test_closing_while_redis_hangs_does_not_take_long(opened: Open) -> Non
     async with asyncio.timeout(10):
         await parts.archive.close()
     parts.line.restore()
+
+
+async def test_the_archive_leaves_a_new_gap_when_redis_was_back_in_between(fast: Behind) -> None:
+    """Another process found Redis back, and part of what it queued has been flushed: those numbers are taken."""
+    scope = new_scope()
+    fast.line.reset()
+    await _said(fast, scope, 1)
+    fast.line.restore()
+    for number in (2, 3):
+        await fast.hot.append(scope, admitted(f"text {number}"))
+        if number == 2:
+            await fast.flush()
+    fast.line.reset()
+    await _said(fast, scope, 4)
+    fast.line.restore()
+    await fast.flush()
+    assert await texts(fast.stored, scope) == _texts(1, 2, 3, 4)
+    assert (await fast.journal.depth()).dead == 0

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from threadkeep.errors import Conflict, ScopeErased, StoreError, StoreUnavailable
 from threadkeep.model import HistoryRange
@@ -23,6 +25,11 @@ class ArchiveAway(StoreUnavailable):
     """It was the archive that did not answer, though the hot store was spoken to."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Noted:
+    last_seq: int | None
+
+
 class Owed:
     """`seed_of` is None where the archive always orders: there the hot counter only follows."""
 
@@ -31,18 +38,25 @@ class Owed:
         self._archive = archive
         self._window = window
         self._seed_of = seed_of
-        self._talks: dict[Scope, object] = {}  # each with a mark of when it was noted
+        self._talks: dict[Scope, _Noted] = {}
+        self._locks: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
         self._erasures: dict[tuple[Scope, str | None], int] = {}
         self._in_background: asyncio.Task[None] | None = None
-
-    def __contains__(self, scope: Scope) -> bool:
-        return place_of(scope) in self._talks
 
     def __len__(self) -> int:
         return len(self._talks) + len(self._erasures)
 
-    def note(self, scope: Scope) -> None:
-        self._talks[place_of(scope)] = object()
+    def note(self, scope: Scope, last_seq: int | None = None) -> None:
+        """`last_seq` is the conversation's, as this process left it."""
+        self._talks[place_of(scope)] = _Noted(last_seq)
+
+    def last_seq(self, scope: Scope) -> int | None:
+        noted = self._talks.get(place_of(scope))
+        return None if noted is None else noted.last_seq
+
+    def ordering(self, scope: Scope) -> asyncio.Lock:
+        """Held by whoever orders this conversation: the archive's numbers and the hot store's never interleave."""
+        return self._locks.setdefault(place_of(scope), asyncio.Lock())
 
     def note_erasure(self, scope: Scope, message_id: str | None, generation: int) -> None:
         self._erasures[place_of(scope), message_id] = generation
@@ -53,10 +67,9 @@ class Owed:
             await self._hot.erase(place, message_id, generation)
             self._erasures.pop((place, message_id), None)
         place = place_of(scope)
-        if (mark := self._talks.get(place)) is not None:
-            await self._tell_talk(place)
-            if self._talks.get(place) is mark:  # else it was noted again meanwhile
-                del self._talks[place]
+        if place in self._talks:
+            async with self.ordering(place):
+                await self._tell_if_owed(place)
 
     def tell_all_soon(self) -> None:
         """The hot store has just answered: a good moment."""
@@ -75,6 +88,12 @@ class Owed:
             except StoreError as error:
                 _log.info("the hot store will be told later what it missed (%s)", type(error).__name__)
                 return
+
+    async def _tell_if_owed(self, place: Scope) -> None:
+        if (noted := self._talks.get(place)) is not None:
+            await self._tell_talk(place)
+            if self._talks.get(place) is noted:  # else it was noted again meanwhile
+                del self._talks[place]
 
     async def _tell_talk(self, place: Scope) -> None:
         if self._seed_of is not None:

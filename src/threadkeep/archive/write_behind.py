@@ -119,14 +119,19 @@ class WriteBehind:
         return True
 
     async def _append_past_the_journal(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
-        """What the journal still holds of this conversation keeps its place: the archive goes on past a gap."""
-        if scope not in self._owed:
-            await self._archive.leave_gap(scope, GAP)
-        self._owed.note(scope)
-        try:
-            return await self._archive.append(scope, admission, key)
-        finally:
-            self._owed.note(scope)  # whoever told the hot store meanwhile may not have seen this one
+        """What the journal still holds of this conversation keeps its place: the archive goes on past a gap.
+
+        A new gap, unless the last number is still the one given here: else the hot store was back in between, for
+        this process or another, and the journal may hold numbers just above.
+        """
+        async with self._owed.ordering(scope):
+            given = self._owed.last_seq(scope)
+            if given is None or given != await self._archive.last_seq(scope):
+                await self._archive.leave_gap(scope, GAP)
+            self._owed.note(scope)
+            receipt = await self._archive.append(scope, admission, key)
+            self._owed.note(scope, receipt.seq)
+            return receipt
 
     async def seed_of(self, scope: Scope) -> Seed:
         """What the archive knows: the hot store asks for it when it cannot vouch for its own counter."""
