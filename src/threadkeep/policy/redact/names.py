@@ -74,28 +74,25 @@ def _english(view: View) -> Spans:
 
 
 def _speaking(view: View) -> Spans:
-    for start, end in _leads(view):
-        name = _SPEAKER.match(view.text, end)
-        if name is not None and not view.lower[start - 1 : start].isalpha():
-            yield name.span()
+    for lead in _LEADS:
+        at = view.lower.find(lead)
+        while at >= 0:
+            name = _SPEAKER.match(view.text, at + len(lead))
+            if name is not None and not view.lower[at - 1 : at].isalpha():
+                yield name.span()
+            at = view.lower.find(lead, at + 1)
 
 
-def _introduced(view: View) -> bool:
-    return bool(_leads(view))
-
-
-def _leads(view: View) -> list[tuple[int, int]]:
-    """A third of all chat turns hold one, so they are found as strings; only those before a capital count."""
-    found: list[tuple[int, int]] = []
-    lower, text = view.lower, view.text
+def _introduced(text: str, lower: str) -> bool:
+    """A third of all chat turns hold a lead, so they are found as strings; few stand before a capital."""
     for lead in _LEADS:
         at = lower.find(lead)
         while at >= 0:
             end = at + len(lead)
             if text[end : end + 1] not in _NO_CAPITALS:
-                found.append((at, end))
+                return True
             at = lower.find(lead, end)
-    return found
+    return False
 
 
 _NO_CAPITALS: Final = frozenset(("", *(chr(code) for code in range(128) if not chr(code).isupper())))
@@ -126,7 +123,7 @@ _CHINESE_TITLES: Final = ("先生", "小姐", "女士", "太太", "醫", "医", 
 
 FAMILIES: Final = (
     Family((Rule("name.en", "NAME", _english, FORM - 2),), words="name call called"),
-    Family((Rule("name.en.speaking", "NAME", _speaking, FORM - 2),), strings=_LEADS, gate=_introduced),
+    Family((Rule("name.en.speaking", "NAME", _speaking, FORM - 2),), look=_introduced),
     Family(_rule("en.title", _TITLED), words=" ".join(_ENGLISH_TITLES).lower(), gate=_titled),
     Family(_rule("vi", _VIETNAMESE), words="ten chu nguoi"),
     Family((Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),), words="anh chi ong ba co chu bac em thay"),

@@ -52,7 +52,8 @@ class Family:
     """Rules that are worth trying on the same texts, and what a text must have before any of them can match.
 
     At least `least` of the words (any text, if there are none); this many digits in all; signs in which this pattern is
-    found (see `selection.py`); Chinese characters; one of these lower-case strings; and whatever the gate looks for.
+    found (see `selection.py`); Chinese characters; one of these lower-case strings; what a look at the shadow
+    and its lower case tells; and whatever the gate finds, which is asked last.
     """
 
     rules: tuple[Rule, ...]
@@ -62,6 +63,7 @@ class Family:
     signs: str = ""
     han: bool = False
     strings: tuple[str, ...] = ()
+    look: Callable[[str, str], bool] | None = None
     gate: Gate | None = None
 
 

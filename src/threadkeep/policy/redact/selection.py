@@ -70,7 +70,7 @@ class Selection:
             possible = (*possible, *self._named(mentioned, plan.digits, signs))
         if not text.isascii() and _HAN.search(text):
             possible += plan.han
-        return _with_strings(possible, text.lower())
+        return _seen(possible, text, text.lower())
 
     def _planned(self, signs: bytes) -> _Plan:
         digits = signs.count(b"0")
@@ -96,10 +96,12 @@ class Selection:
         return found
 
 
-def _with_strings(families: tuple[Family, ...], lower: str) -> list[Family]:
+def _seen(families: tuple[Family, ...], text: str, lower: str) -> list[Family]:
     """Plain loops: every text comes this way, and a comprehension is a call of its own."""
     found: list[Family] = []
     for family in families:
+        if family.look is not None and not family.look(text, lower):
+            continue
         if not family.strings:
             found.append(family)
             continue
