@@ -34,12 +34,12 @@ def measure(name: str, data: Path, quick: bool) -> dict[str, Any]:
     find = ENGINES[name]()
     find("Call Ann on +48 601 234 567 or ann@example.org, PESEL 44051401458", "en")
     loaded = time.perf_counter() - started
-    limit = 60 if quick else SLOW.get(name)
+    limit = 6 if quick else SLOW.get(name)
     result: dict[str, Any] = {"load_s": round(loaded, 3), "rss_mb": round(memory_mb() - base, 1)}
     result["sets"] = {title: _quality(_some(cases, limit), find) for title, cases in _sets(data).items()}
     result["innocent_numbers"] = _innocent_numbers(find)
     result["innocent_lines"] = _innocent_lines(find, data, limit)
-    result["mb_per_s"] = _speed(find, data)
+    result["mb_per_s"] = _speed(find, data, 0.05 if quick else 2.0)
     result["rss_after_mb"] = round(memory_mb() - base, 1)
     return result
 
@@ -84,18 +84,25 @@ def _innocent_lines(find: Find, data: Path, limit: int | None) -> dict[str, Any]
     return {"lines": len(lines), "per_1000": round(1000 * len(alarms) / len(lines), 2), "listed": alarms[:40]}
 
 
-def _speed(find: Find, data: Path) -> float:
-    """Processor time on chat turns, at least two seconds of it or two hundred turns."""
+def _speed(find: Find, data: Path, seconds: float) -> float:
+    """Processor time on chat turns, a hundred at a time: the best of three passes over as many as fit in the time."""
     turns = [line for source, _, line in innocent_lines(data, 15_000) if source == "locomo"]
-    spent = size = 0.0
-    for count, turn in enumerate(turns):
-        if spent > 2 and count > 200:
+    blocks: list[list[str]] = []
+    spent = 0.0
+    for start in range(0, len(turns), 100):
+        blocks.append(turns[start : start + 100])
+        spent += _pass(find, blocks[-1])
+        if spent > seconds:
             break
-        started = time.process_time()
+    best = [min(_pass(find, block) for _ in range(1 if seconds < 1 else 3)) for block in blocks]
+    return round(sum(len(turn.encode()) for block in blocks for turn in block) / 1e6 / sum(best), 4)
+
+
+def _pass(find: Find, turns: list[str]) -> float:
+    started = time.process_time()
+    for turn in turns:
         find(turn, "en")
-        spent += time.process_time() - started
-        size += len(turn.encode())
-    return round(size / 1e6 / spent, 4)
+    return time.process_time() - started
 
 
 def growth(length: int) -> dict[str, dict[str, float]]:
@@ -130,7 +137,7 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.engine == "growth":
-        json.dump(growth(20_000 if args.quick else 500_000), sys.stdout)
+        json.dump(growth(2_000 if args.quick else 500_000), sys.stdout)
     else:
         json.dump(measure(args.engine, args.data, args.quick), sys.stdout)
 
