@@ -133,6 +133,39 @@ async def test_a_body_that_is_not_json_in_utf8_is_refused(client: httpx.AsyncCli
     assert SECRET not in answer.text
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"scope": {"user": "hunter2-the-secret"}, "scope": {"user": "v"}, "query": "x"}',
+        b'{"scope": {"user": "hunter2-the-secret", "user": "v"}, "query": "x"}',
+        b'{"scope": {"user": "hunter2-the-secret", "\\u0075ser": "v"}, "query": "x"}',
+    ],
+)
+async def test_a_field_that_is_given_twice_is_refused_at_any_depth(client: httpx.AsyncClient, body: bytes) -> None:
+    answer = await client.post("/v1/memory/recall", content=body, headers={"Content-Type": "application/json"})
+
+    assert is_problem(answer, 400, "repeated_field")
+    assert SECRET not in answer.text
+
+
+async def test_two_idempotency_headers_are_refused(client: httpx.AsyncClient) -> None:
+    headers = [("Idempotency-Key", "k1"), ("idempotency-key", "k2")]
+    answer = await client.post("/v1/memory/append", json={"scope": TALK, "events": [said("once")]}, headers=headers)
+
+    assert is_problem(answer, 400, "repeated_header", "Idempotency-Key")
+    assert await messages_kept(client) == 0
+
+
+@pytest.mark.parametrize(("key", "fix"), [("", "1 character or more"), ("k" * 256, "at most 255 characters")])
+async def test_a_bad_idempotency_header_is_named_with_its_fix(client: httpx.AsyncClient, key: str, fix: str) -> None:
+    body = {"scope": TALK, "events": [said("once")]}
+    answer = await client.post("/v1/memory/append", json=body, headers={"Idempotency-Key": key})
+
+    assert is_problem(answer, 422, "invalid_input", "Idempotency-Key")
+    assert fix in answer.json()["fix"]
+    assert await messages_kept(client) == 0
+
+
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b'"x"', b"7"])
 async def test_a_body_that_is_not_an_object_is_refused(client: httpx.AsyncClient, body: bytes) -> None:
     answer = await client.post("/v1/memory/append", content=body, headers={"Content-Type": "application/json"})
@@ -185,6 +218,7 @@ async def test_a_tenant_without_a_user_is_not_taken_for_the_whole_store(client: 
         ({"scope": {"user": "u"}, "query": "x", "k": 0}, "k"),
         ({"scope": {"user": "u"}, "query": "x", "k": True}, "k"),
         ({"scope": {"user": "u"}, "query": "x", "budget": "many"}, "budget"),
+        ({"scope": {"user": "u"}, "query": "x", "budget": -1}, "budget"),
         ({"scope": {"user": "u"}, "query": "x" * 100_001}, "query"),
     ],
 )

@@ -94,6 +94,13 @@ async def test_recall_finds_the_message_and_fences_it_as_data(client: httpx.Asyn
     assert found["text"].startswith("<memory")
 
 
+async def test_a_budget_of_nought_is_answered_with_nothing(client: httpx.AsyncClient) -> None:
+    await append(client, PEANUTS, NOTED)
+    answer = await client.post("/v1/memory/recall", json={"scope": WHOLE_USER, "query": "peanuts?", "budget": 0})
+
+    assert (answer.status_code, answer.json()) == (200, {"hits": [], "text": ""})
+
+
 async def test_conversations_are_listed_page_by_page(client: httpx.AsyncClient) -> None:
     for name in ("first", "second", "third"):
         await append(client, said("hello"), scope=WHOLE_USER | {"conversation": name})

@@ -15,6 +15,7 @@ from threadkeep.policy.fields import MAX_ID_LENGTH
 from threadkeep.scope import MAX_PART_LENGTH
 
 LARGEST_NUMBER = 2**31 - 1
+KEY_HEADER = "Idempotency-Key"
 _PRINTABLE = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"
 _LANGUAGE = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
 _STARTS_LIKE_A_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}")
@@ -52,6 +53,7 @@ Base64 = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "content
 Time = Annotated[AwareDatetime, BeforeValidator(_a_time), Field(strict=False)]
 Generation = Annotated[int, Field(ge=0, le=LARGEST_NUMBER), BeforeValidator(_whole)]
 Count = Annotated[int, Field(ge=1, le=LARGEST_NUMBER), BeforeValidator(_whole)]
+Tokens = Annotated[int, Field(ge=0, le=LARGEST_NUMBER), BeforeValidator(_whole)]
 
 
 class Body(BaseModel):

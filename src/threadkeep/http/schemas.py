@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from threadkeep.errors import InvalidScope
 from threadkeep.http.event_bodies import EVENT_BODIES, EventBody
-from threadkeep.http.fields import LARGEST_NUMBER, Body, Count, Generation, Key, MessageId, ScopePart, Text
+from threadkeep.http.fields import LARGEST_NUMBER, Body, Count, Generation, Key, MessageId, ScopePart, Text, Tokens
 from threadkeep.scope import DEFAULT_TENANT, Scope
 
 
@@ -66,7 +66,7 @@ class RecallBody(Body):
     scope: ScopeBody
     query: Text
     k: Count = Field(10, description="At most so many messages")
-    budget: Count | None = Field(None, description="Cap of `text`, in tokens")
+    budget: Tokens | None = Field(None, description="Cap of `text`, in tokens")
     conversation: ScopePart | None = Field(None, description="Recall from this conversation only")
 
     model_config = ConfigDict(

@@ -1,4 +1,4 @@
-"""Reading a request strictly: a body no larger than allowed, JSON in UTF-8, a query string that says one thing."""
+"""Reading a request strictly: a body no larger than allowed, JSON in UTF-8, and nothing said twice."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from threadkeep.http.errors import RequestRefused
+from threadkeep.http.fields import KEY_HEADER
 from threadkeep.http.problem import Problem
 
 # JSON may spell one byte with six (\u0001), and a body holds more than its longest message.
@@ -45,7 +46,8 @@ class StrictRequest(Request):
 
     async def json(self) -> Any:
         try:
-            return json.loads((await self.body()).decode("utf-8"), parse_constant=_not_a_number)
+            text = (await self.body()).decode("utf-8")
+            return json.loads(text, parse_constant=_not_a_number, object_pairs_hook=_each_field_once)
         except UnicodeDecodeError:
             raise RequestRefused(
                 Problem(400, "invalid_utf8", "the body is not UTF-8", fix="encode it as UTF-8")
@@ -68,6 +70,7 @@ class StrictRoute(APIRoute):
 
         async def strictly(request: Request) -> Response:
             _check_query(request.scope["query_string"])
+            _check_key_header(request)
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strictly
@@ -91,6 +94,13 @@ def _check_query(query: bytes) -> None:
         names.add(unquote_to_bytes(name))
 
 
+def _check_key_header(request: Request) -> None:
+    if len(request.headers.getlist(KEY_HEADER)) > 1:
+        raise RequestRefused(
+            Problem(400, "repeated_header", f"{KEY_HEADER} is given twice", KEY_HEADER, f"give one {KEY_HEADER}")
+        )
+
+
 def _announced_length(request: Request) -> int:
     announced = request.headers.get("content-length", "")
     return int(announced) if announced.isascii() and announced.isdigit() and len(announced) < 19 else 0
@@ -103,3 +113,13 @@ def _is_json(content_type: str) -> bool:
 
 def _not_a_number(_: str) -> Any:
     raise ValueError("NaN and Infinity are not JSON")
+
+
+def _each_field_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Left alone, the last would win here, and perhaps the first in a proxy that checks who may ask for whom."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise RequestRefused(
+            Problem(400, "repeated_field", "an object in the body has a field twice", fix="give it once")
+        )
+    return fields

@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 
+from threadkeep.http.fields import KEY_HEADER
 from threadkeep.http.problem import Problem
 from threadkeep.http.schemas import FIELD_NAMES
 
@@ -16,6 +17,8 @@ _SAYINGS: dict[str, tuple[str, str]] = {
     "extra_forbidden": ("holds a field that is not known", "leave it out; /openapi.json lists the fields"),
     "string_type": ("is not a string", "give a string"),
     "string_unicode": ("is not text that UTF-8 can carry", "leave lone surrogates out"),
+    "string_too_short": ("is empty", "give {min_length} character or more, or leave it out"),
+    "string_too_long": ("is too long", "give at most {max_length} characters"),
     "int_type": ("is not a whole number", "give a whole number"),
     "int_parsing": ("is not a whole number", "give a whole number"),
     "int_from_float": ("is not a whole number", "give a whole number"),
@@ -53,7 +56,7 @@ def _field(loc: Sequence[str | int], kind: str) -> str:
     for part in loc[1:] if loc and loc[0] in _PLACES else loc:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part in FIELD_NAMES:
+        elif part in FIELD_NAMES or part == KEY_HEADER:
             path += f".{part}" if path else part
     if kind in _ABOUT_THE_KIND:
         path += ".kind"

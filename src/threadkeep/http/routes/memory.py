@@ -12,6 +12,7 @@ from threadkeep.errors import InvalidInput
 from threadkeep.http import answers, openapi, schemas
 from threadkeep.http.access_log import request_id_of
 from threadkeep.http.encoding import encoded
+from threadkeep.http.fields import KEY_HEADER
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.problem import Problem
 from threadkeep.http.strict_request import StrictRoute
@@ -28,14 +29,14 @@ def opened_memory(request: Request) -> Memory:
 
 
 Opened = Annotated[Memory, Depends(opened_memory)]
-KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
+KeyHeader = Annotated[str | None, Header(alias=KEY_HEADER, min_length=1, max_length=255)]
 
 
 @router.post("/append", response_model=answers.ReceiptAnswer, responses=openapi.WRITES)
 async def append(memory: Opened, body: schemas.AppendBody, key: KeyHeader = None) -> JsonAnswer:
     """Keep what policy admits, all or nothing. With a key the request may be repeated safely."""
     if key is not None and body.key is not None and key != body.key:
-        raise InvalidInput("key", "differs from the Idempotency-Key header", "give one of the two")
+        raise InvalidInput("key", f"differs from the {KEY_HEADER} header", "give one of the two")
     events = [event.event() for event in body.events]
     receipt = await memory.append(body.scope.scope(), events, body.key if key is None else key)
     headers = {"Idempotent-Replayed": "true"} if receipt.replayed else None
