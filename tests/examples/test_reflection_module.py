@@ -99,7 +99,7 @@ async def test_a_chat_message_reaches_redis_and_then_after_a_flush_the_table(
     answer = await chat(backend("core_controller").app)
     assert (answer.status_code, answer.json()) == (200, ANSWERED)
     core = backend("modules.memory.core")
-    latest = core.load_recent_context("c1")  # waits for the write that the route left behind
+    latest = await asyncio.to_thread(core.load_recent_context, "c1")  # waits for the write that the route left behind
     with client(redis_url) as redis:
         assert json.loads(redis.get("conv:c1:latest")) == latest
     assert latest["user_msg"] == "你好，可以訂房嗎? mail [REDACTED:EMAIL]"
@@ -124,7 +124,7 @@ async def test_the_worker_may_run_inside_the_application(backend: Load, sql_url:
 
 async def test_the_worker_may_be_a_process_of_its_own(backend: Load, sql_url: str) -> None:
     await chat(backend("core_controller").app)
-    backend("modules.memory.core").load_recent_context("c1")
+    await asyncio.to_thread(backend("modules.memory.core").load_recent_context, "c1")
     command = [sys.executable, "-W", "error", "-m", "backend.jobs.memory_flush_worker", "--once"]
     ran = await asyncio.to_thread(
         subprocess.run, command, cwd=EXAMPLE, env=dict(os.environ), capture_output=True, text=True, timeout=60
@@ -136,7 +136,7 @@ async def test_the_worker_may_be_a_process_of_its_own(backend: Load, sql_url: st
 async def test_no_table_is_added_and_none_is_altered(backend: Load, sql_url: str) -> None:
     before, others = structure(sql_url), [name for name in SIX if name not in ("conversations", "memories")]
     await chat(backend("core_controller").app)
-    backend("modules.memory.core").load_recent_context("c1")
+    await asyncio.to_thread(backend("modules.memory.core").load_recent_context, "c1")
     await asyncio.to_thread(backend("jobs.memory_flush_worker").flush_once)
     assert count(sql_url) == 1
     assert tables(sql_url) == set(SIX)

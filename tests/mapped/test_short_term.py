@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from tests.mapped.conftest import MakeModule
 from tests.servers.redis import client
 from tests.servers.waiting import wait_until
+from threadkeep import compat
 from threadkeep.compat import reflection
 from threadkeep.compat.memory_module import MemoryModule
 from threadkeep.errors import Conflict, InvalidInput, InvalidSetting, StoreUnavailable
@@ -90,9 +93,10 @@ def test_personal_data_is_masked_before_the_first_write(short: MemoryModule, red
 async def test_inside_a_running_loop_it_returns_at_once_and_reads_its_own_writes(short: MemoryModule) -> None:
     for number in range(20):
         short.store_conversation("c1", "u1", f"turn {number}", "ok", None)
-    found = short.load_recent_context("c1")
+    found = await asyncio.to_thread(short.load_recent_context, "c1")
     assert found is not None
     assert found["user_msg"] == "turn 19"
+    short.load_recent_context("c1")  # and raises nothing here either
 
 
 async def test_a_redis_that_is_away_holds_up_no_loop_and_breaks_no_caller(caplog: pytest.LogCaptureFixture) -> None:
@@ -152,8 +156,15 @@ def test_the_functions_have_the_signatures_that_routes_call() -> None:
         "tokenize_text": ["text"],
         "pack_token_record": ["user", "assistant", "reflection_json"],
     }
-    found = {name: list(inspect.signature(getattr(reflection, name)).parameters) for name in expected}
-    assert found == expected
+    for place in (reflection, compat):
+        assert {name: list(inspect.signature(getattr(place, name)).parameters) for name in expected} == expected
+
+
+def test_importing_the_functions_loads_no_driver() -> None:
+    drivers = "{'redis', 'sqlalchemy', 'asyncpg', 'asyncmy', 'tiktoken'}"
+    asked = f"import sys, threadkeep.compat; print(sorted({drivers} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
 
 
 def test_the_functions_take_their_module_from_the_environment(monkeypatch: pytest.MonkeyPatch, redis_url: str) -> None:

@@ -9,17 +9,35 @@ from threadkeep.compat.memory_tools import (
     put_tool_cache,
     redact,
 )
+from threadkeep.compat.reflection import (
+    MemoryModule,
+    load_recent_context,
+    pack_token_record,
+    persist_long_term,
+    store_conversation,
+    store_short_term,
+    tokenize_text,
+    validate_and_normalize,
+)
 from threadkeep.compat.session_store import SessionStore
 from threadkeep.compat.state import State
 
 __all__ = [
+    "MemoryModule",
     "MemoryService",
     "SessionStore",
     "State",
     "before_persist",
     "detect_language_bcp47",
     "is_persistable_event",
+    "load_recent_context",
+    "pack_token_record",
+    "persist_long_term",
     "persist_memory_from_session",
     "put_tool_cache",
     "redact",
+    "store_conversation",
+    "store_short_term",
+    "tokenize_text",
+    "validate_and_normalize",
 ]

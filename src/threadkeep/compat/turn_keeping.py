@@ -95,6 +95,7 @@ class TurnKeeping:
         return await self.flusher.flush_once(batch)
 
     async def flush_on(self) -> None:
+        self.contract.pack(None, "", None)  # loads the vocabulary now, and not under the first turn
         await self.flusher.run()
 
     async def parked(self, most: int) -> list[ParkedTurn]:

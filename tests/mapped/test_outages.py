@@ -1,0 +1,68 @@
+"""Lines that break: nothing is lost, nothing is given up on, and nobody's event loop waits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.mapped.existing import count
+from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.errors import StoreUnavailable
+from threadkeep.settings import Settings
+from threadkeep.testing.fault_proxy import FaultProxy
+
+QUICK = {"store_timeout_seconds": 2, "connect_timeout_seconds": 1, "redis_timeout_seconds": 1}
+
+
+def proxy_to(url: str) -> FaultProxy:
+    there = urlsplit(url)
+    return FaultProxy(there.hostname or "", there.port or 0)
+
+
+async def test_a_database_that_goes_away_and_comes_back_gets_every_turn_once(
+    redis_url: str, sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threadkeep.worker.turns.RETRY_SECONDS", (0.05, 0.1, 0.2))
+    async with proxy_to(sql_url) as proxy:
+        module = MemoryModule(None, redis_url, proxy.url_for(sql_url), settings=Settings(**QUICK), claim_after=0.2)
+        for number in range(10):
+            await asyncio.to_thread(module.store_conversation, "c1", "u1", f"turn {number}", "ok", None)
+        proxy.reset()
+        with pytest.raises(StoreUnavailable):
+            await asyncio.to_thread(module.flush_once)
+        await asyncio.to_thread(module.store_conversation, "c1", "u1", "turn 10", "ok", None)
+        assert await asyncio.to_thread(module.parked) == []
+        proxy.restore()
+        assert await asyncio.to_thread(module.flush_once) == 10
+        assert await asyncio.to_thread(module.flush_once) == 1
+        assert await asyncio.to_thread(count, sql_url) == 11
+        await asyncio.to_thread(module.close)
+
+
+async def test_a_silent_redis_does_not_hold_up_the_callers_loop(redis_url: str, sql_url: str) -> None:
+    async with proxy_to(redis_url) as proxy:
+        module = MemoryModule(None, proxy.url_for(redis_url), sql_url, settings=Settings(**QUICK))
+        await asyncio.to_thread(module.store_conversation, "c1", "u1", "before", "ok", None)
+        proxy.half_open()
+        began = time.monotonic()
+        for number in range(5):
+            module.store_conversation("c1", "u1", f"turn {number}", "ok", None)
+        assert time.monotonic() - began < 0.2
+        await asyncio.to_thread(module.close)  # finishes what was begun: straight into the table
+        proxy.restore()
+    assert await asyncio.to_thread(count, sql_url) == 5
+
+
+async def test_a_slow_redis_costs_a_read_no_more_than_a_moment(redis_url: str, sql_url: str) -> None:
+    async with proxy_to(redis_url) as proxy:
+        module = MemoryModule(None, proxy.url_for(redis_url), sql_url, settings=Settings(**QUICK))
+        await asyncio.to_thread(module.store_short_term, "c1", "u1", "before", "ok", None)
+        proxy.blackhole()
+        began = time.monotonic()
+        assert module.load_recent_context("c1") is None
+        assert time.monotonic() - began < 0.6
+        proxy.restore()
+        await asyncio.to_thread(module.close)
