@@ -73,3 +73,9 @@ def test_an_outage_is_told_at_its_start_once_a_minute_and_at_its_end(
         breaker.succeeded()
     lines = [record.getMessage() for record in caplog.records]
     assert [line.split(" (")[0] for line in lines] == ["Redis does not answer"] * 3 + ["Redis answers again"]
+
+
+def test_calls_that_were_under_way_when_it_opened_do_not_lengthen_the_pause(breaker: Breaker, time: Time) -> None:
+    fail(breaker, times=50)
+    time.now += 1.0
+    assert breaker.allows()

@@ -1,0 +1,55 @@
+"""The harness can go red: each of these breaks a promise on purpose, and the oracle must say which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tests.chaos.harness import Chaos
+from tests.chaos.oracle import ClientJournal
+from tests.chaos.writing import USER, Work, appending, write
+from tests.servers.redis import RedisServer
+from threadkeep import ModelResponse, UserMessage
+from threadkeep.compose_worker import open_worker
+from threadkeep.ports.journal import JournalEntry
+
+
+async def test_a_worker_that_settles_before_it_places_is_found_out(
+    chaos: Chaos, new_redis: Callable[..., RedisServer]
+) -> None:
+    redis = new_redis()
+    async with chaos.memory(redis.url, worker=False) as memory:
+        await write(appending(memory), Work(chaos.folder, "w", writers=2, turns=5))
+    async with open_worker(chaos.url, redis=redis.url) as worker:
+        flushing = worker._flushing
+
+        async def settled_and_then_killed(entries: Sequence[JournalEntry]) -> None:
+            await flushing._journal.settle(entries)
+
+        flushing._flush = settled_and_then_killed  # type: ignore[method-assign]
+        await worker.drain()
+    assert len((await chaos.verdict()).lost) == 10
+
+
+async def test_an_acknowledgement_without_a_store_is_found_out(
+    chaos: Chaos, new_redis: Callable[..., RedisServer]
+) -> None:
+    async with chaos.memory(new_redis().url) as memory:
+        await write(appending(memory), Work(chaos.folder, "w", writers=1, turns=3))
+        with ClientJournal(chaos.folder / "liar.jsonl") as journal:
+            journal.note("liar 0", "c0", "try")
+            journal.note("liar 0", "c0", "ack", seq=9, ids=[])
+        await memory.flushed(timeout=30)
+    assert (await chaos.verdict()).complaints() == {"lost": ["liar 0"]}
+
+
+async def test_a_retry_without_its_key_and_a_turn_nobody_sent_are_found_out(
+    chaos: Chaos, new_redis: Callable[..., RedisServer]
+) -> None:
+    async with chaos.memory(new_redis().url) as memory:
+        await write(appending(memory), Work(chaos.folder, "w", writers=1, turns=3, talks=1))
+        place = USER.with_conversation("c0")
+        for turn in ("w0 1", "nobody 0"):
+            await memory.append(place, [UserMessage(f"{turn} 0"), ModelResponse(f"{turn} 1")])
+        await memory.flushed(timeout=30)
+    complaints = (await chaos.verdict()).complaints()
+    assert (complaints["duplicated"], complaints["phantom"]) == (["w0 1"], ["nobody 0"])
