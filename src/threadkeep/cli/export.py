@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from threadkeep.cli.options import Conversation, Json, Redis, Tenant, Url, User, existing_store, scope_or_all
+from threadkeep.cli.export_file import export_file
+from threadkeep.cli.options import (
+    Conversation,
+    Json,
+    Redis,
+    Tenant,
+    Url,
+    User,
+    existing_store,
+    scope_or_all,
+    store_path,
+)
 from threadkeep.cli.output import notes, print_json
-from threadkeep.errors import InvalidInput
 from threadkeep.http.encoding import encoded
 from threadkeep.scope import Scope
+from threadkeep.settings import load_settings
 from threadkeep.sync import SyncMemory
 
 Shape = Literal["full", "memory"]
@@ -27,7 +34,9 @@ def export(
     tenant: Tenant = None,
     user: User = None,
     conversation: Conversation = None,
-    out: Annotated[Path | None, typer.Option(help="A file, complete or not there at all; otherwise stdout.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A file, complete or not there at all; a device or pipe; otherwise stdout.")
+    ] = None,
     format: Annotated[Shape, typer.Option(help="All that is kept, or the shape of memory records.")] = "full",
     url: Url = None,
     redis: Redis = None,
@@ -41,24 +50,25 @@ def export(
             _write(memory, scope, format, sys.stdout.buffer)
             sys.stdout.flush()
             return
-        with whole_file(out) as file:
-            lines = _write(memory, scope, format, file)
+        with export_file(out, store_path(url, load_settings())) as file:
+            lines, size = _write(memory, scope, format, file)
     if json:
-        print_json({"out": str(out), "conversations": lines, "bytes": out.stat().st_size})
+        print_json({"out": str(out), "conversations": lines, "bytes": size})
     else:
         notes.print(f"{lines} conversations in {out}")
 
 
-def _write(memory: SyncMemory, scope: Scope | None, shape: Shape, file: IO[bytes]) -> int:
-    lines = 0
+def _write(memory: SyncMemory, scope: Scope | None, shape: Shape, file: IO[bytes]) -> tuple[int, int]:
+    """How many lines, and how many bytes."""
+    lines = size = 0
     total = memory.stats(scope).conversations
     with _progress() as progress:
         task = progress.add_task("Exporting", total=total)
         for record in memory.export(scope):
-            file.write(encoded(record.as_memory_record() if shape == "memory" else record.as_dict()) + b"\n")
+            size += file.write(encoded(record.as_memory_record() if shape == "memory" else record.as_dict()) + b"\n")
             lines += 1
             progress.advance(task)
-    return lines
+    return lines, size
 
 
 def _progress() -> Progress:
@@ -70,21 +80,3 @@ def _progress() -> Progress:
         transient=True,
         disable=not notes.is_terminal,
     )
-
-
-@contextmanager
-def whole_file(path: Path) -> Generator[IO[bytes]]:
-    """A file that takes its name only once all of it is on the disk; readable by its owner alone until shared."""
-    unfinished: Path | None = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            unfinished = Path(file.name)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except OSError as error:
-        raise InvalidInput("--out", f"could not be written ({error.strerror})", "give another file") from error
-    finally:
-        if unfinished is not None:
-            unfinished.unlink(missing_ok=True)
