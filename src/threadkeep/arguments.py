@@ -72,3 +72,12 @@ def positive(field: str, value: Any) -> int:
     if type(value) is not int or value < 1:
         raise InvalidInput(field, "is not a positive whole number", "give 1 or more")
     return value
+
+
+def text_length(events: Any) -> int:
+    """Of all texts in the events, as far as it can be told before they are checked."""
+    if not isinstance(events, list | tuple):
+        return 0
+    given: list[Any] = list(events)  # pyright: ignore[reportUnknownArgumentType]
+    texts = (getattr(event, name, None) for event in given for name in ("text", "summary"))
+    return sum(len(text) for text in texts if isinstance(text, str))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -190,6 +191,6 @@ def _outward_log(settings: Settings) -> OutwardLog | None:
 
 
 def _append_line(path: Path, line: str) -> None:
-    """Opened anew for each line, so that log rotation and other processes are welcome."""
-    with path.open("a", encoding="utf-8") as file:
+    """Opened anew for each line, so that log rotation and other processes are welcome; for its owner's eyes only."""
+    with open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(line + "\n")

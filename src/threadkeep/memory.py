@@ -5,8 +5,10 @@ events ─► admit (policy) ─► archive (seq, one transaction) ─► sessio
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from threadkeep import arguments
 from threadkeep.arguments import (
@@ -19,11 +21,13 @@ from threadkeep.arguments import (
     one_conversation,
     positive,
     short_text,
+    text_length,
 )
 from threadkeep.errors import StoreUnavailable
 from threadkeep.events import Event
 from threadkeep.health import HealthCheck
 from threadkeep.model import (
+    Admission,
     ConversationChange,
     ConversationPage,
     Erased,
@@ -53,6 +57,7 @@ from threadkeep.scope import Scope
 from threadkeep.talk_language import TalkLanguage
 
 _MOST_CANDIDATES = 500
+_MOST_ON_THE_LOOP = 20_000  # characters
 _MOST_TERMS = 512
 _LARGEST_PAGE = 1_000
 
@@ -98,13 +103,18 @@ class Memory:
         A conversation without a language gets it from the first message of the user that tells it.
         """
         ids = MessageIds(one_conversation(scope), checked_key(key))
-        admission = admit(events, self._rules, ids, self._clock())
+        admission = await self._admitted(events, ids)
         named = await self._talk_language.named(scope, admission, self.history)
         receipt = await self._stores.archive.append(scope, named.admission, key)
         self._talk_language.stored(scope, named, receipt)
         if self._outward_log and not receipt.replayed:
             self._outward_log.appended(scope, admission, receipt)
         return receipt
+
+    async def _admitted(self, events: Sequence[Event], ids: MessageIds) -> Admission:
+        """Long texts are redacted in a thread: others should not wait for them."""
+        work = partial(admit, events, self._rules, ids, self._clock())
+        return await asyncio.to_thread(work) if text_length(events) > _MOST_ON_THE_LOOP else work()
 
     async def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
         """The newest messages in `seq` order: the session's window, or as many as `limit` asks for.
@@ -127,7 +137,9 @@ class Memory:
         place = user if conversation is None else user.with_conversation(conversation)
         terms = query_terms(checked_query(query))[:_MOST_TERMS]
         candidates = await self._stores.index.candidates(place, terms, _MOST_CANDIDATES)
-        best = ranked(terms, candidates, positive("k", k))
+        work = partial(ranked, terms, candidates, positive("k", k))
+        long = sum(len(one.message.content) for one in candidates) > _MOST_ON_THE_LOOP
+        best = await asyncio.to_thread(work) if long else work()
         hits = within_budget(best, checked_budget(budget), self._count_tokens)
         return Recalled(hits, fenced(hits))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -42,7 +43,8 @@ class SyncMemory:
         self._memory: Memory | None = None
         self._opening: AbstractAsyncContextManager[Memory]
         self._loop: asyncio.AbstractEventLoop
-        self._thread: threading.Thread
+        self._thread: threading.Thread | None = None
+        self._process = os.getpid()
 
     def open(self) -> Self:
         """What `with` does for you. What was closed may be opened again."""
@@ -137,15 +139,20 @@ class SyncMemory:
         return begun
 
     def _run(self, work: Callable[[Memory], Coroutine[Any, Any, T]]) -> T:
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("called on SyncMemory's own thread, which would wait for itself; await Memory instead")
         return self.start(work).result()
 
     @property
     def _open_memory(self) -> Memory:
         if self._memory is None:
             raise MemoryClosed("this memory is not open; use it in a with statement")
+        if os.getpid() != self._process:  # threads do not survive a fork: nobody would ever answer
+            raise MemoryClosed("this memory was opened before the process forked; open one in the child")
         return self._memory
 
     def _start_loop(self) -> None:
+        self._process = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="threadkeep-sync", daemon=True)
         self._thread.start()
@@ -157,6 +164,7 @@ class SyncMemory:
         self._wait_for(self._loop.shutdown_asyncgens())
         self._wait_for(self._loop.shutdown_default_executor())
         self._loop.call_soon_threadsafe(self._loop.stop)
+        assert self._thread is not None
         self._thread.join()
         self._loop.close()
 

@@ -13,8 +13,16 @@ from threadkeep import compat
 
 FUNCTIONS = ["redact", "is_persistable_event", "persist_memory_from_session", "put_tool_cache"]
 WORDS = st.sampled_from(["", "xin chào", "mail an@example.com", "gọi 0912 345 678 nhé", "two\nlines"])
-META = st.dictionaries(
-    st.sampled_from(["language", "mime", "durationMs", "sha256", "path", "eventId"]), WORDS | st.none()
+META = st.fixed_dictionaries(
+    {},
+    optional={
+        "language": st.sampled_from(["vi", "pl-PL", "zh-Hant"]),
+        "mime": st.sampled_from(["audio/ogg", "image/png"]),
+        "durationMs": st.integers(0, 10**6),
+        "sha256": st.just("a" * 64),
+        "path": WORDS,
+        "eventId": WORDS | st.none(),
+    },
 )
 EVENTS = st.fixed_dictionaries(
     {},
@@ -74,6 +82,16 @@ def test_any_session_becomes_the_record_that_the_authors_code_makes(events: list
     state = {"user.locale": "vi-VN", "conversation.intentSummary": "find a cafe"}
     for more in ({}, {"state": state}, {"state": state, "startedAt": 1, "endedAt": "2026-01-01"}):
         assert record_by(compat, events=events, **more) == record_by(author, events=events, **more)
+
+
+def test_free_text_in_a_field_that_is_not_redacted_is_left_out_of_the_record() -> None:
+    mail = "write to an@example.com"
+    meta = {"language": mail, "mime": mail, "durationMs": {"raw": mail}, "sha256": mail}
+    voice = {"kind": "UserMessage", "modality": "voice", "summary": "asks for a room", "meta": meta}
+    state = {"user.locale": mail, "conversation.intentSummary": None}
+    record = record_by(compat, events=[voice], state=state, startedAt=mail, endedAt=[mail])
+    assert "example" not in str(record)
+    assert "example" not in str(compat.before_persist([voice]))
 
 
 def test_a_transcript_beside_the_summary_is_left_out_of_the_record() -> None:

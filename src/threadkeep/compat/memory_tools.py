@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
+from threadkeep.policy.fields import is_language_tag, kept_meta
 from threadkeep.policy.redact import RedactionRules, Redactor
 from threadkeep.record import MEDIA_META_KEYS
 
@@ -43,7 +45,7 @@ def _kept(event: Mapping[str, Any]) -> dict[str, Any]:
             "kind": kind,
             "modality": modality,
             "summary": redact(event["summary"]),
-            "meta": {key: meta[key] for key in MEDIA_META_KEYS if key in meta},
+            "meta": meta,
             "ts": event.get("ts"),
         }
     return {"kind": kind, "text": redact(event.get("text") or ""), "ts": event.get("ts")}
@@ -64,15 +66,16 @@ def memory_record(session: Any) -> dict[str, Any]:
     said = [event for event in events if event["kind"] == "UserMessage"]
     state = getattr(session, "state", None)
     intent = state.get("conversation.intentSummary") if state is not None else None
+    locale = state.get("user.locale") if state is not None else None
     return {
         "sessionId": session.id,
         "user_messages": [redact(e["text"]) for e in said if e["modality"] == "text" and e.get("text")],
         "user_media_summaries": [_media_summary(e) for e in said if e.get("summary")],
         "model_responses": [redact(e.get("text") or "") for e in events if e["kind"] == "ModelResponse"],
         "meta": {
-            "startedAt": getattr(session, "startedAt", None),
-            "endedAt": getattr(session, "endedAt", None),
-            "locale": state.get("user.locale") if state is not None else None,
+            "startedAt": _moment(getattr(session, "startedAt", None)),
+            "endedAt": _moment(getattr(session, "endedAt", None)),
+            "locale": locale if is_language_tag(locale) else None,
             "intent": redact(intent) if isinstance(intent, str) else None,
         },
     }
@@ -87,8 +90,21 @@ def _media_summary(event: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _meta_of(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    return event.get("meta") or {}
+def _meta_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The four keys, and only values of the form they should have: free text would go around redaction here."""
+    meta: Any = event.get("meta")
+    return kept_meta(meta)[0] if isinstance(meta, Mapping) else {}
+
+
+def _moment(value: Any) -> Any:
+    """A time as agents give it: a number, a datetime, or ISO 8601."""
+    if isinstance(value, str):
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        return value
+    return value if isinstance(value, int | float | datetime) else None
 
 
 def put_tool_cache(state: Any, key: str, value: Any, ttl_seconds: int = 900) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 from threadkeep.ports.index import Candidate
 from threadkeep.scope import Scope
 from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.rows import MESSAGE_COLUMNS, given_text, message_of
-from threadkeep.sqlite.terms import NEWEST_INDEXED, TermsOf
+from threadkeep.sqlite.rows import MESSAGE_COLUMNS, given_text, message_of, owner_of
+from threadkeep.sqlite.terms import NEWEST_INDEXED, TermsOf, owned
 
 _FOUND = ", ".join(("m.mid", "conversation", *(f"m.{column.strip()}" for column in MESSAGE_COLUMNS.split(","))))
-_WITHIN = "tenant = :tenant AND user = :user AND (:conversation IS NULL OR conversation = :conversation)"
+_WITHIN = "uid = :uid AND (:conversation IS NULL OR conversation = :conversation)"
 _Row = tuple[Any, ...]
 
 
@@ -31,7 +31,10 @@ class SqliteIndex:
     def _candidates(
         self, connection: sqlite3.Connection, scope: Scope, terms: Sequence[str], limit: int
     ) -> tuple[Candidate, ...]:
-        within = {"tenant": scope.tenant, "user": scope.user, "conversation": scope.conversation}
+        uid = owner_of(connection, scope)
+        if uid is None:
+            return ()
+        within = {"uid": uid, "conversation": scope.conversation}
         newest = self._waiting(connection, within, frozenset(terms))[:limit]
         rows = [*newest, *_indexed(connection, within, terms, limit - len(newest))]
         return tuple(Candidate(row[1], message_of(row[2:])) for row in rows)
@@ -39,7 +42,7 @@ class SqliteIndex:
     def _waiting(self, connection: sqlite3.Connection, within: dict[str, Any], terms: frozenset[str]) -> list[_Row]:
         """Messages that the index does not hold yet, fewer than a batch: read and matched one by one."""
         rows: list[_Row] = connection.execute(
-            f"SELECT {_FOUND} FROM tk_messages m JOIN tk_conversations USING (cid) JOIN tk_owners USING (uid)"  # noqa: S608
+            f"SELECT {_FOUND} FROM tk_messages m JOIN tk_conversations USING (cid)"  # noqa: S608
             f" WHERE m.mid > {NEWEST_INDEXED} AND {_WITHIN} ORDER BY m.mid DESC",
             within,
         ).fetchall()
@@ -50,9 +53,9 @@ class SqliteIndex:
 def _indexed(connection: sqlite3.Connection, within: dict[str, Any], terms: Sequence[str], limit: int) -> list[_Row]:
     return connection.execute(
         f"SELECT {_FOUND} FROM tk_terms t JOIN tk_messages m ON m.mid = t.rowid"  # noqa: S608
-        f" JOIN tk_conversations USING (cid) JOIN tk_owners USING (uid) WHERE tk_terms MATCH :any AND {_WITHIN}"
+        f" JOIN tk_conversations USING (cid) WHERE tk_terms MATCH :any AND {_WITHIN}"
         " ORDER BY t.rowid DESC LIMIT :limit",
-        {**within, "any": _any_of(terms), "limit": limit},
+        {**within, "any": _any_of(owned(within["uid"], terms)), "limit": limit},
     ).fetchall()
 
 

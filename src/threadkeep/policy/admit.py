@@ -65,7 +65,8 @@ def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: s
             raise error.inside(f"events[{index}]") from None
         if draft is not None:
             drafts.append(draft)
-    digest = digest_of(drafts, tally.refused) if ids.key is not None else NO_DIGEST
+    secret = ids.secret()
+    digest = digest_of(drafts, tally.refused, secret) if secret is not None else NO_DIGEST
     placed = tuple(ids.complete(draft, index, now) for index, draft in enumerate(drafts))
     return Admission(placed, digest, tally.refused, tally.stripped, tally.redacted)
 

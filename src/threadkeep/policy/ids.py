@@ -19,6 +19,10 @@ class MessageIds:
     scope: Scope
     key: str | None = None
 
+    def secret(self) -> bytes | None:
+        """What keys the payload's fingerprint; None without an idempotency key."""
+        return None if self.key is None else self.scope.digest("payload", self.key)
+
     def complete(self, draft: Draft, index: int, now: datetime) -> Draft:
         """The draft with an id and a time, where the caller gave none."""
         id_ = self._new(index) if draft.id == NO_ID else draft.id

@@ -6,12 +6,14 @@ It takes an `Admission`, which only `admit` can make, so text that policy refuse
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 
 from threadkeep.model import Admission, Receipt
 from threadkeep.scope import Scope
 
 Sink = Callable[[str], None]
+_log = logging.getLogger(__name__)
 
 
 class OutwardLog:
@@ -30,4 +32,8 @@ class OutwardLog:
         self._emit({"event": "append", **place, **receipt.as_dict()})
 
     def _emit(self, values: dict[str, object]) -> None:
-        self._sink(json.dumps(values))
+        """The messages are stored by now: a log that cannot be written must not make the caller store them again."""
+        try:
+            self._sink(json.dumps(values))
+        except OSError as error:
+            _log.error("the outward log was not written (%s)", type(error).__name__)

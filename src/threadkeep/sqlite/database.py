@@ -8,16 +8,17 @@ fight over it; whatever has queued up meanwhile shares one transaction and one f
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 
-from threadkeep.errors import MemoryClosed
+from threadkeep.errors import MemoryClosed, StoreUnavailable
 from threadkeep.sqlite.connection import connect, in_transaction, prepare
 from threadkeep.sqlite.errors import our_errors, translated
+from threadkeep.sqlite.file import FileIdentity
 from threadkeep.sqlite.jobs import Job, Work, answer
 
 T = TypeVar("T")
@@ -38,6 +39,8 @@ class Database:
         self._writer = _thread(self._write_until_closed, "writer")
         self._closing = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
+        self._file = FileIdentity(path)
         self._connection: sqlite3.Connection
 
     async def open(self) -> None:
@@ -47,7 +50,7 @@ class Database:
     def _open(self) -> None:
         with our_errors(self.path):
             if not self._in_memory:
-                Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+                self._file.create()
             self._connection = connect(self.path, self._busy_seconds)
             try:
                 prepare(self._connection, self.path, self._busy_seconds)
@@ -85,6 +88,8 @@ class Database:
                 thread.join()
 
     def _enqueue(self, jobs: _Queue, job: Job) -> asyncio.Future[Any]:
+        if os.getpid() != self._process:  # threads do not survive a fork: nobody would ever answer
+            raise MemoryClosed("this memory was opened before the process forked; open one in the child")
         with self._closing:  # or a job could slip in behind the last one and never be answered
             if self._closed:
                 raise MemoryClosed("this memory is closed")
@@ -95,6 +100,7 @@ class Database:
         connection: sqlite3.Connection | None = None
         while (job := self._reads.get()) is not None:
             try:
+                self._file.check()
                 if connection is None:
                     connection = connect(self.path, self._busy_seconds)
                     connection.execute("PRAGMA query_only = ON")
@@ -123,6 +129,13 @@ class Database:
 
     def _run(self, jobs: list[Job]) -> None:
         """In order; neighbours share a commit unless one of them must be alone."""
+        try:
+            self._file.check()
+        except StoreUnavailable as gone:
+            for job in jobs:
+                job.failure = gone
+            answer(jobs)
+            return
         group: list[Job] = []
         for job in jobs:
             if job.alone:

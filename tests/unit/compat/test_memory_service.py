@@ -70,3 +70,14 @@ def test_a_record_without_a_session_is_refused(tmp_path: Path) -> None:
         pytest.raises(InvalidInput, match="sessionId"),
     ):
         MemoryService(memory, user="u1").upsert({"user_messages": ["x"]})
+
+
+def test_a_new_talk_under_an_erased_session_id_is_kept_and_the_old_one_stays_erased(tmp_path: Path) -> None:
+    with SyncMemory(f"sqlite:///{tmp_path}/memory.db") as memory:
+        service = MemoryService(memory, user="u1")
+        service.upsert(record(2))
+        memory.erase(Scope(user="u1"))
+        service.upsert(record(2))  # the agent still has the old session in hand
+        assert stored(memory) == []
+        service.upsert({**record(0), "user_messages": ["something new"]})
+        assert stored(memory) == ["something new"]
