@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "resilience": {"errors"},
     "worker": PORTS | {"resilience"},
     "settings": {"errors"},
-    # Sentences are weighed by the terms that recall looks for; the functions of tokens.py take TOKENIZER_NAME by itself.
+    # Sentences are weighed by the terms that recall looks for; tokens.py reads TOKENIZER_NAME by itself.
     "models": PORTS | {"recall", "settings"},
     "arguments": PURE,
     "health": PORTS,

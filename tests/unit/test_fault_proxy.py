@@ -64,7 +64,7 @@ async def say(line, word, *, within=SOON):
 
 async def until(condition):
     async with asyncio.timeout(SOON):
-        while not condition():  # noqa: ASYNC110 - what it waits for happens in a kernel or another task
+        while not condition():
             await asyncio.sleep(0.005)
 
 
