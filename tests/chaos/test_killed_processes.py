@@ -42,8 +42,8 @@ async def test_a_worker_that_is_killed_again_and_again_loses_and_doubles_nothing
 async def test_writers_that_are_killed_and_retry_with_their_keys_lose_and_double_nothing(
     chaos: Chaos, new_redis: Callable[..., RedisServer]
 ) -> None:
-    redis, kills = new_redis(), sized(3, 50)
-    turns, writers = sized(30, 2_000), 8
+    redis, kills = new_redis(), sized(1, 50)
+    turns, writers = sized(20, 2_000), 8
     words = ("tests.chaos.writing", chaos.url, redis.url, str(chaos.folder), "w", "--writers", str(writers))
     words += ("--turns", str(turns), "--talks", "10")
     async with chaos.memory(redis.url) as memory:

@@ -95,7 +95,7 @@ async def test_a_bad_line_loses_and_doubles_nothing(
     chaos: Chaos, new_redis: Callable[..., RedisServer], to: str, fault: str
 ) -> None:
     redis = new_redis()
-    work = Work(chaos.folder, "w", turns=sized(12, 200))
+    work = Work(chaos.folder, "w", turns=sized(8, 200))
     bad = redis.url if to == "redis" else chaos.url
     async with line_to(bad) as (line, url):
         behind = Chaos(chaos.server, url if to == "sql" else chaos.url, chaos.folder)
@@ -104,7 +104,7 @@ async def test_a_bad_line_loses_and_doubles_nothing(
             for _ in range(sized(1, 10)):
                 await until(lambda: acknowledged(chaos.folder) > 10 or writing.done(), seconds=60, what="some turns")
                 line.delay(0.5) if fault == "delay" else getattr(line, fault)()
-                await _away(1.5, work)
+                await _away(1, work)
                 line.restore()
             await writing
             await memory.flushed(timeout=PATIENT)
