@@ -19,6 +19,7 @@ from threadkeep.cli.migrate import migrate
 from threadkeep.cli.redact import redact
 from threadkeep.cli.serve import serve
 from threadkeep.cli.stats import stats
+from threadkeep.cli.streams import give_up_stdout, ready_streams
 from threadkeep.cli.worker import worker
 from threadkeep.errors import InvalidInput, ThreadkeepError
 
@@ -48,8 +49,10 @@ def threadkeep(
 def run(arguments: Sequence[str]) -> int:
     """The exit code. Our own errors and wrong usage are told in a line or two; a traceback means a bug."""
     as_json = "--json" in arguments
+    ready_streams()
     try:
         ended = commands(args=list(arguments), prog_name="threadkeep", standalone_mode=False)
+        sys.stdout.flush()  # what cannot be written shows itself here at the latest
     except ThreadkeepError as error:
         _tell(_problem(error), str(error), as_json=as_json)
         return FAILED
@@ -63,6 +66,11 @@ def run(arguments: Sequence[str]) -> int:
             "Aborted; nothing was done.",
             as_json=as_json,
         )
+        return FAILED
+    except OSError as error:  # a full or closed stdout, mostly
+        give_up_stdout()
+        detail = f"input or output failed ({error.strerror or type(error).__name__})"
+        _tell({"code": "io_error", "detail": detail, "retryable": False}, detail, as_json=as_json)
         return FAILED
     return ended if isinstance(ended, int) else 0
 
