@@ -12,7 +12,6 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.errors import InvalidSetting, MissingExtra
@@ -117,7 +116,7 @@ def sql_parts(where: str | AsyncEngine) -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("threadkeep"):
             raise
-        scheme = urlsplit(where).scheme if isinstance(where, str) else ""
+        scheme = _scheme(where) if isinstance(where, str) else ""
         extra = "mysql" if scheme.startswith(("mysql", "mariadb")) else "postgres"
         raise MissingExtra(extra, f"{scheme}://" if scheme else "engine=") from None
 
@@ -161,7 +160,12 @@ def session_limits(settings: Settings) -> SessionLimits:
 
 
 def is_server_url(url: str) -> bool:
-    return urlsplit(url).scheme.partition("+")[0] in _SERVER_SCHEMES
+    return _scheme(url).partition("+")[0] in _SERVER_SCHEMES
+
+
+def _scheme(url: str) -> str:
+    """Of any URL, also of one whose other parts cannot be read."""
+    return url.partition("://")[0].lower()
 
 
 def tenant_languages(settings: Settings) -> TenantLanguages:

@@ -14,7 +14,7 @@ from threadkeep import __version__
 from threadkeep.cli.doctor_servers import redis_described, redis_named, server_described, server_warnings
 from threadkeep.cli.options import Json, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import print_json, print_pairs, screen
-from threadkeep.cli.resolved import Resolved, masked, resolve, unknown_names
+from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path, unknown_names
 from threadkeep.errors import ThreadkeepError
 from threadkeep.settings import Settings, config_file, load_settings
 from threadkeep.sync import SyncMemory
@@ -57,14 +57,14 @@ def _store(url: str | None, redis: str | None, settings: Settings) -> tuple[dict
     try:
         path = store_path(url, settings)
         if path is not None and not path.exists():
-            return shown | {"status": "not created yet", "path": str(path.resolve())}, None
+            return shown | {"status": "not created yet", "path": shown_path(path.resolve())}, None
         facts = server_described(where, settings)
         with SyncMemory(where, redis=redis, worker=False, settings=as_it_is(settings)) as memory:
             counted, health = memory.stats(), memory.health()
     except ThreadkeepError as error:
         return shown | {"status": "failed", "error": {"code": error.code, "detail": str(error)}}, None
     if path is not None:
-        facts = {"path": str(path.resolve()), "journal_mode": _journal_mode(path)}
+        facts = {"path": shown_path(path.resolve()), "journal_mode": _journal_mode(path)}
     return shown | {"status": "reachable"} | facts | counted.as_dict(), health.as_dict()
 
 

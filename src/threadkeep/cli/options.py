@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from threadkeep.cli.resolved import shown_path
 from threadkeep.compose import is_server_url, sqlite_path
 from threadkeep.errors import NotFound
 from threadkeep.scope import DEFAULT_TENANT, Scope
@@ -37,7 +38,7 @@ def existing_store(url: str | None, redis: str | None = None, *, worker: bool = 
     settings = load_settings()
     path = store_path(url, settings)
     if path is not None and not path.exists():
-        raise NotFound(f"{path}: there is no store here; check --url or DATABASE_URL")
+        raise NotFound(f"{shown_path(path)}: there is no store here; check --url or DATABASE_URL")
     return SyncMemory(url, redis=redis, worker=worker, settings=as_it_is(settings))
 
 

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices
@@ -15,8 +16,17 @@ from threadkeep.settings import Settings, config_file
 
 Source = Literal["env", "toml", "default"]
 
-_PASSWORD_IN_URL = re.compile(r"(://[^:/@\s]*:).+@")
-_SECRET_PARAMETER = re.compile(r"(?i)([?&][^=&]*(?:pass|pwd|secret|token|key)[^=&]*=)[^&#]*")
+_MASK = "***"
+_SECRET = re.compile(r"(?i)(KEY|SECRET|TOKEN|PASSWORD)$")  # how the names of such settings end
+# Passwords are often not escaped: before the last @ anything may stand, and an @ after ? or # tells nothing for sure.
+_URL = re.compile(
+    r"""(?P<scheme>[a-z][a-z0-9+.-]*://)
+        (?P<user>[^?#]*@)?
+        (?P<place>(?:[\w.-]*|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:,[\w.-]+(?::\d{1,5})?)*(?:/[^?#@]*)?)
+        (?P<query>\?[^#@]*)?
+        (?P<fragment>\#[^@]*)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,8 @@ class Resolved:
 def resolve(settings: Settings) -> list[Resolved]:
     toml = _toml()
     return [
-        Resolved(names[0], masked(getattr(settings, field)), _source(names, toml)) for field, names in _names().items()
+        Resolved(names[0], _shown(names[0], getattr(settings, field)), _source(names, toml))
+        for field, names in _names().items()
     ]
 
 
@@ -40,10 +51,25 @@ def unknown_names() -> list[str]:
     return sorted({*ours, *_toml()} - known)
 
 
-def masked(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    return _SECRET_PARAMETER.sub(r"\1***", _PASSWORD_IN_URL.sub(r"\1***@", value))
+def masked(url: str) -> str:
+    """Without user, password, query and fragment; nothing at all of what cannot be read as a URL."""
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        return _MASK
+    user, query = parts["user"] and f"{_MASK}@", (parts["query"] or parts["fragment"]) and f"?{_MASK}"
+    return f"{parts['scheme']}{user or ''}{parts['place']}{query or ''}"
+
+
+def shown_path(path: Path) -> str:
+    """Of a store's file, as its URL named it: what looks like a query may be a key."""
+    name, asked, _ = str(path).partition("?")
+    return f"{name}?{_MASK}" if asked else name
+
+
+def _shown(name: str, value: Any) -> Any:
+    if value is not None and _SECRET.search(name):
+        return _MASK
+    return masked(value) if isinstance(value, str) and (name.endswith("URL") or "://" in value) else value
 
 
 def _names() -> dict[str, list[str]]:

@@ -80,6 +80,8 @@ def _parsed(url: str) -> URL:
         raise InvalidSetting("url", "is not a database URL", "use postgresql://user:password@host/database") from None
     if parsed.get_backend_name() not in _DRIVERS:
         raise InvalidSetting("url", "names no database we know", "use postgresql://… or mysql://…")
+    if {*"[]@"} & {*(parsed.host or "")} or "@" in (parsed.database or ""):  # errors name host and database
+        raise InvalidSetting("url", "is not a database URL", "percent-encode the password: @ is %40, / is %2F")
     if not parsed.database:
         raise InvalidSetting("url", "names no database", "end it with /database")
     known = _POSTGRES_OPTIONS if parsed.get_backend_name().startswith("postgres") else _MYSQL_OPTIONS

@@ -58,20 +58,85 @@ def test_passwords_are_masked_wherever_they_stand(threadkeep: Command, monkeypat
         ended = threadkeep("doctor", *flags)
         assert ended.code == 1
         assert "hunter2" not in ended.stdout + ended.stderr
-        assert "ann:***@db" in ended.stdout
+        assert "://***@db" in ended.stdout
 
 
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("redis://:p@ss/w:rd@cache/0", "redis://:***@cache/0"),
-        ("mysql://ann:x@db/m?ssl_key=abc&charset=utf8", "mysql://ann:***@db/m?ssl_key=***&charset=utf8"),
+        ("redis://:p@ss/w:rd@cache/0", "redis://***@cache/0"),
+        ("mysql://ann:x@db/m?ssl_key=abc&charset=utf8", "mysql://***@db/m?***"),
         ("sqlite:///./database/sqlite.db", "sqlite:///./database/sqlite.db"),
-        ("postgresql://ann@db/memory", "postgresql://ann@db/memory"),
+        ("sqlite:///C:\\my store\\sqlite.db", "sqlite:///C:\\my store\\sqlite.db"),
+        ("sqlite:///x.db?key=abc", "sqlite:///x.db?***"),
+        ("sqlite:///x.db#abc", "sqlite:///x.db?***"),
+        ("postgresql://TOKEN@db/memory", "postgresql://***@db/memory"),
+        ("postgresql+asyncpg://a:b@[::1]:5432/m", "postgresql+asyncpg://***@[::1]:5432/m"),
+        ("postgresql://db1:5432,db2:5432/m", "postgresql://db1:5432,db2:5432/m"),
     ],
 )
-def test_only_the_secret_part_of_a_url_is_masked(url: str, shown: str) -> None:
+def test_user_and_query_of_a_url_are_masked(url: str, shown: str) -> None:
     assert masked(url) == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ann:hunter2@db/memory",
+        "postgresql:/ann:hunter2@db/memory",
+        "postgresql://ann:hunter2",
+        "postgresql://ann:x@db:hunter2/memory",
+        "postgresql://[hunter2/memory",
+        "redis://:p?hunter2@cache/0",
+        "redis://:p#hunter2@cache/0",
+        "redis://ann:x@cache/0?user=a@hunter2",
+        "hunter2",
+    ],
+)
+def test_nothing_is_shown_of_what_cannot_be_read_as_a_url(url: str) -> None:
+    assert masked(url) == "***"
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("THREADKEEP_SLOT_KEY", "hunter2"),
+        ("DATABASE_URL", "postgresql://hunter2@127.0.0.1:1/db"),
+        ("DATABASE_URL", "postgresql://ann:hunter2@db:port/db"),
+        ("DATABASE_URL", "postgresql://[hunter2/db"),
+        ("DATABASE_URL", "postgresql://ann:p@ss/hunter2@db/memory"),
+        ("DATABASE_URL", "mysql://ann:hunter2"),
+        ("DATABASE_URL", "sqlite:///x.db?key=hunter2"),
+        ("DATABASE_URL", "ann:hunter2@db/memory"),
+        ("REDIS_URL", "redis://:hunter2"),
+        ("REDIS_URL", "hunter2@cache"),
+        ("OLLAMA_HOST", "http://hunter2@localhost"),
+    ],
+)
+def test_no_secret_setting_is_printed(
+    threadkeep: Command, monkeypatch: pytest.MonkeyPatch, name: str, value: str, flags: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv(name, value)
+    ended = threadkeep("doctor", *flags)
+
+    assert "hunter2" not in ended.stdout + ended.stderr
+    assert "***" in ended.stdout
+
+
+def test_what_looks_like_a_key_is_not_repeated_when_there_is_no_store(threadkeep: Command) -> None:
+    ended = threadkeep("stats", "--url", "sqlite:///x.db?key=hunter2")
+
+    assert "x.db?***: there is no store here" in ended.stderr
+
+
+def test_names_that_only_sound_secret_are_shown(threadkeep: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKENIZER_NAME", "o200k_base")
+    monkeypatch.setenv("MEMORY_REDIS_TTL_SECONDS", "77")
+    shown = threadkeep("doctor", "--json").json["settings"]
+
+    assert (shown["TOKENIZER_NAME"]["value"], shown["MEMORY_REDIS_TTL_SECONDS"]["value"]) == ("o200k_base", 77)
+    assert shown["THREADKEEP_SLOT_KEY"]["value"] is None
 
 
 def test_for_people_it_is_tables_and_a_verdict(threadkeep: Command, store: str) -> None:
