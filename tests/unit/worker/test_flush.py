@@ -186,6 +186,7 @@ async def test_a_journal_that_is_away_is_waited_for() -> None:
             await asyncio.sleep(0.01)
     worker.stop()
     await asyncio.wait_for(running, 5)
+    assert journal.held == {}
 
 
 @pytest.mark.parametrize("count", [0, 1])
