@@ -35,6 +35,10 @@ _IBAN: Final = re.compile(
     r"(?<![0-9A-Za-z])(?:[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{11,30}|[A-Z]{2}[0-9]{2}"
     r"(?:[ \-][A-Z0-9]{4}){2,8}(?:[ \-][A-Z0-9]{1,4})?)"
 )
+_GROUPED_IBAN: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?=([A-Za-z]{2}[0-9]{2}(?:[ \-][A-Za-z0-9]{4}){2,8}(?:[ \-][A-Za-z0-9]{1,4})?))"
+    r"[A-Za-z]{2}[0-9]{2}"
+)
 _NRB: Final = re.compile(
     r"(?<![0-9A-Za-z])(?<![0-9][ \-])[0-9]{2}([ \-]?)(?:[0-9]{4}\1){5}[0-9]{4}(?![ \-]?[0-9A-Za-z])"
 )
@@ -55,6 +59,14 @@ def _ibans(view: View) -> Iterator[tuple[int, int]]:
             yield match.start(), match.start() + end
         elif "iban" in view.lower[max(0, match.start() - 16) : match.start()]:
             yield match.start(), match.start() + (end or len(match[0]))  # mistyped, but it is called one
+
+
+def _any_case(view: View) -> Iterator[tuple[int, int]]:
+    """In groups and in lower case, where words around it look the same: only with its check digits."""
+    for match in _GROUPED_IBAN.finditer(view.text):
+        end = _iban_end(match[1])
+        if end and mod97(_compact(match[1][:end])):
+            yield match.start(), match.start() + end
 
 
 def _iban_end(candidate: str) -> int:
@@ -87,7 +99,9 @@ def _long(view: View) -> bool:
 
 
 FAMILIES: Final = (
-    Family((Rule("iban", "IBAN", _ibans, CERTAIN),), digits=2, gate=_long),
+    Family(
+        (Rule("iban", "IBAN", _ibans, CERTAIN), Rule("iban.grouped", "IBAN", _any_case, CERTAIN)), digits=2, gate=_long
+    ),
     Family(
         (
             Rule("iban.polish", "BANK_ACCOUNT", _polish, CHECKED + 5),

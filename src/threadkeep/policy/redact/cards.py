@@ -24,6 +24,18 @@ _ISSUERS: Final = re.compile(
     r"|62[0-9]{14,17}|220[0-4][0-9]{12,15}|9792[0-9]{12}|(?:508|60[0-9]|8[12][0-9])[0-9]{13}"  # UnionPay Mir Troy RuPay
     r"|(?:50|5[6-9]|6[0-9])[0-9]{10,17}"  # Maestro
 )
+_GROUPED: Final = re.compile(
+    r"(?<![0-9A-Za-z.])(?<![0-9][_/\n,])(?<![0-9], )(?<![0-9]\r\n)[0-9]{4}(_|/|\r?\n|,[ ]?)[0-9]{4}\1[0-9]{4}\1[0-9]{4}"
+    r"(?![0-9A-Za-z]|\1[0-9]|\.[0-9])"
+)
+_GLUED: Final = re.compile(
+    r"(?<=[A-Za-z_])(?<![0-9.][A-Za-z_])(?<![0-9.][A-Za-z_]{2})[0-9]{15,16}(?![0-9A-Za-z]|[-.,][0-9])"
+)
+_EXACT: Final = re.compile(
+    r"4[0-9]{15}|3[47][0-9]{13}|(?:6011|65[0-9]{2}|64[4-9][0-9]|35(?:2[89]|[3-8][0-9]))[0-9]{12}"
+    r"|(?:5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"
+)
+"""The issuers' usual lengths only, for forms that other numbers have more often."""
 _SEPARATOR: Final = re.compile(r"[^0-9]+")
 _SELDOM: Final = (12, 13, 14, 17, 18)
 """Lengths that serial numbers, timestamps, bar codes and resident ids share."""
@@ -52,6 +64,15 @@ def _plausible(view: View, start: int, number: str) -> bool:
     return alone or len(number) not in _SELDOM
 
 
+def _disguised(view: View) -> Iterator[tuple[int, int]]:
+    """Groups of four with other marks or line ends between them, or the digits glued to a word."""
+    for pattern in (_GROUPED, _GLUED):
+        for match in view.from_digits(pattern):
+            number = _SEPARATOR.sub("", match[0])
+            if len(set(number)) > 1 and _EXACT.fullmatch(number) and luhn(number):
+                yield match.span()
+
+
 def _unchecked(view: View) -> Iterator[tuple[int, int]]:
     """A mistyped card number is still a card number when the text calls it one and it is grouped like one."""
     for match in view.near_clusters(_CANDIDATE):
@@ -68,5 +89,9 @@ FAMILIES: Final = (
         ),
         digits=12,
         gate=cluster,
+    ),
+    Family(
+        (Rule("card.disguised", "CREDIT_CARD", _disguised, CERTAIN),),
+        signs=r"0{15}|(?:0000(?:_|/|\n)){3}0000",
     ),
 )

@@ -28,7 +28,9 @@ _SPLIT: Final = re.compile(
     r"(?i:e-?mail(?: address)?(?: is| at| of|:|,)) ((?!(?:and|or|the|is|at|me|us|via"
     r"|to)[ ])[a-z0-9._\-]{2,30})(?= [a-z0-9._%+\-]{1,64}@)"
 )
-_USERINFO: Final = re.compile(r"://[^\s/@]{0,120}\Z")
+_USERINFO: Final = re.compile(r"://[^\s/?#]{0,120}\Z")
+_ENCODED_AT: Final = re.compile(r"%40|&#0{0,4}64;|&#[xX]0{0,4}40;|&commat;|\\u0040|\\x40")
+_CLONED: Final = re.compile(r":[A-Za-z0-9_~./\-]")
 _QUOTED: Final = re.compile(r'"[^"\n]{1,62}"$')
 
 _AT: Final = r"(?:[\[({<]\s?(?:at|@|malpa|a cong|a moc|小老鼠)\s?[\])}>]|\s(?:at|malpa|a cong|小老鼠)\s|_at_)"
@@ -53,10 +55,24 @@ def _plain(view: View) -> Iterator[tuple[int, int]]:
     while at >= 0:
         start = _local_start(text, at)
         domain = _DOMAIN.match(text, at + 1)
-        if start < at and domain is not None and _USERINFO.search(text, max(0, start - 128), start) is None:
+        if start < at and domain is not None and not _of_a_host(text, start, at, domain.end()):
             yield start, domain.end()
             at = domain.end() - 1
         at = text.find("@", at + 1)
+
+
+def _of_a_host(text: str, start: int, at: int, end: int) -> bool:
+    """`scheme://user@host`, and `git@host:path`."""
+    cloned = text[start:at] == "git" and _CLONED.match(text, end) is not None
+    return cloned or _USERINFO.search(text, max(0, start - 128), start) is not None
+
+
+def _encoded(view: View) -> Iterator[tuple[int, int]]:
+    """`ann%40example.org` in a URL, `&#64;` in HTML, `\\u0040` in JSON."""
+    for at in _ENCODED_AT.finditer(view.text):
+        start, domain = _local_start(view.text, at.start()), _DOMAIN.match(view.text, at.end())
+        if start < at.start() and domain is not None:
+            yield start, domain.end()
 
 
 def _local_start(text: str, at: int) -> int:
@@ -88,6 +104,7 @@ def _split(view: View) -> Iterator[tuple[int, int]]:
 
 
 _BRACKETS: Final = ("at]", "at)", "at}", "_at_", "[@", "(@")
+_ENCODED_RULES: Final = (Rule("email.encoded", "EMAIL", _encoded, CERTAIN),)
 _SPELLED_RULES: Final = (Rule("email.spelled", "EMAIL", _spelled, CHECKED),)
 
 FAMILIES: Final = (
@@ -99,6 +116,8 @@ FAMILIES: Final = (
         ),
         signs="@",
     ),
+    Family(_ENCODED_RULES, digits=2, strings=("%40", "64;", "40;", "\\u0040", "\\x40")),
+    Family(_ENCODED_RULES, words="commat"),
     Family(_SPELLED_RULES, signs=r"[\])}_@]", strings=_BRACKETS),
     Family(_SPELLED_RULES, words="dot kropka malpa cong"),
     Family(_SPELLED_RULES, han=True, strings=("小老鼠",)),

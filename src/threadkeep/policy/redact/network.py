@@ -18,6 +18,8 @@ _V4: Final = re.compile(
     rf"(?<![0-9A-Za-z.])(?<![0-9][-,]){_OCTET}(?:\.{_OCTET}){{3}}(?:/(?:3[0-2]|[12]?[0-9])(?![0-9]))?(?!\.?[0-9])"
 )
 _VERSION: Final = re.compile(r"(?:version|release|firmware|build|ver|phien ban|wersj\w|版本|v)[\s:.=]{0,3}$")
+_NOBODYS: Final = re.compile(r"127\.|0\.0\.0\.0(?![0-9])")
+"""The machine itself, and any at all."""
 _V6: Final = re.compile(
     r"(?<![0-9A-Za-z:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}|[0-9A-Fa-f]{0,4})"
     r"(?:%[0-9A-Za-z]{1,15})?(?:/[0-9]{1,3})?(?![0-9A-Za-z:])"
@@ -30,7 +32,8 @@ _MAC: Final = re.compile(
 
 def _v4(view: View) -> Iterator[tuple[int, int]]:
     for match in view.from_digits(_V4):
-        if _VERSION.search(view.lower[max(0, match.start() - 16) : match.start()]) is None:
+        version = _VERSION.search(view.lower[max(0, match.start() - 16) : match.start()])
+        if version is None and _NOBODYS.match(match[0]) is None:
             yield match.span()
 
 
@@ -43,11 +46,12 @@ def _v6(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _is_v6(address: str) -> bool:
+    """Of some machine: every machine is `::1` to itself."""
     try:
-        IPv6Address(address)
+        parsed = IPv6Address(address)
     except AddressValueError:
         return False
-    return True
+    return not (parsed.is_loopback or parsed.is_unspecified)
 
 
 def _mac(view: View) -> Iterator[tuple[int, int]]:

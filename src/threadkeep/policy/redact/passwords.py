@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PASSWORD: Final = r"pass(?:word|wd|phrase|code)|passw|mat khau|haslo|hasla|haslem|密碼|密码|口令"
 _WORDS: Final = (
-    rf"{_PASSWORD}|pass|pwd|pin(?: ?code)?|otp|cvv2?|cvc|cookie|credentials?|secret|token"
+    rf"{_PASSWORD}|pass|pwd|pw|pin(?: ?code)?|otp|cvv2?|cvc|cookie|credentials?|secret|token"
     r"|client[_\- ]?secret|webhook[_\- ]?secret|api[_\- ]?key|access[_\- ]?key(?:[_\- ]?id)?"
     r"|secret[_\- ]?(?:access[_\- ]?)?key|(?:private|signing|encryption|master|license)[_\- ]?key"
     r"|(?:auth|access|refresh|id|bot)[_\- ]?token|session[_\- ]?(?:id|token|key)"
@@ -30,15 +30,31 @@ _SAID: Final = re.compile(
     rf"(?<![A-Za-z])(?i:{_WORDS})(?:(?i:\s{{1,2}}(?:is|was|to|la|to jest|jest|brzmi)\s{{1,2}})|\s?(?:是|為|为)\s?)"
     rf"[\"'`]?(?P<value>{_VALUE}{{3,128}}+)"
 )
+_NOT_COUNTED: Final = r"(?!(?i:limits?|counts?|size|length|budget|usage|window|lifetime|ttl|expiry|price|cost)[ :])"
 _SAID_OF: Final = re.compile(
-    rf"(?<![A-Za-z])(?i:{_PASSWORD}|pin|token)(?:[ ][A-Za-z]{{1,10}}){{1,3}}?(?:[ ](?i:is|la|to|jest)[ ]|[ ]?:[ ]?)"
-    rf"[\"'`]?(?P<value>{_VALUE}{{4,128}}+)"
+    rf"(?<![A-Za-z])(?i:{_PASSWORD}|pin|token)(?:[ ]{_NOT_COUNTED}[A-Za-z]{{1,10}}){{1,3}}?"
+    rf"(?:[ ](?i:is|la|to|jest)[ ]|[ ]?:[ ]?)[\"'`]?(?P<value>{_VALUE}{{4,128}}+)"
 )
 # The beginnings of these two in lower case: found several times as fast, and seldom there.
 _SAYS: Final = re.compile(rf"(?:{_WORDS})(?:\s{{1,2}}(?:is|was|to|la|jest|brzmi)\s|\s?(?:是|為|为))")
 _SAYS_OF: Final = re.compile(rf"(?:{_PASSWORD}|pin|token)(?:[ ][a-z]{{1,10}}){{1,3}}?(?:[ ](?:is|la|to|jest)[ ]|[ ]?:)")
 _STEMS: Final = (
-    *("pass", "pwd", "pin", "otp", "cvv", "cvc", "cookie", "credential", "secret", "token", "key", "session", "mk"),
+    *(
+        "pass",
+        "pwd",
+        "pw",
+        "pin",
+        "otp",
+        "cvv",
+        "cvc",
+        "cookie",
+        "credential",
+        "secret",
+        "token",
+        "key",
+        "session",
+        "mk",
+    ),
     *("ma ", "mat khau", "hasl", "kod ", "klucz", "密", "口令", "碼", "码", "金鑰"),
 )
 """One of them is in every word above."""
@@ -58,6 +74,11 @@ _HARMLESS: Final = re.compile(
     r"|your|the|my|and|for|not",
     re.IGNORECASE,
 )
+_TYPE: Final = re.compile(r"none|null|nil|undefined|true|false|string|str|int|bool|text|number", re.IGNORECASE)
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*+"
+_CODE: Final = re.compile(rf"{_NAME}(?:\((?:[\"'`)]|{_NAME}[,).(\[])|\[(?:[\"'`]|{_NAME}\]))")
+_ATTRIBUTE: Final = re.compile(r"[A-Za-z_]{2,40}(?:\.[A-Za-z_]{2,40}){1,5}")
+"""Code that fetches the secret: a call or subscript, an attribute."""
 _IN_QUERY: Final = re.compile(r"[?&#][^\s]{0,64}\Z")
 _REFERENCE: Final = re.compile(r"[$%{]|https?:|[~.]{0,2}/[A-Za-z0-9_.\-]+/")
 _AMOUNT: Final = re.compile(r"[0-9]+[.,][0-9]+%?")
@@ -86,7 +107,9 @@ def _pairs(view: View) -> Iterator[tuple[int, int]]:
 def _meant(match: re.Match[str], text: str, end: int) -> bool:
     """After a colon in prose a plain word may just go on talking: `the pass: absolutely worth it`."""
     value = match["value"]
-    if _HARMLESS.fullmatch(value):
+    if _HARMLESS.fullmatch(value) or _TYPE.fullmatch(value.strip("\"'`")):
+        return False
+    if _CODE.match(text, match.start("value")) or _ATTRIBUTE.fullmatch(value.rstrip(")]}")):
         return False
     if "=" in match["mark"] or value[0] in "\"'`" or _UNWORDLY.search(value):
         return True
@@ -134,7 +157,7 @@ _RULES: Final = (
     Rule("secret.dense", "SECRET", _dense, CONTEXT),
 )
 _CUES: Final = (
-    "pass password passwd passphrase passcode passw pwd phrase mnemonic seedphrase pin pincode otp cvv cvc"
+    "pass password passwd passphrase passcode passw pwd pw phrase mnemonic seedphrase pin pincode otp cvv cvc"
     " cookie credential credentials secret"
     " token key apikey accesskey secretkey privatekey clientsecret authtoken accesstoken refreshtoken idtoken sessionid"
     " sessiontoken sessionkey session auth khau mk xac haslo hasla haslem kod klucz"

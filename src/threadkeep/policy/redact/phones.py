@@ -53,6 +53,8 @@ _REGIONS: Final[dict[str, tuple[str, ...]]] = {
     "zh": ("CN", "TW", "HK"),
     "en": ("US", "GB"),
 }
+_USUAL: Final = ("US", "VN", "PL", "TW", "CN")
+_LINE_OF_A_FILE: Final = re.compile(r"(?<![A-Za-z])[Ll]ines? \Z")
 
 
 def _digits(number: str) -> str:
@@ -86,8 +88,14 @@ def _shaped(view: View) -> Iterator[tuple[int, int]]:
 def _named(view: View) -> Iterator[tuple[int, int]]:
     for start, end, number in _candidates(view):
         named = "PHONE" in (context.before(view, start), context.after(view, end))
-        if named and 7 <= len(_digits(number)) <= 15:
+        if named and 7 <= len(_digits(number)) <= 15 and not _counts_lines(view, start, number):
             yield start, end
+
+
+def _counts_lines(view: View, start: int, number: str) -> bool:
+    """`line 12345678` of a log; the messenger writes itself LINE."""
+    bare = number.isdecimal() and len(number) <= 8 and number[0] != "0"
+    return bare and _LINE_OF_A_FILE.search(view.text, max(0, start - 7), start) is not None
 
 
 def _registered(view: View) -> Iterator[tuple[int, int]]:
@@ -108,7 +116,9 @@ def _national(view: View, start: int, end: int, number: str) -> bool:
 
 
 def regions_of(language: str) -> tuple[str, ...]:
-    return _REGIONS.get(language) or _REGIONS.get(language.split("-")[0], ("US", "VN", "PL", "TW", "CN"))
+    """Those of the language first; it adds to the usual ones and takes none away."""
+    own = _REGIONS.get(language) or _REGIONS.get(language.split("-")[0], ())
+    return tuple(dict.fromkeys((*own, *_USUAL)))
 
 
 def _valid(number: str, region: str) -> bool:

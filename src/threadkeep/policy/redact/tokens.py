@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from threadkeep.policy.redact.view import View
 
+_JWT: Final = r"eyJ[A-Za-z0-9_\-]{5,}+(?:\.[A-Za-z0-9_\-]{3,}+){1,4}"
 _VENDORS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
-    ("jwt", ("eyj",), r"eyJ[A-Za-z0-9_\-]{5,}+(?:\.[A-Za-z0-9_\-]{3,}+){1,4}"),
     ("aws", ("akia", "asia", "aroa", "aida", "abia", "acca"), r"(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{16}"),
     ("google", ("aiza",), r"AIza[A-Za-z0-9_\-]{30,}+"),
     ("google.oauth", ("ya29.", "gocspx-"), r"(?:ya29\.[A-Za-z0-9_\-.]{20,}+|GOCSPX-[A-Za-z0-9_\-]{20,}+)"),
@@ -44,7 +44,7 @@ _HEADER: Final = (
 )
 _BEARER: Final = r"(?<![A-Za-z])(?i:bearer|basic)\s{1,3}((?=[A-Za-z_\-.~+/]{0,128}[0-9=])[A-Za-z0-9+/=_\-.~]{12,}+)"
 _CONNECTION: Final = (
-    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s:/@\"'<>\0]{0,128}:([^\s/@\"'<>\0]{1,256})@"
+    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s:/@\"'<>\0]{0,128}:([^\s/\"'<>\0]{1,256})@"
 )
 _PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|CERTIFICATE|PGP MESSAGE)(?: BLOCK)?-----")
 _PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
@@ -63,13 +63,26 @@ def _pem(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _prefixed(cues: tuple[str, ...], pattern: str) -> Finder:
-    """The pattern, run only where one of its literal prefixes stands."""
+    """The pattern, run only where one of its literal prefixes stands; a letter in front of it rules it out only if it
+    was an ASCII letter before it was folded."""
     find = every(rf"(?<![A-Za-z0-9_\-])(?:{pattern})(?![A-Za-z0-9_\-])")
+    bare = re.compile(rf"(?:{pattern})(?![A-Za-z0-9_\-])")
 
     def find_if_present(view: View) -> Spans:
-        return find(view) if any(cue in view.lower for cue in cues) else ()
+        if not any(cue in view.lower for cue in cues):
+            return ()
+        return (*find(view), *_behind_folded(view, bare)) if view.behind_folded else find(view)
 
     return find_if_present
+
+
+def _behind_folded(view: View, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    position = 0
+    for start in view.behind_folded:
+        match = pattern.match(view.text, start) if start >= position else None
+        if match is not None:
+            position = match.end()
+            yield match.span()
 
 
 def _long_word(view: View) -> bool:
@@ -80,6 +93,12 @@ FAMILIES: Final = (
     Family(
         tuple(Rule(f"secret.{name}", "SECRET", _prefixed(cues, form), CERTAIN) for name, cues, form in _VENDORS),
         digits=1,
+        gate=_long_word,
+    ),
+    Family(
+        (Rule("secret.jwt", "SECRET", _prefixed(("eyj",), _JWT), CERTAIN),),
+        signs=r"\.",
+        strings=("eyj",),
         gate=_long_word,
     ),
     Family((Rule("secret.pem", "SECRET", _pem, CERTAIN),), words="begin", strings=("-----begin",)),

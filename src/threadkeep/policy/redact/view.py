@@ -75,6 +75,7 @@ class View:
     _clusters: list[tuple[int, int]] | None = None
     _runs: list[int] | None = None
     _stretches: bytes | None = None
+    _behind_folded: list[int] | None = None
 
     def __init__(self, original: str, shadow: Shadow, language: str | None, regions: tuple[str, ...] = ()) -> None:
         self.original = original
@@ -95,6 +96,15 @@ class View:
         if self._stretches is None:
             self._stretches = _stretches(self.text)
         return b"x" * length in self._stretches
+
+    @property
+    def behind_folded(self) -> list[int]:
+        """Where something stands right behind an ASCII letter or digit that the original does not have."""
+        if self._behind_folded is None:
+            origin = self.original if self.offsets is None else [self.original[offset] for offset in self.offsets]
+            pairs = enumerate(zip(origin, self.text, strict=True), 1) if not self.original.isascii() else ()
+            self._behind_folded = [place for place, (was, now) in pairs if was != now and now.isalnum()]
+        return self._behind_folded
 
     @property
     def runs(self) -> list[int]:

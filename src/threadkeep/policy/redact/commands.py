@@ -1,0 +1,68 @@
+"""Secrets on a command line: `curl -u user:pass`, `--password X`, `mysql -pX`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from threadkeep.policy.redact.rule import CHECKED, Family, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from threadkeep.policy.redact.view import View
+
+_VALUE: Final = r"[^\s\"'`,;|<>\0]"
+_USER: Final = re.compile(
+    rf"(?<=\s)(?:-u|--user|--proxy-user)(?:[ \t]{{1,2}}|=)?[\"']?[^\s:\"'\0]{{1,64}}:(?P<value>{_VALUE}{{1,128}}+)"
+)
+_SHORT: Final = re.compile(rf"(?<=\s)-p[\"']?(?P<value>(?![0-9]{{1,5}}(?:\s|\Z)){_VALUE}{{2,128}}+)")
+_OPTION: Final = re.compile(
+    r"(?<![A-Za-z0-9\-])--(?:[a-z]{1,12}-)?(?:password|passwd|passphrase|pwd)[ \t]{1,2}[\"']?"
+    rf"(?P<value>(?![\-$%{{]){_VALUE}{{3,128}}+)"
+)
+_GOES_ON: Final = re.compile(r"[\"'`)]?\s*(?:\Z|\n|[|;&]|-{1,2}[A-Za-z])")
+_PROSE: Final = re.compile(
+    r"(?:to|is|and|or|the|for|with|in|on|as|from|if|when|was|are|not|you|can|will|should|must|does|instead|because"
+    r"|option|flag|argument|parameter|switch|prompts?|value|file|stdin)(?![A-Za-z0-9])"
+)
+_UNWORDLY: Final = re.compile(r"[^A-Za-z.]")
+_REACH: Final = 200
+_CURL: Final = re.compile(r"(?<![a-z])(?:curl|wget|http|https|xh)(?![a-z:])")
+_DATABASE: Final = re.compile(
+    r"(?<![a-z])(?:mysql[a-z]{0,8}|mariadb|psql|pg_dump|pg_restore|sshpass|mongo[a-z]{0,8})\s"
+)
+
+
+def _of(view: View, start: int, command: re.Pattern[str]) -> bool:
+    """Whether this command stands in front, on the same line."""
+    left = max(0, start - _REACH, view.lower.rfind("\n", max(0, start - _REACH), start))
+    return command.search(view.lower, left, start) is not None
+
+
+def _short(view: View) -> Iterator[tuple[int, int]]:
+    for option, command in ((_USER, _CURL), (_SHORT, _DATABASE)):
+        for match in option.finditer(view.text):
+            if not match["value"].startswith("$") and _of(view, match.start(), command):
+                yield match.span("value")
+
+
+def _long(view: View) -> Iterator[tuple[int, int]]:
+    """A plain word only where the command line visibly goes on or ends: "use --password to log in" is talk."""
+    for match in _OPTION.finditer(view.text):
+        talk = _PROSE.match(match["value"]) or _GOES_ON.match(view.text, match.end()) is None
+        if _UNWORDLY.search(match["value"]) or not talk:
+            yield match.span("value")
+
+
+_COMMANDS: Final = (
+    "curl wget http https xh mysql mysqldump mysqladmin mysqlimport mysqlsh mariadb psql pg sshpass mongo mongosh"
+    " mongodump mongorestore"
+)
+
+FAMILIES: Final = (
+    Family(
+        (Rule("secret.command", "SECRET", _short, CHECKED),), words=_COMMANDS, signs="-", strings=(" -u", " -p", "user")
+    ),
+    Family((Rule("secret.option", "SECRET", _long, CHECKED),), signs="--", strings=("passw", "passphrase", "pwd")),
+)
