@@ -25,6 +25,7 @@ from threadkeep.policy.redact.patterns import why_slow
         "allow 0.0.0.0/0 and ::1 and 0:0:0:0:0:0:0:1",
         "https://github.com/o/r/issues?state=open",
         "https://x.io/s?code=python&user=me",
+        "API_KEY = settings.API_KEY",
         "docker run -u 1000:1000 x",
         "psql -p5432 shop",
         "mkdir -pv a/b",
@@ -73,6 +74,10 @@ def test_branches_that_match_the_same_text_are_counted(pattern):
 @pytest.mark.parametrize("pattern", ["(?:ab|cd){1,60}", "(?:TCK|INC|REQ)-[0-9]{6}", r"(?:\+|-){1,3}[0-9]{4}", "a|b|ab"])
 def test_branches_that_cannot_or_hardly_matter_are_allowed(pattern):
     assert why_slow(pattern) is None
+
+
+def test_a_port_before_a_query_is_no_password():
+    assert redact("https://h.io:80?to=a@b.com,c@d.com").text == ("https://h.io:80?to=[REDACTED:EMAIL],[REDACTED:EMAIL]")
 
 
 def test_masking_twice_changes_nothing():

@@ -13,13 +13,21 @@ if TYPE_CHECKING:
     from threadkeep.policy.redact.view import View
 
 _VALUE: Final = r"[^\s\"'`,;|<>\0]"
+
+
+def _given(before: str, plain: str) -> str:
+    """A value, quoted or not; `before` is inside the quotes too."""
+    quoted = rf"\"{before}(?P<double>[^\"\n\0]{{1,128}})\"|'{before}(?P<single>[^'\n\0]{{1,128}})'"
+    return rf"(?:{quoted}|[\"']?{before}(?P<value>{plain}))"
+
+
 _USER: Final = re.compile(
-    rf"(?<=\s)(?:-u|--user|--proxy-user)(?:[ \t]{{1,2}}|=)?[\"']?[^\s:\"'\0]{{1,64}}:(?P<value>{_VALUE}{{1,128}}+)"
+    r"(?<=\s)(?:-u|--user|--proxy-user)(?:[ \t]{1,2}|=)?" + _given(r"[^\s:\"'\0]{1,64}:", rf"{_VALUE}{{1,128}}+")
 )
-_SHORT: Final = re.compile(rf"(?<=\s)-p[\"']?(?P<value>(?![0-9]{{1,5}}(?:\s|\Z)){_VALUE}{{2,128}}+)")
+_SHORT: Final = re.compile(r"(?<=\s)-p" + _given("", rf"(?![0-9]{{1,5}}(?:\s|\Z)){_VALUE}{{2,128}}+"))
 _OPTION: Final = re.compile(
-    r"(?<![A-Za-z0-9\-])--(?:[a-z]{1,12}-)?(?:password|passwd|passphrase|pwd)[ \t]{1,2}[\"']?"
-    rf"(?P<value>(?![\-$%{{]){_VALUE}{{3,128}}+)"
+    r"(?<![A-Za-z0-9\-])--(?:[a-z]{1,12}-)?(?:password|passwd|passphrase|pwd)[ \t]{1,2}"
+    + _given("", rf"(?![\-$%{{]){_VALUE}{{3,128}}+")
 )
 _GOES_ON: Final = re.compile(r"[\"'`)]?\s*(?:\Z|\n|[|;&]|-{1,2}[A-Za-z])")
 _PROSE: Final = re.compile(
@@ -43,16 +51,18 @@ def _of(view: View, start: int, command: re.Pattern[str]) -> bool:
 def _short(view: View) -> Iterator[tuple[int, int]]:
     for option, command in ((_USER, _CURL), (_SHORT, _DATABASE)):
         for match in option.finditer(view.text):
-            if not match["value"].startswith("$") and _of(view, match.start(), command):
-                yield match.span("value")
+            start, end = match.span(match.lastgroup or 0)
+            if view.text[start] != "$" and _of(view, match.start(), command):
+                yield start, end
 
 
 def _long(view: View) -> Iterator[tuple[int, int]]:
     """A plain word only where the command line visibly goes on or ends: "use --password to log in" is talk."""
     for match in _OPTION.finditer(view.text):
-        talk = _PROSE.match(match["value"]) or _GOES_ON.match(view.text, match.end()) is None
-        if _UNWORDLY.search(match["value"]) or not talk:
-            yield match.span("value")
+        start, end = match.span(match.lastgroup or 0)
+        talk = _PROSE.match(view.text, start, end) or _GOES_ON.match(view.text, end) is None
+        if view.text[start] != "$" and (_UNWORDLY.search(view.text, start, end) or not talk):
+            yield start, end
 
 
 _COMMANDS: Final = (

@@ -78,7 +78,7 @@ _TYPE: Final = re.compile(r"none|null|nil|undefined|true|false|string|str|int|bo
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*+"
 _CODE: Final = re.compile(rf"{_NAME}(?:\((?:[\"'`)]|{_NAME}[,).(\[])|\[(?:[\"'`]|{_NAME}\]))")
 _ATTRIBUTE: Final = re.compile(r"[A-Za-z_]{2,40}(?:\.[A-Za-z_]{2,40}){1,5}")
-"""Code that fetches the secret: a call or subscript, an attribute."""
+"""A call or subscript, and an attribute."""
 _IN_QUERY: Final = re.compile(r"[?&#][^\s]{0,64}\Z")
 _REFERENCE: Final = re.compile(r"[$%{]|https?:|[~.]{0,2}/[A-Za-z0-9_.\-]+/")
 _AMOUNT: Final = re.compile(r"[0-9]+[.,][0-9]+%?")
@@ -109,7 +109,7 @@ def _meant(match: re.Match[str], text: str, end: int) -> bool:
     value = match["value"]
     if _HARMLESS.fullmatch(value) or _TYPE.fullmatch(value.strip("\"'`")):
         return False
-    if _CODE.match(text, match.start("value")) or _ATTRIBUTE.fullmatch(value.rstrip(")]}")):
+    if _is_code(match, text):
         return False
     if "=" in match["mark"] or value[0] in "\"'`" or _UNWORDLY.search(value):
         return True
@@ -120,6 +120,15 @@ def _meant(match: re.Match[str], text: str, end: int) -> bool:
         ".",
         ";",
     )
+
+
+def _is_code(match: re.Match[str], text: str) -> bool:
+    """Code that fetches the secret. `DB_PASSWORD=tame.tiger` is a line of an environment file, and no code."""
+    start = match.start("value")
+    if _CODE.match(text, start):
+        return True
+    assigned = "=" in match["mark"] and not (match["word"].isupper() and match.end("mark") == start)
+    return assigned and _ATTRIBUTE.fullmatch(match["value"].rstrip(")]}")) is not None
 
 
 def _said(view: View) -> Iterator[tuple[int, int]]:

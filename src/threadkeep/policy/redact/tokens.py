@@ -44,7 +44,8 @@ _HEADER: Final = (
 )
 _BEARER: Final = r"(?<![A-Za-z])(?i:bearer|basic)\s{1,3}((?=[A-Za-z_\-.~+/]{0,128}[0-9=])[A-Za-z0-9+/=_\-.~]{12,}+)"
 _CONNECTION: Final = (
-    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s:/@\"'<>\0]{0,128}:([^\s/\"'<>\0]{1,256})@"
+    r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s:/@\"'<>\0]{0,128}:"
+    r"((?![0-9]{1,5}[?#])[^\s/\"'<>\0]{1,256})@"
 )
 _PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|CERTIFICATE|PGP MESSAGE)(?: BLOCK)?-----")
 _PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
@@ -66,7 +67,8 @@ def _prefixed(cues: tuple[str, ...], pattern: str) -> Finder:
     """The pattern, run only where one of its literal prefixes stands; a letter in front of it rules it out only if it
     was an ASCII letter before it was folded."""
     find = every(rf"(?<![A-Za-z0-9_\-])(?:{pattern})(?![A-Za-z0-9_\-])")
-    bare = re.compile(rf"(?:{pattern})(?![A-Za-z0-9_\-])")
+    # Tried at many places of one word, so it must not read far at each.
+    bare = re.compile(rf"(?:{pattern.replace(',}+', ',4096}+')})(?![A-Za-z0-9_\-])")
 
     def find_if_present(view: View) -> Spans:
         if not any(cue in view.lower for cue in cues):
