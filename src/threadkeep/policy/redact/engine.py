@@ -32,8 +32,8 @@ class RedactionRules:
     """What to look for and how to mask it.
 
     `types` are the built-in types to look for, `regions` the countries (ISO 3166) whose phone numbers are known without
-    a cue, by default those of the text's language; `allow` values are left as they are, however they are cased or
-    grouped; `custom` rules are the operator's own (see `custom.load`).
+    a cue, by default the usual ones and those of the text's language; `allow` values are left as they are, however they
+    are cased or grouped; `custom` rules are the operator's own (see `custom.load`).
     """
 
     placeholder: Literal["typed", "plain"] = "typed"
