@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from tests.servers.server import Server
 
 
+# Here, before any test imports them: the public suites' assertions tell their values too.
+pytest.register_assert_rewrite("threadkeep.testing")
+
+
 def pytest_configure() -> None:
     refuse_the_network()
 

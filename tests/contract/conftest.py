@@ -4,8 +4,6 @@ from itertools import count
 
 import pytest
 
-pytest.register_assert_rewrite("threadkeep.testing")
-
 _numbers = count(1)
 
 

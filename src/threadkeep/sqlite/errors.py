@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Generator
@@ -21,6 +22,13 @@ _BY_PRIMARY_CODE: dict[int, type[StoreError]] = {
     sqlite3.SQLITE_FULL: StoreFull,
     sqlite3.SQLITE_CORRUPT: StoreCorrupt,
     sqlite3.SQLITE_NOTADB: StoreCorrupt,
+}
+
+_BY_ERRNO: dict[int, type[StoreError]] = {
+    errno.EACCES: StoreReadOnly,
+    errno.EPERM: StoreReadOnly,
+    errno.EROFS: StoreReadOnly,
+    errno.ENOSPC: StoreFull,
 }
 
 _FIXES: dict[type[StoreError], str] = {
@@ -52,7 +60,6 @@ def our_errors(path: str) -> Generator[None]:
         yield
     except sqlite3.Error as error:
         raise translated(error, path) from error
-    except PermissionError as error:
-        raise StoreReadOnly(f"{path}: {_FIXES[StoreReadOnly]} ({error.strerror})") from error
-    except OSError as error:  # its folder cannot be made
-        raise StoreUnavailable(f"{path}: {_FIXES[StoreUnavailable]} ({error.strerror})") from error
+    except OSError as error:  # its folder or its file cannot be made
+        kind = _BY_ERRNO.get(error.errno or 0, StoreUnavailable)
+        raise kind(f"{path}: {_FIXES[kind]} ({error.strerror})") from error

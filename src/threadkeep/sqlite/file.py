@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from threadkeep.errors import StoreUnavailable
@@ -18,7 +19,8 @@ class FileIdentity:
     def create(self) -> None:
         """The folder and an empty file that only its owner may read, unless they are there; remembers which file."""
         Path(self._path).parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         self._identity = self._now()
 
     def check(self) -> None:
