@@ -35,7 +35,7 @@ _END_OF_PIECE = re.compile(r"(?<=[^\W\d_])(?=[\s,.;:!?，。、；：！？])")
 
 
 class TokenRecord(TypedDict):
-    """Seed 004's `token_data` as it stands, and the name of the encoding beside it."""
+    """`token_data` as reflection modules know it, and the name of the encoding beside it."""
 
     user: list[int]
     assistant: list[int]
