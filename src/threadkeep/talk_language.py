@@ -15,6 +15,7 @@ from threadkeep.scope import Scope
 LatestOf = Callable[[Scope, int], Awaitable[History]]  # a scope and how many messages of it
 
 _MOST_REMEMBERED = 10_000
+_ASKED_EVERY_TIME = 8  # appends that told nothing; after them only every doubling is asked about
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +34,21 @@ class Named:
     admission: Admission
     known_at: int | None = None
     has_language: bool = False
+    unclear: int = 0
 
 
 class _Known(NamedTuple):
     seq: int
     has_language: bool
+    unclear: int = 0  # appends so far that told no language
+
+    def is_worth_asking(self) -> bool:
+        """Who has said nothing clear for long seldom does next: the detector's cost must not stay on every turn."""
+        return self.unclear < _ASKED_EVERY_TIME or self.unclear.bit_count() == 1
 
 
 class TalkLanguage:
-    """Asks the detector only about talks that have no language: it may be a model that costs money.
+    """Asks the detector only about talks that have no language, ever more seldom: it may be a model that costs money.
 
     Whether a talk has one is read once, not on every append: it is remembered for as long as its `seq` shows that
     nobody else has written to it. Another process's message, or an erase, breaks the count, and it is read anew.
@@ -65,8 +72,8 @@ class TalkLanguage:
             known = _Known(latest.messages[-1].seq if latest.messages else 0, bool(latest.language))
         if known.has_language:
             return _as_known(admission, known)
-        told = await self._told(self._detector, scope, admission)
-        return Named(told or admission, known.seq, told is not None)
+        told = await self._told(self._detector, scope, admission) if known.is_worth_asking() else None
+        return Named(told or admission, known.seq, told is not None, known.unclear + 1)
 
     async def _told(self, detector: LanguageDetector, scope: Scope, admission: Admission) -> Admission | None:
         """With the language on the first message that tells it; None when none does."""
@@ -83,7 +90,7 @@ class TalkLanguage:
         if named.known_at is None or receipt.seq != named.known_at + len(receipt.kept):
             self._known.pop(place, None)
             return
-        self._known[place] = _Known(receipt.seq, named.has_language)
+        self._known[place] = _Known(receipt.seq, named.has_language, named.unclear)
         self._known.move_to_end(place)
         if len(self._known) > _MOST_REMEMBERED:
             self._known.popitem(last=False)
@@ -100,7 +107,7 @@ def _place(scope: Scope) -> tuple[str, str, str | None]:
 
 
 def _as_known(admission: Admission, known: _Known | None) -> Named:
-    return Named(admission) if known is None else Named(admission, known.seq, known.has_language)
+    return Named(admission) if known is None else Named(admission, known.seq, known.has_language, known.unclear)
 
 
 def _is_users_text(draft: Draft) -> bool:

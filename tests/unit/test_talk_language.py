@@ -180,3 +180,14 @@ def test_what_is_no_list_of_languages_is_refused_by_name(monkeypatch: pytest.Mon
     monkeypatch.setenv("THREADKEEP_LANGUAGES", value)
     with pytest.raises(InvalidSetting, match="THREADKEEP_LANGUAGES"):
         load_settings()
+
+
+async def test_a_talk_that_never_tells_is_asked_about_ever_more_seldom(
+    memory: Memory, detector: CountedDetector
+) -> None:
+    for _ in range(100):
+        await memory.append(ME, [SHORT])
+    assert detector.calls == 8 + len((8, 16, 32, 64))
+    for _ in range(29):  # with the 128th it is asked again, and a message that tells still gives it its language
+        await memory.append(ME, [VIETNAMESE])
+    assert await language_of(memory) == "vi"
