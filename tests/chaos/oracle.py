@@ -1,6 +1,6 @@
 """The oracle: what writers were told, beside what the archive holds in the end.
 
-Every writer keeps a journal of its own, a line for each attempt and each answer, fsynced before it goes on:
+Writers keep a journal, a line for each attempt and each answer, on the disk before they go on:
 
     {"turn": "w3 17", "conversation": "c5", "said": "try"}
     {"turn": "w3 17", "conversation": "c5", "said": "ack", "seq": 35, "ids": ["…", "…"]}
@@ -11,6 +11,7 @@ be stored or not, but never twice. A turn is two messages, `<turn> 0` and `<turn
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections import defaultdict
@@ -23,18 +24,36 @@ from threadkeep.model import Message
 
 Said = Literal["try", "ack", "refuse", "ambiguous"]
 PARTS = 2  # messages in a turn
+WRONGS = ("lost", "duplicated", "phantom", "misplaced", "unordered", "gaps")
 
 
 class ClientJournal:
-    """What one writer was told. A line is on the disk before the writer goes on, so a kill leaves the truth."""
+    """What the writers of a process were told. A line is on the disk before its writer goes on, kill or not.
+
+    Writers that wait at the same time share one fsync.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8")
+        self._waiting: list[asyncio.Future[None]] = []
+        self._syncing: asyncio.Task[None] | None = None
 
-    def note(self, turn: str, conversation: str, said: Said, **more: Any) -> None:
+    async def note(self, turn: str, conversation: str, said: Said, **more: Any) -> None:
         self._file.write(json.dumps({"turn": turn, "conversation": conversation, "said": said, **more}) + "\n")
         self._file.flush()
-        os.fsync(self._file.fileno())
+        on_the_disk = asyncio.get_running_loop().create_future()
+        self._waiting.append(on_the_disk)
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.create_task(self._sync())
+        await on_the_disk
+
+    async def _sync(self) -> None:
+        while self._waiting:
+            waiting, self._waiting = self._waiting, []
+            await asyncio.to_thread(os.fsync, self._file.fileno())
+            for one in waiting:
+                if not one.done():
+                    one.set_result(None)
 
     def __enter__(self) -> Self:
         return self
@@ -70,6 +89,7 @@ class Verdict:
     acknowledged: int = 0
     refused: int = 0
     ambiguous: int = 0
+    attempts: int = 0  # more than turns, where writers had to try again
     stored: int = 0  # messages
     lost: list[str] = field(default_factory=list[str])  # acknowledged, not stored whole
     duplicated: list[str] = field(default_factory=list[str])
@@ -79,13 +99,13 @@ class Verdict:
     gaps: list[str] = field(default_factory=list[str])  # conversations whose seq is not 1, 2, 3, …
 
     def complaints(self, *ignored: str) -> dict[str, list[str]]:
-        names = ("lost", "duplicated", "phantom", "misplaced", "unordered", "gaps")
-        found = {name: getattr(self, name) for name in names if name not in ignored}
+        found = {name: getattr(self, name) for name in WRONGS if name not in ignored}
         return {name: turns[:5] for name, turns in found.items() if turns}
 
     def line(self) -> str:
-        counts = {name: len(getattr(self, name)) for name in ("lost", "duplicated", "phantom", "unordered", "gaps")}
-        return f"{self.acknowledged} acknowledged, {self.refused} refused, {self.ambiguous} ambiguous: {counts}"
+        turns = f"{self.acknowledged} acknowledged, {self.refused} refused, {self.ambiguous} ambiguous"
+        counts = ", ".join(f"{len(getattr(self, name))} {name}" for name in WRONGS)
+        return f"{turns} in {self.attempts} attempts, {self.stored} messages stored: {counts}"
 
 
 def sent_in(paths: Iterable[Path]) -> dict[str, Sent]:
@@ -125,6 +145,7 @@ def _places(stored: Mapping[str, Sequence[Message]]) -> dict[str, list[tuple[str
 
 def _judge_turn(verdict: Verdict, turn: str, one: Sent, found: list[tuple[str, int, str]]) -> None:
     parts = [part for _, _, part in found]
+    verdict.attempts += sum(line["said"] == "try" for line in one.answers)
     whole = sorted(set(parts)) == [str(part) for part in range(PARTS)]
     if len(parts) > len(set(parts)):
         verdict.duplicated.append(turn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
@@ -20,19 +21,21 @@ async def test_a_worker_that_is_killed_again_and_again_loses_and_doubles_nothing
     chaos: Chaos, new_redis: Callable[..., RedisServer]
 ) -> None:
     redis, kills = new_redis(), sized(3, 50)
-    work = Work(chaos.folder, "w", writers=8, turns=sized(250, 12_500), talks=sized(20, 500))
+    work = Work(chaos.folder, "w", writers=20, turns=sized(100, 5_000), talks=sized(20, 500))
     async with chaos.memory(redis.url, worker=False) as memory:
         writing = asyncio.create_task(write(appending(memory), work))
         for number in range(kills):
             with worker(chaos, redis.url) as victim:
                 await asyncio.to_thread(first_line, victim)
-                due = work.writers * work.turns * (number + 1) // (kills + 1)
+                due = work.writers * work.turns * (number + 1) // kills - 1
                 await until(lambda due=due: acknowledged(chaos.folder) >= due, seconds=600, what=f"{due} turns")
                 kill(victim)
+        killed = time.monotonic()
         with worker(chaos, redis.url) as last:
             await asyncio.to_thread(first_line, last)
             await writing
-            await memory.flushed(timeout=DRAINED_SECONDS)
+            await memory.flushed(timeout=DRAINED_SECONDS - (time.monotonic() - killed))
+        print(f"{kills} kills; drained {time.monotonic() - killed:.1f} s after the last")
         assert await nothing_parked(memory)
     verdict = await chaos.assert_right()
     assert verdict.stored == work.writers * work.turns * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,12 @@ from threadkeep.testing.clock import START
 
 
 def told(path: Path, *lines: tuple[str, str, int | None]) -> None:
-    with ClientJournal(path) as journal:
-        for turn, said, seq in lines:
-            journal.note(turn, "c1", said, **({} if seq is None else {"seq": seq}))  # type: ignore[arg-type]
+    async def note_all() -> None:
+        with ClientJournal(path) as journal:
+            for turn, said, seq in lines:
+                await journal.note(turn, "c1", said, **({} if seq is None else {"seq": seq}))  # type: ignore[arg-type]
+
+    asyncio.run(note_all())
 
 
 def archive(*contents: str, first: int = 1) -> dict[str, list[Message]]:

@@ -36,8 +36,8 @@ async def test_an_acknowledgement_without_a_store_is_found_out(
     async with chaos.memory(new_redis().url) as memory:
         await write(appending(memory), Work(chaos.folder, "w", writers=1, turns=3))
         with ClientJournal(chaos.folder / "liar.jsonl") as journal:
-            journal.note("liar 0", "c0", "try")
-            journal.note("liar 0", "c0", "ack", seq=9, ids=[])
+            await journal.note("liar 0", "c0", "try")
+            await journal.note("liar 0", "c0", "ack", seq=9, ids=[])
         await memory.flushed(timeout=30)
     assert (await chaos.verdict()).complaints() == {"lost": ["liar 0"]}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +34,9 @@ class Work:
     patience: float = 120  # seconds for one turn
     first: int = 0  # the number of the first turn
 
-    def journal(self, writer: int) -> Path:
-        return self.folder / f"{self.name}{writer}.jsonl"
+    @property
+    def journal(self) -> Path:
+        return self.folder / f"{self.name}.jsonl"
 
 
 def appending(memory: Memory) -> Append:
@@ -48,33 +49,33 @@ def appending(memory: Memory) -> Append:
 
 
 async def write(append: Append, work: Work) -> None:
-    async with asyncio.TaskGroup() as all_of_them:
-        for writer in range(work.writers):
-            all_of_them.create_task(_write_one(append, work, writer))
+    told = sent_in([work.journal]) if work.journal.exists() else {}
+    done = {turn for turn, one in told.items() if one.state == "ack"}
+    with ClientJournal(work.journal) as journal:
+        async with asyncio.TaskGroup() as all_of_them:
+            for writer in range(work.writers):
+                all_of_them.create_task(_write_one(append, journal, work, writer, done))
 
 
-async def _write_one(append: Append, work: Work, writer: int) -> None:
-    path = work.journal(writer)
-    done = {turn for turn, one in sent_in([path]).items() if one.state == "ack"} if path.exists() else set[str]()
-    with ClientJournal(path) as journal:
-        for number in range(work.first, work.first + work.turns):
-            turn = f"{work.name}{writer} {number}"
-            if turn not in done:
-                await _until_acknowledged(append, journal, turn, f"c{(writer + number) % work.talks}", work.patience)
+async def _write_one(append: Append, journal: ClientJournal, work: Work, writer: int, done: Set[str]) -> None:
+    for number in range(work.first, work.first + work.turns):
+        turn = f"{work.name}{writer} {number}"
+        if turn not in done:
+            await _until_acknowledged(append, journal, turn, f"c{(writer + number) % work.talks}", work.patience)
 
 
 async def _until_acknowledged(append: Append, journal: ClientJournal, turn: str, talk: str, patience: float) -> None:
     deadline = time.monotonic() + patience
     while True:
-        journal.note(turn, talk, "try")
+        await journal.note(turn, talk, "try")
         try:
             seq, ids = await append(talk, turn)
-            journal.note(turn, talk, "ack", seq=seq, ids=ids)
+            await journal.note(turn, talk, "ack", seq=seq, ids=ids)
             return
         except OutcomeUnknown:
-            journal.note(turn, talk, "ambiguous")
+            await journal.note(turn, talk, "ambiguous")
         except StoreUnavailable as error:
-            journal.note(turn, talk, "refuse", why=str(error))
+            await journal.note(turn, talk, "refuse", why=str(error))
         if time.monotonic() > deadline:
             raise TimeoutError(f"{turn} was not acknowledged within {patience:g} s")
         await asyncio.sleep(PAUSE)
