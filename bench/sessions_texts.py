@@ -17,29 +17,30 @@ _USER_CHARACTERS = 200
 _ASSISTANT_CHARACTERS = 600
 _CHARACTERS_PER_NUMBER = 220
 _COMMON = """
-the to and of a in is it you that for on with this are be as have was but not they we can or an will if more about there
-when so all what would up out like one time just also how some than into could them other then only its two been over
-new after may use make good well should because any these most people first very way even want need know see take give
-keep find think look come help start work day week month year morning evening night home house room table door window
-kitchen garden street city country river mountain forest beach sea summer winter spring autumn weather rain snow wind sun
-water coffee tea bread rice soup salad fruit cake dinner lunch breakfast recipe dish taste fresh warm cold hot sweet bitter
-family friend sister brother mother father child dog cat bird horse book page story letter word song music film game sport
-team match race bike train bus car road trip travel hotel ticket plan idea question answer reason problem choice chance
-change part piece place side end point line list note name number color light sound picture paper pen phone screen key
-market shop price cost money bank card offer order box bag shoe coat shirt dress glass bottle plate knife paint wood stone
-metal paper cloth wool leather small large big little long short high low early late young old easy hard simple quick slow
-quiet loud clean dirty dry wet full empty open closed ready busy free happy sad kind proud calm brave strong weak rich poor
-learn teach read write speak listen watch play run walk sit stand sleep wake cook eat drink buy sell pay send bring carry
-build fix break cut draw paint sing dance swim climb drive ride fly wait stay leave return visit meet call ask tell show
-explain remember forget hope wish try decide agree finish begin stop continue follow lead join share save spend grow plant
+the to and of a in is it you that for on with this are be as have was but not they we can or an will if more about
+there when so all what would up out like one time just also how some than into could them other then only its two been
+over new after may use make good well should because any these most people first very way even want need know see take
+give keep find think look come help start work day week month year morning evening night home house room table door
+window kitchen garden street city country river mountain forest beach sea summer winter spring autumn weather rain
+snow wind sun water coffee tea bread rice soup salad fruit cake dinner lunch breakfast recipe dish taste fresh warm
+cold hot sweet bitter family friend sister brother mother father child dog cat bird horse book page story letter word
+song music film game sport team match race bike train bus car road trip travel hotel ticket plan idea question answer
+reason problem choice chance change part piece place side end point line list note name number color light sound
+picture paper pen phone screen key market shop price cost money bank card offer order box bag shoe coat shirt dress
+glass bottle plate knife paint wood stone metal paper cloth wool leather small large big little long short high low
+early late young old easy hard simple quick slow quiet loud clean dirty dry wet full empty open closed ready busy free
+happy sad kind proud calm brave strong weak rich poor learn teach read write speak listen watch play run walk sit
+stand sleep wake cook eat drink buy sell pay send bring carry build fix break cut draw paint sing dance swim climb
+drive ride fly wait stay leave return visit meet call ask tell show explain remember forget hope wish try decide agree
+finish begin stop continue follow lead join share save spend grow plant
 """
 _RARE_STEMS = """
-absor accom adapt balan calcu captur combin compar concen contain contrib conven corres cultiv declar defin deliver depend
-describ determin develop direct discover distrib educ elabor employ encour enhanc establish evalu examin expand explor
-express gener illustr imagin implement improv indic influenc inform inspir instruct integr interpret invest maintain manag
-measur motiv observ oper organ perform prepar present preserv process produc project promot protect provid record reduc
-reflect regul relat repair replac report represent research resolv respond restor select separ simpl solv stimul structur
-suggest support surviv sustain transform translat transport understand valu
+absor accom adapt balan calcu captur combin compar concen contain contrib conven corres cultiv declar defin deliver
+depend describ determin develop direct discover distrib educ elabor employ encour enhanc establish evalu examin expand
+explor express gener illustr imagin implement improv indic influenc inform inspir instruct integr interpret invest
+maintain manag measur motiv observ oper organ perform prepar present preserv process produc project promot protect
+provid record reduc reflect regul relat repair replac report represent research resolv respond restor select separ
+simpl solv stimul structur suggest support surviv sustain transform translat transport understand valu
 """
 _ENDINGS = ("ing", "ed", "er", "ers", "ation", "ations", "ive", "ively", "able", "ably", "ment", "ments", "al", "ally")
 _PREFIXES = ("", "re", "un", "over", "under", "inter", "pre", "non", "mis", "out")
