@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from threadkeep.compose import is_server_url, redis_parts, sql_parts
+from threadkeep.compose_mapped import mapped_config, mapped_tables
 from threadkeep.settings import Settings
 
 
@@ -47,6 +48,32 @@ class ServerReport:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """`fatal`: nothing can be stored."""
+
+    setting: str
+    problem: str
+    fix: str
+    fatal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MappedReport:
+    """Tables that belong to the application: which, and what in them does not fit the mapping."""
+
+    enabled: bool
+    tables: Mapping[str, str]
+    misfits: Sequence[Misfit]
+
+    @property
+    def usable(self) -> bool:
+        return not any(one.fatal for one in self.misfits)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
 async def inspect_redis(url: str, settings: Settings) -> RedisReport:
     """Raises `InvalidSetting` and `MissingExtra`; a Redis that is away is a finding."""
     version, cluster, findings = await redis_parts().inspected(url, settings)
@@ -60,3 +87,16 @@ async def inspect_server(url: str, settings: Settings) -> ServerReport | None:
     product, version, schema, newest = await sql_parts(url).inspected(url, settings)
     most = settings.pool_size + settings.pool_overflow
     return ServerReport(product, version, schema, newest, settings.pool_size, most)
+
+
+async def inspect_mapped(url: str, path: str | None, settings: Settings) -> MappedReport:
+    """`path`: of `config.json`. Raises `InvalidSetting`, or the `StoreError` that kept it from looking."""
+    config = mapped_config(settings, path)
+    named = {logical: f"{one.schema}.{one.name}" if one.schema else one.name for logical, one in config.tables.items()}
+    if not config.enabled:
+        return MappedReport(False, named, ())
+    tables = mapped_tables(settings.model_copy(update={"database_url": url}), config)
+    try:
+        return MappedReport(True, named, [Misfit(**one.as_dict()) for one in await tables.check()])
+    finally:
+        await tables.close()

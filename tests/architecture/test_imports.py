@@ -45,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
     "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index"},
     "sync": CORE | {"compose", "settings"},
-    "compose_inspect": {"compose", "settings"},
+    "compose_inspect": {"compose", "compose_mapped", "settings"},
     "compose_worker": PORTS | {"compose", "settings", "worker"},
     "compose_redis": CORE | {"health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_mapped": CORE | {"compose", "settings", "archive", "sessions", "models"},

@@ -11,8 +11,9 @@ import typer
 from rich.table import Table
 
 from threadkeep import __version__
+from threadkeep.cli.doctor_mapped import mapped_described, mapped_warnings
 from threadkeep.cli.doctor_servers import redis_described, redis_named, server_described, server_warnings
-from threadkeep.cli.options import Json, Redis, Url, as_it_is, store_path
+from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path, unknown_names
 from threadkeep.errors import ThreadkeepError
@@ -22,22 +23,24 @@ from threadkeep.sync import SyncMemory
 _FTS5_SECURE_DELETE = (3, 42, 0)
 
 
-def doctor(url: Url = None, redis: Redis = None, json: Json = False) -> None:
+def doctor(url: Url = None, redis: Redis = None, mapping: Mapping = None, json: Json = False) -> None:
     """Show every setting and where it came from, and check the stores. Exit code 1: one of them will not do."""
     settings = load_settings()
     found = resolve(settings)
     hot = redis_named(url, redis, settings)
     redis_found = redis_described(hot, settings)
     in_use = hot if redis_found and redis_found["version"] else None
-    store, health = _store(url, in_use, settings)
+    mapped = mapped_described(url, mapping, settings)
+    store, health = _store(url, in_use, settings, only_mapped=mapped is not None)
     report: dict[str, Any] = {
-        "ok": store["status"] != "failed" and (redis_found is None or redis_found["ok"]),
+        "ok": store["status"] != "failed" and all(one is None or one["ok"] for one in (redis_found, mapped)),
         "threadkeep": __version__,
         "python": platform.python_version(),
         "config_file": str(config_file()) if config_file().is_file() else None,
         "settings": {one.name: {"value": one.value, "source": one.source} for one in found},
         "store": store,
         "redis": redis_found,
+        "mapped": mapped,
         "health": health,
         "sqlite": _sqlite(),
     }
@@ -50,8 +53,13 @@ def doctor(url: Url = None, redis: Redis = None, json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def _store(url: str | None, redis: str | None, settings: Settings) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The archive, and how all stores are. One that is not there yet is left that way: looking must not create it."""
+def _store(
+    url: str | None, redis: str | None, settings: Settings, *, only_mapped: bool
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The archive, and how all stores are. One that is not there yet is left that way: looking must not create it.
+
+    Where tables are mapped, it is no fault that there are none of our own.
+    """
     where = url or settings.database_url
     shown = {"url": masked(where), "error": None}
     try:
@@ -59,6 +67,8 @@ def _store(url: str | None, redis: str | None, settings: Settings) -> tuple[dict
         if path is not None and not path.exists():
             return shown | {"status": "not created yet", "path": shown_path(path.resolve())}, None
         facts = server_described(where, settings)
+        if only_mapped and facts and facts["server"]["schema"] is None:
+            return shown | {"status": "no tables of its own"} | facts, None
         with SyncMemory(where, redis=redis, worker=False, settings=as_it_is(settings)) as memory:
             counted, health = memory.stats(), memory.health()
     except ThreadkeepError as error:
@@ -103,7 +113,7 @@ def _warnings(report: dict[str, Any], url: str | None) -> list[str]:
     path = Path(store["path"]) if "path" in store else None
     if path is not None and path.exists() and path.stat().st_mode & 0o077:
         warnings.append("others on this machine may read the store's file; chmod 600 closes it")
-    return warnings + server_warnings(report)
+    return warnings + server_warnings(report) + mapped_warnings(report["mapped"])
 
 
 def _print(report: dict[str, Any], found: list[Resolved]) -> None:
@@ -115,6 +125,8 @@ def _print(report: dict[str, Any], found: list[Resolved]) -> None:
     print_pairs("Store", store | store.pop("server", {}))
     if report["redis"]:
         print_pairs("Redis", {name: report["redis"][name] for name in ("url", "version", "cluster")})
+    if report["mapped"]:
+        print_pairs("Mapped tables", report["mapped"]["tables"])
     if report["health"] and report["health"]["lag"]:
         print_pairs("Journal", report["health"]["lag"])
     print_pairs("SQLite", report["sqlite"])
@@ -124,4 +136,7 @@ def _print(report: dict[str, Any], found: list[Resolved]) -> None:
 
 
 def _verdict(report: dict[str, Any]) -> str:
-    return "The store cannot be used." if report["store"]["status"] == "failed" else "Redis cannot be relied on."
+    if report["store"]["status"] == "failed":
+        return "The store cannot be used."
+    mapped = report["mapped"]
+    return "Redis cannot be relied on." if mapped is None or mapped["ok"] else "The mapped tables cannot be used."

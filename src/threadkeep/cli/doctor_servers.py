@@ -37,7 +37,8 @@ def server_described(url: str, settings: Settings) -> dict[str, Any]:
 def server_warnings(report: dict[str, Any]) -> list[str]:
     warnings: list[str] = []
     server, redis, health = report["store"].get("server"), report["redis"], report["health"]
-    if server and server["schema"] != server["newest_schema"]:
+    unused = report["store"]["status"] == "no tables of its own"
+    if server and not unused and server["schema"] != server["newest_schema"]:
         warnings.append(f"the tables are at {server['schema'] or 'nothing yet'}: run `threadkeep migrate`")
     for one in redis["findings"] if redis else ():
         if one["severity"] != "note":

@@ -28,6 +28,10 @@ RedisJournal = Annotated[
     str | None, typer.Option("--redis", help="Where the journal is, redis://…. Otherwise REDIS_URL.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout; problems as JSON on stderr.")]
+Mapping = Annotated[
+    str | None,
+    typer.Option("--mapping", help="config.json of tables that are yours. Otherwise MEMORY_CONFIG_PATH."),
+]
 Tenant = Annotated[str | None, typer.Option("--tenant", help=f"Otherwise {DEFAULT_TENANT!r}.")]
 User = Annotated[str | None, typer.Option("--user", help="Otherwise the whole store.")]
 Conversation = Annotated[str | None, typer.Option("--conversation", help="Otherwise the whole user.")]

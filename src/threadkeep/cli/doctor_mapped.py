@@ -1,0 +1,33 @@
+"""What `threadkeep doctor` says of tables that belong to the application: does the mapping fit them?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from threadkeep.compose_inspect import inspect_mapped
+from threadkeep.errors import ThreadkeepError
+from threadkeep.settings import Settings
+
+_PATH_VARIABLE = "MEMORY_CONFIG_PATH"
+
+
+def mapped_described(url: str | None, mapping: str | None, settings: Settings) -> dict[str, Any] | None:
+    """None where no tables are mapped. `ok` is False where nothing could be stored in them."""
+    path = mapping or os.environ.get(_PATH_VARIABLE)
+    if path is None and "memory_table_map" not in settings.model_fields_set:
+        return None
+    described: dict[str, Any] = {"config": path, "enabled": None, "tables": {}, "misfits": [], "error": None}
+    try:
+        report = asyncio.run(inspect_mapped(url or settings.database_url, path, settings))
+    except ThreadkeepError as error:
+        return described | {"ok": False, "error": {"code": error.code, "detail": str(error)}}
+    return described | {"ok": report.usable} | report.as_dict()
+
+
+def mapped_warnings(mapped: dict[str, Any] | None) -> list[str]:
+    if mapped is None:
+        return []
+    told = [f"{one['setting']}: {one['problem']}; {one['fix']}" for one in mapped["misfits"]]
+    return told + ([mapped["error"]["detail"]] if mapped["error"] else [])
