@@ -36,12 +36,13 @@ def append(
         return first
     place = _place(connection, scope)
     if not admission.drafts and digest is None:
-        return _receipt(admission, place[1] if place else 0, [], erased=0)
-    allowed = _without_erased(connection, scope, admission.drafts)
+        return _receipt(admission, place.last if place else 0, [], erased=0)
+    any_erased = place.any_erased if place else _any_erased(connection)
+    allowed = _without_erased(connection, scope, admission.drafts) if any_erased else admission.drafts
     erased = len(admission.drafts) - len(allowed)
     if erased and not allowed and not place:  # a late retry brings not even the empty conversation back
         return _receipt(admission, 0, [], erased)
-    cid, last, is_latest = place or (ensure_conversation(connection, scope, *session), 0, False)
+    cid, last, is_latest, _ = place or (ensure_conversation(connection, scope, *session), 0, False, any_erased)
     stored = _store(connection, cid, last, allowed)
     if stored.inserted:
         _note_activity(connection, cid, stored, admission, session)
@@ -72,14 +73,21 @@ class _Stored:
     newest: int = 0  # row of the newest message inserted
 
 
-def _place(connection: sqlite3.Connection, scope: Scope) -> tuple[int, int, bool] | None:
-    """The conversation, its last `seq`, and whether it is its owner's latest."""
-    return connection.execute(
+class _Place(NamedTuple):
+    cid: int
+    last: int  # its last `seq`
+    is_latest: bool  # among its owner's conversations
+    any_erased: bool  # in the whole store; where nothing ever was, messages need no digest and no lookup
+
+
+def _place(connection: sqlite3.Connection, scope: Scope) -> _Place | None:
+    row = connection.execute(
         "SELECT cid, last_seq, activity = (SELECT activity FROM tk_conversations AS theirs WHERE theirs.uid ="
-        " tk_owners.uid ORDER BY activity DESC LIMIT 1) FROM tk_conversations JOIN tk_owners USING (uid)"
-        " WHERE tenant = ? AND user = ? AND conversation = ?",
+        " tk_owners.uid ORDER BY activity DESC LIMIT 1), EXISTS (SELECT 1 FROM tk_tombstones)"
+        " FROM tk_conversations JOIN tk_owners USING (uid) WHERE tenant = ? AND user = ? AND conversation = ?",
         (scope.tenant, scope.user, scope.conversation),
     ).fetchone()
+    return _Place(*row) if row else None
 
 
 def _store(connection: sqlite3.Connection, cid: int, last: int, drafts: Sequence[Draft]) -> _Stored:
@@ -95,10 +103,11 @@ def _store(connection: sqlite3.Connection, cid: int, last: int, drafts: Sequence
     return stored
 
 
+def _any_erased(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT EXISTS (SELECT 1 FROM tk_tombstones)").fetchone()[0]
+
+
 def _without_erased(connection: sqlite3.Connection, scope: Scope, drafts: Sequence[Draft]) -> Sequence[Draft]:
-    (any_erased,) = connection.execute("SELECT EXISTS (SELECT 1 FROM tk_tombstones)").fetchone()
-    if not any_erased:  # spares most stores a digest and a lookup per message
-        return drafts
     return [draft for draft in drafts if not is_erased(connection, scope.digest("message", draft.id))]
 
 

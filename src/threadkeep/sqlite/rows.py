@@ -31,6 +31,8 @@ def when(moment: int) -> datetime:
 
 def stored_text(text: str) -> str | bytes:
     """TEXT where UTF-8 can carry it, otherwise (lone surrogates) a BLOB that brings back exactly what was given."""
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
