@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from threadkeep.errors import InvalidInput, InvalidScope
+from threadkeep.errors import InvalidInput, InvalidScope, TooLarge
 from threadkeep.policy.fields import checked_id, checked_language, checked_text
 from threadkeep.scope import MAX_PART_LENGTH, Scope
 
@@ -54,7 +54,10 @@ def short_text(field: str, value: Any) -> str:
     """A title or the like: text that must be there and is not long."""
     if value is None:
         raise InvalidInput(field, "is missing", "give a string")
-    return checked_text(field, value, _LONGEST_TITLE_BYTES)
+    try:
+        return checked_text(field, value, _LONGEST_TITLE_BYTES)
+    except TooLarge as error:
+        raise TooLarge(field, error.problem, f"the limit is {_LONGEST_TITLE_BYTES:,} bytes") from None
 
 
 def language_tag(value: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from threadkeep import Memory, Scope, open_memory
-from threadkeep.errors import InvalidInput, InvalidScope
+from threadkeep.errors import InvalidInput, InvalidScope, TooLarge
 
 ME = Scope(user="u1", conversation="c1")
 
@@ -35,3 +35,8 @@ async def test_a_verb_on_one_conversation_wants_it_named(memory: Memory, verb: s
 async def test_a_message_id_that_is_none_is_named_as_such(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="message_id: is not a message id"):
         await memory.erase(ME, message_id="a\x00b")
+
+
+async def test_a_title_that_is_too_long_names_its_own_limit(memory: Memory) -> None:
+    with pytest.raises(TooLarge, match=r"title: is 1,025 bytes; the limit is 1,024 bytes$"):
+        await memory.rename(ME, "x" * 1_025)

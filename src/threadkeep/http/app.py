@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -18,6 +19,7 @@ from threadkeep.http.hosts import LoopbackHostsOnly
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.routes import health, memory
 from threadkeep.memory import Memory
+from threadkeep.policy.redact import warm_up
 from threadkeep.settings import Settings, load_settings
 
 MemoryOpener = Callable[[], AbstractAsyncContextManager[Memory]]
@@ -62,6 +64,7 @@ def _lifespan(opener: MemoryOpener) -> Callable[[FastAPI], AbstractAsyncContextM
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with opener() as opened:
             app.state.memory = opened
+            await asyncio.to_thread(warm_up)  # or the first message with a number would wait for it
             yield
 
     return lifespan
