@@ -1,6 +1,6 @@
 """The tables, as a short numbered list of migrations. Only ever add to it.
 
-Every name starts with `tk_`: the file may be an application's own.
+Every name starts with `tk_` or `conversation_`: the file may be an application's own.
 """
 
 from __future__ import annotations
@@ -74,7 +74,66 @@ CREATE VIRTUAL TABLE tk_terms USING fts5 (
 );
 """
 
-MIGRATIONS = (_V1,)
+# LangGraph threads. `thread_key` stands for tenant, user and thread id, `ns_key` for the namespace; ids are escaped so
+# that they are valid text. `tk_checkpoint_items` holds what checkpoints refer to, piece by piece: see the adapter.
+_V2 = """
+CREATE TABLE conversation_metadata (
+  thread_key BLOB PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  user_id TEXT NOT NULL,
+  thread_id TEXT NOT NULL,
+  first_query,
+  query_count INTEGER NOT NULL DEFAULT 0,
+  context_count INTEGER NOT NULL DEFAULT 0,
+  datasource_ids TEXT,
+  access_level TEXT NOT NULL DEFAULT 'public' CHECK (access_level IN ('public', 'private', 'mixed')),
+  started_at INTEGER NOT NULL,
+  last_activity_at INTEGER NOT NULL,
+  expired_at INTEGER
+) WITHOUT ROWID;
+CREATE INDEX conversation_metadata_idx_user_id ON conversation_metadata (tenant, user_id);
+CREATE INDEX conversation_metadata_idx_last_activity ON conversation_metadata (last_activity_at);
+CREATE INDEX conversation_metadata_idx_expired_at ON conversation_metadata (expired_at);
+CREATE TABLE conversation_checkpoints (
+  thread_key BLOB NOT NULL,
+  ns_key INTEGER NOT NULL,
+  checkpoint_id TEXT NOT NULL,
+  thread_id TEXT NOT NULL,
+  checkpoint_ns TEXT NOT NULL DEFAULT '',
+  parent_checkpoint_id TEXT,
+  checkpoint_blob BLOB NOT NULL,
+  metadata_blob BLOB,
+  facts BLOB,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (thread_key, ns_key, checkpoint_id)
+);
+CREATE INDEX conversation_checkpoints_idx_thread_created ON conversation_checkpoints (thread_key, created_at DESC);
+CREATE INDEX conversation_checkpoints_idx_created_at ON conversation_checkpoints (created_at);
+CREATE TABLE tk_checkpoint_items (
+  thread_key BLOB NOT NULL,
+  strand BLOB NOT NULL,
+  start INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  stop INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY (thread_key, strand, start, part)
+);
+CREATE TABLE tk_checkpoint_writes (
+  thread_key BLOB NOT NULL,
+  ns_key INTEGER NOT NULL,
+  checkpoint_id TEXT NOT NULL,
+  task_id TEXT NOT NULL,
+  idx INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  task_path TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY (thread_key, ns_key, checkpoint_id, task_id, idx, part)
+);
+"""
+
+MIGRATIONS = (_V1, _V2)
 NEWEST = len(MIGRATIONS)
 
 
