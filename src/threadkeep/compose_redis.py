@@ -45,7 +45,9 @@ def behind_redis(
     """The same stores with Redis in front of them."""
     archive = cast("ArchiveWithPlacing", archived.archive)
     breaker = Breaker("Redis")
-    hot = RedisHotStore(client, lambda scope: behind.seed_of(scope), hot_options(settings, limits), clock)
+    hot = RedisHotStore(
+        client, lambda scope, ids, key: behind.seed_of(scope, ids, key), hot_options(settings, limits), clock
+    )
     window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
     behind = WriteBehind(hot, archive, window, settings.durability, breaker)
     journal = redis_journal(client, settings, limits, clock)

@@ -62,6 +62,7 @@ class Admission:
     refused: Mapping[str, int] = field(default_factory=dict[str, int])
     stripped: Mapping[str, int] = field(default_factory=dict[str, int])
     redacted: Mapping[str, int] = field(default_factory=dict[str, int])
+    new_ids: bool = False  # every id was made for this append: nobody can have used it before
 
 
 @dataclass(frozen=True, slots=True)

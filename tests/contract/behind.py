@@ -59,7 +59,7 @@ async def behind(
         client, options = RedisClient(line.url_for(redis_url), PATIENT), HotOptions(limits=limits)
         breaker = Breaker("Redis", first_pause=0, longest_pause=0)
         window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
-        hot = RedisHotStore(client, lambda scope: archive.seed_of(scope), options, stores.clock)
+        hot = RedisHotStore(client, lambda scope, ids, key: archive.seed_of(scope, ids, key), options, stores.clock)
         stored = cast("ArchiveWithPlacing", stores.archive)
         archive = WriteBehind(hot, stored, window, durability, breaker)
         journal = RedisJournal(client, options, stale_seconds=60)
@@ -109,7 +109,7 @@ class Placeable:
         self._parts = parts
 
     def __getattr__(self, name: str) -> Any:
-        inner = self._parts.stored if name in ("place", "last_seq", "leave_gap") else self._parts.archive
+        inner = self._parts.stored if name in ("place", "seed", "last_seq", "leave_gap") else self._parts.archive
         return getattr(inner, name)
 
 
@@ -120,3 +120,7 @@ class Flushed(Placeable):
         receipt = await self._parts.archive.append(scope, admission, key)
         await self._parts.flush()
         return receipt
+
+    async def tell_hot(self, scope: Scope) -> None:
+        """What was written past it, as a process does that found its Redis away and back."""
+        await self._parts.hot.seed(scope, await self._parts.archive.seed_of(scope))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.vault import slot_key
 from threadkeep.sqlite.database import Database
 from threadkeep.testing.drafts import admitted, draft, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked
+from threadkeep.testing.hot_cases.under_test import ArchiveAsked, HotUnderTest
 from threadkeep.testing.hot_contract import HotContract
 from threadkeep.testing.scratch_contract import ScratchContract, ScratchUnderTest
 from threadkeep.testing.sessions_contract import SessionsContract
@@ -32,7 +33,17 @@ from threadkeep.testing.stores import OpenStores, StoresUnderTest
 
 
 class TestHot(HotContract):
-    pass
+    async def test_a_talk_that_ended_by_its_ttl_goes_on_without_a_jump(
+        self, store: HotUnderTest, client: RedisClient
+    ) -> None:
+        """It was heard of after the server began to watch, and that has run on since: nothing can be missing."""
+        scope = new_scope()
+        await store.say(scope, "one")
+        await store.journal.settle(await store.entries_of(scope))
+        await client.command("DEL", *(await client.link()).keys.for_talk(scope)[:8])  # as their TTLs do
+        store.archive.knows(scope, 1, active_at=datetime.now(UTC) + timedelta(minutes=5))
+        assert (await store.say(scope, "two")).seq == 2
+        assert not (await store.now(scope)).whole
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,12 @@ from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
-from threadkeep.testing.drafts import new_scope
+from threadkeep.testing.drafts import admitted, draft, new_scope
 from threadkeep.testing.hot_cases.under_test import ArchiveAsked, HotUnderTest
 
 NewRedis = Callable[..., RedisServer]
 JUMP = HotOptions().jump
+MARK = "threadkeep:journal:run"
 
 
 class Flushing:
@@ -125,6 +127,40 @@ async def test_after_a_wipe_every_old_talk_goes_on_past_the_archive(durable: Flu
     seqs = await asyncio.gather(*(durable.store.say(scope, "two") for scope in scopes))
     assert [receipt.seq for receipt in seqs] == [2 + JUMP] * 20
     assert not (await durable.store.now(scopes[0])).whole
+
+
+async def test_after_a_wipe_the_archive_is_asked_about_every_key_for_a_while(durable: Flushing) -> None:
+    """The receipts went with the rest; who retries may come after another has begun the talk anew."""
+    scope, turn = new_scope(), admitted(draft("one", "m1"))
+    first = await durable.store.hot.append(scope, turn, "k1")
+    await durable.flush(scope)
+    await durable.client.command("FLUSHALL")
+    await durable.store.say(scope, "another begins")
+    durable.archive.knows(scope, 1, payload=turn.digest, receipt=first)
+    again = await durable.store.hot.append(scope, turn, "k1")
+    assert (again, again.replayed) == (first, True)
+    assert await durable.store.window(scope) == ["another begins"]
+
+
+async def test_a_wipe_is_no_end_by_ttl(durable: Flushing) -> None:
+    scope = new_scope()
+    await durable.store.say(scope, "one")
+    await durable.client.command("SET", MARK, (await durable.client.command("GET", MARK)).split(b"\n")[0] + b"\n0")
+    recently = datetime.now(UTC) - timedelta(minutes=5)
+    durable.archive.knows(scope, 1, active_at=recently)
+    await durable.client.command("DEL", f"threadkeep:meta:@shop:{scope.user}:c1")
+    assert (await durable.store.say(scope, "two")).seq == 2  # for two days nobody spoke
+    await durable.client.command("FLUSHALL")
+    durable.archive.knows(scope, 2, active_at=recently)
+    assert (await durable.store.say(scope, "three")).seq == 2 + JUMP + 1
+
+
+async def test_a_server_that_may_evict_what_waits_is_not_trusted(durable: Flushing) -> None:
+    scope = new_scope()
+    await durable.store.say(new_scope(), "the store watches from here")
+    await durable.client.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    durable.archive.knows(scope, 40, active_at=datetime.now(UTC) + timedelta(minutes=5))
+    assert (await durable.store.say(scope, "hello")).seq == 40 + JUMP + 1
 
 
 async def test_a_wiped_store_without_an_archive_refuses(durable: Flushing) -> None:

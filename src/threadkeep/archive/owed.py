@@ -97,7 +97,7 @@ class Owed:
 
     async def _tell_talk(self, place: Scope) -> None:
         if self._seed_of is not None:
-            await self._hot.seed(place, await self._seed_of(place))
+            await self._hot.seed(place, await self._seed_of(place, (), None))
         try:
             newest = await self._archive.messages(place, self._window)
         except StoreError as error:

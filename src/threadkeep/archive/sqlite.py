@@ -18,6 +18,7 @@ from threadkeep.archive.sqlite_read import (
     read_messages,
     read_record,
 )
+from threadkeep.archive.sqlite_seed import seed
 from threadkeep.errors import StoreError
 from threadkeep.model import (
     Admission,
@@ -31,6 +32,7 @@ from threadkeep.model import (
     Stats,
 )
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.hot import Seed
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.record import ConversationRecord
@@ -61,6 +63,9 @@ class SqliteArchive:
         """See `ports.placing`. One transaction for the whole batch."""
         work = partial(place, entries=entries, terms_of=self._terms_of, session_ttl=self._session_ttl)
         return await self._database.write(work)
+
+    async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
+        return await self._database.read(partial(seed, scope=scope, ids=ids, key=key))
 
     async def last_seq(self, scope: Scope) -> int:
         return await self._database.read(lambda connection: last_seq(connection, conversation_of(connection, scope)))

@@ -162,7 +162,7 @@ def _replayed(connection: sqlite3.Connection, digest: bytes, admission: Admissio
         return None
     if row[0] != admission.digest:
         raise Conflict("this idempotency key was used for another payload; use a new key")
-    return replace(_receipt_from(row[1]), replayed=True)
+    return replace(receipt_from(row[1]), replayed=True)
 
 
 def _remember(connection: sqlite3.Connection, digest: bytes, cid: int, admission: Admission, receipt: Receipt) -> None:
@@ -172,7 +172,7 @@ def _remember(connection: sqlite3.Connection, digest: bytes, cid: int, admission
     )
 
 
-def _receipt_from(stored: str) -> Receipt:
+def receipt_from(stored: str) -> Receipt:
     values = json.loads(stored)
     return Receipt(**(values | {"kept": tuple(values["kept"])}))
 

@@ -7,7 +7,7 @@ outcome is unknown can be tried on the other store: should both have it, the arc
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Literal, Protocol, TypeVar
@@ -133,11 +133,10 @@ class WriteBehind:
             self._owed.note(scope, receipt.seq)
             return receipt
 
-    async def seed_of(self, scope: Scope) -> Seed:
-        """What the archive knows: the hot store asks for it when it cannot vouch for its own counter."""
+    async def seed_of(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
+        """What the archive knows: the hot store asks for it when it cannot vouch for its own word."""
         try:
-            known = await self._archive.messages(scope, HistoryRange(limit=1))
-            return Seed(await self._archive.last_seq(scope), known.scope.generation or 0, known.language)
+            return await self._archive.seed(scope, ids, key)
         except StoreError as error:
             raise ArchiveAway(str(error)) from error
 

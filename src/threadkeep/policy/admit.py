@@ -17,6 +17,7 @@ from threadkeep.model import Admission, Draft
 from threadkeep.policy.digest import NO_DIGEST, digest_of
 from threadkeep.policy.fields import (
     DEFAULT_MAX_BYTES,
+    NO_ID,
     checked_id,
     checked_language,
     checked_text,
@@ -68,7 +69,8 @@ def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: s
     secret = ids.secret()
     digest = digest_of(drafts, tally.refused, secret) if secret is not None else NO_DIGEST
     placed = tuple(ids.complete(draft, index, now) for index, draft in enumerate(drafts))
-    return Admission(placed, digest, tally.refused, tally.stripped, tally.redacted)
+    new_ids = ids.key is None and all(draft.id == NO_ID for draft in drafts)
+    return Admission(placed, digest, tally.refused, tally.stripped, tally.redacted, new_ids)
 
 
 def _count(counts: dict[str, int], what: str, times: int = 1) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -13,14 +13,25 @@ from threadkeep.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What the archive knows of a conversation: all nought for one it has never heard of."""
+    """What the archive knows of a conversation: all nought for one it has never heard of.
+
+    Of the message ids and the idempotency key it was asked about: which messages it holds, which it was told to
+    forget, and what the key's first use was answered.
+    """
 
     last_seq: int = 0
     generation: int = 0
     language: str | None = None
+    active_at: datetime | None = None
+    messages: Mapping[str, tuple[int, str, str]] = field(default_factory=dict[str, tuple[int, str, str]])
+    """By id: `seq`, role and content."""
+    erased: frozenset[str] = frozenset()
+    key_erased: bool = False
+    payload: bytes | None = None  # of the key's first use
+    receipt: Receipt | None = None
 
 
-AskArchive = Callable[[Scope], Awaitable[Seed]]
+AskArchive = Callable[[Scope, Sequence[str], str | None], Awaitable[Seed]]  # about these message ids and this key
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +59,9 @@ class HotStore(Protocol):
     ) -> Receipt:
         """Place all drafts under the next `seq`, in the window and in the journal, or none; one atomic step.
 
-        Answers `queued`. A store that cannot vouch for its counter asks the archive first. A draft whose id is in the
-        window or pending with the same content is not stored twice. With `key`, a replay returns the first receipt.
+        Answers `queued`. A store that cannot vouch for its counter asks the archive first, and takes its word on the
+        ids and the key at hand. A draft whose id is known with the same content is not stored twice. With `key`, a
+        replay returns the first receipt.
         Raises `Conflict` (same id or key, other payload), `ScopeErased`, and what the archive raised when asked.
         """
         ...

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from threadkeep.model import Message, Receipt
+from threadkeep.ports.hot import Seed
 from threadkeep.scope import Scope
 
 Outcome = Literal["stored", "duplicate", "dropped", "conflict"]
@@ -51,6 +52,13 @@ class Placing(Protocol):
         content, is a duplicate. Another message under the `seq`, or other content under the id or key, is a conflict:
         nothing of that entry is stored, and the rest of the batch is. An entry of an older generation, an erased key
         and erased messages are dropped. A conversation is made if there is none; its last `seq` only ever rises.
+        """
+        ...
+
+    async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
+        """What a hot store must know to go on with the conversation, and about these message ids and this key.
+
+        An erasure that comes in between is seen as a generation, or as messages, that are not those of the seed.
         """
         ...
 

@@ -14,6 +14,7 @@ from threadkeep.testing.archive_cases.paging import PagingCases
 from threadkeep.testing.archive_cases.placing import PlacingCases
 from threadkeep.testing.archive_cases.records import RecordCases
 from threadkeep.testing.archive_cases.retry import RetryCases
+from threadkeep.testing.archive_cases.seeding import SeedingCases
 
 
 class ArchiveContract(
@@ -28,6 +29,7 @@ class ArchiveContract(
     ErasureCases,
     GenerationCases,
     PlacingCases,
+    SeedingCases,
     ClosingCases,
 ):
     """See `threadkeep.testing.stores` for the fixture."""

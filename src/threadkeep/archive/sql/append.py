@@ -81,7 +81,7 @@ _NOTE_ACTIVITY = (
 
 
 @dataclass(slots=True)
-class _Known:
+class Known:
     """What the store already holds, or will never hold again, of an admission."""
 
     erased: set[bytes] = field(default_factory=set[bytes])
@@ -111,7 +111,7 @@ async def append(
         return _receipt(admission, await last_seq(connection, scope), [])
     digest = NO_KEY if key is None else scope.digest("key", key)
     place = await lock_or_create(connection, scope, span)
-    known = await _look_up(connection, scope, place, admission.drafts, digest)
+    known = await look_up(connection, scope, place.cid, [draft.id for draft in admission.drafts], digest)
     if (first := _replayed(known, digest, admission)) is not None:
         return first
     stored = _placed(place, scope, admission.drafts, words, known)
@@ -133,16 +133,15 @@ async def last_seq(connection: AsyncConnection, scope: Scope) -> int:
     return (await connection.execute(_LAST_SEQ, named(scope))).scalar() or 0
 
 
-async def _look_up(
-    connection: AsyncConnection, scope: Scope, place: Place, drafts: Sequence[Draft], key: bytes
-) -> _Known:
-    known, ask = _Known(), _QUESTIONS[is_postgres(connection)]
-    for start in range(0, max(1, len(drafts)), _MOST_IDS):
-        some = drafts[start : start + _MOST_IDS]
+async def look_up(connection: AsyncConnection, scope: Scope, cid: int, ids: Sequence[str], key: bytes) -> Known:
+    """Raises `ScopeErased` when the work at hand began under an older generation."""
+    known, ask = Known(), _QUESTIONS[is_postgres(connection)]
+    for start in range(0, max(1, len(ids)), _MOST_IDS):
+        some = ids[start : start + _MOST_IDS]
         values: dict[str, Any] = {
-            "digests": [*(scope.digest("message", draft.id) for draft in some), key],
-            "cid": place.cid,
-            "ids": [draft.id for draft in some],
+            "digests": [*(scope.digest("message", id_) for id_ in some), key],
+            "cid": cid,
+            "ids": list(some),
             "key": key,
             **places(scope),
         }
@@ -158,18 +157,22 @@ async def _look_up(
     return known
 
 
-def _replayed(known: _Known, key: bytes, admission: Admission) -> Receipt | None:
+def _replayed(known: Known, key: bytes, admission: Admission) -> Receipt | None:
     if key in known.erased:
         raise ScopeErased("what this idempotency key had stored was erased; nothing was stored again")
     if known.payload is None or known.receipt is None:
         return None
     if bytes(known.payload) != admission.digest:
         raise Conflict("this idempotency key was used for another payload; use a new key")
-    values = json.loads(known.receipt)
-    return replace(Receipt(**(values | {"kept": tuple(values["kept"])})), replayed=True)
+    return replace(receipt_from(known.receipt), replayed=True)
 
 
-def _placed(place: Place, scope: Scope, drafts: Sequence[Draft], words: Sequence[list[int]], known: _Known) -> _Stored:
+def receipt_from(stored: str) -> Receipt:
+    values = json.loads(stored)
+    return Receipt(**(values | {"kept": tuple(values["kept"])}))
+
+
+def _placed(place: Place, scope: Scope, drafts: Sequence[Draft], words: Sequence[list[int]], known: Known) -> _Stored:
     """Each draft under the `seq` it has already, or under the next."""
     stored = _Stored(place.last_seq, place.last_seq)
     for draft, own_words in zip(drafts, words, strict=True):

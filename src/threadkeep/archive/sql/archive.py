@@ -17,6 +17,7 @@ from threadkeep.archive.sql.read import (
     read_messages,
     read_record,
 )
+from threadkeep.archive.sql.seed import seed
 from threadkeep.errors import StoreError
 from threadkeep.model import (
     Admission,
@@ -29,6 +30,7 @@ from threadkeep.model import (
     Stats,
 )
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.hot import Seed
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.record import ConversationRecord
@@ -66,6 +68,10 @@ class SqlArchive:
         """See `ports.placing`. One transaction for the whole batch."""
         words = [[self._words(entry.scope, message.content) for message in entry.messages] for entry in entries]
         return await self._database.write(partial(place, entries=entries, words=words, session_ttl=self._session_ttl))
+
+    async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
+        scope.require_conversation()
+        return await self._database.read(partial(seed, scope=scope, ids=ids, key=key))
 
     async def last_seq(self, scope: Scope) -> int:
         return await self._database.read(partial(last_seq, scope=scope))

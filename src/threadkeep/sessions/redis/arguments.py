@@ -16,6 +16,7 @@ from threadkeep.scope import Scope
 from threadkeep.sessions.document import SessionDocument, read_document
 from threadkeep.sessions.redis.encode import (
     content_digest,
+    digest_of_content,
     fragment_of,
     head_of,
     items,
@@ -72,10 +73,20 @@ class Answers:
             optional_json(created),
             optional_json(found.language),
             items(absorbed_messages(found)),
+            int(self.seed.active_at.timestamp() * 1_000) if self.seed.active_at else 0,
+            _known(self.seed),
         )
 
 
-NO_ANSWERS = (b"", 0, 0, b"", b"", b"", b"", b"")
+NO_ANSWERS = (b"", 0, 0, b"", b"", b"", b"", b"", 0, b"")
+
+
+def _known(seed: Seed) -> bytes:
+    """Three lines for each message: id, `seq`, and the digest of role and content."""
+    return b"\n".join(
+        b"%b\n%d\n%b" % (to_json(id_), seq, digest_of_content(role, content).encode())
+        for id_, (seq, role, content) in seed.messages.items()
+    )
 
 
 def absorbed(document: bytes) -> SessionDocument:
@@ -104,6 +115,7 @@ def append_arguments(scope: Scope, admission: Admission, key: str | None, tokeni
         scope_field(scope),
         receipt_tail(admission),
         _language(admission.drafts),
+        int(admission.new_ids),
         *_turn(scope, admission.drafts, tokenize),
         *(part for draft in admission.drafts for part in _message(scope, draft)),
     ]

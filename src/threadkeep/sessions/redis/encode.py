@@ -29,7 +29,11 @@ def to_json(value: Any) -> bytes:
 
 def content_digest(message: Draft | Message) -> str:
     """Equal for the same role and content: a message id may come again with these and with no others."""
-    text = f"{message.role}\n{message.content}".encode("utf-8", "surrogatepass")
+    return digest_of_content(message.role, message.content)
+
+
+def digest_of_content(role: str, content: str) -> str:
+    text = f"{role}\n{content}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from threadkeep.errors import Conflict, ScopeErased, StoreError, StoreUnavailable
@@ -27,9 +28,11 @@ from threadkeep.sessions.redis.arguments import (
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
 from threadkeep.sessions.redis.entry import read_receipt
+from threadkeep.sessions.redis.known import ArchiveKnows, check_against, indices, without
 from threadkeep.sessions.redis.wire import Argument
 
 _MOST_QUESTIONS = 8
+_MUST = 1
 _AT_ONCE = 32
 _REFUSALS: dict[bytes, Exception] = {
     b"erased": ScopeErased("this scope was erased after the work on it began; nothing was stored"),
@@ -60,18 +63,35 @@ class RedisHotStore:
         self, scope: Scope, admission: Admission, key: str | None = None, at: datetime | None = None
     ) -> Receipt:
         arguments = append_arguments(scope, admission, key, self._tokenize)
-        reply = await self._run(scripts.APPEND, scope, arguments, at)
+        about = partial(self._asked, scope, admission, key)
+        try:
+            reply = await self._run(scripts.APPEND, scope, arguments, at, about=about)
+        except ArchiveKnows as found:
+            if found.receipt is not None:
+                return found.receipt
+            return await self.append(scope, found.rest, key, at)
         if reply[0] == b"replay":
             return replace(read_receipt(reply[1]), replayed=True)
         if reply[0] == b"tombstones":
-            return await self.append(scope, _without(admission, reply[1]), key, at)
+            return await self.append(scope, without(admission, indices(reply[1])), key, at)
         kept = tuple(draft.id for draft in admission.drafts)
         return Receipt("queued", int(reply[1]), kept, admission.refused, admission.stripped, admission.redacted)
+
+    async def _asked(self, scope: Scope, admission: Admission, key: str | None, must: bool) -> Seed:
+        """What the archive says of this append; raises `ArchiveKnows` when that decides it."""
+        try:
+            seed = await self._ask_archive(scope, [draft.id for draft in admission.drafts], key)
+        except StoreUnavailable:
+            if must:
+                raise
+            return Seed()  # the worker will find out what it knows
+        check_against(seed, admission)
+        return seed
 
     async def refresh(self, scope: Scope, messages: Sequence[Message]) -> None:
         reply = await self._run(scripts.REFRESH, scope, refresh_arguments(scope, messages, self._tokenize))
         if reply[0] == b"tombstones":
-            erased = {int(index) for index in reply[1].split()}
+            erased = indices(reply[1])
             await self.refresh(scope, [one for index, one in enumerate(messages) if index not in erased])
 
     async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
@@ -123,6 +143,7 @@ class RedisHotStore:
         own: Sequence[Argument] = (),
         at: datetime | None = None,
         known: Seed | None = None,
+        about: Callable[[bool], Awaitable[Seed]] | None = None,
     ) -> list[Any]:
         """Answers the script's questions, and asks anew when an erase came between question and answer."""
         conversation = scope.require_conversation()
@@ -136,9 +157,15 @@ class RedisHotStore:
                 raise _refusal(reply[0])
             if reply[0] != b"ask":
                 return reply
-            seed = known or (await self._ask_archive(scope) if reply[3] else Seed())
+            seed = known or await self._seed_for(scope, reply[3], about)
             answers = Answers(reply[1], seed, reply[2]).arguments()
         raise StoreUnavailable("the scope is being erased again and again; nothing was stored")
+
+    async def _seed_for(self, scope: Scope, need: int, about: Callable[[bool], Awaitable[Seed]] | None) -> Seed:
+        """`need`: 0 for none, 1 for one without which nothing goes on, 2 for one that would be good to have."""
+        if not need:
+            return Seed()
+        return await (about(need == _MUST) if about else self._ask_archive(scope, (), None))
 
     async def _erase_user(self, scope: Scope, raised: str) -> Mapping[str, Erased]:
         """Partition by partition. One that cannot be reached is counted as failed, unless none can."""
@@ -170,14 +197,6 @@ def _refusal(status: bytes) -> Exception:
     """A new one each time: an exception carries the traceback of where it was raised."""
     known = _REFUSALS[status]
     return type(known)(*known.args)
-
-
-def _without(admission: Admission, erased: bytes) -> Admission:
-    """Messages that were erased one by one are not kept again; the receipt says so."""
-    gone = {int(index) for index in erased.split()}
-    left = tuple(draft for index, draft in enumerate(admission.drafts) if index not in gone)
-    refused = {**admission.refused, "erased": admission.refused.get("erased", 0) + len(gone)}
-    return replace(admission, drafts=left, refused=refused)
 
 
 def _erased(replies: Sequence[list[Any]], failed: int = 0) -> dict[str, Erased]:

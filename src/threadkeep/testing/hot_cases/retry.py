@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from threadkeep.errors import Conflict
+from threadkeep.errors import Conflict, ScopeErased, StoreUnavailable
+from threadkeep.model import Receipt
 from threadkeep.testing.drafts import admitted, draft, new_scope
 from threadkeep.testing.hot_cases.under_test import HotUnderTest, WithHot
 
@@ -68,5 +70,63 @@ class HotRetryCases(WithHot):
         await store.say(scope, *(f"text {number}" for number in range(30)))
         assert (await store.hot.append(scope, admitted(draft("one", "m1")))).seq == 1
         await store.journal.settle(await store.entries_of(scope))
-        # The archive knows it from now on; a retry goes to the journal, and is found to be a duplicate there.
-        assert (await store.hot.append(scope, admitted(draft("one", "m1")))).seq == 32
+        # The archive knows it from now on, and is asked about an id that somebody chose.
+        store.archive.knows(scope, 31, messages={"m1": (1, "user", "one")})
+        assert (await store.hot.append(scope, admitted(draft("one", "m1")))).seq == 1
+        with pytest.raises(Conflict):
+            await store.hot.append(scope, admitted(draft("other", "m1")))
+        assert await store.entries_of(scope) == []
+
+    async def test_ids_made_for_the_append_are_not_asked_about(self, store: HotUnderTest) -> None:
+        scope = new_scope()
+        await store.say(scope, *(f"text {number}" for number in range(30)))
+        store.archive.failure = AssertionError("nobody needs to know")
+        assert (await store.hot.append(scope, replace(admitted("new"), new_ids=True))).seq == 31
+
+    async def test_an_id_that_nobody_can_be_asked_about_is_taken_for_new(self, store: HotUnderTest) -> None:
+        scope = new_scope()
+        await store.say(scope, *(f"text {number}" for number in range(30)))
+        store.archive.failure = StoreUnavailable("the archive is away")
+        assert (await store.hot.append(scope, admitted(draft("one", "m1")))).seq == 31
+
+    async def test_a_talk_that_only_the_archive_remembers_is_not_told_twice(self, store: HotUnderTest) -> None:
+        scope = new_scope()
+        known = {"m1": (1, "user", "one"), "m2": (2, "user", "two")}
+        store.archive.knows(scope, 2, messages=known)
+        with pytest.raises(Conflict):
+            await store.hot.append(scope, admitted(draft("other", "m1")))
+        again = await store.hot.append(scope, admitted(draft("one", "m1"), draft("two", "m2")))
+        assert (again.seq, again.kept) == (2, ("m1", "m2"))
+        new = await store.hot.append(scope, admitted(draft("two", "m2"), draft("three", "m3")))
+        assert await store.everything(scope) == [(new.seq, "three")]
+        assert [[m.id for m in entry.messages] for entry in await store.entries_of(scope)] == [["m3"]]
+
+    async def test_a_key_that_only_the_archive_remembers_is_answered_as_it_was(self, store: HotUnderTest) -> None:
+        scope, turn = new_scope(), admitted(draft("one", "m1"))
+        first = Receipt("queued", 7, ("m1",))
+        store.archive.knows(scope, 7, payload=turn.digest, receipt=first)
+        again = await store.hot.append(scope, turn, "k")
+        assert (again, again.replayed) == (first, True)
+        with pytest.raises(Conflict):
+            await store.hot.append(scope, admitted(draft("other", "m2")), "k")
+        assert await store.hot.read(scope) is None
+        assert await store.entries_of(scope) == []
+
+    async def test_what_only_the_archive_knows_to_be_erased_is_not_kept_again(self, store: HotUnderTest) -> None:
+        scope = new_scope()
+        store.archive.knows(scope, 0, generation=1, erased=frozenset({"m1"}))
+        for _ in range(2):
+            receipt = await store.hot.append(scope, admitted(draft("one", "m1")))
+            assert (receipt.seq, receipt.kept, dict(receipt.refused)) == (0, (), {"erased": 1})
+        assert await store.hot.read(scope) is None
+        for text in ("two", "three"):  # known here, or not: an erased talk always asks about an id that somebody chose
+            receipt = await store.hot.append(scope, admitted(draft("one", "m1"), text))
+            assert (len(receipt.kept), dict(receipt.refused)) == (1, {"erased": 1})
+        assert await store.window(scope) == ["two", "three"]
+
+    async def test_a_key_that_the_archive_knows_to_be_erased_is_refused(self, store: HotUnderTest) -> None:
+        scope = new_scope()
+        store.archive.knows(scope, 0, generation=1, key_erased=True)
+        with pytest.raises(ScopeErased):
+            await store.hot.append(scope, admitted(draft("one", "m1")), "k")
+        assert await store.hot.read(scope) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -30,7 +30,7 @@ class ArchiveAsked:
     gate: asyncio.Event | None = None  # while it is shut, whoever asks waits
     waiting: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
 
-    async def __call__(self, scope: Scope) -> Seed:
+    async def __call__(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
         self.asked += 1
         answer = self.seeds.get(_place(scope), Seed())
         if self.gate is not None:
@@ -52,8 +52,8 @@ class ArchiveAsked:
         assert self.gate is not None
         self.gate.set()
 
-    def knows(self, scope: Scope, last_seq: int, generation: int = 0, language: str | None = None) -> None:
-        self.seeds[_place(scope)] = Seed(last_seq, generation, language)
+    def knows(self, scope: Scope, last_seq: int, generation: int = 0, language: str | None = None, **more: Any) -> None:
+        self.seeds[_place(scope)] = Seed(last_seq, generation, language, **more)
 
 
 def _place(scope: Scope) -> Scope:

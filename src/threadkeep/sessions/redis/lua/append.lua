@@ -1,7 +1,16 @@
 -- Place drafts under the next seq: window, document, latest turn, pending, journal, receipt; all of it or nothing.
 local KEY, PAYLOAD, HEAD, RECEIPT_TAIL = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3], ARGV[OWN + 4]
-local LANGUAGE = ARGV[OWN + 5]
-local TURN_AT, DRAFTS_AT = OWN + 6, OWN + 14
+local LANGUAGE, NEW_IDS = ARGV[OWN + 5], ARGV[OWN + 6] == '1'
+local TURN_AT, DRAFTS_AT = OWN + 7, OWN + 15
+
+-- Whether the archive may know these ids or this key, and we not: of messages that have left the window, or that were
+-- erased; of receipts that were lost with the server's memory.
+local function in_doubt(s)
+  if KEY ~= '' then
+    return s.doubt > 0 and s.doubt > now()
+  end
+  return not NEW_IDS and (s.gap > 0 or s.floor > 0 or s.gen > 0)
+end
 
 local s = state()
 if is_erased(s) then
@@ -36,14 +45,20 @@ local asked = question(s, true)
 if asked then
   return asked
 end
+if SEED ~= s.token and in_doubt(s) then
+  return { 'ask', s.token, '', 2 }
+end
 if wants_seed(s) then
   seed(s)
 end
 
 local fresh, last, seen = {}, s.seq, {}
+for id, seq, digest in string.gmatch(SEED_IDS, '([^\n]+)\n(%d+)\n(%x+)') do -- what the archive holds of these
+  seen[id] = seq .. '\n' .. digest
+end
 local known = #ids > 0 and call('HMGET', IDS, unpack(ids)) or {}
 for i, draft in ipairs(drafts) do
-  local have = seen[draft.id] or known[i]
+  local have = known[i] or seen[draft.id]
   if have then
     local seq, digest = string.match(have, '^(%-?%d+)\n(.*)$')
     if digest ~= draft.digest then

@@ -11,10 +11,13 @@ local MAX_MESSAGES, MAX_CHARS = tonumber(ARGV[3]), tonumber(ARGV[4])
 local JUMP, TALK, AT, GIVEN = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
 local SEED, SEED_SEQ, SEED_GEN, SEED_LANG = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12]
 local ABSORB, ABSORB_CREATED, ABSORB_LANG, ABSORB_ITEMS = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
-local OWN = 16 -- a script's own arguments come after these
+local SEED_ACTIVE, SEED_IDS = tonumber(ARGV[17]), ARGV[18]
+local OWN = 18 -- a script's own arguments come after these
 
 local META_TTL = math.max(SESSION_TTL, LATEST_TTL)
 local GROUP = 'archive'
+local MARK = JOURNAL .. ':run' -- beside the journal, so in its slot; only a seed looks at it
+local SKEW = 60000 -- of clocks, in milliseconds: how well we know what came before what
 local call, find, sub = redis.call, string.find, string.sub
 
 local function whole_number(number) -- tostring would write 1e+14
@@ -65,7 +68,7 @@ end
 local SHOWN = '^(%d+)\n(%d+)\n([^\n]*)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%-?%d+)\n(.*)$'
 
 local function state()
-  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank'), call('TYPE', DOC).ok
+  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank', 'doubt'), call('TYPE', DOC).ok
   local gen, seq, created, lang, gap, floor, seen, length, index = string.match(meta[2] or '', SHOWN)
   local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(gen), seen = seen or '' }
   s.records = call('HLEN', RECORD) -- its generation, and the messages that were erased one by one
@@ -76,6 +79,7 @@ local function state()
   s.seq, s.created, s.lang = tonumber(seq) or 0, created ~= '' and created, lang or ''
   s.gap, s.floor = tonumber(gap) or 0, tonumber(floor) or 0
   s.length, s.index, s.blank, s.shown_lang = tonumber(length) or -1, index or '', tonumber(meta[3]) or 0, s.lang
+  s.doubt = tonumber(meta[4]) or 0 -- until when receipts may be missing that only the archive has
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
   s.foreign = s.live and not s.created -- a document that somebody else wrote
   s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
@@ -142,14 +146,30 @@ local function purge()
   return #waiting
 end
 
+-- Whether nothing that this store acknowledged of the talk is missing both here and in the archive: it was last heard
+-- of in this run of the server and after our mark was set, which a wipe takes away; what waits is never evicted.
+local function unbroken(s)
+  local run, since = string.match(call('GET', MARK) or '', '^(%x+)\n(%d+)$')
+  if run ~= s.this_run then
+    call('SET', MARK, s.this_run .. '\n' .. whole_number(now()))
+    return false
+  end
+  return s.run == '' and SEED_ACTIVE > tonumber(since) + SKEW
+    and not find(call('INFO', 'memory'), 'maxmemory_policy:allkeys', 1, true)
+end
+
 local function seed(s)
+  local ended = unbroken(s) -- by its TTL alone
   if s.known_gen and s.known_gen < SEED_GEN then -- erased while we were away
     purge()
     s.seq, s.gap, s.floor, s.live, s.created, s.lang = 0, 0, 0, false, false, ''
   end
   local base = math.max(SEED_SEQ, s.seq, highest(WINDOW), highest(PENDING))
-  if base > 0 then
+  if base > 0 and not ended then
     base = base + JUMP -- what the last run acknowledged and lost may still be in a worker's hands
+  end
+  if (SEED_SEQ > 0 or SEED_GEN > 0) and not s.known_gen and not ended then
+    call('HSET', META, 'doubt', whole_number(now() + META_TTL)) -- its receipts went with the rest
   end
   if SEED_SEQ > 0 then
     call('ZREMRANGEBYSCORE', WINDOW, '-inf', 0) -- absorbed before we knew that the archive knows the talk
