@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import cast
 
-from threadkeep.archive.write_behind import ArchiveWithPlacing, WriteBehind
+from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
+from threadkeep.archive.write_behind import WriteBehind
 from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
 from threadkeep.health import HealthCheck
 from threadkeep.memory import Stores
 from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
 from threadkeep.ports.clock import Clock
+from threadkeep.ports.placing import ArchiveWithPlacing
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.sessions.fallback import FallbackSessions
@@ -44,16 +46,16 @@ def behind_redis(
 ) -> Stores:
     """The same stores with Redis in front of them."""
     archive = cast("ArchiveWithPlacing", archived.archive)
-    breaker = Breaker("Redis")
+    breaker, guard = Breaker("Redis"), guard_for(archive)
     hot = RedisHotStore(
         client, lambda scope, ids, key: behind.seed_of(scope, ids, key), hot_options(settings, limits), clock
     )
     window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
-    behind = WriteBehind(hot, archive, window, settings.durability, breaker)
+    behind = WriteBehind(hot, GuardedArchive(archive, guard), window, settings.durability, breaker)
     journal = redis_journal(client, settings, limits, clock)
     return Stores(
         archive=behind,
-        sessions=FallbackSessions(HotSessions(hot), archived.sessions, breaker),
+        sessions=FallbackSessions(HotSessions(hot), GuardedSessions(archived.sessions, guard), breaker),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         index=archived.index,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from tests.contract.sql_stores import stores_at
 from threadkeep.archive.sqlite import SqliteArchive
-from threadkeep.archive.write_behind import ArchiveWithPlacing, Durability, WriteBehind
+from threadkeep.archive.write_behind import Durability, WriteBehind
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.model import Admission, HistoryRange, Receipt
-from threadkeep.ports.placing import Entry, Placed, Placing
+from threadkeep.ports.placing import ArchiveWithPlacing, Entry, Placed, Placing
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import indexed_terms
 from threadkeep.resilience.breaker import Breaker

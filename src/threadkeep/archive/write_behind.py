@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 from threadkeep.archive.owed import ArchiveAway, Owed
 from threadkeep.archive.seam import joined, window_of
@@ -34,9 +34,8 @@ from threadkeep.model import (
     Receipt,
     Stats,
 )
-from threadkeep.ports.archive import Archive
 from threadkeep.ports.hot import Hot, HotStore, Seed
-from threadkeep.ports.placing import Placing
+from threadkeep.ports.placing import ArchiveWithPlacing
 from threadkeep.record import ConversationRecord
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
@@ -48,10 +47,6 @@ T = TypeVar("T")
 GAP = 100_000
 NOT_REACHED = Erased(found=1, failed=1)
 _log = logging.getLogger("threadkeep.stores")
-
-
-class ArchiveWithPlacing(Archive, Placing, Protocol):
-    """What the worker's side of the archive needs besides the verbs."""
 
 
 class WriteBehind:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from threadkeep.model import Message, Receipt
+from threadkeep.ports.archive import Archive
 from threadkeep.ports.hot import Seed
 from threadkeep.scope import Scope
 
@@ -73,3 +74,7 @@ class Placing(Protocol):
         `ScopeErased`.
         """
         ...
+
+
+class ArchiveWithPlacing(Archive, Placing, Protocol):
+    """An archive that a journal can be flushed into."""

@@ -1,0 +1,103 @@
+"""An archive and its sessions behind a guard: while they are away, nobody who has another store to go on with waits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from threadkeep.model import (
+    Admission,
+    ConversationChange,
+    ConversationPage,
+    Erased,
+    ErasureProof,
+    History,
+    HistoryRange,
+    Message,
+    Receipt,
+    Session,
+    Stats,
+)
+from threadkeep.ports.hot import Seed
+from threadkeep.ports.placing import ArchiveWithPlacing, Entry, Placed
+from threadkeep.ports.sessions import Sessions
+from threadkeep.record import ConversationRecord
+from threadkeep.resilience.breaker import Breaker
+from threadkeep.resilience.guard import Guard, Watching
+from threadkeep.scope import Scope
+
+_NOBODY = Scope("threadkeep", "guard", "guard")
+
+
+def guard_for(archive: ArchiveWithPlacing, watching: Watching | None = None) -> Guard:
+    return Guard(Breaker("The archive"), lambda: archive.last_seq(_NOBODY), watching)
+
+
+class GuardedArchive:
+    def __init__(self, archive: ArchiveWithPlacing, guard: Guard) -> None:
+        self._archive = archive
+        self._guard = guard
+
+    async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
+        return await self._guard.ask(lambda: self._archive.append(scope, admission, key))
+
+    async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
+        return await self._guard.ask(lambda: self._archive.messages(scope, wanted))
+
+    async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
+        return await self._guard.ask(lambda: self._archive.conversations(scope, after, limit))
+
+    async def change(self, scope: Scope, change: ConversationChange) -> None:
+        await self._guard.ask(lambda: self._archive.change(scope, change))
+
+    async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
+        return await self._guard.ask(lambda: self._archive.erase(scope, message_id))
+
+    async def stats(self, scope: Scope | None) -> Stats:
+        return await self._guard.ask(lambda: self._archive.stats(scope))
+
+    def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
+        """Unguarded: whoever exports has no other store to go on with, and waits."""
+        return self._archive.records(scope)
+
+    async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
+        return await self._guard.ask(lambda: self._archive.place(entries))
+
+    async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
+        return await self._guard.ask(lambda: self._archive.seed(scope, ids, key))
+
+    async def last_seq(self, scope: Scope) -> int:
+        return await self._guard.ask(lambda: self._archive.last_seq(scope))
+
+    async def leave_gap(self, scope: Scope, size: int) -> int:
+        return await self._guard.ask(lambda: self._archive.leave_gap(scope, size))
+
+    async def close(self) -> None:
+        await self._guard.close()
+        await self._archive.close()
+
+
+class GuardedSessions:
+    """On the same database as the archive, so behind the same guard."""
+
+    def __init__(self, sessions: Sessions, guard: Guard) -> None:
+        self._sessions = sessions
+        self._guard = guard
+
+    async def touch(self, scope: Scope) -> Session:
+        return await self._guard.ask(lambda: self._sessions.touch(scope))
+
+    async def read(self, scope: Scope) -> Session | None:
+        return await self._guard.ask(lambda: self._sessions.read(scope))
+
+    async def extend(self, scope: Scope, messages: Sequence[Message]) -> None:
+        await self._guard.ask(lambda: self._sessions.extend(scope, messages))
+
+    async def set_language(self, scope: Scope, language: str) -> None:
+        await self._guard.ask(lambda: self._sessions.set_language(scope, language))
+
+    async def erase(self, scope: Scope) -> Erased:
+        return await self._guard.ask(lambda: self._sessions.erase(scope))
+
+    async def close(self) -> None:
+        await self._guard.close()
+        await self._sessions.close()

@@ -1,0 +1,98 @@
+"""A database that no longer answers: who has the hot window to go on with is not made to wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import cast
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.contract.behind import Behind, behind
+from tests.contract.sql_stores import prepare
+from tests.servers.server import Server
+from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
+from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.errors import StoreUnavailable
+from threadkeep.index.sql import SqlIndex
+from threadkeep.model import HistoryRange
+from threadkeep.ports.placing import ArchiveWithPlacing
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.recall.normalise import indexed_terms
+from threadkeep.resilience.guard import Watching
+from threadkeep.sessions.sql import SqlSessions
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.engine import PoolLimits
+from threadkeep.testing.clock import FakeClock
+from threadkeep.testing.drafts import new_scope, say
+from threadkeep.testing.fault_proxy import FaultProxy
+from threadkeep.testing.stores import StoresUnderTest
+
+LIMITS = SessionLimits(max_messages=3)
+NEVER, OFTEN = Watching(first_pause=3_600), Watching(first_pause=0.05, longest_pause=0.05)
+
+
+@asynccontextmanager
+async def opened(redis: str, sql: str, watching: Watching) -> AsyncIterator[tuple[Behind, FaultProxy]]:
+    """Redis before a database at the end of a line that a test can cut."""
+    there, clock = urlsplit(sql), FakeClock()
+    await asyncio.to_thread(prepare, sql)
+    async with FaultProxy(there.hostname or "", there.port or 0) as line:
+        database = SqlDatabase.at(line.url_for(sql), PoolLimits(work_seconds=1, connect_seconds=1))
+        await database.open()
+        archive = SqlArchive(database, indexed_terms, LIMITS, clock)
+        guard = guard_for(cast("ArchiveWithPlacing", archive), watching)
+        sessions = GuardedSessions(SqlSessions(database, LIMITS, clock), guard)
+        stores = StoresUnderTest(archive, sessions, SqlIndex(database), clock)
+        guarded = replace(stores, archive=GuardedArchive(cast("ArchiveWithPlacing", archive), guard))
+        async with behind(redis, guarded, "fast", LIMITS) as parts:
+            yield parts, line
+
+
+async def _found_away(parts: Behind) -> None:
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            await parts.archive.stats(None)
+
+
+@pytest.mark.parametrize("fault", ["half_open", "reset"])
+async def test_the_hot_window_is_read_and_written_while_the_database_is_not_even_asked(
+    redis_server: Server, sql_url: str, fault: str
+) -> None:
+    async with opened(redis_server.url, sql_url, NEVER) as (parts, line):
+        scope = new_scope()
+        await say(parts.archive, scope, *(f"text {n}" for n in range(5)))
+        getattr(line, fault)()
+        await _found_away(parts)
+        connections, dropped = line.traffic.connections, line.traffic.dropped
+        for number in range(20):
+            assert (await say(parts.archive, scope, f"during {number}")).status == "queued"
+            newest = await parts.archive.messages(scope, HistoryRange(limit=10))  # more than the window holds
+            assert newest.messages[-1].content == f"during {number}"
+            await parts.sessions.set_language(scope, "vi")
+            assert (await parts.sessions.touch(scope)).language == "vi"
+            with pytest.raises(StoreUnavailable):
+                await parts.archive.conversations(scope.whole_user, None, 10)
+        assert (line.traffic.connections, line.traffic.dropped) == (connections, dropped)
+        line.restore()
+
+
+async def test_a_database_that_is_back_is_used_again_without_anybody_asking(redis_server: Server, sql_url: str) -> None:
+    async with opened(redis_server.url, sql_url, OFTEN) as (parts, line):
+        scope = new_scope()
+        await say(parts.archive, scope, "before")
+        line.reset()
+        await _found_away(parts)
+        line.restore()
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    await parts.archive.stats(scope)
+                    break
+                except StoreUnavailable:
+                    await asyncio.sleep(0.05)
+        await parts.flush()
+        assert [m.content for m in (await parts.stored.messages(scope, HistoryRange())).messages] == ["before"]
