@@ -8,10 +8,16 @@ ThreadkeepError
 │   └── TooLarge
 ├── NotFound                  no such conversation or message in this scope
 ├── Conflict                  the same idempotency key or message id came with another payload
+│   └── StaleWriter           another run has gone on from the same checkpoint; read the thread and try again
 ├── ScopeErased               the scope was erased after this work began; nothing was stored
 ├── CapabilityMissing         this backend, or this build, cannot do that
 │   └── MissingExtra          an optional dependency is not installed; says which extra brings it
 ├── MemoryClosed              used after close
+├── UnreadableDocument        a knowledge document that cannot be read; says why
+├── EmbedderError             an embedder could not do its part; what was stored can be found by its words
+│   ├── EmbedderUnavailable   not reachable, or busy; a retry can help
+│   ├── EmbedderRefused       it answers, but not this: an unknown model, a wrong key, no vectors
+│   └── VectorMismatch        a vector of another model or size than the index holds
 └── StoreError                a store could not do its part
     ├── StoreUnavailable      not reachable, or busy past its deadline; a retry can help
     │   ├── LoginRefused      it is there, but not for this user and password; what can goes on without it
@@ -20,6 +26,7 @@ ThreadkeepError
     ├── StoreReadOnly
     ├── StoreFull             no space left; a retry can help once there is
     ├── StoreCorrupt
+    │   └── CheckpointCorrupt one checkpoint cannot be read; says which thread and channel, the others still can
     ├── StoreTooOld           a server older than this Threadkeep supports
     ├── SchemaOutdated        its tables are older than this Threadkeep; `threadkeep migrate` brings them up to date
     └── SchemaTooNew          the store was written by a newer Threadkeep
@@ -77,6 +84,10 @@ class Conflict(ThreadkeepError):
     code = "conflict"
 
 
+class StaleWriter(Conflict):
+    code = "stale_writer"
+
+
 class ScopeErased(ThreadkeepError):
     code = "scope_erased"
 
@@ -95,6 +106,27 @@ class MissingExtra(CapabilityMissing):
 
 class MemoryClosed(ThreadkeepError):
     code = "memory_closed"
+
+
+class UnreadableDocument(ThreadkeepError):
+    code = "unreadable_document"
+
+
+class EmbedderError(ThreadkeepError):
+    code = "embedder_error"
+
+
+class EmbedderUnavailable(EmbedderError):
+    code = "embedder_unavailable"
+    retryable = True
+
+
+class EmbedderRefused(EmbedderError):
+    code = "embedder_refused"
+
+
+class VectorMismatch(EmbedderError):
+    code = "vector_mismatch"
 
 
 class StoreError(ThreadkeepError):
@@ -130,6 +162,10 @@ class StoreFull(StoreError):
 
 class StoreCorrupt(StoreError):
     code = "store_corrupt"
+
+
+class CheckpointCorrupt(StoreCorrupt):
+    code = "checkpoint_corrupt"
 
 
 class StoreTooOld(StoreError):

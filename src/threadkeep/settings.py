@@ -85,6 +85,10 @@ class Settings(BaseSettings):
     redaction_rules: str | None = _ours("REDACTION_RULES", None)
     outward_log: str | None = _ours("OUTWARD_LOG", None)
 
+    embedder: str = _ours("EMBEDDER", "auto")
+    embedder_key: str | None = _ours("EMBEDDER_KEY", None)
+    embedder_timeout_seconds: float = _ours("EMBEDDER_TIMEOUT_SECONDS", 30, gt=0)
+
     durability: Literal["fast", "durable"] = _ours("DURABILITY", "fast")
     redis_timeout_seconds: float = _ours("REDIS_TIMEOUT_SECONDS", 2, gt=0)
     slot_key: str | None = _ours("SLOT_KEY", None)

