@@ -178,7 +178,9 @@ def tenant_languages(settings: Settings) -> TenantLanguages:
 def sqlite_path(url: str) -> str:
     """`sqlite:///relative.db`, `sqlite:////absolute.db`, or `sqlite://` for memory that ends with the process."""
     if not url.startswith("sqlite://"):
-        raise InvalidSetting("url", "is not a database URL", "use sqlite:///path.db, postgresql://… or mysql://…")
+        raise InvalidSetting(
+            "DATABASE_URL", "is not a database URL", "use sqlite:///path.db, postgresql://… or mysql://…"
+        )
     path = url.removeprefix("sqlite://").removeprefix("/")
     return path or ":memory:"
 

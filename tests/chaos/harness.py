@@ -120,6 +120,13 @@ async def until(condition: Callable[[], Awaitable[bool] | bool], *, seconds: flo
         await asyncio.sleep(0.02)
 
 
+async def waiting(memory: Memory) -> int:
+    """How many appends the archive is behind."""
+    lag = (await memory.health()).lag
+    assert lag is not None
+    return lag.entries
+
+
 async def nothing_parked(memory: Memory) -> bool:
     lag = (await memory.health()).lag
     return lag is not None and lag.dead == 0

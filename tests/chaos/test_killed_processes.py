@@ -9,7 +9,18 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.chaos.harness import Chaos, acknowledged, first_line, kill, nothing_parked, process, sized, until, worker
+from tests.chaos.harness import (
+    Chaos,
+    acknowledged,
+    first_line,
+    kill,
+    nothing_parked,
+    process,
+    sized,
+    until,
+    waiting,
+    worker,
+)
 from tests.chaos.writing import Work, appending, write
 from tests.servers.redis import RedisServer
 
@@ -22,6 +33,7 @@ async def test_a_worker_that_is_killed_again_and_again_loses_and_doubles_nothing
 ) -> None:
     redis, kills = new_redis(), sized(3, 50)
     work = Work(chaos.folder, "w", writers=20, turns=sized(100, 5_000), talks=sized(20, 500))
+    behind = list[int]()
     async with chaos.memory(redis.url, worker=False) as memory:
         writing = asyncio.create_task(write(appending(memory), work))
         for number in range(kills):
@@ -30,12 +42,13 @@ async def test_a_worker_that_is_killed_again_and_again_loses_and_doubles_nothing
                 due = work.writers * work.turns * (number + 1) // kills - 1
                 await until(lambda due=due: acknowledged(chaos.folder) >= due, seconds=600, what=f"{due} turns")
                 kill(victim)
+                behind.append(await waiting(memory))
         killed = time.monotonic()
         with worker(chaos, redis.url) as last:
             await asyncio.to_thread(first_line, last)
             await writing
             await memory.flushed(timeout=DRAINED_SECONDS - (time.monotonic() - killed))
-        print(f"{kills} kills; drained {time.monotonic() - killed:.1f} s after the last")
+        print(f"{kills} kills; waiting at each: {behind}; drained {time.monotonic() - killed:.1f} s after the last")
         assert await nothing_parked(memory)
     verdict = await chaos.assert_right()
     assert verdict.stored == work.writers * work.turns * 2

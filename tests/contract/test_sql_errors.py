@@ -60,6 +60,7 @@ async def test_a_wrong_password_is_refused_and_not_repeated(sql_url: str) -> Non
     error = await _failure(url)
     assert isinstance(error, StoreRefused)
     assert not error.retryable
+    assert "DATABASE_URL" in str(error)
 
 
 async def test_an_unknown_user_is_refused(sql_url: str) -> None:
@@ -70,6 +71,7 @@ async def test_an_unknown_database_is_refused_by_name(sql_url: str) -> None:
     error = await _failure(named_database(sql_url, "no_such_database"))
     assert isinstance(error, StoreRefused)
     assert "no_such_database" in str(error)
+    assert "DATABASE_URL" in str(error)
 
 
 async def test_a_port_where_nobody_listens_is_unavailable(sql_url: str) -> None:
@@ -77,6 +79,7 @@ async def test_a_port_where_nobody_listens_is_unavailable(sql_url: str) -> None:
     error = await _failure(there._replace(netloc=f"ann:hunter2@{there.hostname}:1").geturl())
     assert isinstance(error, StoreUnavailable)
     assert error.retryable
+    assert "DATABASE_URL" in str(error)
 
 
 async def test_a_user_who_may_not_create_tables_is_refused(own_url: str) -> None:
@@ -162,7 +165,7 @@ async def test_a_server_that_is_too_old_is_named_with_its_version(
     monkeypatch.setattr(databases, "OLDEST", dict.fromkeys(databases.OLDEST, (99, 1)))
     error = await _failure(sql_url)
     assert isinstance(error, StoreTooOld)
-    assert "99.1 or newer" in str(error)
+    assert "point DATABASE_URL at 99.1 or newer" in str(error)
 
 
 async def test_a_lock_that_nobody_gives_up_ends_in_time(own_url: str) -> None:

@@ -271,7 +271,7 @@ async def test_two_memories_in_memory_do_not_meet() -> None:
 
 @pytest.mark.parametrize("url", ["threadkeep.db", "file:///x.db", "http://localhost/x", " sqlite:///x.db"])
 async def test_a_url_that_names_no_database_is_refused(url: str) -> None:
-    with pytest.raises(InvalidSetting):
+    with pytest.raises(InvalidSetting, match="DATABASE_URL"):
         async with open_memory(url, settings=Settings()):
             pass
 

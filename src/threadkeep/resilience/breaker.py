@@ -6,6 +6,8 @@ import logging
 import time
 from collections.abc import Callable
 
+from threadkeep.errors import StoreError
+
 _log = logging.getLogger("threadkeep.stores")
 
 Monotonic = Callable[[], float]
@@ -72,4 +74,9 @@ class Breaker:
             self._next_try = now + self._pause
         if now - self._last_told >= 60:
             self._last_told = now
-            _log.warning("%s does not answer (%s); going on without it", self.store, type(error).__name__)
+            _log.warning("%s does not answer (%s); going on without it", self.store, _told(error))
+
+
+def _told(error: BaseException) -> str:
+    """What stores say of themselves names the server and the setting, never a value; others may repeat anything."""
+    return f"{type(error).__name__}: {error}" if isinstance(error, StoreError) else type(error).__name__

@@ -77,17 +77,19 @@ def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # a port that is no number, for one; their message repeats the URL
-        raise InvalidSetting("url", "is not a database URL", "use postgresql://user:password@host/database") from None
+        raise InvalidSetting(
+            "DATABASE_URL", "is not a database URL", "use postgresql://user:password@host/database"
+        ) from None
     if parsed.get_backend_name() not in _DRIVERS:
-        raise InvalidSetting("url", "names no database we know", "use postgresql://… or mysql://…")
+        raise InvalidSetting("DATABASE_URL", "names no database we know", "use postgresql://… or mysql://…")
     if {*"[]@"} & {*(parsed.host or "")} or "@" in (parsed.database or ""):  # errors name host and database
-        raise InvalidSetting("url", "is not a database URL", "percent-encode the password: @ is %40, / is %2F")
+        raise InvalidSetting("DATABASE_URL", "is not a database URL", "percent-encode the password: @ is %40, / is %2F")
     if not parsed.database:
-        raise InvalidSetting("url", "names no database", "end it with /database")
+        raise InvalidSetting("DATABASE_URL", "names no database", "end it with /database")
     known = _POSTGRES_OPTIONS if parsed.get_backend_name().startswith("postgres") else _MYSQL_OPTIONS
     unknown = sorted({*parsed.query} - known - {*_OUR_OPTIONS})
     if unknown:
-        raise InvalidSetting("url", f"has an option we do not know, {unknown[0]}", "leave it out")
+        raise InvalidSetting("DATABASE_URL", f"has an option we do not know, {unknown[0]}", "leave it out")
     return parsed
 
 
@@ -153,12 +155,14 @@ def _ssl(url: URL) -> Any:
     """As libpq reads it; asyncpg takes the mode's name, or a context once there is a certificate to trust."""
     mode = url.query.get("sslmode", "verify-full")
     if mode not in _SSL_MODES:
-        raise InvalidSetting("url", "has an sslmode we do not know", f"use one of {', '.join(_SSL_MODES)}")
+        raise InvalidSetting("DATABASE_URL", "has an sslmode we do not know", f"use one of {', '.join(_SSL_MODES)}")
     if "sslrootcert" not in url.query:
         return mode
     try:
         context = ssl.create_default_context(cafile=str(url.query["sslrootcert"]))
     except OSError:
-        raise InvalidSetting("url", "names a file in sslrootcert that cannot be read", "check its path") from None
+        raise InvalidSetting(
+            "DATABASE_URL", "names a file in sslrootcert that cannot be read", "check its path"
+        ) from None
     context.check_hostname = mode == "verify-full"
     return context

@@ -31,11 +31,11 @@ _OUTAGES = ("08", "57", "40")  # connection trouble; starting, stopping or cance
 _ROLLED_BACK: set[str | int | None] = {"40001", "40P01", 1213, 1020}  # deadlock, serialisation: the same work may pass
 
 _TELLING: dict[type[StoreError], str] = {
-    StoreRefused: "the server refused the user, the password, the database or a right; check the URL and its grants",
-    StoreReadOnly: "the server is read-only; give the URL of its primary",
+    StoreRefused: "the server refused the user, the password, the database or a right; check DATABASE_URL and grants",
+    StoreReadOnly: "the server is read-only; point DATABASE_URL at its primary",
     StoreFull: "the server has no space left; free some and retry",
     SchemaOutdated: "a table or column of ours is missing; run `threadkeep migrate`",
-    StoreUnavailable: "the server could not be reached, or did not answer in time",
+    StoreUnavailable: "the server could not be reached, or did not answer in time; is it up, and DATABASE_URL right?",
     StoreError: "the server refused the work",
 }
 

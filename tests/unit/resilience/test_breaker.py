@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from threadkeep.errors import StoreRefused
 from threadkeep.resilience.breaker import Breaker
 
 
@@ -73,6 +74,16 @@ def test_an_outage_is_told_at_its_start_once_a_minute_and_at_its_end(
         breaker.succeeded()
     lines = [record.getMessage() for record in caplog.records]
     assert [line.split(" (")[0] for line in lines] == ["Redis does not answer"] * 3 + ["Redis answers again"]
+
+
+def test_what_a_store_says_of_itself_is_told_and_what_others_say_is_not(
+    time: Time, caplog: pytest.LogCaptureFixture
+) -> None:
+    for error in (StoreRefused("db: check DATABASE_URL"), ValueError("what ann said")):
+        Breaker("The archive", monotonic=time).failed(error)
+    told = [record.getMessage() for record in caplog.records]
+    assert "(StoreRefused: db: check DATABASE_URL)" in told[0]
+    assert "(ValueError)" in told[1]
 
 
 def test_calls_that_were_under_way_when_it_opened_do_not_lengthen_the_pause(breaker: Breaker, time: Time) -> None:

@@ -53,6 +53,7 @@ def test_a_scheme_names_its_driver(url: str, driver: str) -> None:
 def test_a_url_that_cannot_work_is_told_plainly(url: str, told: str) -> None:
     with pytest.raises(InvalidSetting, match=told) as caught:
         engine_for(url)
+    assert caught.value.field == "DATABASE_URL"
     assert "hunter2" not in str(caught.value)
 
 

@@ -195,7 +195,7 @@ def facts_in(answer: Any) -> dict[str, str]:
 def _check_version(facts: dict[str, str]) -> None:
     version = facts.get("redis_version", "0")
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
-        raise CapabilityMissing(f"Redis {version} is too old; Threadkeep needs Redis 7 or newer, or Valkey")
+        raise CapabilityMissing(f"Redis {version} is too old; point REDIS_URL at Redis 7 or newer, or at Valkey")
 
 
 def _place(url: str) -> str:
