@@ -67,13 +67,14 @@ async def test_fast_loses_at_most_the_last_second_and_no_talk_is_stuck(
 
 
 async def test_a_wiped_redis_costs_old_talks_nothing(chaos: Chaos, new_redis: Callable[..., RedisServer]) -> None:
-    redis, talks = new_redis(), 100
-    old = Work(chaos.folder, "old", writers=10, turns=10, talks=talks)
-    new = Work(chaos.folder, "new", writers=10, turns=sized(20, 100), talks=talks)
+    redis, talks = new_redis(), sized(20, 100)
+    old = Work(chaos.folder, "old", writers=10, turns=talks, talks=talks)
+    new = Work(chaos.folder, "new", writers=10, turns=talks, talks=talks)
     async with chaos.memory(redis.url) as memory:
         await write(appending(memory), old)
         await memory.flushed(timeout=PATIENT)
         before = await chaos.stored()
+        assert len(before) == talks
         await asyncio.to_thread(redis.wipe)
         await write(appending(memory), new)
         await memory.flushed(timeout=PATIENT)
