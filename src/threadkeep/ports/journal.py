@@ -61,6 +61,13 @@ class Journal(Protocol):
         """Into the dead letters, still readable; False when the entry was settled or erased meanwhile."""
         ...
 
+    async def retire(self, consumer: str | None = None) -> int:
+        """Forget names of workers that have nothing in hand: this one, or all that were not heard of for long.
+
+        A worker that is alive after all is known again when it next claims.
+        """
+        ...
+
     async def depth(self) -> Depth: ...
 
     async def dead(self, limit: int = 100) -> Sequence[DeadLetter]:

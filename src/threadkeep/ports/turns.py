@@ -63,6 +63,10 @@ class TurnQueue(Protocol):
         """Given up on: kept aside with the reason."""
         ...
 
+    async def retire(self, consumer: str | None = None) -> int:
+        """Forget names of workers that have nothing in hand: this one, or all that were not heard of for long."""
+        ...
+
 
 class TurnStore(Protocol):
     async def persist(self, records: Sequence[dict[str, Any]]) -> int:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from threadkeep.errors import (
@@ -52,6 +53,7 @@ class FlushLimits:
     wait_seconds: float = 0.25  # a stop waits for it too
     retry_seconds: tuple[float, ...] = (1.0, 2.0, 4.0)
     longest_pause: float = 5.0
+    tidy_seconds: float = 600.0
 
 
 class FlushWorker:
@@ -64,6 +66,7 @@ class FlushWorker:
         self._limits = limits or FlushLimits()
         self._refused: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
+        self._next_tidy = 0.0
         # Only for telling: a worker has nothing else to do than to try again.
         self._journal_health, self._archive_health = Breaker("The journal"), Breaker("The archive")
 
@@ -72,6 +75,7 @@ class FlushWorker:
         pause = 0.1
         while not self._stop.is_set():
             try:
+                await self._tidy_when_due()
                 entries = await self._journal.claim(self.name, self._limits.batch, self._limits.wait_seconds)
                 await self._flush(entries)
                 self._journal_health.succeeded()
@@ -81,6 +85,7 @@ class FlushWorker:
                 await self._rest(pause)
                 pause = min(pause * 2, self._limits.longest_pause)
         await self._retries_done()
+        await self._leave()
 
     def stop(self) -> None:
         self._stop.set()
@@ -93,6 +98,17 @@ class FlushWorker:
             flushed += len(entries)
         await self._retries_done()
         return flushed
+
+    async def _tidy_when_due(self) -> None:
+        """Every worker that was killed leaves its name in the journal."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_tidy:
+            self._next_tidy = now + self._limits.tidy_seconds
+            await self._journal.retire()
+
+    async def _leave(self) -> None:
+        with suppress(StoreError, MemoryClosed):  # others will, later
+            await self._journal.retire(self.name)
 
     async def _flush(self, entries: Sequence[JournalEntry]) -> None:
         if not entries:

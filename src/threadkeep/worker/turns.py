@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from threadkeep.errors import (
     Conflict,
@@ -60,6 +61,8 @@ class TurnFlusher:
     async def run(self, wait_seconds: float = 1.0) -> None:
         """Until `stop`. What was taken by then and not stored goes to whoever comes next."""
         pause = 0.5
+        with suppress(StoreError):  # names that killed workers left
+            await self._queue.retire()
         while not self._stop.is_set():
             try:
                 await self._flush(self._batch, wait_seconds)
@@ -69,6 +72,8 @@ class TurnFlusher:
                 await self._rest(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
         await asyncio.gather(*self._refused)
+        with suppress(StoreError):
+            await self._queue.retire(self._consumer)
 
     def stop(self) -> None:
         self._stop.set()

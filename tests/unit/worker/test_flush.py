@@ -34,6 +34,7 @@ class ListJournal:
         self.waiting = [entry(number) for number in range(1, count + 1)]
         self.held: dict[str, JournalEntry] = {}
         self.parked: dict[str, str] = {}
+        self.retired: list[str | None] = []
 
     async def claim(self, consumer: str, count: int, wait: float = 0) -> Sequence[JournalEntry]:
         claimed, self.waiting = self.waiting[:count], self.waiting[count:]
@@ -49,6 +50,10 @@ class ListJournal:
     async def park(self, entry: JournalEntry, reason: str) -> bool:
         self.parked[entry.id] = reason
         return self.held.pop(entry.id, None) is not None
+
+    async def retire(self, consumer: str | None = None) -> int:
+        self.retired.append(consumer)
+        return 0
 
     async def depth(self) -> Depth:
         return Depth(len(self.waiting) + len(self.held), len(self.held), len(self.parked), 0)

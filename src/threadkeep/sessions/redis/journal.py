@@ -24,7 +24,10 @@ _AT_ONCE = 32
 
 
 class RedisJournal:
-    """`stale_seconds`: an entry that a worker has held for so long is taken for a dead worker's."""
+    """`stale_seconds`: an entry that a worker has held for so long is taken for a dead worker's.
+
+    `silent_seconds`: a worker without work that has not been heard of for so long is taken to be gone.
+    """
 
     def __init__(
         self,
@@ -32,10 +35,12 @@ class RedisJournal:
         options: HotOptions = HotOptions(),  # noqa: B008
         stale_seconds: float = 10,
         clock: Clock = system_clock,
+        silent_seconds: float = 600,
     ) -> None:
         self._client = client
         self._frame = options.frame()
         self._idle = int(stale_seconds * 1_000)
+        self._silent = int(silent_seconds * 1_000)
         self._clock = clock
         self._cursors: dict[str, str] = {}
         self._next = 0  # the partition to begin with, so that none is always last
@@ -63,6 +68,14 @@ class RedisJournal:
 
     async def park(self, entry: JournalEntry, reason: str) -> bool:
         return await self._move("park", entry.id, entry, reason)
+
+    async def retire(self, consumer: str | None = None) -> int:
+        keys = (await self._client.link()).keys
+        own = (consumer or "", self._silent)
+        found = await asyncio.gather(
+            *(self._client.run(scripts.RETIRE, (keys.journal(tag),), own) for tag in keys.tags)
+        )
+        return sum(found)
 
     async def depth(self) -> Depth:
         keys = (await self._client.link()).keys

@@ -18,10 +18,12 @@ from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord
 from threadkeep.sessions.redis import turn_scripts as scripts
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
+from threadkeep.sessions.redis.scripts import RETIRE
 
 QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
 _MOST_RACES = 64
 _LOOK_AGAIN = 0.05
+_SILENT = 600_000  # milliseconds after which a worker without work is taken to be gone
 
 
 def latest_key(conversation_id: str) -> str:
@@ -78,6 +80,10 @@ class RedisTurns:
 
     async def park(self, turn: QueuedTurn, reason: str) -> None:
         await self._client.run(scripts.SETTLE_TURNS, [QUEUE, DEAD], [reason, turn.id])
+
+    async def retire(self, consumer: str | None = None) -> int:
+        own = (consumer or "", _SILENT)
+        return int(await self._client.run(RETIRE, [QUEUE], own))
 
     async def parked(self, most: int = 100) -> list[ParkedTurn]:
         """What was given up on, oldest first."""
