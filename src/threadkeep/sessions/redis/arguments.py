@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from threadkeep.model import Admission, Draft, Message
+from threadkeep.model import Admission, Draft, Message, Reflection
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
@@ -127,6 +127,13 @@ def refresh_arguments(scope: Scope, messages: Sequence[Message], tokenize: Token
         *_turn(scope, messages, tokenize),
         *(part for message in messages for part in (message.seq, *_message(scope, message))),
     ]
+
+
+def reflection_arguments(reflection: Reflection, tokenize: Tokenize) -> list[Argument]:
+    """As the document shows it, and its tokens: of the canonical JSON, as in `token_data` elsewhere."""
+    value = {"summary": reflection.summary, "causes": list(reflection.causes)}
+    canonical = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return [to_json(value), numbers(tokenize(canonical))]
 
 
 def _message(scope: Scope, message: Draft | Message) -> tuple[Argument, ...]:

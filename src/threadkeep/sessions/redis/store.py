@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from threadkeep.errors import Conflict, ScopeErased, StoreError, StoreUnavailable
-from threadkeep.model import Admission, Erased, Message, Receipt
+from threadkeep.model import Admission, Erased, Message, Receipt, Reflection
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.hot import AskArchive, Hot, Seed
 from threadkeep.scope import Scope
@@ -22,6 +22,7 @@ from threadkeep.sessions.redis.arguments import (
     absorbed,
     absorbed_messages,
     append_arguments,
+    reflection_arguments,
     refresh_arguments,
     tombstone,
 )
@@ -118,6 +119,11 @@ class RedisHotStore:
 
     async def set_language(self, scope: Scope, language: str) -> None:
         await self._run(scripts.TOUCH, scope, [to_json(language)])
+
+    async def set_latest_reflection(self, scope: Scope, message_id: str, reflection: Reflection) -> bool:
+        """See `ports.latest`."""
+        own = [to_json(message_id), *reflection_arguments(reflection, self._tokenize)]
+        return (await self._run(scripts.REFLECT, scope, own))[0] == b"ok"
 
     async def seed(self, scope: Scope, seed: Seed) -> None:
         await self._run(scripts.SEED, scope, known=seed)

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from threadkeep.errors import Conflict, StoreUnavailable
-from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord
+from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord, TurnReflection
 from threadkeep.sessions.redis import turn_scripts as scripts
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
@@ -56,6 +56,26 @@ class RedisTurns:
             seen = reply[1]
             if (owner := _owner(seen)) is not None and owner != record["user_id"]:
                 raise Conflict("this conversation_id belongs to another user_id; use a new conversation_id")
+        raise StoreUnavailable("too many others are writing to this conversation; try again")
+
+    async def set_latest_reflection(
+        self, conversation_id: str, user_id: str, reflection: TurnReflection, tokens: Sequence[int]
+    ) -> bool:
+        """A reflection that comes after its turn. False when there is no latest turn of this user; slides no TTL."""
+        key = latest_key(conversation_id)
+        for _ in range(_MOST_RACES):
+            held = await self._client.command("GET", key)
+            found = _object(held)
+            if held is None or found is None or found.get("user_id") != user_id:
+                return False
+            left = int(await self._client.command("PTTL", key))
+            kept: Any = found.get("token_data")
+            packed: dict[str, Any] = {**(kept if isinstance(kept, dict) else {}), "reflection": list(tokens)}
+            value = found | {"reflection": reflection, "token_data": packed}
+            digest = hashlib.sha1(held, usedforsecurity=False).hexdigest()
+            reply = await self._client.run(scripts.KEEP_TURN, [key], [digest, to_json(value), max(1, left)])
+            if reply[0] == b"kept":
+                return True
         raise StoreUnavailable("too many others are writing to this conversation; try again")
 
     async def latest(self, conversation_id: str) -> dict[str, Any] | None:
