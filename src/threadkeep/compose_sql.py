@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, migrate, schema_state
+from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.errors import StoreUnavailable
 from threadkeep.index.sql import SqlIndex
 from threadkeep.memory import Stores
@@ -49,6 +50,18 @@ async def sql_stores(
         scratch=InMemoryScratch(clock),
         index=SqlIndex(database),
     )
+
+
+async def sql_checkpoints(url: str, settings: Settings, clock: Clock) -> SqlCheckpoints:
+    """Alone on a database of their own. Open, checked and brought up to date, as `sql_stores`."""
+    database = sql_database(url, settings)
+    try:
+        await database.open()
+        await ensure_schema(database, migrate_if_needed=settings.auto_migrate)
+    except BaseException:
+        await database.close()
+        raise
+    return SqlCheckpoints(database, clock, owned=True)
 
 
 async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[str | None, str]:

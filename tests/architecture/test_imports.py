@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "threadkeep"
 
-VALUES = {"errors", "scope", "events", "model", "record"}
+VALUES = {"errors", "scope", "events", "model", "record", "threads"}
 PORTS = VALUES | {"ports"}
 PURE = PORTS | {"policy", "recall"}
 BACKEND = PORTS | {"sqlite", "sql"}
@@ -24,6 +24,8 @@ ALLOWED: dict[str, set[str]] = {
     "events": set(),
     "model": {"events", "scope"},
     "record": {"model"},
+    "threads": {"errors", "scope"},
+    "loop_thread": set(),
     "ports": VALUES,
     "policy": PORTS,
     "recall": PORTS,
@@ -33,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
     "archive": BACKEND | {"resilience"},
     "sessions": BACKEND | {"resilience"},
     "index": BACKEND,
+    "checkpoints": BACKEND,
     "resilience": {"errors"},
     "worker": PORTS | {"resilience"},
     "settings": {"errors"},
@@ -41,15 +44,18 @@ ALLOWED: dict[str, set[str]] = {
     "arguments": PURE,
     "health": PORTS,
     "memory": PURE | {"arguments", "health", "talk_language"},
-    "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index", "models", "talk_language"},
+    "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index", "models", "talk_language"}
+    | {"checkpoints"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
-    "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index"},
+    "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index", "checkpoints"},
+    "compose_checkpoints": PORTS | {"compose", "settings", "sqlite", "checkpoints"},
     "sync": CORE | {"compose", "settings"},
     "compose_inspect": {"compose", "compose_mapped", "settings"},
     "compose_worker": PORTS | {"compose", "settings", "worker"},
     "compose_redis": CORE | {"health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_mapped": CORE | {"compose", "settings", "archive", "sessions", "models"},
-    "compat": SURFACE | {"sessions", "models", "archive", "compose_mapped", "worker"},
+    "compat": SURFACE | {"loop_thread", "sessions", "models", "archive", "compose_mapped", "worker"},
+    "adapters": SURFACE | {"compose_checkpoints", "loop_thread"},
     "http": SURFACE,
     "cli": SURFACE | {"http"},
     "testing": SURFACE | BACKEND,
@@ -118,8 +124,11 @@ OPTIONAL = {
     "asyncpg",
     "asyncmy",
     "alembic",
+    "langgraph",
+    "langchain_core",
+    "ormsgpack",
 }
-MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models"}
+MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models", "adapters"}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))

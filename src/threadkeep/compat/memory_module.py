@@ -13,10 +13,10 @@ from typing import Any, TypeVar, cast
 
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.archive.mapped.io_contract import checked_id
-from threadkeep.compat.loop_thread import LoopThread, in_running_loop, log_failure
 from threadkeep.compat.turn_keeping import TurnKeeping
 from threadkeep.compose_mapped import mapped_config
 from threadkeep.errors import ThreadkeepError
+from threadkeep.loop_thread import LoopThread, in_running_loop, log_failure
 from threadkeep.settings import Settings, load_settings
 
 T = TypeVar("T")

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from sqlalchemy.ext.asyncio import AsyncEngine
+
 from threadkeep.errors import MemoryClosed
 from threadkeep.sql.database import SqlDatabase, Work
 
@@ -50,9 +52,9 @@ class LateDatabase(SqlDatabase):
                 await self._trying
         await super().close()
 
-    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
+    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool, engine: AsyncEngine | None = None) -> T:
         await self.ready()
-        return await super()._run(work, seconds, commit=commit)
+        return await super()._run(work, seconds, commit=commit, engine=engine)
 
     async def _make_ready(self, prepare: Prepare) -> None:
         itself = SqlDatabase(self.engine, self._limits, pooled=self._pooled)  # never closed: the engine is ours

@@ -19,7 +19,8 @@ _LAST_WORK_SECONDS = 10
 class LoopThread:
     """Started by the first piece of work. A forked child gets a thread of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "threadkeep-memory") -> None:
+        self._name = name
         self._changing = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -32,6 +33,10 @@ class LoopThread:
             self._begun.add(begun)
         begun.add_done_callback(self._begun.discard)
         return begun
+
+    def is_current(self) -> bool:
+        """Whether the caller is on this very thread."""
+        return self._thread is not None and threading.current_thread() is self._thread
 
     def finish(self) -> None:
         """Wait for what was begun, for a while."""
@@ -53,7 +58,7 @@ class LoopThread:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None or self._process != os.getpid():
             self._loop, self._process, self._begun = asyncio.new_event_loop(), os.getpid(), set()
-            self._thread = threading.Thread(target=self._loop.run_forever, name="threadkeep-memory", daemon=True)
+            self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
             self._thread.start()
             atexit.register(self.stop)
         return self._loop

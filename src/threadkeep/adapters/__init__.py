@@ -1,0 +1,1 @@
+"""Threadkeep behind the interfaces of agent frameworks."""

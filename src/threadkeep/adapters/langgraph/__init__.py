@@ -1,0 +1,15 @@
+"""LangGraph: `ThreadkeepSaver`, a checkpointer. Needs the extra `langgraph`."""
+
+from __future__ import annotations
+
+from threadkeep.errors import MissingExtra
+
+try:
+    from threadkeep.adapters.langgraph.saver import ThreadkeepSaver
+    from threadkeep.adapters.langgraph.session import Limits
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("threadkeep"):
+        raise
+    raise MissingExtra("langgraph", "threadkeep.adapters.langgraph") from None
+
+__all__ = ["Limits", "ThreadkeepSaver"]

@@ -1,0 +1,116 @@
+"""A checkpoint's row: what LangGraph keeps of it, and for each channel a value or where to find it.
+
+The names of channels stand in the part that the serializer encodes (and may encrypt); beside it are only references,
+which the stores' housekeeping must be able to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langgraph.checkpoint.base import Checkpoint
+
+from threadkeep.adapters.langgraph.codec import Codec, packed, unpacked
+from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
+from threadkeep.errors import CheckpointCorrupt
+from threadkeep.ports.checkpoints import Run
+
+_FORMAT = 1
+_INLINE, _WHOLE, _LIST, _SNAPSHOT = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A small value, in the row itself."""
+
+    kind: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A value that is the only item of a strand."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A list, as runs of strands. `snapshot`: the list inside a delta channel's snapshot."""
+
+    runs: tuple[Run, ...]
+    snapshot: bool = False
+
+
+Ref = Inline | Whole | Listed
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    checkpoint: dict[str, Any]  # without `channel_values`
+    refs: dict[str, Ref]  # by channel
+
+    @property
+    def versions(self) -> dict[str, Any]:
+        return self.checkpoint.get("channel_versions") or dict[str, Any]()
+
+
+def pack_body(body: Body, codec: Codec) -> bytes:
+    numbered = {channel: number for number, channel in enumerate(body.refs)}
+    kind, data, _ = codec.encode({**body.checkpoint, "channel_values": numbered}, "checkpoint")
+    return squeezed(packed([_FORMAT, kind, data, [_packed_ref(ref) for ref in body.refs.values()]]))
+
+
+def unpack_body(stored: bytes, codec: Codec, where: str) -> Body:
+    """Raises `CheckpointCorrupt`."""
+    kind, data, refs = _opened(stored, where)
+    checkpoint = codec.decode(kind, data, where)
+    try:
+        numbered = checkpoint.pop("channel_values")
+        return Body(checkpoint, {channel: refs[number] for channel, number in numbered.items()})
+    except (AttributeError, KeyError, IndexError, TypeError) as error:
+        raise CheckpointCorrupt(f"{where} cannot be read ({type(error).__name__})") from error
+
+
+def runs_in(stored: bytes, where: str) -> list[Run]:
+    """Everything a row refers to; no serializer needed."""
+    return [run for ref in _opened(stored, where)[2] for run in runs_of(ref)]
+
+
+def runs_of(ref: Ref) -> Sequence[Run]:
+    if isinstance(ref, Whole):
+        return (ref.run,)
+    return ref.runs if isinstance(ref, Listed) else ()
+
+
+def _opened(stored: bytes, where: str) -> tuple[str, bytes, list[Ref]]:
+    try:
+        number, kind, data, refs = unpacked(unsqueezed(stored))
+        if number != _FORMAT:
+            raise ValueError(f"format {number}")
+        return kind, data, [_ref(ref) for ref in refs]
+    except (ValueError, TypeError, IndexError) as error:
+        raise CheckpointCorrupt(f"{where} cannot be read ({error})") from error
+
+
+def _packed_ref(ref: Ref) -> list[Any]:
+    if isinstance(ref, Inline):
+        return [_INLINE, ref.kind, ref.data]
+    if isinstance(ref, Whole):
+        return [_WHOLE, ref.run.strand]
+    return [_SNAPSHOT if ref.snapshot else _LIST, *([run.strand, run.start, run.stop] for run in ref.runs)]
+
+
+def _ref(stored: list[Any]) -> Ref:
+    what, *rest = stored
+    if what == _INLINE:
+        return Inline(*rest)
+    if what == _WHOLE:
+        return Whole(Run(rest[0], 0, 1))
+    return Listed(tuple(Run(*run) for run in rest), snapshot=what == _SNAPSHOT)
+
+
+def without_values(checkpoint: Checkpoint) -> dict[str, Any]:
+    return {key: value for key, value in cast("dict[str, Any]", checkpoint).items() if key != "channel_values"}

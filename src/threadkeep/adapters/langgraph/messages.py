@@ -1,0 +1,103 @@
+"""Messages, the items that matter most: told apart and copied without going through the serializer each time.
+
+Encoding a message takes 3 µs and decoding 10, and a talk of 200 turns has 400 of them in every state. A fingerprint
+takes 0.4 and a copy 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ormsgpack
+from langchain_core.messages import BaseMessage
+
+_OPTIONS = (
+    ormsgpack.OPT_NON_STR_KEYS
+    | ormsgpack.OPT_PASSTHROUGH_DATACLASS
+    | ormsgpack.OPT_PASSTHROUGH_DATETIME
+    | ormsgpack.OPT_PASSTHROUGH_ENUM
+    | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
+    | ormsgpack.OPT_PASSTHROUGH_TUPLE
+    | ormsgpack.OPT_PASSTHROUGH_UUID
+)
+_ATOMS = (str, int, float, bool, bytes, type(None))
+_set = object.__setattr__
+
+
+def fingerprint(value: Any) -> int | None:
+    """Equal for messages that are equal to the last field; None for what is no message of plain values.
+
+    It is taken from the fields as they are now: a message that was changed in place has another one.
+    """
+    if not isinstance(value, BaseMessage):
+        return None
+    try:
+        data = ormsgpack.packb(value.__dict__, None, _OPTIONS)
+        extra = value.__pydantic_extra__
+        if extra:
+            data += ormsgpack.packb(extra, None, _OPTIONS)
+    except (TypeError, ValueError):
+        return None
+    return hash((type(value), data))
+
+
+class Template:
+    """Makes copies of one decoded message that share no mutable part with each other."""
+
+    __slots__ = ("_empty", "_extra", "_fields", "_given", "_kind", "_nested")
+
+    def __init__(self, message: BaseMessage) -> None:
+        """Raises `ValueError` when it holds more than plain values."""
+        if message.__pydantic_private__ is not None:
+            raise ValueError("private attributes")
+        self._kind = type(message)
+        self._fields = dict(message.__dict__)
+        self._given = frozenset(message.__pydantic_fields_set__)
+        self._extra = _packed(message.__pydantic_extra__) if message.__pydantic_extra__ else None
+        self._empty: list[tuple[str, Callable[[], Any]]] = [
+            (name, list if value == [] else dict) for name, value in self._fields.items() if value in ({}, [])
+        ]
+        containers = {name: value for name, value in self._fields.items() if not isinstance(value, _ATOMS)}
+        self._nested = [(name, _packed(value)) for name, value in containers.items() if value not in ({}, [])]
+
+    def copy(self) -> BaseMessage:
+        fields = self._fields.copy()
+        for name, kind in self._empty:
+            fields[name] = kind()
+        for name, data in self._nested:
+            fields[name] = ormsgpack.unpackb(data, option=ormsgpack.OPT_NON_STR_KEYS)
+        message = self._kind.__new__(self._kind)
+        _set(message, "__dict__", fields)
+        _set(message, "__pydantic_fields_set__", set(self._given))
+        _set(message, "__pydantic_extra__", {} if self._extra is None else ormsgpack.unpackb(self._extra))
+        _set(message, "__pydantic_private__", None)
+        return message
+
+
+def template_of(value: Any) -> Template | None:
+    if not isinstance(value, BaseMessage) or not type(value).__module__.startswith("langchain_core.messages."):
+        return None
+    try:
+        return Template(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _packed(value: Any) -> bytes:
+    """Only what comes back from it exactly as it was."""
+    _refuse_all_but_plain(value)
+    return ormsgpack.packb(value, None, _OPTIONS)
+
+
+def _refuse_all_but_plain(value: Any) -> None:
+    if type(value) is dict:
+        for key, one in value.items():  # pyright: ignore[reportUnknownVariableType]
+            if type(key) is not str:  # pyright: ignore[reportUnknownArgumentType]
+                raise ValueError("a key that is no text")
+            _refuse_all_but_plain(one)
+    elif type(value) is list:
+        for one in value:  # pyright: ignore[reportUnknownVariableType]
+            _refuse_all_but_plain(one)
+    elif type(value) not in _ATOMS:
+        raise ValueError("more than plain values")

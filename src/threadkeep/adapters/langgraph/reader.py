@@ -1,0 +1,138 @@
+"""Reading verbs: one checkpoint, many, and the history of delta channels."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory, PendingWrite
+
+from threadkeep.adapters.langgraph.body import unpack_body
+from threadkeep.adapters.langgraph.facts import checked_filter, matches, wanted_facts
+from threadkeep.adapters.langgraph.place import Place, configurable
+from threadkeep.adapters.langgraph.reading import metadata_of, pending_write, where_is
+from threadkeep.adapters.langgraph.session import Asking, Session
+from threadkeep.errors import InvalidInput
+from threadkeep.ports.checkpoints import Search, StoredCheckpoint
+from threadkeep.threads import Thread, short_id, thread_of
+
+_PAGE = 50
+_ANCESTORS_AT_ONCE = 100
+
+
+class Reader:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def get(self, asking: Asking, config: RunnableConfig) -> CheckpointTuple | None:
+        place = asking.identity.place(config)
+        row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint))
+        if row is None:
+            if place.checkpoint is None:
+                self._session.forget(place.thread)  # perhaps it was deleted elsewhere
+            return None
+        return await self._session.reading.tuple_of(place.thread.owner, row, asking.codec, asking.identity)
+
+    async def find(
+        self,
+        asking: Asking,
+        config: RunnableConfig | None,
+        given_filter: Any,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """What the database can tell it filters; what only Python can (an encrypted value, None) is asked here."""
+        wanted = checked_filter(given_filter)
+        search = self._search(asking, config, before, wanted)
+        left = _checked_limit(limit)
+        while left is None or left > 0:
+            size = _PAGE if left is None or wanted else min(_PAGE, left)
+            rows = await self._session.door.use(lambda store, asked=search, size=size: store.find(asked, size))
+            for row in rows:
+                if left == 0 or (wanted and not matches(metadata_of(row, asking.codec), wanted.items())):
+                    continue
+                left = None if left is None else left - 1
+                yield await self._session.reading.tuple_of(search.owner, row, asking.codec, asking.identity)
+            if len(rows) < size:
+                return
+            search = _following(search, rows[-1])
+
+    def _search(
+        self, asking: Asking, config: RunnableConfig | None, before: RunnableConfig | None, wanted: Mapping[str, Any]
+    ) -> Search:
+        given = configurable(config)
+        owner = asking.identity.owner(config)
+        thread, ns, id_ = given.get("thread_id"), given.get("checkpoint_ns"), given.get("checkpoint_id")
+        until = configurable(before).get("checkpoint_id")
+        return Search(
+            owner,
+            None if thread is None else thread_of(owner, thread).id,
+            None if ns is None else str(ns),
+            short_id("configurable.checkpoint_id", id_) if id_ else None,
+            short_id("before.configurable.checkpoint_id", until) if until else None,
+            wanted_facts(wanted),
+        )
+
+    async def history(
+        self, asking: Asking, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        if not channels:
+            return {}
+        walk = _Walk(channels)
+        place = asking.identity.place(config)
+        async for row in self._ancestors(place):
+            body = unpack_body(row.body, asking.codec, where_is(row))
+            for write in reversed(row.writes):
+                if write.channel in walk.remaining:
+                    walk.writes[write.channel].append(pending_write(write, asking.codec, where_is(row)))
+            seeds = {channel: ref for channel, ref in body.refs.items() if channel in walk.remaining}
+            walk.seeds |= await self._session.reading.values(place.thread, seeds, asking.codec, where_is(row))
+            walk.remaining -= {*seeds}
+            if not walk.remaining:
+                break
+        return walk.result()
+
+    async def _ancestors(self, place: Place) -> AsyncIterator[StoredCheckpoint]:
+        """Nearest first, without the checkpoint itself; each once, should the chain ever run in a circle."""
+        cursor = place.checkpoint or await self._latest(place.thread, place.ns)
+        seen = {cursor}
+        while cursor is not None:
+            rows = await self._session.door.use(
+                lambda store, at=cursor: store.lineage(place.thread, place.ns, at, _ANCESTORS_AT_ONCE)
+            )
+            for row in rows[1:]:
+                if row.id in seen:
+                    return
+                seen.add(row.id)
+                yield row
+            cursor = rows[-1].id if len(rows) == _ANCESTORS_AT_ONCE else None
+
+    async def _latest(self, thread: Thread, ns: str) -> str | None:
+        row = await self._session.door.use(lambda store: store.get(thread, ns, None))
+        return None if row is None else row.id
+
+
+class _Walk:
+    def __init__(self, channels: Sequence[str]) -> None:
+        self.remaining = {*channels}
+        self.writes: dict[str, list[PendingWrite]] = {channel: [] for channel in channels}  # newest first
+        self.seeds: dict[str, Any] = {}
+
+    def result(self) -> dict[str, DeltaChannelHistory]:
+        found: dict[str, DeltaChannelHistory] = {}
+        for channel, writes in self.writes.items():
+            found[channel] = {"writes": writes[::-1]}
+            if channel in self.seeds:
+                found[channel]["seed"] = self.seeds[channel]
+        return found
+
+
+def _following(search: Search, last: StoredCheckpoint) -> Search:
+    return Search(search.owner, search.thread, search.ns, search.id, search.before, search.facts, last)
+
+
+def _checked_limit(limit: Any) -> int | None:
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
+        raise InvalidInput("limit", f"is a {type(limit).__name__}", "give a whole number")
+    return limit

@@ -1,0 +1,133 @@
+"""From rows to checkpoints: each item is fetched once, in as few queries as there are misses."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
+from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
+
+from threadkeep.adapters.langgraph.body import Body, Inline, Ref, Whole, runs_of, unpack_body
+from threadkeep.adapters.langgraph.codec import Codec, unpacked
+from threadkeep.adapters.langgraph.pages import items_of
+from threadkeep.adapters.langgraph.place import Identity
+from threadkeep.adapters.langgraph.squeeze import unsqueezed
+from threadkeep.adapters.langgraph.strands import Item, StrandCache
+from threadkeep.errors import CheckpointCorrupt
+from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Write
+from threadkeep.scope import Scope
+from threadkeep.threads import Thread
+
+FetchPages = Callable[[Thread, Sequence[Run]], Awaitable[Sequence[Page]]]
+Held = dict[Run, list[Item]]
+StateKey = tuple[bytes, str, str]  # thread, namespace, checkpoint
+_MOST_STATES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a checkpoint's channels refer to."""
+
+    versions: Mapping[str, Any]
+    refs: Mapping[str, Ref]
+
+
+class StateCache:
+    def __init__(self) -> None:
+        self._states: OrderedDict[StateKey, State] = OrderedDict()
+
+    def __getitem__(self, key: StateKey) -> State | None:
+        return self._states.get(key)
+
+    def __setitem__(self, key: StateKey, state: State) -> None:
+        self._states[key] = state
+        if len(self._states) > _MOST_STATES:
+            self._states.popitem(last=False)
+
+    def forget(self, thread: Thread) -> None:
+        for key in [key for key in self._states if key[0] == thread.key]:
+            self._states.pop(key, None)
+
+
+class Reading:
+    def __init__(self, strands: StrandCache, states: StateCache, pages: FetchPages) -> None:
+        self._strands = strands
+        self._states = states
+        self._pages = pages
+
+    async def tuple_of(self, owner: Scope, row: StoredCheckpoint, codec: Codec, identity: Identity) -> CheckpointTuple:
+        """Raises `CheckpointCorrupt`, which names the thread and the channel."""
+        thread = Thread(owner, row.thread)
+        where = where_is(row)
+        body = unpack_body(row.body, codec, where)
+        self.remember(thread, row.ns, row.id, body)
+        values = await self.values(thread, body.refs, codec, where)
+        checkpoint = cast("Checkpoint", {**body.checkpoint, "channel_values": values})
+        parent = None if row.parent is None else identity.config(owner, row.thread, row.ns, row.parent)
+        return CheckpointTuple(
+            identity.config(owner, row.thread, row.ns, row.id),
+            checkpoint,
+            metadata_of(row, codec),
+            parent,
+            [pending_write(write, codec, where) for write in row.writes],
+        )
+
+    def remember(self, thread: Thread, ns: str, id_: str, body: Body) -> None:
+        self._states[thread.key, ns, id_] = State(body.versions, body.refs)
+
+    async def values(self, thread: Thread, refs: Mapping[str, Ref], codec: Codec, where: str) -> dict[str, Any]:
+        held = await self.fetch(thread, [run for ref in refs.values() for run in runs_of(ref)], where)
+        return {channel: _value(ref, held, codec, f"{where}, channel {channel!r}") for channel, ref in refs.items()}
+
+    async def fetch(self, thread: Thread, runs: Sequence[Run], where: str) -> Held:
+        """The items of each run, from the cache or from the store. Raises `CheckpointCorrupt` when one is missing."""
+        missing = [gap for run in runs if (gap := self._strands.gap(thread, run)) is not None]
+        fetched: dict[tuple[bytes, int], Item] = {}
+        for page in await self._pages(thread, missing) if missing else ():
+            items = items_of(page, where)
+            self._strands.add(thread, page.strand, page.start, items)
+            fetched |= {(page.strand, position): item for position, item in enumerate(items, page.start)}
+        return {run: self._items(thread, run, fetched, where) for run in runs}
+
+    def _items(self, thread: Thread, run: Run, fetched: dict[tuple[bytes, int], Item], where: str) -> list[Item]:
+        held = self._strands.items(thread, run)
+        if held is None or None in held:
+            held = held or [None] * (run.stop - run.start)
+            held = [item or fetched.get((run.strand, place)) for place, item in enumerate(held, run.start)]
+        if None in held:
+            raise CheckpointCorrupt(f"{where} refers to items that are not stored")
+        return cast("list[Item]", held)
+
+
+def _value(ref: Ref, held: Held, codec: Codec, where: str) -> Any:
+    if isinstance(ref, Inline):
+        return codec.decode(ref.kind, ref.data, where)
+    if isinstance(ref, Whole):
+        return held[ref.run][0].value(codec, where)
+    values = [item.value(codec, where) for run in ref.runs for item in held[run]]
+    return _DeltaSnapshot(values) if ref.snapshot else values
+
+
+def where_is(row: StoredCheckpoint) -> str:
+    return f"thread {row.thread!r}, checkpoint {row.id!r}"
+
+
+def metadata_of(row: StoredCheckpoint, codec: Codec) -> CheckpointMetadata:
+    kind, data = opened(row.metadata, where_is(row))
+    return codec.decode(kind, data, f"{where_is(row)}, metadata")
+
+
+def pending_write(write: Write, codec: Codec, where: str) -> PendingWrite:
+    kind, data = opened(write.data, where)
+    return write.task_id, write.channel, codec.decode(kind, data, f"{where}, write to {write.channel!r}")
+
+
+def opened(stored: bytes, where: str) -> tuple[str, bytes]:
+    try:
+        kind, data = unpacked(unsqueezed(stored))
+    except (ValueError, TypeError) as error:
+        raise CheckpointCorrupt(f"{where} cannot be read ({error})") from error
+    return kind, data

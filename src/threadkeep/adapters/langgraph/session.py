@@ -1,0 +1,52 @@
+"""What the verbs of one saver share: the way to its store, what is cached, its limits; and who is asking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.door import Door
+from threadkeep.adapters.langgraph.place import Identity
+from threadkeep.adapters.langgraph.reading import Reading, StateCache
+from threadkeep.adapters.langgraph.strands import StrandCache
+from threadkeep.errors import InvalidSetting
+from threadkeep.threads import Thread
+
+StaleWriters = Literal["allow", "report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    max_value_bytes: int = 256 << 20  # of one channel's value, encoded
+    cache_bytes: int = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Whose threads, and how values are encoded."""
+
+    identity: Identity
+    codec: Codec
+
+
+@dataclass(slots=True)
+class Session:
+    door: Door
+    stale_writers: StaleWriters = "allow"
+    limits: Limits = field(default_factory=Limits)
+    strands: StrandCache = field(init=False)
+    states: StateCache = field(default_factory=StateCache)
+    reading: Reading = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.stale_writers not in ("allow", "report"):
+            raise InvalidSetting("stale_writers", "is not a choice", 'use "allow" or "report"')
+        self.strands = StrandCache(self.limits.cache_bytes)
+        self.reading = Reading(
+            self.strands, self.states, lambda thread, runs: self.door.use(lambda store: store.pages(thread, runs))
+        )
+
+    def forget(self, thread: Thread) -> None:
+        self.strands.forget(thread)
+        self.states.forget(thread)

@@ -1,0 +1,183 @@
+"""A list as runs of what is stored already, and what must be added.
+
+What is equal from the start goes without saying. Behind that, old items are looked for in their old order, so that a
+list that lost its first messages, or had one replaced, still refers to all the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.messages import fingerprint
+from threadkeep.adapters.langgraph.strands import Item
+from threadkeep.ports.checkpoints import Run
+
+_MOST_RUNS = 24  # a list in more pieces than this is written anew
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """New items at the end of a strand, or at the beginning of a new one."""
+
+    strand: bytes
+    start: int
+    items: list[Item]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    runs: tuple[Run, ...]
+    additions: tuple[Addition, ...] = ()
+
+
+class Comparison:
+    """One element of the new list, encoded only if its fingerprint does not tell."""
+
+    __slots__ = ("_codec", "_item", "_value", "_where", "quick")
+
+    def __init__(self, value: Any, codec: Codec, where: str) -> None:
+        self._value = value
+        self._codec = codec
+        self._where = where
+        self._item: Item | None = None
+        self.quick = fingerprint(value)
+
+    @property
+    def item(self) -> Item:
+        if self._item is None:
+            self._item = Item(*self._codec.encode(self._value, self._where), self.quick)
+        return self._item
+
+    def equals(self, old: Item) -> bool:
+        if self.quick is not None and self.quick == old.quick:
+            return True
+        if old.same is None or self.item.same != old.same:
+            return False
+        old.quick = self.quick  # it will tell next time
+        return True
+
+
+def split(
+    values: Sequence[Any], old: Sequence[Item], runs: Sequence[Run], codec: Codec, where: str, *, grow: bool = True
+) -> Split:
+    """`old` are the items of `runs`, in order. Without `grow` no strand of theirs is added to."""
+    common = _common(values, old, codec, where)
+    rest = [Comparison(value, codec, where) for value in values[common:]]
+    places = _found_again(rest, old, common)
+    whole = _joined(_first(runs, common), places, rest, runs, grow=grow)
+    if len(whole.runs) > _MOST_RUNS:
+        return fresh([Comparison(value, codec, where).item for value in values])
+    return whole
+
+
+def _common(values: Sequence[Any], old: Sequence[Item], codec: Codec, where: str) -> int:
+    """How many are equal from the start."""
+    common = 0
+    for value, item in zip(values, old, strict=False):
+        quick = fingerprint(value)
+        if (quick is None or quick != item.quick) and not Comparison(value, codec, where).equals(item):
+            break
+        common += 1
+    return common
+
+
+def _first(runs: Sequence[Run], count: int) -> list[Run]:
+    found: list[Run] = []
+    for run in runs:
+        taken = min(count, run.stop - run.start)
+        if taken:
+            found.append(Run(run.strand, run.start, run.start + taken))
+        count -= taken
+    return found
+
+
+def fresh(items: list[Item]) -> Split:
+    """A strand of its own."""
+    strand = os.urandom(16)
+    return Split((Run(strand, 0, len(items)),), (Addition(strand, 0, items),))
+
+
+def _found_again(rest: Sequence[Comparison], old: Sequence[Item], common: int) -> list[int | None]:
+    """For each element its place among the old items, each later than the one before; None for a new one."""
+    if common == len(old):
+        return [None] * len(rest)
+    later: dict[tuple[str, int], list[int]] = {}
+    for place in range(len(old) - 1, common - 1, -1):
+        for key in _keys(old[place]):
+            later.setdefault(key, []).append(place)
+    found: list[int | None] = []
+    least = common
+    for comparison in rest:
+        place = _next(later, comparison, least)
+        found.append(place)
+        least = least if place is None else place + 1
+    return found
+
+
+def _next(later: dict[tuple[str, int], list[int]], comparison: Comparison, least: int) -> int | None:
+    keys = [("quick", comparison.quick)] if comparison.quick is not None else []
+    for key in [*keys, ("same", comparison.item.same or 0)]:
+        places = later.get(key, [])
+        while places and places[-1] < least:
+            places.pop()
+        if places:
+            return places[-1]
+    return None
+
+
+def _keys(item: Item) -> Iterator[tuple[str, int]]:
+    if item.quick is not None:
+        yield "quick", item.quick
+    if item.same is not None:
+        yield "same", item.same
+
+
+def _joined(
+    joined: list[Run],
+    places: Sequence[int | None],
+    rest: Sequence[Comparison],
+    runs: Sequence[Run],
+    *,
+    grow: bool,
+) -> Split:
+    """Neighbours in a strand become one run. New items at the end grow the strand before them, if it ends there."""
+    positions = _positions(runs) if any(place is not None for place in places) else []
+    ends = {run.strand: run.stop for run in sorted(runs, key=lambda run: run.stop)} if grow else {}
+    additions: list[Addition] = []
+    index = 0
+    while index < len(places):
+        place = places[index]
+        if place is not None:
+            _append(joined, *positions[place], 1)
+            index += 1
+            continue
+        items: list[Item] = []
+        while index < len(places) and places[index] is None:
+            items.append(rest[index].item)
+            index += 1
+        addition = _addition(items, joined[-1] if joined else None, ends, at_the_end=index == len(places))
+        additions.append(addition)
+        _append(joined, addition.strand, addition.start, len(items))
+    return Split(tuple(joined), tuple(additions))
+
+
+def _positions(runs: Sequence[Run]) -> list[tuple[bytes, int]]:
+    return [(run.strand, position) for run in runs for position in range(run.start, run.stop)]
+
+
+def _addition(items: list[Item], before: Run | None, ends: dict[bytes, int], *, at_the_end: bool) -> Addition:
+    if before is not None and at_the_end and ends.get(before.strand) == before.stop:
+        return Addition(before.strand, before.stop, items)
+    return Addition(os.urandom(16), 0, items)
+
+
+def _append(runs: list[Run], strand: bytes, start: int, count: int) -> None:
+    last = runs[-1] if runs else None
+    if last is not None and last.strand == strand and last.stop == start:
+        runs[-1] = Run(strand, last.start, start + count)
+    else:
+        runs.append(Run(strand, start, start + count))

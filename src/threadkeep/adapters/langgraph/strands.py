@@ -1,0 +1,103 @@
+"""Items that were read or written lately, by strand and position. A position never changes its meaning.
+
+Bounded by bytes; whole strands go, the longest unused first. Values that are handed out are copies.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.messages import Template, fingerprint, template_of
+from threadkeep.ports.checkpoints import Run
+from threadkeep.threads import Thread
+
+_OVERHEAD = 400  # bytes of Python objects around an item, roughly
+
+
+class Item:
+    """One element of a list, or a whole value. `same` and `quick` tell it apart in this process."""
+
+    __slots__ = ("data", "kind", "quick", "same", "template")
+
+    def __init__(self, kind: str, data: bytes, same: int | None = None, quick: int | None = None) -> None:
+        self.kind = kind
+        self.data = data
+        self.same = same
+        self.quick = quick
+        self.template: Template | None = None
+
+    def value(self, codec: Codec, where: str) -> Any:
+        """Decoded anew, or a copy: nobody else has it."""
+        if self.template is not None:
+            return self.template.copy()
+        value = codec.decode(self.kind, self.data, where)
+        template = template_of(value)
+        if template is not None:
+            self.template = template
+            self.quick = self.quick or fingerprint(value)
+        if self.same is None and codec.plain:
+            self.same = hash((self.kind, self.data))
+        return value
+
+
+Strand = list[Item | None]
+
+
+class StrandCache:
+    """Safe to use from several threads."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._strands: OrderedDict[tuple[bytes, bytes], tuple[Strand, list[int]]] = OrderedDict()
+        self._bytes = 0
+        self._changing = threading.Lock()
+
+    def add(self, thread: Thread, strand: bytes, start: int, items: Sequence[Item]) -> None:
+        with self._changing:
+            held, size = self._strands.setdefault((thread.key, strand), ([], [0]))
+            self._strands.move_to_end((thread.key, strand))
+            held.extend([None] * (start + len(items) - len(held)))
+            for position, item in enumerate(items, start):
+                if held[position] is None:
+                    held[position] = item
+                    size[0] += len(item.data) + _OVERHEAD
+                    self._bytes += len(item.data) + _OVERHEAD
+            self._make_room()
+
+    def items(self, thread: Thread, run: Run) -> list[Item | None] | None:
+        """What is here of the run; None when nothing is."""
+        with self._changing:
+            found = self._strands.get((thread.key, run.strand))
+            if found is None:
+                return None
+            self._strands.move_to_end((thread.key, run.strand))
+            held = found[0][run.start : run.stop]
+        held.extend([None] * (run.stop - run.start - len(held)))
+        return held
+
+    def gap(self, thread: Thread, run: Run) -> Run | None:
+        """The part of the run that must be fetched."""
+        held = self.items(thread, run)
+        if held is None:
+            return run
+        missing = [place for place, item in enumerate(held, run.start) if item is None]
+        return Run(run.strand, missing[0], missing[-1] + 1) if missing else None
+
+    def forget(self, thread: Thread) -> None:
+        with self._changing:
+            for key in [key for key in self._strands if key[0] == thread.key]:
+                self._bytes -= self._strands.pop(key)[1][0]
+
+    def clear(self) -> None:
+        with self._changing:
+            self._strands.clear()
+            self._bytes = 0
+
+    def _make_room(self) -> None:
+        while self._bytes > self._max_bytes and len(self._strands) > 1:
+            _, (_, size) = self._strands.popitem(last=False)
+            self._bytes -= size[0]

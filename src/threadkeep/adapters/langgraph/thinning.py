@@ -1,0 +1,60 @@
+"""What may go from a thread so that all that stays can still be read, delta channels included.
+
+A delta channel keeps a snapshot only now and then; in between its value is its ancestors' writes. So a checkpoint
+that stays holds on to its ancestors back to a snapshot of each such channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from threadkeep.adapters.langgraph.body import runs_in, unpack_body
+from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.reading import metadata_of, where_is
+from threadkeep.ports.checkpoints import Plan, Removal, StoredCheckpoint
+
+Key = tuple[str, str]  # namespace, checkpoint
+
+
+def keep_latest(codec: Codec) -> Plan:
+    """Of each namespace the newest, and what it needs."""
+
+    def plan(rows: Sequence[StoredCheckpoint]) -> Removal:
+        latest: dict[str, StoredCheckpoint] = {}
+        for row in rows:  # newest first
+            latest.setdefault(row.ns, row)
+        return _all_but(rows, latest.values(), codec)
+
+    return plan
+
+
+def without_runs(codec: Codec, run_ids: set[str]) -> Plan:
+    """All but these runs' checkpoints; of those, what the others need stays as well."""
+
+    def plan(rows: Sequence[StoredCheckpoint]) -> Removal:
+        return _all_but(rows, [row for row in rows if metadata_of(row, codec).get("run_id") not in run_ids], codec)
+
+    return plan
+
+
+def _all_but(rows: Sequence[StoredCheckpoint], staying: Iterable[StoredCheckpoint], codec: Codec) -> Removal:
+    by_key = {(row.ns, row.id): row for row in rows}
+    kept: set[Key] = set()
+    for row in staying:
+        kept |= {(row.ns, row.id), *_needed(row, by_key, codec)}
+    gone = [key for key in by_key if key not in kept]
+    return Removal(gone, [run for key in kept for run in runs_in(by_key[key].body, where_is(by_key[key]))])
+
+
+def _needed(row: StoredCheckpoint, by_key: dict[Key, StoredCheckpoint], codec: Codec) -> list[Key]:
+    """The ancestors back to where every delta channel that has no value here has one."""
+    seeking = set(metadata_of(row, codec).get("counters_since_delta_snapshot") or ())
+    seeking -= {*unpack_body(row.body, codec, where_is(row)).refs}
+    needed: list[Key] = []
+    seen = {row.id}
+    while seeking and row.parent is not None and row.parent not in seen and (row.ns, row.parent) in by_key:
+        row = by_key[row.ns, row.parent]
+        seen.add(row.id)
+        needed.append((row.ns, row.id))
+        seeking -= {*unpack_body(row.body, codec, where_is(row)).refs}
+    return needed

@@ -1,0 +1,146 @@
+"""Writing verbs: a checkpoint, and the writes of tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_serializable_checkpoint_metadata,
+)
+
+from threadkeep.adapters.langgraph.body import Listed, unpack_body
+from threadkeep.adapters.langgraph.facts import facts_of
+from threadkeep.adapters.langgraph.place import Place
+from threadkeep.adapters.langgraph.reading import Held, State, where_is
+from threadkeep.adapters.langgraph.session import Asking, Session
+from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
+from threadkeep.adapters.langgraph.writing import Draft, Drafting, encoded_metadata, encoded_writes
+from threadkeep.errors import StaleWriter
+from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, ParentGone, PositionTaken
+from threadkeep.threads import Thread, short_id
+
+
+class Writer:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._underway: dict[bytes, set[Future[None]]] = {}
+
+    async def put(
+        self,
+        asking: Asking,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        place = asking.identity.place(config)
+        id_ = short_id("checkpoint.id", checkpoint.get("id"))
+        told = cast("Mapping[str, Any]", get_serializable_checkpoint_metadata(config, metadata))
+        meta = encoded_metadata(told, asking.codec)
+        facts = facts_of(told) if asking.codec.plain else None
+        must_be_latest = self._session.stale_writers == "report" and not goes_back_on_purpose(place)
+        with self._putting(place.thread):
+            draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest))
+        self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
+        for addition in draft.additions:
+            self._session.strands.add(place.thread, addition.strand, addition.start, addition.items)
+        return asking.identity.config(place.thread.owner, place.thread.id, place.ns, id_)
+
+    async def _put(
+        self,
+        place: Place,
+        asking: Asking,
+        checkpoint: Checkpoint,
+        new_versions: ChannelVersions,
+        rest: tuple[bytes, bytes | None, bool],
+    ) -> Draft:
+        parent, held = await self._parent(place, asking, new_versions)
+        grow = True
+        while True:
+            limit = self._session.limits.max_value_bytes
+            drafting = Drafting(place.thread, asking.codec, limit, parent, held, grow=grow)
+            draft = drafting.draft(checkpoint, new_versions)
+            meta, facts, must_be_latest = rest
+            new = NewCheckpoint(
+                ns=place.ns,
+                id=checkpoint["id"],
+                parent=place.checkpoint,
+                body=draft.body,
+                metadata=meta,
+                facts=facts,
+                pages=draft.pages,
+                builds_on_parent=draft.builds_on_parent,
+                parent_must_be_latest=must_be_latest,
+            )
+            try:
+                await self._session.door.use(lambda store, new=new: store.put(place.thread, new))
+            except PositionTaken:
+                if not grow:
+                    raise
+                grow = False  # another run has grown this strand: begin one of our own
+            except ParentGone:
+                parent, held = None, None  # pruned meanwhile: refer to nothing of it
+            except NotTheLatest:
+                raise StaleWriter(
+                    f"thread {place.thread.id!r}: another run has gone on from checkpoint {place.checkpoint!r};"
+                    " nothing was stored. Read the latest state and run again"
+                ) from None
+            else:
+                return draft
+
+    async def _parent(
+        self, place: Place, asking: Asking, new_versions: ChannelVersions
+    ) -> tuple[State | None, Held | None]:
+        """What the parent refers to, and the items of the lists that have changed since."""
+        if place.checkpoint is None:
+            return None, None
+        state = self._session.states[place.thread.key, place.ns, place.checkpoint]
+        if state is None:
+            state = await self._read_parent(place, asking)
+        if state is None:
+            return None, None
+        changed = (ref for channel, ref in state.refs.items() if channel in new_versions)
+        runs = [run for ref in changed if isinstance(ref, Listed) for run in ref.runs]
+        where = f"thread {place.thread.id!r}, checkpoint {place.checkpoint!r}"
+        return state, await self._session.reading.fetch(place.thread, runs, where)
+
+    async def _read_parent(self, place: Place, asking: Asking) -> State | None:
+        row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint))
+        if row is None:
+            return None
+        body = unpack_body(row.body, asking.codec, where_is(row))
+        self._session.reading.remember(place.thread, place.ns, row.id, body)
+        return State(body.versions, body.refs)
+
+    async def put_writes(
+        self, asking: Asking, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+    ) -> None:
+        place = asking.identity.place(config)
+        id_ = place.require_checkpoint()
+        encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
+        if not encoded:
+            return
+        for put in tuple(self._underway.get(place.thread.key, ())):
+            await asyncio.wait([asyncio.wrap_future(put)])  # or a new thread's writes might come before the thread
+        await self._session.door.use(lambda store: store.put_writes(place.thread, place.ns, id_, encoded))
+
+    @contextmanager
+    def _putting(self, thread: Thread) -> Generator[None]:
+        done: Future[None] = Future()
+        puts = self._underway.setdefault(thread.key, set())
+        puts.add(done)
+        try:
+            yield
+        finally:
+            puts.discard(done)
+            if not puts:
+                self._underway.pop(thread.key, None)
+            done.set_result(None)

@@ -1,0 +1,149 @@
+"""From a checkpoint to what must be stored of it: only what the parent's row does not lead to already."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint
+from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
+
+from threadkeep.adapters.langgraph.body import Body, Inline, Listed, Ref, Whole, pack_body, runs_of, without_values
+from threadkeep.adapters.langgraph.codec import Codec, Encoded, packed
+from threadkeep.adapters.langgraph.pages import pages_for
+from threadkeep.adapters.langgraph.reading import Held, State
+from threadkeep.adapters.langgraph.splitting import Addition, Split, fresh, split
+from threadkeep.adapters.langgraph.squeeze import squeezed
+from threadkeep.adapters.langgraph.strands import Item
+from threadkeep.errors import TooLarge
+from threadkeep.ports.checkpoints import Page, Run, Write
+from threadkeep.threads import Thread, short_id
+
+_INLINE_BYTES = 128  # what is larger is stored once, however many checkpoints have it
+_PASSING_INLINE_BYTES = 2_048  # of LangGraph's own channels, whose values are gone with the next step
+_NOTHING = State({}, {})
+
+
+@dataclass(slots=True)
+class Draft:
+    """What a put will store."""
+
+    body: bytes
+    parsed: Body
+    pages: list[Page] = field(default_factory=list[Page])
+    additions: list[Addition] = field(default_factory=list[Addition])
+    builds_on_parent: bool = False
+
+
+class Drafting:
+    """One put. `parent` and `held` may be empty: then everything is written anew."""
+
+    def __init__(
+        self, thread: Thread, codec: Codec, most_bytes: int, parent: State | None, held: Held | None, *, grow: bool
+    ) -> None:
+        self._thread = thread
+        self._codec = codec
+        self._most_bytes = most_bytes
+        self._parent = parent or _NOTHING
+        self._held = held or {}
+        self._grow = grow  # strands of the parent's; or only refer to them, and begin new ones
+        self._pages: list[Page] = []
+        self._additions: list[Addition] = []
+        self._shares = False
+
+    def draft(self, checkpoint: Checkpoint, new_versions: ChannelVersions) -> Draft:
+        values = checkpoint["channel_values"]
+        refs: dict[str, Ref] = {}
+        for channel, version in checkpoint["channel_versions"].items():
+            unchanged = channel not in new_versions and self._parent.versions.get(channel) == version
+            old = self._parent.refs.get(channel)
+            if unchanged and (old is not None or channel not in values):
+                if old is not None:
+                    refs[channel] = self._shared(old)
+            elif channel in values:
+                refs[channel] = self._ref(channel, values[channel], old)
+        body = Body(without_values(checkpoint), refs)
+        return Draft(pack_body(body, self._codec), body, self._pages, self._additions, self._shares)
+
+    def _shared(self, ref: Ref) -> Ref:
+        self._shares = self._shares or bool(runs_of(ref))
+        return ref
+
+    def _ref(self, channel: str, value: Any, old: Ref | None) -> Ref:
+        inner, snapshot = _inner(value)
+        if type(inner) is list and inner:
+            return self._list_ref(channel, cast("list[Any]", inner), old, snapshot=snapshot)
+        encoded = self._checked(channel, self._codec.encode(value, _where(channel)))
+        most = _PASSING_INLINE_BYTES if channel.startswith("__") else _INLINE_BYTES
+        return Inline(encoded.kind, encoded.data) if len(encoded.data) <= most else self._whole(encoded)
+
+    def _checked(self, channel: str, encoded: Encoded) -> Encoded:
+        if len(encoded.data) > self._most_bytes:
+            raise TooLarge(_where(channel), f"has {len(encoded.data):,} bytes", f"the limit is {self._most_bytes:,}")
+        return encoded
+
+    def _whole(self, encoded: Encoded) -> Whole:
+        """Under its content's name, unless that would tell what an encrypted value is equal to."""
+        keyed = hashlib.blake2b(encoded.kind.encode() + b"\x00" + encoded.data, digest_size=16, key=self._thread.key)
+        strand = keyed.digest() if self._codec.plain else os.urandom(16)
+        item = Item(encoded.kind, encoded.data, encoded.same)
+        self._pages += pages_for(strand, 0, [item], if_absent=self._codec.plain)
+        self._additions.append(Addition(strand, 0, [item]))
+        return Whole(Run(strand, 0, 1))
+
+    def _list_ref(self, channel: str, values: list[Any], old: Ref | None, *, snapshot: bool) -> Ref:
+        where = _where(channel)
+        if not isinstance(old, Listed) or any(run not in self._held for run in old.runs):
+            made = self._new_list(channel, values, snapshot=snapshot)
+        else:
+            held = [item for run in old.runs for item in self._held[run]]
+            made = split(values, held, old.runs, self._codec, where, grow=self._grow)
+            self._shares = self._shares or bool({run.strand for run in made.runs} & {run.strand for run in old.runs})
+        if not isinstance(made, Split):
+            return made
+        for addition in made.additions:
+            size = sum(len(item.data) for item in addition.items)
+            if size > self._most_bytes:
+                raise TooLarge(where, f"has {size:,} bytes", f"the limit is {self._most_bytes:,}")
+            self._pages += pages_for(addition.strand, addition.start, addition.items)
+        self._additions += made.additions
+        return Listed(made.runs, snapshot=snapshot)
+
+    def _new_list(self, channel: str, values: list[Any], *, snapshot: bool) -> Split | Inline:
+        items = [Item(*self._codec.encode(value, _where(channel))) for value in values]
+        most = _PASSING_INLINE_BYTES if channel.startswith("__") else _INLINE_BYTES
+        if sum(len(item.data) for item in items) <= most:
+            whole = self._codec.encode(_DeltaSnapshot(values) if snapshot else values, _where(channel))
+            return Inline(whole.kind, whole.data)
+        return fresh(items)
+
+
+def encoded_metadata(metadata: Mapping[str, Any], codec: Codec) -> bytes:
+    kind, data, _ = codec.encode(dict(metadata), "metadata")
+    return squeezed(packed([kind, data]))
+
+
+def encoded_writes(
+    writes: Sequence[tuple[str, Any]], task_id: str, task_path: str, codec: Codec, most_bytes: int
+) -> list[Write]:
+    """A special channel has an `idx` of its own, below zero."""
+    found: list[Write] = []
+    for number, (channel, value) in enumerate(writes):
+        kind, data, _ = codec.encode(value, f"write to {channel!r}")
+        if len(data) > most_bytes:
+            raise TooLarge(f"write to {channel!r}", f"has {len(data):,} bytes", f"the limit is {most_bytes:,}")
+        idx = WRITES_IDX_MAP.get(channel, number)
+        found.append(Write(short_id("task_id", task_id), idx, task_path, channel, squeezed(packed([kind, data]))))
+    return found
+
+
+def _where(channel: str) -> str:
+    return f"channel {channel!r}"
+
+
+def _inner(value: Any) -> tuple[object, bool]:
+    """The value, or what a delta channel's snapshot holds."""
+    return (value.value, True) if isinstance(value, _DeltaSnapshot) else (value, False)

@@ -1,0 +1,1 @@
+"""Where checkpoints of graph runs are kept."""

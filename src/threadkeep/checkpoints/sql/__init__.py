@@ -1,0 +1,1 @@
+"""Checkpoints on PostgreSQL, MySQL and MariaDB."""

@@ -1,0 +1,180 @@
+"""Storing a checkpoint with what it refers to, and the writes of tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.checkpoints.parts import parts_of
+from threadkeep.checkpoints.sql import statements
+from threadkeep.checkpoints.sql.search import exact
+from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, Page, PositionTaken, Write
+from threadkeep.sql.database import Undo
+from threadkeep.sql.errors import code_of
+from threadkeep.sql.rows import is_postgres
+from threadkeep.threads import Thread, escaped, ns_key
+
+Values = dict[str, Any]
+Rows = list[Values]
+
+_DOUBLE: set[str | int | None] = {"23505", 1062}
+_NO_THREAD: set[str | int | None] = {"23503", 1452}
+_MOST_ROWS, MOST_BYTES = 100, 4 << 20  # of one statement
+
+
+class ThreadGone(Exception):
+    """The thread's row is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Putting:
+    thread: Thread
+    new: NewCheckpoint
+    now: int
+    place: bool  # make the thread's row, or mark it as active
+    needs_parent: bool
+
+    def values(self, *, postgres: bool) -> Values:
+        new = self.new
+        parent = None if new.parent is None else exact(escaped(new.parent), postgres=postgres)
+        return place_values(self.thread, self.now, postgres=postgres) | {
+            "ns": ns_key(new.ns),
+            "ns_name": escaped(new.ns),
+            "id": exact(escaped(new.id), postgres=postgres),
+            "parent": parent,
+            "body": new.body,
+            "metadata": new.metadata,
+            "facts": new.facts,
+        }
+
+
+def place_values(thread: Thread, now: int, *, postgres: bool) -> Values:
+    tenant, user = (exact(name, postgres=postgres) for name in (thread.owner.tenant, thread.owner.user))
+    return {"key": thread.key, "tenant": tenant, "user": user, "thread": escaped(thread.id), "now": now}
+
+
+async def put(connection: AsyncConnection, putting: Putting) -> bool:
+    """False when the parent is needed and not there: then nothing was stored."""
+    values = putting.values(postgres=is_postgres(connection))
+    try:
+        if putting.new.parent_must_be_latest:
+            await _refuse_a_successor(connection, values)
+        store = _store_on_postgres if is_postgres(connection) else _store_on_mysql
+        stored = await store(connection, putting, values)
+    except IntegrityError as error:
+        if code_of(error) in _NO_THREAD:
+            raise ThreadGone from None
+        if code_of(error) in _DOUBLE:
+            raise PositionTaken from None
+        raise
+    if not stored:
+        raise Undo(False)
+    return True
+
+
+async def _refuse_a_successor(connection: AsyncConnection, values: Values) -> None:
+    """Under the lock of the thread's row, in a statement of its own, which sees what others have stored by then."""
+    postgres = is_postgres(connection)
+    await connection.execute(statements.touch(postgres=postgres), values)
+    parent = values["parent"] or exact("", postgres=postgres)
+    if (await connection.execute(statements.SUCCESSOR, values | {"parent": parent})).first():
+        raise NotTheLatest
+
+
+async def _store_on_postgres(connection: AsyncConnection, putting: Putting, values: Values) -> bool:
+    batches = [*_batches(putting.new.pages)]
+    last = batches.pop() if batches else _Batch(shared=False, rows=[])
+    for batch in batches:
+        await _insert_items(connection, batch, values)
+    counts = {"fresh": 0, "shared": 0, batch_name(last.shared): len(last.rows)}
+    query = statements.postgres_put(parent=putting.needs_parent, place=putting.place, **counts)
+    return bool((await connection.execute(query, values | last.bound())).rowcount)
+
+
+async def _store_on_mysql(connection: AsyncConnection, putting: Putting, values: Values) -> bool:
+    if putting.place:
+        await connection.execute(statements.touch(postgres=False), values)
+    for batch in _batches(putting.new.pages):
+        await _insert_items(connection, batch, values)
+    return bool((await connection.execute(statements.mysql_row(parent=putting.needs_parent), values)).rowcount)
+
+
+async def _insert_items(connection: AsyncConnection, batch: _Batch, values: Values) -> None:
+    query = statements.items(len(batch.rows), shared=batch.shared, postgres=is_postgres(connection))
+    await connection.execute(query, {"key": values["key"], **batch.bound()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Rows of items for one statement. Shared ones may be there already: their strand's name is their content."""
+
+    shared: bool
+    rows: Rows
+
+    def bound(self) -> Values:
+        name = batch_name(self.shared)
+        return {f"{name}{n}_{column}": value for n, row in enumerate(self.rows) for column, value in row.items()}
+
+
+def batch_name(shared: bool) -> str:
+    return "shared" if shared else "fresh"
+
+
+def _batches(pages: Sequence[Page]) -> Iterator[_Batch]:
+    for shared in (False, True):
+        rows: Rows = []
+        size = 0
+        for page in pages:
+            if page.if_absent is not shared:
+                continue
+            for part, data in parts_of(page.data):
+                if rows and (len(rows) == _MOST_ROWS or size + len(data) > MOST_BYTES):
+                    yield _Batch(shared, rows)
+                    rows, size = [], 0
+                rows.append({"strand": page.strand, "start": page.start, "part": part, "stop": page.stop, "data": data})
+                size += len(data)
+        if rows:
+            yield _Batch(shared, rows)
+
+
+async def put_writes(connection: AsyncConnection, place: Values, writes: Sequence[Write]) -> None:
+    """`place`: key, ns and id, as they are bound."""
+    postgres = is_postgres(connection)
+    try:
+        for replacing in (False, True):
+            for rows in _write_rows([write for write in writes if (write.idx < 0) is replacing], postgres=postgres):
+                query = statements.insert_writes(len(rows), postgres=postgres, replacing=replacing)
+                bound = {f"{name}{number}": value for number, row in enumerate(rows) for name, value in row.items()}
+                await connection.execute(query, place | bound)
+        for write in writes:
+            if write.idx < 0 and len(write.data) != 0:
+                await _drop_outdated_parts(connection, place, write)
+    except IntegrityError as error:
+        if code_of(error) in _NO_THREAD:
+            raise ThreadGone from None
+        raise
+
+
+async def _drop_outdated_parts(connection: AsyncConnection, place: Values, write: Write) -> None:
+    parts = sum(1 for _ in parts_of(write.data))
+    task = exact(escaped(write.task_id), postgres=is_postgres(connection))
+    await connection.execute(statements.OUTDATED_PARTS, place | {"task": task, "idx": write.idx, "parts": parts})
+
+
+def _write_rows(writes: Sequence[Write], *, postgres: bool) -> Iterator[Rows]:
+    rows: Rows = []
+    size = 0
+    for write in writes:
+        for part, data in parts_of(write.data):
+            if rows and (len(rows) == _MOST_ROWS or size + len(data) > MOST_BYTES):
+                yield rows
+                rows, size = [], 0
+            row = {"task": exact(escaped(write.task_id), postgres=postgres), "idx": write.idx, "part": part}
+            rows.append(row | {"path": escaped(write.task_path), "channel": escaped(write.channel), "data": data})
+            size += len(data)
+    if rows:
+        yield rows

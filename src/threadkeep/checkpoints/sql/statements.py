@@ -1,0 +1,161 @@
+"""The statements, made once for each shape. Only their shape depends on what is stored: every value is bound."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from sqlalchemy import TextClause, text
+
+from threadkeep.checkpoints.parts import CHECKPOINT, WRITE
+
+_PLACE = "thread_key, tenant, user_id, thread_id, started_at, last_activity_at"
+_PLACE_VALUES = "CAST(:key AS BYTEA), :tenant, :user, :thread, CAST(:now AS BIGINT), CAST(:now AS BIGINT)"
+_ITEM = "thread_key, strand, start, part, stop, data"
+_ROW = (
+    "thread_key, ns_key, checkpoint_id, thread_id, checkpoint_ns, parent_checkpoint_id, checkpoint_blob, metadata_blob,"
+    " facts, created_at, updated_at"
+)
+_REPLACED = ("parent_checkpoint_id", "checkpoint_blob", "metadata_blob", "facts", "updated_at")
+_AT = "thread_key = :key AND ns_key = :ns AND checkpoint_id"
+_WRITE_ROW = "thread_key, ns_key, checkpoint_id, task_id, idx, part, task_path, channel, data"
+_WRITES_OF = (
+    " LEFT JOIN tk_checkpoint_writes w ON w.thread_key = c.thread_key AND w.ns_key = c.ns_key"
+    " AND w.checkpoint_id = c.checkpoint_id"
+)
+
+
+@cache
+def touch(*, postgres: bool) -> TextClause:
+    """The thread's row, made or marked as active; locked until the transaction ends."""
+    if postgres:
+        return text(
+            f"INSERT INTO conversation_metadata ({_PLACE}) VALUES ({_PLACE_VALUES}) ON CONFLICT (thread_key) DO UPDATE"  # noqa: S608
+            " SET last_activity_at = excluded.last_activity_at, expired_at = NULL"
+        )
+    return text(
+        f"INSERT INTO conversation_metadata ({_PLACE}) VALUES (:key, :tenant, :user, :thread, :now, :now)"  # noqa: S608
+        " ON DUPLICATE KEY UPDATE last_activity_at = VALUES(last_activity_at), expired_at = NULL"
+    )
+
+
+@cache
+def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int) -> TextClause:
+    """One statement for all of it: stored whole, or, where the parent is not there any more, not at all.
+
+    The lock on the parent's row makes a deletion that is under way finish first, and be seen.
+    """
+    from_held = " FROM held" if parent else ""
+    parts: list[str] = []
+    if parent:
+        parts.append(f"held AS (SELECT 1 FROM conversation_checkpoints WHERE {_AT} = :parent FOR KEY SHARE)")  # noqa: S608
+    if place:
+        parts.append(
+            f"place AS (INSERT INTO conversation_metadata ({_PLACE}) SELECT {_PLACE_VALUES}{from_held}"
+            " ON CONFLICT (thread_key) DO UPDATE SET last_activity_at = excluded.last_activity_at, expired_at = NULL)"
+        )
+    for name, count, clause in (("fresh", fresh, ""), ("shared", shared, " ON CONFLICT DO NOTHING")):
+        if count:
+            rows = ", ".join(_item(f"{name}{number}", postgres=True) for number in range(count))
+            held = ", held" if parent else ""
+            parts.append(
+                f"{name} AS (INSERT INTO tk_checkpoint_items ({_ITEM})"  # noqa: S608
+                f" SELECT v.* FROM (VALUES {rows}) AS v ({_ITEM}){held}{clause})"
+            )
+    values = (
+        "CAST(:key AS BYTEA), CAST(:ns AS BIGINT), :id, :thread, :ns_name, :parent, CAST(:body AS BYTEA),"
+        " CAST(:metadata AS BYTEA), CAST(:facts AS BYTEA), CAST(:now AS BIGINT), CAST(:now AS BIGINT)"
+    )
+    replaced = ", ".join(f"{name} = excluded.{name}" for name in _REPLACED)
+    return text(
+        f"{'WITH ' if parts else ''}{', '.join(parts)} INSERT INTO conversation_checkpoints ({_ROW})"
+        f" SELECT {values}{from_held} ON CONFLICT (thread_key, ns_key, checkpoint_id) DO UPDATE SET {replaced}"
+    )
+
+
+@cache
+def mysql_row(*, parent: bool) -> TextClause:
+    """Stored only if the parent is there, whose row is held."""
+    held = f" FROM conversation_checkpoints WHERE {_AT} = :parent LOCK IN SHARE MODE" if parent else ""
+    replaced = ", ".join(f"{name} = VALUES({name})" for name in _REPLACED)
+    values = ":key, :ns, :id, :thread, :ns_name, :parent, :body, :metadata, :facts, :now, :now"
+    return text(
+        f"INSERT INTO conversation_checkpoints ({_ROW}) SELECT {values}{held} ON DUPLICATE KEY UPDATE {replaced}"
+    )
+
+
+@cache
+def items(count: int, *, shared: bool, postgres: bool) -> TextClause:
+    name = "shared" if shared else "fresh"
+    rows = ", ".join(_item(f"{name}{number}", postgres=postgres) for number in range(count))
+    unless_there = " ON CONFLICT DO NOTHING" if postgres else " ON DUPLICATE KEY UPDATE strand = VALUES(strand)"
+    clause = unless_there if shared else ""
+    return text(f"INSERT INTO tk_checkpoint_items ({_ITEM}) VALUES {rows}{clause}")  # noqa: S608
+
+
+def _item(name: str, *, postgres: bool) -> str:
+    if not postgres:
+        return f"(:key, :{name}_strand, :{name}_start, :{name}_part, :{name}_stop, :{name}_data)"
+    return (
+        f"(CAST(:key AS BYTEA), CAST(:{name}_strand AS BYTEA), CAST(:{name}_start AS BIGINT),"
+        f" CAST(:{name}_part AS INTEGER), CAST(:{name}_stop AS BIGINT), CAST(:{name}_data AS BYTEA))"
+    )
+
+
+@cache
+def insert_writes(count: int, *, postgres: bool, replacing: bool) -> TextClause:
+    names = ("task", "idx", "part", "path", "channel", "data")
+    rows = ", ".join(
+        "(:key, :ns, :id, " + ", ".join(f":{name}{number}" for name in names) + ")" for number in range(count)
+    )
+    replaced = ("task_path", "channel", "data")
+    if postgres:
+        updates = ", ".join(f"{name} = excluded.{name}" for name in replaced)
+        clause = "(thread_key, ns_key, checkpoint_id, task_id, idx, part) DO UPDATE SET " + updates
+        clause = f" ON CONFLICT {clause}" if replacing else " ON CONFLICT DO NOTHING"
+    else:
+        updates = ", ".join(f"{name} = VALUES({name})" for name in replaced)
+        clause = f" ON DUPLICATE KEY UPDATE {updates if replacing else 'idx = VALUES(idx)'}"
+    return text(f"INSERT INTO tk_checkpoint_writes ({_WRITE_ROW}) VALUES {rows}{clause}")  # noqa: S608
+
+
+OUTDATED_PARTS = text(
+    "DELETE FROM tk_checkpoint_writes WHERE thread_key = :key AND ns_key = :ns AND checkpoint_id = :id"
+    " AND task_id = :task AND idx = :idx AND part >= :parts"
+)
+LATEST = text(
+    f"SELECT {CHECKPOINT}, {WRITE} FROM (SELECT * FROM conversation_checkpoints"  # noqa: S608
+    " WHERE thread_key = :key AND ns_key = :ns ORDER BY checkpoint_id DESC LIMIT 1) c" + _WRITES_OF
+)
+NAMED = text(
+    f"SELECT {CHECKPOINT}, {WRITE} FROM conversation_checkpoints c{_WRITES_OF}"  # noqa: S608
+    " WHERE c.thread_key = :key AND c.ns_key = :ns AND c.checkpoint_id = :id"
+)
+SUCCESSOR = text(f"SELECT 1 FROM conversation_checkpoints WHERE {_AT} > :parent AND checkpoint_id <> :id LIMIT 1")  # noqa: S608
+LINEAGE = text(
+    "WITH RECURSIVE line (id, parent, depth) AS ("  # noqa: S608
+    f"SELECT checkpoint_id, parent_checkpoint_id, 0 FROM conversation_checkpoints WHERE {_AT} = :id"
+    " UNION ALL SELECT p.checkpoint_id, p.parent_checkpoint_id, line.depth + 1 FROM line"
+    " JOIN conversation_checkpoints p ON p.thread_key = :key AND p.ns_key = :ns AND p.checkpoint_id = line.parent"
+    f" WHERE line.depth + 1 < :most) SELECT {CHECKPOINT}, {WRITE} FROM line"
+    " JOIN conversation_checkpoints c ON c.thread_key = :key AND c.ns_key = :ns AND c.checkpoint_id = line.id"
+    f"{_WRITES_OF} ORDER BY line.depth"
+)
+
+
+@cache
+def pages(runs: int) -> TextClause:
+    one = "(strand = :strand{0} AND start < :stop{0} AND stop > :start{0})"
+    any_run = " OR ".join(one.format(number) for number in range(runs))
+    return text(
+        f"SELECT strand, start, stop, data FROM tk_checkpoint_items WHERE thread_key = :key AND ({any_run})"  # noqa: S608
+        " ORDER BY strand, start, part"
+    )
+
+
+@cache
+def find(conditions: tuple[str, ...]) -> TextClause:
+    order = "c.checkpoint_id DESC, c.thread_key DESC, c.ns_key DESC"
+    return text(
+        f"SELECT {CHECKPOINT}, {WRITE} FROM (SELECT * FROM conversation_checkpoints c WHERE {' AND '.join(conditions)}"  # noqa: S608
+        f" ORDER BY {order} LIMIT :most) c{_WRITES_OF} ORDER BY {order}"
+    )

@@ -1,0 +1,165 @@
+"""Checkpoints on a server database. On PostgreSQL a put is one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from sqlalchemy import TextClause
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.checkpoints.parts import joined, pages_of
+from threadkeep.checkpoints.sql import statements
+from threadkeep.checkpoints.sql.putting import MOST_BYTES, Putting, ThreadGone, place_values, put, put_writes
+from threadkeep.checkpoints.sql.search import conditions_of, exact
+from threadkeep.checkpoints.sql.threads import (
+    copy_thread,
+    delete_thread,
+    erase_threads,
+    thin_out,
+    thread_ids,
+    was_deleted,
+)
+from threadkeep.errors import ScopeErased
+from threadkeep.model import Erased
+from threadkeep.ports.checkpoints import (
+    NewCheckpoint,
+    Page,
+    ParentGone,
+    Plan,
+    Run,
+    Search,
+    StoredCheckpoint,
+    Write,
+)
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.scope import Scope
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.rows import moment
+from threadkeep.threads import Thread, escaped, ns_key
+
+_DELETED = "this thread was deleted after the run began; nothing was stored"
+_TOUCHED_AGAIN_AFTER = 60_000_000  # microseconds
+_MOST_REMEMBERED = 10_000
+_LONG_SECONDS = 600.0  # a user may have a great many threads
+_RUNS_AT_ONCE = 50
+
+
+class SqlCheckpoints:
+    """Remembers which threads it has marked as active lately, to spare their rows an update with every checkpoint."""
+
+    def __init__(self, database: SqlDatabase, clock: Clock = system_clock, *, owned: bool = False) -> None:
+        self._database = database
+        self._clock = clock
+        self._owned = owned
+        self._postgres = database.engine.dialect.name == "postgresql"
+        self._touched: dict[bytes, int] = {}
+
+    async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
+        now = moment(self._clock())
+        place = now - self._touched.get(thread.key, 0) > _TOUCHED_AGAIN_AFTER
+        putting = Putting(thread, checkpoint, now, place, checkpoint.parent is not None)
+        try:
+            await self._put(putting)
+        except ThreadGone:  # deleted since we touched it: what has no parent begins it anew
+            self._touched.pop(thread.key, None)
+            await self._put(replace(putting, place=True))
+        self._remember(thread, now)
+
+    async def _put(self, putting: Putting) -> None:
+        if await self._stored(putting):
+            return
+        if await self._database.read(partial(was_deleted, thread=putting.thread)):
+            raise ScopeErased(_DELETED)
+        if putting.new.builds_on_parent:
+            raise ParentGone
+        await self._stored(replace(putting, place=True, needs_parent=False))
+
+    async def _stored(self, putting: Putting) -> bool:
+        new = putting.new
+        whole = self._postgres and not new.parent_must_be_latest and len(new.pages) < 2
+        whole = whole and sum(len(page.data) for page in new.pages) < MOST_BYTES
+        run = self._database.at_once if whole else self._database.write
+        return await run(partial(put, putting=putting))
+
+    def _remember(self, thread: Thread, now: int) -> None:
+        if len(self._touched) >= _MOST_REMEMBERED:
+            self._touched.clear()
+        self._touched.setdefault(thread.key, now)
+
+    async def put_writes(self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write]) -> None:
+        place = {"key": thread.key, "ns": ns_key(ns), "id": exact(escaped(checkpoint), postgres=self._postgres)}
+        work = partial(put_writes, place=place, writes=writes)
+        plain = self._postgres and all(write.idx >= 0 for write in writes)
+        plain = plain and sum(len(write.data) for write in writes) < MOST_BYTES
+        run = self._database.at_once if plain else self._database.write
+        try:
+            await run(work)
+        except ThreadGone:
+            await self._begin(thread)
+            await run(work)
+
+    async def _begin(self, thread: Thread) -> None:
+        """Writes may come before the first checkpoint of a thread; after its end they are refused."""
+        if await self._database.read(partial(was_deleted, thread=thread)):
+            raise ScopeErased(_DELETED)
+        values = place_values(thread, moment(self._clock()), postgres=self._postgres)
+        await self._database.write(
+            lambda connection: connection.execute(statements.touch(postgres=self._postgres), values)
+        )
+
+    async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:
+        values: dict[str, Any] = {"key": thread.key, "ns": ns_key(ns)}
+        if checkpoint is None:
+            found = joined(await self._rows(statements.LATEST, values))
+        else:
+            values["id"] = exact(escaped(checkpoint), postgres=self._postgres)
+            found = joined(await self._rows(statements.NAMED, values))
+        return found[0] if found else None
+
+    async def find(self, wanted: Search, limit: int) -> Sequence[StoredCheckpoint]:
+        conditions, values = conditions_of(wanted, postgres=self._postgres)
+        return joined(await self._rows(statements.find(conditions), values | {"most": limit}))
+
+    async def lineage(self, thread: Thread, ns: str, checkpoint: str, limit: int) -> Sequence[StoredCheckpoint]:
+        id_ = exact(escaped(checkpoint), postgres=self._postgres)
+        values = {"key": thread.key, "ns": ns_key(ns), "id": id_, "most": limit}
+        return joined(await self._rows(statements.LINEAGE, values))
+
+    async def pages(self, thread: Thread, runs: Sequence[Run]) -> Sequence[Page]:
+        found: list[Page] = []
+        for start in range(0, len(runs), _RUNS_AT_ONCE):
+            some = runs[start : start + _RUNS_AT_ONCE]
+            values: dict[str, Any] = {"key": thread.key}
+            for number, run in enumerate(some):
+                values |= {f"strand{number}": run.strand, f"start{number}": run.start, f"stop{number}": run.stop}
+            found += pages_of(await self._rows(statements.pages(len(some)), values))
+        return found
+
+    async def _rows(self, query: TextClause, values: dict[str, Any]) -> Sequence[Any]:
+        async def fetch(connection: AsyncConnection) -> Sequence[Any]:
+            return (await connection.execute(query, values)).all()
+
+        return await self._database.at_once(fetch)
+
+    async def delete(self, thread: Thread) -> None:
+        await self._database.write(partial(delete_thread, thread=thread), seconds=_LONG_SECONDS)
+
+    async def copy(self, source: Thread, target: Thread) -> None:
+        work = partial(copy_thread, source=source, target=target, now=moment(self._clock()))
+        await self._database.write(work, seconds=_LONG_SECONDS)
+
+    async def thin_out(self, thread: Thread, plan: Plan) -> None:
+        await self._database.write(partial(thin_out, thread=thread, plan=plan), seconds=_LONG_SECONDS)
+
+    async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
+        return await self._database.read(partial(thread_ids, owner=owner, facts=facts))
+
+    async def erase(self, scope: Scope) -> Erased:
+        return await self._database.write(partial(erase_threads, scope=scope), seconds=_LONG_SECONDS)
+
+    async def close(self) -> None:
+        if self._owned:
+            await self._database.close()

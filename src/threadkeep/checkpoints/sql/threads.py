@@ -1,0 +1,150 @@
+"""What is done to whole threads: deleted, copied, thinned out, erased. Whoever does it holds the thread's row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, text_of
+from threadkeep.checkpoints.sql.search import exact, holds
+from threadkeep.checkpoints.thinning import pages_to_drop, places_of
+from threadkeep.errors import Conflict
+from threadkeep.model import Erased
+from threadkeep.ports.checkpoints import Plan, Run
+from threadkeep.scope import Scope
+from threadkeep.sql.rows import is_postgres
+from threadkeep.threads import Thread, escaped, ns_key, unescaped
+
+_TABLES = ("tk_checkpoint_writes", "conversation_checkpoints", "tk_checkpoint_items", "conversation_metadata")
+_COPIED = {
+    "conversation_checkpoints": "ns_key, checkpoint_id, checkpoint_ns, parent_checkpoint_id, checkpoint_blob,"
+    " metadata_blob, facts, created_at, updated_at",
+    "tk_checkpoint_items": "strand, start, part, stop, data",
+    "tk_checkpoint_writes": "ns_key, checkpoint_id, task_id, idx, part, task_path, channel, data",
+}
+_HOLD = text("SELECT thread_id FROM conversation_metadata WHERE thread_key = :key FOR UPDATE")
+_WAS_DELETED = text("SELECT 1 FROM tk_generations WHERE place IN (:own, :conversation, :user) LIMIT 1")
+_ANY = text("SELECT 1 FROM conversation_checkpoints WHERE thread_key = :key LIMIT 1")
+_ALL = text(
+    f"SELECT {CHECKPOINT} FROM conversation_checkpoints c WHERE thread_key = :key ORDER BY checkpoint_id DESC"  # noqa: S608
+)
+_PAGES = text("SELECT strand, start, stop FROM tk_checkpoint_items WHERE thread_key = :key AND part = 0")
+_DROP_PAGE = text("DELETE FROM tk_checkpoint_items WHERE thread_key = :key AND strand = :strand AND start = :start")
+_HOLD_PLACE = text(
+    "INSERT INTO tk_checkpoint_items (thread_key, strand, start, part, stop, data)"
+    " VALUES (:key, :strand, :start, 0, :stop, :nothing)"
+)
+
+
+async def was_deleted(connection: AsyncConnection, thread: Thread) -> bool:
+    """Whether the thread, or all of its user's, were ever deleted or erased."""
+    own, conversation, user = places_of(thread)
+    values = {"own": own, "conversation": conversation, "user": user}
+    return (await connection.execute(_WAS_DELETED, values)).first() is not None
+
+
+async def delete_thread(connection: AsyncConnection, thread: Thread) -> int:
+    """How many checkpoints it had."""
+    there = (await connection.execute(_HOLD, {"key": thread.key})).first()
+    counts: dict[str, int] = {}
+    for table in _TABLES:
+        gone = text(f"DELETE FROM {table} WHERE thread_key = :key")  # noqa: S608
+        counts[table] = (await connection.execute(gone, {"key": thread.key})).rowcount
+    if there is not None:
+        upsert = (
+            "ON CONFLICT (place) DO UPDATE SET generation = tk_generations.generation + 1"
+            if is_postgres(connection)
+            else "ON DUPLICATE KEY UPDATE generation = generation + 1"
+        )
+        query = text(f"INSERT INTO tk_generations (place, generation) VALUES (:place, 1) {upsert}")  # noqa: S608
+        await connection.execute(query, {"place": places_of(thread)[0]})
+    return counts["conversation_checkpoints"]
+
+
+async def copy_thread(connection: AsyncConnection, source: Thread, target: Thread, now: int) -> None:
+    for thread in sorted((source, target), key=lambda thread: thread.key):
+        await connection.execute(_HOLD, {"key": thread.key})
+    if (await connection.execute(_ANY, {"key": source.key})).first() is None:
+        return
+    if (await connection.execute(_ANY, {"key": target.key})).first() is not None:
+        raise Conflict("the target thread has checkpoints; copy into a new one")
+    values = {"source": source.key, "target": target.key, "thread": escaped(target.id), "now": now}
+    postgres = is_postgres(connection)
+    unless_there = "ON CONFLICT DO NOTHING" if postgres else "ON DUPLICATE KEY UPDATE thread_key = VALUES(thread_key)"
+    key = "CAST(:target AS BYTEA)" if postgres else ":target"
+    columns = "first_query, query_count, context_count, datasource_ids, access_level, started_at"
+    when = "CAST(:now AS BIGINT)" if postgres else ":now"
+    await connection.execute(
+        text(
+            f"INSERT INTO conversation_metadata (thread_key, tenant, user_id, thread_id, last_activity_at, {columns})"  # noqa: S608
+            f" SELECT {key}, tenant, user_id, :thread, {when}, {columns} FROM conversation_metadata"
+            f" WHERE thread_key = :source {unless_there}"
+        ),
+        values,
+    )
+    for table, columns in _COPIED.items():
+        name, bound = (", thread_id", ", :thread") if table == "conversation_checkpoints" else ("", "")
+        await connection.execute(
+            text(
+                f"INSERT INTO {table} (thread_key{name}, {columns})"  # noqa: S608
+                f" SELECT {key}{bound}, {columns} FROM {table} WHERE thread_key = :source {unless_there}"
+            ),
+            values,
+        )
+
+
+async def thin_out(connection: AsyncConnection, thread: Thread, plan: Plan) -> None:
+    await connection.execute(_HOLD, {"key": thread.key})
+    rows = (await connection.execute(_ALL, {"key": thread.key})).all()
+    removal = plan([checkpoint_of(row) for row in rows])
+    if not removal.checkpoints:
+        return
+    postgres = is_postgres(connection)
+    places = [
+        {"key": thread.key, "ns": ns_key(ns), "id": exact(escaped(id_), postgres=postgres)}
+        for ns, id_ in removal.checkpoints
+    ]
+    for table in ("tk_checkpoint_writes", "conversation_checkpoints"):
+        gone = text(f"DELETE FROM {table} WHERE thread_key = :key AND ns_key = :ns AND checkpoint_id = :id")  # noqa: S608
+        await connection.execute(gone, places)
+    await _drop_unused(connection, thread, removal.still_used)
+
+
+async def _drop_unused(connection: AsyncConnection, thread: Thread, still_used: Sequence[Run]) -> None:
+    spans = (await connection.execute(_PAGES, {"key": thread.key})).all()
+    dropping = pages_to_drop([(bytes(strand), start, stop) for strand, start, stop in spans], still_used)
+    if dropping.pages:
+        gone = [{"key": thread.key, "strand": strand, "start": start} for strand, start, _ in dropping.pages]
+        await connection.execute(_DROP_PAGE, gone)
+    for strand, start, stop in dropping.placeholders:
+        values = {"key": thread.key, "strand": strand, "start": start, "stop": stop, "nothing": b""}
+        await connection.execute(_HOLD_PLACE, values)
+
+
+async def thread_ids(connection: AsyncConnection, owner: Scope, facts: Sequence[bytes] = ()) -> list[str]:
+    postgres = is_postgres(connection)
+    values: dict[str, object] = {
+        "tenant": exact(owner.tenant, postgres=postgres),
+        "user": exact(owner.user, postgres=postgres),
+    }
+    condition = ""
+    if facts:
+        any_fact = " OR ".join(holds(f"fact{number}", postgres=postgres) for number in range(len(facts)))
+        values |= {f"fact{number}": fact for number, fact in enumerate(facts)}
+        condition = (
+            " AND EXISTS (SELECT 1 FROM conversation_checkpoints c"  # noqa: S608
+            f" WHERE c.thread_key = conversation_metadata.thread_key AND ({any_fact}))"
+        )
+    query = f"SELECT thread_id FROM conversation_metadata WHERE tenant = :tenant AND user_id = :user{condition}"  # noqa: S608
+    return [unescaped(text_of(row[0])) for row in await connection.execute(text(query), values)]
+
+
+async def erase_threads(connection: AsyncConnection, scope: Scope) -> Erased:
+    owner = scope.whole_user
+    ids = await thread_ids(connection, owner) if scope.conversation is None else [scope.conversation]
+    count = 0
+    for id_ in ids:
+        count += await delete_thread(connection, Thread(owner, id_))
+    return Erased(found=count, removed=count)

@@ -1,0 +1,246 @@
+"""Checkpoints on one SQLite file, written by the writer thread of the embedded store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+
+from threadkeep.checkpoints.parts import CHECKPOINT, WRITE, checkpoint_of, joined, pages_of, parts_of
+from threadkeep.checkpoints.sqlite_threads import (
+    copy_thread,
+    delete_thread,
+    erase_threads,
+    thin_out,
+    thread_ids,
+    was_deleted,
+)
+from threadkeep.errors import ScopeErased
+from threadkeep.model import Erased
+from threadkeep.ports.checkpoints import (
+    NewCheckpoint,
+    NotTheLatest,
+    Page,
+    ParentGone,
+    Plan,
+    PositionTaken,
+    Run,
+    Search,
+    StoredCheckpoint,
+    Write,
+)
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.scope import Scope
+from threadkeep.sqlite.database import Database
+from threadkeep.sqlite.rows import moment
+from threadkeep.threads import Thread, escaped, ns_key
+
+_DELETED = "this thread was deleted after the run began; nothing was stored"
+_TOUCHED_AGAIN_AFTER = 60_000_000  # microseconds
+_LATEST = f"SELECT {CHECKPOINT} FROM conversation_checkpoints c WHERE thread_key = ? AND ns_key = ?"  # noqa: S608
+_WRITES = f"SELECT {WRITE} FROM tk_checkpoint_writes w WHERE thread_key = ? AND ns_key = ? AND checkpoint_id = ?"  # noqa: S608
+_LINEAGE = f"""
+WITH RECURSIVE line (id, depth) AS (
+  SELECT ?3, 0 UNION ALL
+  SELECT parent_checkpoint_id, depth + 1 FROM line CROSS JOIN conversation_checkpoints
+  WHERE thread_key = ?1 AND ns_key = ?2 AND checkpoint_id = id AND parent_checkpoint_id IS NOT NULL AND depth + 1 < ?4
+)
+SELECT {CHECKPOINT}, {WRITE} FROM line
+CROSS JOIN conversation_checkpoints c ON c.thread_key = ?1 AND c.ns_key = ?2 AND c.checkpoint_id = line.id
+LEFT JOIN tk_checkpoint_writes w USING (thread_key, ns_key, checkpoint_id) ORDER BY depth
+"""  # noqa: S608
+
+
+class SqliteCheckpoints:
+    def __init__(self, database: Database, clock: Clock = system_clock, *, owned: bool = False) -> None:
+        self._database = database
+        self._clock = clock
+        self._owned = owned
+
+    async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
+        await self._database.write(partial(put, thread=thread, new=checkpoint, now=moment(self._clock())))
+
+    async def put_writes(self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write]) -> None:
+        now = moment(self._clock())
+        await self._database.write(lambda connection: put_writes(connection, thread, (ns, checkpoint), writes, now))
+
+    async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:
+        return await self._database.read(lambda connection: get(connection, thread, ns, checkpoint))
+
+    async def find(self, wanted: Search, limit: int) -> Sequence[StoredCheckpoint]:
+        return await self._database.read(partial(find, wanted=wanted, limit=limit))
+
+    async def lineage(self, thread: Thread, ns: str, checkpoint: str, limit: int) -> Sequence[StoredCheckpoint]:
+        values = (thread.key, ns_key(ns), escaped(checkpoint), limit)
+        return await self._database.read(lambda connection: joined(connection.execute(_LINEAGE, values)))
+
+    async def pages(self, thread: Thread, runs: Sequence[Run]) -> Sequence[Page]:
+        return await self._database.read(lambda connection: read_pages(connection, thread, runs))
+
+    async def delete(self, thread: Thread) -> None:
+        await self._database.write(lambda connection: delete_thread(connection, thread))
+
+    async def copy(self, source: Thread, target: Thread) -> None:
+        now = moment(self._clock())
+        await self._database.write(lambda connection: copy_thread(connection, source, target, now))
+
+    async def thin_out(self, thread: Thread, plan: Plan) -> None:
+        await self._database.write(lambda connection: thin_out(connection, thread, plan))
+
+    async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
+        return await self._database.read(lambda connection: thread_ids(connection, owner, facts))
+
+    async def erase(self, scope: Scope) -> Erased:
+        return await self._database.write(lambda connection: erase_threads(connection, scope))
+
+    async def close(self) -> None:
+        if self._owned:
+            await self._database.close()
+
+
+def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now: int) -> None:
+    ns, id_ = ns_key(new.ns), escaped(new.id)
+    _check_parent(connection, thread, ns, new)
+    _touch(connection, thread, now)
+    for page in new.pages:
+        _insert_page(connection, thread, page)
+    connection.execute(
+        "INSERT INTO conversation_checkpoints (thread_key, ns_key, checkpoint_id, thread_id, checkpoint_ns,"
+        " parent_checkpoint_id, checkpoint_blob, metadata_blob, facts, created_at, updated_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (thread_key, ns_key, checkpoint_id) DO UPDATE SET"
+        " parent_checkpoint_id = excluded.parent_checkpoint_id, checkpoint_blob = excluded.checkpoint_blob,"
+        " metadata_blob = excluded.metadata_blob, facts = excluded.facts, updated_at = excluded.updated_at",
+        (
+            *(thread.key, ns, id_, escaped(thread.id), escaped(new.ns)),
+            *(None if new.parent is None else escaped(new.parent), new.body, new.metadata, new.facts, now, now),
+        ),
+    )
+
+
+def _check_parent(connection: sqlite3.Connection, thread: Thread, ns: int, new: NewCheckpoint) -> None:
+    where = (thread.key, ns)
+    if (
+        new.parent is not None
+        and not connection.execute(
+            "SELECT 1 FROM conversation_checkpoints WHERE thread_key = ? AND ns_key = ? AND checkpoint_id = ?",
+            (*where, escaped(new.parent)),
+        ).fetchone()
+    ):
+        if was_deleted(connection, thread):
+            raise ScopeErased(_DELETED)
+        if new.builds_on_parent:
+            raise ParentGone
+    if (
+        new.parent_must_be_latest
+        and connection.execute(
+            "SELECT 1 FROM conversation_checkpoints WHERE thread_key = ? AND ns_key = ? AND checkpoint_id > ?"
+            " AND checkpoint_id <> ? LIMIT 1",
+            (*where, escaped(new.parent or ""), escaped(new.id)),
+        ).fetchone()
+    ):
+        raise NotTheLatest
+
+
+def _touch(connection: sqlite3.Connection, thread: Thread, now: int) -> None:
+    connection.execute(
+        "INSERT INTO conversation_metadata (thread_key, tenant, user_id, thread_id, started_at, last_activity_at)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (thread_key) DO UPDATE SET"
+        " last_activity_at = excluded.last_activity_at, expired_at = NULL"
+        " WHERE last_activity_at < ? OR expired_at IS NOT NULL",
+        (thread.key, thread.owner.tenant, thread.owner.user, escaped(thread.id), now, now, now - _TOUCHED_AGAIN_AFTER),
+    )
+
+
+def _insert_page(connection: sqlite3.Connection, thread: Thread, page: Page) -> None:
+    rows = [(thread.key, page.strand, page.start, part, page.stop, data) for part, data in parts_of(page.data)]
+    inserted = connection.executemany(
+        "INSERT INTO tk_checkpoint_items (thread_key, strand, start, part, stop, data) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        rows,
+    ).rowcount
+    if inserted < len(rows) and not page.if_absent:
+        raise PositionTaken
+
+
+def put_writes(
+    connection: sqlite3.Connection, thread: Thread, place: tuple[str, str], writes: Sequence[Write], now: int
+) -> None:
+    if not connection.execute("SELECT 1 FROM conversation_metadata WHERE thread_key = ?", (thread.key,)).fetchone():
+        if was_deleted(connection, thread):
+            raise ScopeErased(_DELETED)
+        _touch(connection, thread, now)
+    where = (thread.key, ns_key(place[0]), escaped(place[1]))
+    for write in writes:
+        key = (*where, escaped(write.task_id), write.idx)
+        if write.idx < 0:
+            connection.execute(
+                "DELETE FROM tk_checkpoint_writes WHERE thread_key = ? AND ns_key = ? AND checkpoint_id = ?"
+                " AND task_id = ? AND idx = ?",
+                key,
+            )
+        names = (escaped(write.task_path), escaped(write.channel))
+        connection.executemany(
+            "INSERT INTO tk_checkpoint_writes (thread_key, ns_key, checkpoint_id, task_id, idx, part, task_path,"
+            " channel, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            [(*key, part, *names, data) for part, data in parts_of(write.data)],
+        )
+
+
+def get(connection: sqlite3.Connection, thread: Thread, ns: str, id_: str | None) -> StoredCheckpoint | None:
+    where = (thread.key, ns_key(ns))
+    if id_ is None:
+        row = connection.execute(f"{_LATEST} ORDER BY checkpoint_id DESC LIMIT 1", where).fetchone()
+    else:
+        row = connection.execute(f"{_LATEST} AND checkpoint_id = ?", (*where, escaped(id_))).fetchone()
+    return None if row is None else checkpoint_of(row, connection.execute(_WRITES, (*where, row[2])))
+
+
+def find(connection: sqlite3.Connection, wanted: Search, limit: int) -> list[StoredCheckpoint]:
+    conditions, values = conditions_of(wanted)
+    rows = connection.execute(
+        f"SELECT {CHECKPOINT}, c.thread_key, c.ns_key FROM conversation_checkpoints c WHERE {' AND '.join(conditions)}"  # noqa: S608
+        " ORDER BY c.checkpoint_id DESC, c.thread_key DESC, c.ns_key DESC LIMIT ?",
+        (*values, limit),
+    ).fetchall()
+    return [checkpoint_of(row[:6], connection.execute(_WRITES, (*row[6:], row[2]))) for row in rows]
+
+
+def conditions_of(wanted: Search) -> tuple[list[str], list[object]]:
+    """Fixed pieces of SQL; every value is bound."""
+    conditions: list[str] = []
+    values: list[object] = []
+
+    def also(condition: str, *its_values: object) -> None:
+        conditions.append(condition)
+        values.extend(its_values)
+
+    if wanted.thread is not None:
+        also("c.thread_key = ?", Thread(wanted.owner, wanted.thread).key)
+    else:
+        owner = (wanted.owner.tenant, wanted.owner.user)
+        also("c.thread_key IN (SELECT thread_key FROM conversation_metadata WHERE tenant = ? AND user_id = ?)", *owner)
+    if wanted.ns is not None:
+        also("c.ns_key = ?", ns_key(wanted.ns))
+    if wanted.id is not None:
+        also("c.checkpoint_id = ?", escaped(wanted.id))
+    if wanted.before is not None:
+        also("c.checkpoint_id < ?", escaped(wanted.before))
+    for fact in wanted.facts:
+        also("(c.facts IS NULL OR instr(c.facts, ?) > 0)", fact)
+    if wanted.after is not None:
+        last = wanted.after
+        key = Thread(wanted.owner, last.thread).key
+        also("(c.checkpoint_id, c.thread_key, c.ns_key) < (?, ?, ?)", escaped(last.id), key, ns_key(last.ns))
+    return conditions, values
+
+
+def read_pages(connection: sqlite3.Connection, thread: Thread, runs: Sequence[Run]) -> list[Page]:
+    pages: list[Page] = []
+    for run in runs:
+        rows = connection.execute(
+            "SELECT strand, start, stop, data FROM tk_checkpoint_items"
+            " WHERE thread_key = ? AND strand = ? AND start < ? AND stop > ? ORDER BY start, part",
+            (thread.key, run.strand, run.stop, run.start),
+        )
+        pages += pages_of(rows)
+    return pages

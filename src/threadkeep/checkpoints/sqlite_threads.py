@@ -1,0 +1,115 @@
+"""What is done to whole threads on SQLite: deleted, copied, thinned out, erased."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of
+from threadkeep.checkpoints.thinning import pages_to_drop, places_of
+from threadkeep.errors import Conflict
+from threadkeep.model import Erased
+from threadkeep.ports.checkpoints import Plan, Run
+from threadkeep.scope import Scope
+from threadkeep.threads import Thread, escaped, ns_key, unescaped
+
+_TABLES = ("conversation_checkpoints", "tk_checkpoint_items", "tk_checkpoint_writes", "conversation_metadata")
+_COPIED = {
+    "conversation_checkpoints": "ns_key, checkpoint_id, checkpoint_ns, parent_checkpoint_id, checkpoint_blob,"
+    " metadata_blob, facts, created_at, updated_at",
+    "tk_checkpoint_items": "strand, start, part, stop, data",
+    "tk_checkpoint_writes": "ns_key, checkpoint_id, task_id, idx, part, task_path, channel, data",
+}
+
+
+def was_deleted(connection: sqlite3.Connection, thread: Thread) -> bool:
+    """Whether the thread, or all of its user's, were ever deleted or erased."""
+    places = places_of(thread)
+    query = "SELECT 1 FROM tk_generations WHERE place IN (?, ?, ?) LIMIT 1"
+    return connection.execute(query, places).fetchone() is not None
+
+
+def delete_thread(connection: sqlite3.Connection, thread: Thread) -> int:
+    """How many checkpoints it had."""
+    counts = [
+        connection.execute(f"DELETE FROM {table} WHERE thread_key = ?", (thread.key,)).rowcount  # noqa: S608
+        for table in _TABLES
+    ]
+    if any(counts):
+        connection.execute(
+            "INSERT INTO tk_generations (place, generation) VALUES (?, 1)"
+            " ON CONFLICT (place) DO UPDATE SET generation = generation + 1",
+            places_of(thread)[:1],
+        )
+    return counts[0]
+
+
+def copy_thread(connection: sqlite3.Connection, source: Thread, target: Thread, now: int) -> None:
+    there = "SELECT 1 FROM conversation_checkpoints WHERE thread_key = ? LIMIT 1"
+    if not connection.execute(there, (source.key,)).fetchone():
+        return
+    if connection.execute(there, (target.key,)).fetchone():
+        raise Conflict("the target thread has checkpoints; copy into a new one")
+    connection.execute(
+        "INSERT INTO conversation_metadata (thread_key, tenant, user_id, thread_id, first_query, query_count,"
+        " context_count, datasource_ids, access_level, started_at, last_activity_at)"
+        " SELECT ?, tenant, user_id, ?, first_query, query_count, context_count, datasource_ids, access_level,"
+        " started_at, ? FROM conversation_metadata WHERE thread_key = ? ON CONFLICT DO NOTHING",
+        (target.key, escaped(target.id), now, source.key),
+    )
+    for table, columns in _COPIED.items():
+        named = table == "conversation_checkpoints"
+        more, values = (", thread_id", (target.key, escaped(target.id))) if named else ("", (target.key,))
+        connection.execute(
+            f"INSERT INTO {table} (thread_key{more}, {columns})"  # noqa: S608
+            f" SELECT ?{', ?' if named else ''}, {columns} FROM {table} WHERE thread_key = ? ON CONFLICT DO NOTHING",
+            (*values, source.key),
+        )
+
+
+def thin_out(connection: sqlite3.Connection, thread: Thread, plan: Plan) -> None:
+    rows = connection.execute(
+        f"SELECT {CHECKPOINT} FROM conversation_checkpoints c WHERE thread_key = ?"  # noqa: S608
+        " ORDER BY checkpoint_id DESC",
+        (thread.key,),
+    )
+    removal = plan([checkpoint_of(row) for row in rows])
+    if not removal.checkpoints:
+        return
+    places = [(thread.key, ns_key(ns), escaped(id_)) for ns, id_ in removal.checkpoints]
+    for table in ("conversation_checkpoints", "tk_checkpoint_writes"):
+        connection.executemany(
+            f"DELETE FROM {table} WHERE thread_key = ? AND ns_key = ? AND checkpoint_id = ?",  # noqa: S608
+            places,
+        )
+    _drop_unused(connection, thread, removal.still_used)
+
+
+def _drop_unused(connection: sqlite3.Connection, thread: Thread, still_used: Sequence[Run]) -> None:
+    query = "SELECT strand, start, stop FROM tk_checkpoint_items WHERE thread_key = ? AND part = 0"
+    dropping = pages_to_drop(connection.execute(query, (thread.key,)).fetchall(), still_used)
+    connection.executemany(
+        "DELETE FROM tk_checkpoint_items WHERE thread_key = ? AND strand = ? AND start = ?",
+        [(thread.key, strand, start) for strand, start, _ in dropping.pages],
+    )
+    connection.executemany(
+        "INSERT INTO tk_checkpoint_items (thread_key, strand, start, part, stop, data) VALUES (?, ?, ?, 0, ?, x'')",
+        [(thread.key, *span) for span in dropping.placeholders],
+    )
+
+
+def thread_ids(connection: sqlite3.Connection, owner: Scope, facts: Sequence[bytes]) -> list[str]:
+    query = "SELECT thread_id, thread_key FROM conversation_metadata WHERE tenant = ? AND user_id = ?"
+    rows = connection.execute(query, (owner.tenant, owner.user)).fetchall()
+    if facts:
+        any_fact = " OR ".join(["instr(facts, ?) > 0"] * len(facts))
+        holds = f"SELECT 1 FROM conversation_checkpoints WHERE thread_key = ? AND (facts IS NULL OR {any_fact}) LIMIT 1"  # noqa: S608
+        rows = [row for row in rows if connection.execute(holds, (row[1], *facts)).fetchone()]
+    return [unescaped(row[0]) for row in rows]
+
+
+def erase_threads(connection: sqlite3.Connection, scope: Scope) -> Erased:
+    owner = scope.whole_user
+    ids = thread_ids(connection, owner, ()) if scope.conversation is None else [scope.conversation]
+    count = sum(delete_thread(connection, Thread(owner, id_)) for id_ in ids)
+    return Erased(found=count, removed=count)

@@ -1,0 +1,167 @@
+"""Checkpoints of graph runs: rows of bytes that an adapter can read, and the rules that keep them whole.
+
+A checkpoint's body refers to list items and large values by position: `(strand, start, stop)`. A strand is a list that
+only grows; a position is written once and means the same for ever. So a new version of a list costs what was added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from threadkeep.model import Erased
+from threadkeep.scope import Scope
+from threadkeep.threads import Thread
+
+
+class PositionTaken(Exception):
+    """Another run has grown this strand from the same place: begin a strand of your own."""
+
+
+class ParentGone(Exception):
+    """The checkpoint that the new one builds on is not there (any more)."""
+
+
+class NotTheLatest(Exception):
+    """The checkpoint that the new one builds on has a successor already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Items `start` to `stop` of a strand."""
+
+    strand: bytes
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Items of a strand, packed together by the adapter. `if_absent`: the strand's name is its content."""
+
+    strand: bytes
+    start: int
+    stop: int
+    data: bytes
+    if_absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewCheckpoint:
+    ns: str
+    id: str
+    parent: str | None
+    body: bytes
+    metadata: bytes
+    facts: bytes | None  # eight bytes for each entry of the metadata, to filter by; None: not to be told
+    pages: Sequence[Page] = ()
+    builds_on_parent: bool = False  # its body refers to strands of the parent's
+    parent_must_be_latest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One value that a task wrote. A negative `idx` replaces what stands there, any other is kept as it was."""
+
+    task_id: str
+    idx: int
+    task_path: str
+    channel: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCheckpoint:
+    thread: str
+    ns: str
+    id: str
+    parent: str | None
+    body: bytes
+    metadata: bytes
+    writes: tuple[Write, ...] = ()  # by task path, task id and idx
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Which checkpoints of a user, newest id first. None leaves a field open."""
+
+    owner: Scope
+    thread: str | None = None
+    ns: str | None = None
+    id: str | None = None
+    before: str | None = None
+    facts: tuple[bytes, ...] = ()  # each must be among the checkpoint's, unless it tells none
+    after: StoredCheckpoint | None = None  # the last one of the page before
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Checkpoints by namespace and id, with their writes; and what the others still refer to."""
+
+    checkpoints: Sequence[tuple[str, str]]
+    still_used: Sequence[Run] = field(default_factory=tuple[Run, ...])
+
+
+Plan = Callable[[Sequence[StoredCheckpoint]], Removal]
+
+
+class Checkpoints(Protocol):
+    async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
+        """All of it or nothing; a checkpoint of the same id is replaced.
+
+        Raises `PositionTaken`, `ParentGone`, `NotTheLatest`, and `ScopeErased` when the thread was erased under it.
+        """
+        ...
+
+    async def put_writes(self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write]) -> None:
+        """All or none. The checkpoint may come later. Raises `ScopeErased`."""
+        ...
+
+    async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:
+        """The one named, or the one with the highest id."""
+        ...
+
+    async def find(self, wanted: Search, limit: int) -> Sequence[StoredCheckpoint]:
+        """A page of at most `limit`."""
+        ...
+
+    async def lineage(self, thread: Thread, ns: str, checkpoint: str, limit: int) -> Sequence[StoredCheckpoint]:
+        """The checkpoint and its ancestors, nearest first, at most `limit` of them."""
+        ...
+
+    async def pages(self, thread: Thread, runs: Sequence[Run]) -> Sequence[Page]:
+        """Every page that holds items of these runs."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted. Closing twice is allowed."""
+        ...
+
+
+class CheckpointThreads(Protocol):
+    """What is done to threads as a whole."""
+
+    async def delete(self, thread: Thread) -> None:
+        """The thread and all that hangs on it. A run that is still writing to it is refused from now on."""
+        ...
+
+    async def copy(self, source: Thread, target: Thread) -> None:
+        """Everything, under another name. Raises `Conflict` when the target has checkpoints."""
+        ...
+
+    async def thin_out(self, thread: Thread, plan: Plan) -> None:
+        """Remove what `plan` says of all the thread's checkpoints, in one step: nobody writes to it meanwhile."""
+        ...
+
+    async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
+        """Ids of the user's threads; with `facts`, of those where a checkpoint may have one of them."""
+        ...
+
+    async def erase(self, scope: Scope) -> Erased:
+        """Every thread of the user, or the one that has the conversation's name. Counts checkpoints."""
+        ...
+
+
+class CheckpointStore(Checkpoints, CheckpointThreads, Protocol):
+    """Both, as one backend gives them."""
