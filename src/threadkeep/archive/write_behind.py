@@ -153,7 +153,12 @@ class WriteBehind:
             await self._owed.tell(scope)
         except ArchiveAway:
             stale = True
-        hot = await self._hot.read(scope, pending=wanted.limit if wanted.before is None else None)
+        if wanted.before is None:
+            hot = await self._hot.read(scope, pending=0)
+            if hot is not None and not self._answers(hot, wanted):  # seldom, and dearer
+                hot = await self._hot.read(scope, pending=wanted.limit)
+        else:
+            hot = await self._hot.read(scope)
         return replace(hot, whole=False) if hot is not None and stale else hot
 
     def _answers(self, hot: Hot, wanted: HistoryRange) -> bool:

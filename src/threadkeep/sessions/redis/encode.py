@@ -13,6 +13,7 @@ from typing import Any
 from threadkeep.model import Draft, Message
 
 _LINES = 6  # of an item; see lua/common.lua
+_MOST_NUMBERS = 250_000
 _readable = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 # Two lone surrogates that look like a pair: JSON would bring them back as the character they are not.
@@ -117,5 +118,18 @@ def optional_time(stored: bytes) -> datetime | None:
     return datetime.fromisoformat(json.loads(stored)) if stored else None
 
 
+class _Digits(dict[int, bytes]):
+    """Numbers as text, each written once: token ids are as many as a dictionary has entries."""
+
+    def __missing__(self, number: int) -> bytes:
+        text = b"%d" % number
+        if len(self) < _MOST_NUMBERS:
+            self[number] = text
+        return text
+
+
+_digits = _Digits()
+
+
 def numbers(values: Sequence[int]) -> bytes:
-    return b"[" + b",".join(b"%d" % value for value in values) + b"]"
+    return b"[" + b",".join(map(_digits.__getitem__, values)) + b"]"

@@ -1,11 +1,17 @@
-"""Connections to one server, kept by us: redis-py makes and speaks them, but its pool costs as much as a round trip."""
+"""Connections to one server. redis-py makes them (address, TLS, login, database); what is then said goes straight.
+
+Its pool, its streams and its parser cost more than the round trip itself.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from redis import exceptions as theirs
+
+from threadkeep.sessions.redis.resp import Answers
 
 Argument = str | bytes | int | float
 
@@ -15,46 +21,105 @@ class Wire:
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
-        self._free: list[Any] = []
+        self._free: list[_Line] = []
         self._closed = False
 
     async def execute_command(self, *words: Argument) -> Any:
+        """Raises what the server answered, and `ConnectionError`."""
         (answer,) = await self.answers(packed(words), 1)
+        if isinstance(answer, Exception):
+            raise answer
         return answer
 
     async def answers(self, commands: bytes, count: int) -> list[Any]:
-        """To commands that are sent in one go. Raises what the server answered, and `ConnectionError`."""
-        connection = self._free.pop() if self._free else self._make()
+        """To commands that are sent in one go; an error is an answer too. Raises `ConnectionError`."""
+        line = await self._line()
         try:
-            await connection.send_packed_command(commands)
-            found = [await connection.read_response() for _ in range(count)]
-        except theirs.ResponseError:
-            await self._give_back(connection, whole=count == 1)
-            raise
-        except (theirs.ConnectionError, OSError):
-            await connection.disconnect(nowait=True)
-            await self._drop_all()  # a server that ended one has ended them all
+            found = await line.ask(commands, count)
+        except (theirs.RedisError, OSError):
+            line.close()
+            self._drop_all()  # a server that ended one has ended them all
             raise
         except BaseException:  # given up in the middle: its answer must not meet the next question
-            await connection.disconnect(nowait=True)
+            line.close()
             raise
-        await self._give_back(connection)
+        if self._closed:
+            line.close()
+        else:
+            self._free.append(line)
         return found
 
     async def aclose(self) -> None:
         self._closed = True
-        await self._drop_all()
+        self._drop_all()
 
-    async def _give_back(self, connection: Any, whole: bool = True) -> None:
-        if self._closed or not whole:
-            await connection.disconnect()
-        else:
-            self._free.append(connection)
+    async def _line(self) -> _Line:
+        while self._free:
+            line = self._free.pop()
+            if not line.ended:
+                return line
+        return await _opened(self._make())
 
-    async def _drop_all(self) -> None:
+    def _drop_all(self) -> None:
         free, self._free = self._free, []
-        for connection in free:
-            await connection.disconnect(nowait=True)
+        for line in free:
+            line.close()
+
+
+async def _opened(connection: Any) -> _Line:
+    try:
+        await connection.connect()
+    except BaseException:
+        await connection.disconnect(nowait=True)
+        raise
+    line = _Line(connection._writer)
+    connection._reader = connection._writer = None  # ours from here on
+    return line
+
+
+class _Line(asyncio.Protocol):
+    """One connection, one question at a time."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer  # kept: it closes the transport when it goes
+        self._transport = writer.transport
+        self._loop = asyncio.get_running_loop()
+        self._incoming = Answers()
+        self._answers: list[Any] = []
+        self._count = 0
+        self._waiting: asyncio.Future[list[Any]] | None = None
+        self.ended = self._transport.is_closing()
+        self._transport.set_protocol(self)
+
+    def ask(self, commands: bytes, count: int) -> asyncio.Future[list[Any]]:
+        self._answers, self._count = [], count
+        self._waiting = self._loop.create_future()
+        self._transport.write(commands)
+        return self._waiting
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._answers += self._incoming.feed(data)
+        except (theirs.RedisError, ValueError) as error:  # no Redis at the other end
+            self._end(theirs.ConnectionError(f"an answer that is none ({type(error).__name__})"))
+            self.close()
+            return
+        if self._waiting is None or self._waiting.done() or len(self._answers) > self._count:
+            self.close()  # nobody asked for this
+        elif len(self._answers) == self._count:
+            self._waiting.set_result(self._answers)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(theirs.ConnectionError("the connection ended"))
+
+    def close(self) -> None:
+        self.ended = True
+        self._transport.abort()
+
+    def _end(self, error: Exception) -> None:
+        self.ended = True
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(error)
 
 
 def packed(words: Sequence[Argument]) -> bytes:
