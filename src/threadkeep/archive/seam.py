@@ -12,7 +12,8 @@ def window_of(hot: Hot, wanted: HistoryRange) -> History:
     """What is hot, by itself. `seq` starts at one: where the oldest stands higher, the archive may have older ones."""
     messages = _before((*hot.pending, *hot.window), wanted)
     older = messages[0].seq if messages and messages[0].seq > 1 else None
-    return _cut(History(hot.scope, messages, hot.language, older), wanted)
+    found = History(hot.scope, messages, hot.language, older)
+    return found if wanted.max_chars is None and len(messages) <= (wanted.limit or 0) else _cut(found, wanted)
 
 
 def joined(kept: History, hot: Hot, wanted: HistoryRange) -> History:

@@ -15,32 +15,46 @@ from threadkeep.model import Message
 from threadkeep.ports.hot import Hot
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.encode import exact, messages_in, optional_text, optional_time
+from threadkeep.sessions.redis.recent import Copy, Mark, RecentWindows
 
 _RUN = re.compile(rb"master_replid:([0-9a-f]+)")
 
 
 def commands(keys: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     document, meta = keys[0], keys[1]
-    return ("HGET", meta, "seq"), ("GET", document), ("HGET", meta, "shown"), ("INFO", "replication")
+    return ("HGET", meta, "seq"), ("GET", document), ("HMGET", meta, "shown", "index"), ("INFO", "replication")
 
 
-def hot_from(scope: Scope, answers: list[Any]) -> Hot | None:
+def mark_commands(keys: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    document, meta = keys[0], keys[1]
+    return ("HGET", meta, "shown"), ("STRLEN", document), ("INFO", "replication")
+
+
+def still_holds(copy: Copy, answers: list[Any]) -> bool:
+    shown, length, info = answers
+    return shown == copy.shown and length == int(copy.mark.length) and type(info) is bytes and copy.run in info
+
+
+def hot_from(scope: Scope, answers: list[Any], recent: RecentWindows) -> Hot | None:
     """None when the answers do not say it all: no session, a document of another's making, or a write in between."""
-    seq, document, shown, info = answers
-    if document is None or shown is None or seq is None:
+    seq, document, (shown, index), info = answers
+    if not document or isinstance(document, Exception) or shown is None or seq is None:
         return None
-    generation, last_seq, created, language, gap, floor, seen, length, index = shown.split(b"\n", 8)
-    if last_seq != seq or int(length) != len(document) or not created:
+    mark = Mark.of(shown)
+    if mark.seq != seq or int(mark.length) != len(document) or not mark.created:
         return None
     run = _RUN.search(info)
-    whole = run is not None and run[1] == seen and (gap == b"0" or int(floor) > int(gap))
+    whole = run is not None and run[1] == mark.seen and (mark.gap == b"0" or int(mark.floor) > int(mark.gap))
     texts: list[dict[str, Any]] = json.loads(document)["messages"]
     rest: list[dict[str, Any]] = json.loads(b"[%b]" % index)
-    window = tuple(map(_message, texts, rest))
     if len(texts) != len(rest):
         return None
-    began = optional_time(created)
-    return Hot(scope.at(int(generation)), window, (), int(seq), optional_text(language), began, whole)
+    place = scope.at(int(mark.generation))
+    language, began = optional_text(mark.language), optional_time(mark.created)
+    hot = Hot(place, tuple(map(_message, texts, rest)), (), int(seq), language, began, whole)
+    if run is not None:
+        recent.keep(scope, shown, run[0], hot)
+    return hot
 
 
 def _message(text: dict[str, Any], rest: dict[str, Any]) -> Message:

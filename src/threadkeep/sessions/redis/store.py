@@ -30,6 +30,7 @@ from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
 from threadkeep.sessions.redis.entry import read_receipt
 from threadkeep.sessions.redis.known import ArchiveKnows, check_against, indices, without
+from threadkeep.sessions.redis.recent import RecentWindows
 from threadkeep.sessions.redis.wire import Argument
 
 _MOST_QUESTIONS = 8
@@ -59,6 +60,7 @@ class RedisHotStore:
         self._tokenize = options.tokenize
         self._frame = options.frame()
         self._clock = clock
+        self._recent = RecentWindows()
 
     async def append(
         self, scope: Scope, admission: Admission, key: str | None = None, at: datetime | None = None
@@ -75,7 +77,8 @@ class RedisHotStore:
             return replace(read_receipt(reply[1]), replayed=True)
         if reply[0] == b"tombstones":
             return await self.append(scope, without(admission, indices(reply[1])), key, at)
-        kept = tuple(draft.id for draft in admission.drafts)
+        kept = tuple([draft.id for draft in admission.drafts])
+        self._recent.follow(scope, admission.drafts, reply[2])
         return Receipt("queued", int(reply[1]), kept, admission.refused, admission.stripped, admission.redacted)
 
     async def _asked(self, scope: Scope, admission: Admission, key: str | None, must: bool) -> Seed:
@@ -97,8 +100,7 @@ class RedisHotStore:
 
     async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
         keys = (await self._client.link()).keys.for_reading(scope)
-        answers = await self._client.several(*reading.commands(keys)) if pending == 0 else None
-        if answers is not None and (hot := reading.hot_from(scope, answers)) is not None:
+        if pending == 0 and (hot := await self._read_window(scope, keys)) is not None:
             return hot
         reply = await self._client.run(scripts.READ, keys, (-1 if pending is None else pending,))
         if reply[0] == b"none":
@@ -109,6 +111,15 @@ class RedisHotStore:
             place = scope.at(int(reply[1]))
             return Hot(place, absorbed_messages(found), (), 0, found.language, created, whole=False)
         return reading.hot_of(scope, reply)
+
+    async def _read_window(self, scope: Scope, keys: tuple[str, ...]) -> Hot | None:
+        """Without a script, where that is possible."""
+        if (copy := self._recent.of(scope)) is not None:
+            answers = await self._client.several(*reading.mark_commands(keys))
+            if answers is not None and reading.still_holds(copy, answers):
+                return copy.hot
+        answers = await self._client.several(*reading.commands(keys))
+        return None if answers is None else reading.hot_from(scope, answers, self._recent)
 
     async def touch(self, scope: Scope) -> Hot:
         await self._run(scripts.TOUCH, scope, [b""])
@@ -131,6 +142,7 @@ class RedisHotStore:
     async def erase(
         self, scope: Scope, message_id: str | None = None, generation: int | None = None
     ) -> Mapping[str, Erased]:
+        self._recent.forget(scope)
         raised = "+1" if generation is None else str(generation)
         if message_id is not None:
             own = [to_json(message_id), tombstone(scope, message_id)]
@@ -140,6 +152,7 @@ class RedisHotStore:
         return await self._erase_user(scope, raised)
 
     async def close(self) -> None:
+        self._recent.close()
         await self._client.close()
 
     async def _run(

@@ -73,7 +73,7 @@ for i, draft in ipairs(drafts) do
   end
 end
 if #drafts == 0 and KEY == '' and not s.live then
-  return { 'ok', whole_number(last), whole_number(s.gen) } -- nothing to keep, and no session to keep alive
+  return { 'ok', whole_number(last), '' } -- nothing to keep, and no session to keep alive
 end
 
 prepare(s)
@@ -113,4 +113,4 @@ if KEY ~= '' then
     end
   end
 end
-return { 'ok', whole_number(last), whole_number(s.gen) }
+return { 'ok', whole_number(last), s.shown }

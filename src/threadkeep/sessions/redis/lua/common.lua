@@ -63,13 +63,14 @@ local function this_run()
   return string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or ''
 end
 
--- `shown` is all that a reader needs, in one value: generation, seq, created, language, gap, floor, seen, the document's
--- length, and the index. All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
-local SHOWN = '^(%d+)\n(%d+)\n([^\n]*)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%-?%d+)\n(.*)$'
+-- `shown` is all that a reader needs besides document and index, in one value: generation, seq, created, language, gap,
+-- floor, seen, the document's length, and how often it was written: whoever has seen it knows that nothing is new while
+-- it stands. All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
+local SHOWN = '^(%d+)\n(%d+)\n([^\n]*)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%-?%d+)\n(%d+)$'
 
 local function state()
-  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank', 'doubt'), call('TYPE', DOC).ok
-  local gen, seq, created, lang, gap, floor, seen, length, index = string.match(meta[2] or '', SHOWN)
+  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank', 'doubt', 'index'), call('TYPE', DOC).ok
+  local gen, seq, created, lang, gap, floor, seen, length, writes = string.match(meta[2] or '', SHOWN)
   local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(gen), seen = seen or '' }
   s.records = call('HLEN', RECORD) -- its generation, and the messages that were erased one by one
   s.rec = s.records > 0 and tonumber(call('HGET', RECORD, 'gen')) or 0
@@ -78,8 +79,9 @@ local function state()
   s.seeded = s.run == s.this_run and seq ~= nil
   s.seq, s.created, s.lang = tonumber(seq) or 0, created ~= '' and created, lang or ''
   s.gap, s.floor = tonumber(gap) or 0, tonumber(floor) or 0
-  s.length, s.index, s.blank, s.shown_lang = tonumber(length) or -1, index or '', tonumber(meta[3]) or 0, s.lang
+  s.length, s.index, s.blank, s.shown_lang = tonumber(length) or -1, meta[5] or '', tonumber(meta[3]) or 0, s.lang
   s.doubt = tonumber(meta[4]) or 0 -- until when receipts may be missing that only the archive has
+  s.writes = tonumber(writes) or 0
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
   s.foreign = s.live and not s.created -- a document that somebody else wrote
   s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
@@ -107,9 +109,10 @@ end
 
 local function save(s)
   local seq = whole_number(s.seq)
-  local shown = { whole_number(s.gen), seq, s.created or '', s.lang, whole_number(s.gap), whole_number(s.floor), s.seen,
-    s.length, s.index }
-  call('HSET', META, 'run', s.run, 'seq', seq, 'shown', table.concat(shown, '\n'), 'blank', s.blank)
+  s.writes = s.writes + 1
+  s.shown = table.concat({ whole_number(s.gen), seq, s.created or '', s.lang, whole_number(s.gap),
+    whole_number(s.floor), s.seen, s.length, whole_number(s.writes) }, '\n')
+  call('HSET', META, 'run', s.run, 'seq', seq, 'shown', s.shown, 'blank', s.blank, 'index', s.index)
   call('PEXPIRE', META, META_TTL)
 end
 
