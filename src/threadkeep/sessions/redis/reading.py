@@ -17,7 +17,7 @@ from threadkeep.scope import Scope
 from threadkeep.sessions.redis.encode import exact, messages_in, optional_text, optional_time
 from threadkeep.sessions.redis.recent import Copy, Mark, RecentWindows
 
-_RUN = re.compile(rb"master_replid:([0-9a-f]+)")
+_RUN = re.compile(rb"master_replid:[0-9a-f]+")
 
 
 def commands(keys: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -43,18 +43,22 @@ def hot_from(scope: Scope, answers: list[Any], recent: RecentWindows) -> Hot | N
     mark = Mark.of(shown)
     if mark.seq != seq or int(mark.length) != len(document) or not mark.created:
         return None
-    run = _RUN.search(info)
-    whole = run is not None and run[1] == mark.seen and (mark.gap == b"0" or int(mark.floor) > int(mark.gap))
+    run = _run_in(info)
     texts: list[dict[str, Any]] = json.loads(document)["messages"]
     rest: list[dict[str, Any]] = json.loads(b"[%b]" % index)
     if len(texts) != len(rest):
         return None
     place = scope.at(int(mark.generation))
     language, began = optional_text(mark.language), optional_time(mark.created)
-    hot = Hot(place, tuple(map(_message, texts, rest)), (), int(seq), language, began, whole)
-    if run is not None:
-        recent.keep(scope, shown, run[0], hot)
+    window, whole = tuple(map(_message, texts, rest)), mark.is_whole(run)
+    hot = Hot(place, window, (), int(seq), language, began, whole)
+    recent.keep(scope, shown, run, hot)
     return hot
+
+
+def _run_in(info: Any) -> bytes:
+    found = _RUN.search(info) if isinstance(info, bytes) else None
+    return found[0] if found else b"unknown"
 
 
 def _message(text: dict[str, Any], rest: dict[str, Any]) -> Message:

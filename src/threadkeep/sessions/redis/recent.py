@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from threadkeep.model import Draft, Message
@@ -41,6 +41,10 @@ class Mark(NamedTuple):
     @classmethod
     def of(cls, shown: bytes) -> Mark:
         return cls(*shown.split(b"\n"))
+
+    def is_whole(self, run: bytes) -> bool:
+        """Whether the window holds the newest there is, in this run of the server (as `INFO` writes it)."""
+        return run == b"master_replid:" + self.seen and (self.gap == b"0" or int(self.floor) > int(self.gap))
 
     def follows(self, other: Mark, added: int) -> bool:
         """Whether it is the other's session after one write that added so many messages at its end, and no more."""
@@ -82,7 +86,7 @@ class RecentWindows:
             return
         mark = Mark.of(shown)
         if mark.follows(copy.mark, len(drafts)) and not _has_absorbed(copy.hot):
-            hot = _extended(copy.hot, drafts, mark)
+            hot = _extended(copy, drafts, mark)
             self._put(place, Copy(shown, mark, copy.run, hot, _size(hot.window), _now()))
 
     def forget(self, scope: Scope) -> None:
@@ -143,12 +147,18 @@ def _has_absorbed(hot: Hot) -> bool:
     return bool(hot.window) and hot.window[0].seq < 1
 
 
-def _extended(hot: Hot, drafts: Sequence[Draft], mark: Mark) -> Hot:
-    floor = int(mark.floor)
-    first = hot.last_seq + 1
+def _extended(copy: Copy, drafts: Sequence[Draft], mark: Mark) -> Hot:
+    floor, before = int(mark.floor), copy.hot
     new = [
         Message(seq, draft.id, draft.role, draft.content, draft.ts, draft.modality, draft.language)
-        for seq, draft in enumerate(drafts, first)
+        for seq, draft in enumerate(drafts, before.last_seq + 1)
     ]
-    window = tuple(message for message in (*hot.window, *new) if message.seq > floor)
-    return replace(hot, window=window, last_seq=int(mark.seq), language=optional_text(mark.language))
+    return Hot(
+        scope=before.scope,
+        window=tuple([message for message in (*before.window, *new) if message.seq > floor]),
+        pending=(),
+        last_seq=int(mark.seq),
+        language=optional_text(mark.language),
+        created_at=before.created_at,
+        whole=mark.is_whole(copy.run),
+    )
