@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -9,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from tests.contract.behind import Flushed, Placeable, archive_stores, behind
-from tests.servers.server import Server
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.placing import Placing
 from threadkeep.ports.sessions import SessionLimits
@@ -19,14 +19,21 @@ from threadkeep.testing.archive_contract import ArchiveContract
 from threadkeep.testing.drafts import kept, new_scope, say, texts
 from threadkeep.testing.stores import OpenStores, StoresUnderTest
 
+# Which Redis before which archive. The rest of them take minutes, and find what one of these finds.
+DURABLE = ["redis_server-sqlite", "redis_server-postgres"]
+FAST = ["redis_server-sqlite"]
+if os.environ.get("CHAOS") == "full":
+    DURABLE += ["redis_server-mariadb", "redis_cluster-sqlite"]
+    FAST += ["redis_server-postgres", "redis_server-mariadb", "redis_server-pgbouncer", "redis_cluster-sqlite"]
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def stored(request: pytest.FixtureRequest) -> OpenStores:
-    server: Any = None if request.param == "sqlite" else request.getfixturevalue("postgres_server")
-    return archive_stores(request.param, server and server.url)
 
+def _opening(request: pytest.FixtureRequest, durable: bool) -> OpenStores:
+    redis, _, kind = request.param.partition("-")
+    redis_url = request.getfixturevalue(redis).url
+    server: Any = None if kind == "sqlite" else request.getfixturevalue(f"{kind}_server")
+    pooled = "?pooler=transaction" if kind == "pgbouncer" else ""
+    stored = archive_stores(kind, server and server.url + pooled)
 
-def _opening(redis_url: str, stored: OpenStores, durable: bool) -> OpenStores:
     @asynccontextmanager
     async def open_(limits: SessionLimits = SessionLimits()) -> AsyncIterator[StoresUnderTest]:  # noqa: B008
         async with stored(limits) as inner, behind(redis_url, inner, "durable" if durable else "fast", limits) as parts:
@@ -37,17 +44,15 @@ def _opening(redis_url: str, stored: OpenStores, durable: bool) -> OpenStores:
 
 
 class TestDurable(ArchiveContract):
-    @pytest.fixture
-    def open_stores(self, redis_server: Server, stored: OpenStores) -> OpenStores:
-        return _opening(redis_server.url, stored, durable=True)
+    @pytest.fixture(params=DURABLE)
+    def open_stores(self, request: pytest.FixtureRequest) -> OpenStores:
+        return _opening(request, durable=True)
 
 
 class TestFast(ArchiveContract):
-    """On SQLite only: what PostgreSQL and MariaDB make of it, the chaos suite shows."""
-
-    @pytest.fixture
-    def open_stores(self, redis_server: Server) -> OpenStores:
-        return _opening(redis_server.url, archive_stores("sqlite", None), durable=False)
+    @pytest.fixture(params=FAST)
+    def open_stores(self, request: pytest.FixtureRequest) -> OpenStores:
+        return _opening(request, durable=False)
 
     async def test_messages_stand_under_the_seq_they_come_with(self, stores: StoresUnderTest) -> None:
         """As in the contract, but that the next one is further on: a hot store that does not know what a journal
