@@ -7,10 +7,27 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos import sabotage
 from tests.chaos.harness import Chaos
 from tests.servers.server import Server
 
 _numbers = count(1)
+
+
+def pytest_configure() -> None:
+    sabotage.sabotage()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With a sabotage, only what must notice it is run, and must fail."""
+    if sabotage.WAY is None:
+        return
+    told = {item: marker.args for item in items if (marker := item.get_closest_marker("goes_red_when"))}
+    must_notice = [item for item in items if sabotage.WAY in told.get(item, ())]
+    config.hook.pytest_deselected(items=[item for item in items if item not in must_notice])
+    items[:] = must_notice
+    for item in items:
+        item.add_marker(pytest.mark.xfail(reason=f"sabotaged: {sabotage.WAY}", strict=True))
 
 
 @pytest.fixture(params=["postgres", "mariadb"])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.chaos import sabotage
 from tests.chaos.oracle import Verdict, judged, sent_in
 from tests.chaos.writing import USER
 from tests.contract.sql_statements import execute
@@ -59,6 +60,9 @@ class Chaos:
         async with open_memory(self.url, settings=Settings()) as memory:
             return {record.conversation: record.messages async for record in memory.export(USER.whole_user)}
 
+    async def has_stored(self, messages: int) -> bool:
+        return (await execute(self.url, "SELECT count(*) FROM tk_messages"))[0][0] >= messages
+
     async def verdict(self) -> Verdict:
         return judged(sent_in(self.folder.glob("*.jsonl")), await self.stored())
 
@@ -76,6 +80,8 @@ class Chaos:
 @contextmanager
 def process(*words: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """A Python module in a process of its own, killed at the end in any case."""
+    if sabotage.WAY is not None and words[0] == "threadkeep.cli":
+        words = (sabotage.__name__, *words[1:])
     started = subprocess.Popen(
         [sys.executable, "-m", *words],
         cwd=ROOT,

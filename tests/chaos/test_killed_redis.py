@@ -36,6 +36,7 @@ async def _every_talk_takes_a_turn(memory: Memory, folder: Path, talks: int) -> 
     await write(appending(memory), Work(folder, "after", writers=1, turns=talks, talks=talks))
 
 
+@pytest.mark.goes_red_when("keyless")
 @pytest.mark.timeout(3_600)
 async def test_durable_loses_nothing_when_redis_is_killed(chaos: Chaos, new_redis: Callable[..., RedisServer]) -> None:
     redis = new_redis(appendonly=True, appendfsync="everysec")
@@ -49,6 +50,7 @@ async def test_durable_loses_nothing_when_redis_is_killed(chaos: Chaos, new_redi
     assert verdict.stored == 2 * (work.writers * work.turns + work.talks)
 
 
+@pytest.mark.goes_red_when("keyless", "unseeded")
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("fsync", ["everysec", "always"])
 async def test_fast_loses_at_most_the_last_second_and_no_talk_is_stuck(
@@ -66,6 +68,7 @@ async def test_fast_loses_at_most_the_last_second_and_no_talk_is_stuck(
     print(f"appendfsync {fsync}: {len(verdict.lost)} of {verdict.acknowledged} acknowledged turns lost")
 
 
+@pytest.mark.goes_red_when("forgetful", "keyless", "unseeded")
 async def test_a_wiped_redis_costs_old_talks_nothing(chaos: Chaos, new_redis: Callable[..., RedisServer]) -> None:
     redis, talks = new_redis(), sized(20, 100)
     old = Work(chaos.folder, "old", writers=10, turns=talks, talks=talks)

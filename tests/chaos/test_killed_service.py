@@ -18,7 +18,7 @@ from threadkeep.errors import OutcomeUnknown
 
 
 def appending_over_http(client: httpx.AsyncClient) -> Append:
-    async def append(conversation: str, turn: str) -> tuple[int, list[str]]:
+    async def append(conversation: str, turn: str, key: str) -> tuple[int, list[str]]:
         body: dict[str, Any] = {
             "scope": {"user": "chaos", "conversation": conversation},
             "events": [
@@ -27,7 +27,7 @@ def appending_over_http(client: httpx.AsyncClient) -> Append:
             ],
         }
         try:
-            answer = await client.post("/v1/memory/append", json=body, headers={"Idempotency-Key": turn})
+            answer = await client.post("/v1/memory/append", json=body, headers={"Idempotency-Key": key})
         except httpx.TransportError as error:
             raise OutcomeUnknown("the service broke off") from error
         if answer.status_code >= 500:
@@ -38,6 +38,7 @@ def appending_over_http(client: httpx.AsyncClient) -> Append:
     return append
 
 
+@pytest.mark.goes_red_when("forgetful", "keyless")
 @pytest.mark.timeout(3_600)
 async def test_a_service_that_is_killed_again_and_again_keeps_every_turn_it_acknowledged(
     chaos: Chaos, new_redis: Callable[..., RedisServer]

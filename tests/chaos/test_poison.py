@@ -15,6 +15,7 @@ from threadkeep.compose_worker import open_journal
 PATIENT = 60
 
 
+@pytest.mark.goes_red_when("forgetful", "keyless")
 @pytest.mark.timeout(900)
 async def test_poison_among_good_entries_is_parked_and_comes_back_when_it_can(
     chaos: Chaos, new_redis: Callable[..., RedisServer]

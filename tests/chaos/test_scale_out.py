@@ -47,9 +47,9 @@ def appending_in_turn(services: list[httpx.AsyncClient], seen_at_once: list[str]
     """Each turn goes to the next service, and is asked back from the other as soon as it is acknowledged."""
     pairs = cycle(zip(services, reversed(services), strict=True))
 
-    async def append(conversation: str, turn: str) -> tuple[int, list[str]]:
+    async def append(conversation: str, turn: str, key: str) -> tuple[int, list[str]]:
         one, other = next(pairs)
-        acknowledgement = await appending_over_http(one)(conversation, turn)
+        acknowledgement = await appending_over_http(one)(conversation, turn, key)
         await _must_see(other, conversation, turn)
         seen_at_once.append(turn)
         return acknowledgement
@@ -64,6 +64,7 @@ async def _must_see(other: httpx.AsyncClient, conversation: str, turn: str) -> N
     assert {f"{turn} 0", f"{turn} 1"} <= set(contents)
 
 
+@pytest.mark.goes_red_when("forgetful", "keyless")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("chaos", ["postgres", "mariadb"] if FULL else ["postgres"], indirect=True)
 async def test_two_services_and_two_workers_on_a_cluster_share_one_memory(

@@ -30,6 +30,7 @@ async def _create(chaos: Chaos) -> None:
     await execute(chaos.server.url, f"CREATE DATABASE {name}")
 
 
+@pytest.mark.goes_red_when("forgetful", "impatient", "keyless")
 async def test_a_database_that_vanishes_costs_no_turn_that_was_queued(
     chaos: Chaos, new_redis: Callable[..., RedisServer], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,16 +12,18 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from tests.chaos.oracle import ClientJournal, sent_in
+from tests.chaos.sabotage import KEYLESS
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.errors import OutcomeUnknown, StoreUnavailable
 
 USER = Scope(user="chaos")
 PAUSE = 0.05
 
-Append = Callable[[str, str], Awaitable[tuple[int, list[str]]]]  # conversation and turn to seq and ids
+Append = Callable[[str, str, str], Awaitable[tuple[int, list[str]]]]  # conversation, turn and key to seq and ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,9 @@ class Work:
 
 
 def appending(memory: Memory) -> Append:
-    async def append(conversation: str, turn: str) -> tuple[int, list[str]]:
+    async def append(conversation: str, turn: str, key: str) -> tuple[int, list[str]]:
         events = [UserMessage(f"{turn} 0"), ModelResponse(f"{turn} 1")]
-        receipt = await memory.append(USER.with_conversation(conversation), events, key=turn)
+        receipt = await memory.append(USER.with_conversation(conversation), events, key=key)
         return receipt.seq, list(receipt.kept)
 
     return append
@@ -66,10 +68,12 @@ async def _write_one(append: Append, journal: ClientJournal, work: Work, writer:
 
 async def _until_acknowledged(append: Append, journal: ClientJournal, turn: str, talk: str, patience: float) -> None:
     deadline = time.monotonic() + patience
-    while True:
+    for attempt in count():
         await journal.note(turn, talk, "try")
         try:
-            seq, ids = await append(talk, turn)
+            seq, ids = await append(talk, turn, f"{turn}, {attempt}" if KEYLESS else turn)
+            if KEYLESS and attempt == 0:
+                raise OutcomeUnknown("the answer was lost on the way")
             await journal.note(turn, talk, "ack", seq=seq, ids=ids)
             return
         except OutcomeUnknown:
