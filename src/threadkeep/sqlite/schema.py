@@ -133,7 +133,94 @@ CREATE TABLE tk_checkpoint_writes (
 );
 """
 
-MIGRATIONS = (_V1, _V2)
+# Vectors are clustered by owner, because a search reads all of one owner's. How many were ever added and removed tells
+# a reader whether the vectors it has in memory are still those of the file.
+_V3 = """
+CREATE TABLE tk_models (
+  model INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  dimensions INTEGER NOT NULL,
+  encoding TEXT NOT NULL,
+  UNIQUE (name, dimensions, encoding)
+);
+CREATE TABLE tk_vectors (
+  uid INTEGER NOT NULL,
+  model INTEGER NOT NULL,
+  mid INTEGER NOT NULL,
+  chunk INTEGER NOT NULL,
+  vector BLOB NOT NULL,
+  PRIMARY KEY (uid, model, mid, chunk)
+) WITHOUT ROWID;
+CREATE INDEX tk_vectors_by_message ON tk_vectors (mid);
+CREATE TABLE tk_vector_changes (
+  uid INTEGER NOT NULL,
+  model INTEGER NOT NULL,
+  added INTEGER NOT NULL,
+  removed INTEGER NOT NULL,
+  PRIMARY KEY (uid, model)
+) WITHOUT ROWID;
+CREATE TRIGGER tk_vectors_added AFTER INSERT ON tk_vectors BEGIN
+  INSERT INTO tk_vector_changes VALUES (new.uid, new.model, 1, 0)
+  ON CONFLICT (uid, model) DO UPDATE SET added = added + 1; END;
+CREATE TRIGGER tk_vectors_removed AFTER DELETE ON tk_vectors BEGIN
+  UPDATE tk_vector_changes SET removed = removed + 1 WHERE uid = old.uid AND model = old.model; END;
+CREATE TRIGGER tk_vectors_of_message AFTER DELETE ON tk_messages BEGIN
+  DELETE FROM tk_vectors WHERE mid = old.mid; END;
+CREATE TABLE tk_documents (
+  did INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  document_id TEXT NOT NULL,
+  datasource TEXT NOT NULL,
+  access TEXT NOT NULL,
+  owner TEXT,
+  title NOT NULL,
+  digest BLOB NOT NULL,
+  version INTEGER NOT NULL,
+  chunks INTEGER NOT NULL,
+  indexed_at INTEGER NOT NULL,
+  UNIQUE (tenant, document_id)
+);
+CREATE INDEX tk_documents_by_owner ON tk_documents (tenant, owner);
+CREATE TABLE tk_document_readers (
+  did INTEGER NOT NULL,
+  user TEXT NOT NULL,
+  PRIMARY KEY (did, user)
+) WITHOUT ROWID;
+CREATE TABLE tk_document_parts (
+  did INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  heading NOT NULL,
+  content NOT NULL,
+  PRIMARY KEY (did, part)
+);
+CREATE TABLE tk_chunks (
+  did INTEGER NOT NULL,
+  chunk INTEGER NOT NULL,
+  part INTEGER NOT NULL,
+  content NOT NULL,
+  PRIMARY KEY (did, chunk)
+);
+CREATE TABLE tk_chunk_words (
+  word INTEGER NOT NULL,
+  did INTEGER NOT NULL,
+  chunk INTEGER NOT NULL,
+  PRIMARY KEY (word, did, chunk)
+) WITHOUT ROWID;
+CREATE INDEX tk_chunk_words_by_document ON tk_chunk_words (did);
+CREATE TABLE tk_chunk_vectors (
+  did INTEGER NOT NULL,
+  model INTEGER NOT NULL,
+  chunk INTEGER NOT NULL,
+  vector BLOB NOT NULL,
+  PRIMARY KEY (did, model, chunk)
+) WITHOUT ROWID;
+CREATE TRIGGER tk_document_gone AFTER DELETE ON tk_documents BEGIN
+  DELETE FROM tk_document_readers WHERE did = old.did; DELETE FROM tk_document_parts WHERE did = old.did;\
+  DELETE FROM tk_chunks WHERE did = old.did; DELETE FROM tk_chunk_words WHERE did = old.did;\
+  DELETE FROM tk_chunk_vectors WHERE did = old.did; END;
+"""
+
+MIGRATIONS = (_V1, _V2, _V3)
 NEWEST = len(MIGRATIONS)
 
 
