@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.checkpoints.sqlite import SqliteCheckpoints
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.memory import Memory, Stores
@@ -106,6 +107,7 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         index=SqliteIndex(database, indexed_terms),
+        checkpoints=SqliteCheckpoints(database, clock),
     )
 
 

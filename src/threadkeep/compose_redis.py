@@ -58,6 +58,7 @@ def behind_redis(
         sessions=FallbackSessions(HotSessions(hot), GuardedSessions(archived.sessions, guard), breaker),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         index=archived.index,
+        checkpoints=archived.checkpoints,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),
         health=HealthCheck(archive, journal),
     )

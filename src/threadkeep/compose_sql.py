@@ -49,6 +49,7 @@ async def sql_stores(
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         index=SqlIndex(database),
+        checkpoints=SqlCheckpoints(database, clock),
     )
 
 

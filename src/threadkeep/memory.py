@@ -43,6 +43,7 @@ from threadkeep.policy.admit import Rules, admit
 from threadkeep.policy.ids import MessageIds
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.archive import Archive
+from threadkeep.ports.checkpoints import CheckpointThreads
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.health import Health
@@ -68,6 +69,7 @@ class Stores:
     sessions: Sessions
     scratch: Scratch
     index: LexicalIndex
+    checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
     flushing: Flushing | None = None  # where appends are answered before the archive has them
     health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive
 
@@ -193,8 +195,9 @@ class Memory:
         self._talk_language.forget(checked_scope(scope))
         sessions = await self._stores.sessions.erase(scope)
         scratch = await self._erased_scratch(scope)
+        checkpoints = await self._erased_checkpoints(scope)
         proof = await self._stores.archive.erase(scope)
-        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch})
+        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | checkpoints)
 
     async def _erased_scratch(self, scope: Scope) -> Erased:
         """It has a TTL of its own: that it cannot be reached now must not keep the rest from being erased."""
@@ -203,6 +206,15 @@ class Memory:
         except StoreUnavailable:
             return Erased(found=1, failed=1)
         return Erased(removed, removed)
+
+    async def _erased_checkpoints(self, scope: Scope) -> dict[str, Erased]:
+        """Before the archive, which then scrubs what both have left behind."""
+        if self._stores.checkpoints is None:
+            return {}
+        try:
+            return {"checkpoints": await self._stores.checkpoints.erase(scope)}
+        except StoreUnavailable:
+            return {"checkpoints": Erased(found=1, failed=1)}
 
     async def export(self, scope: Scope | None = None) -> AsyncIterator[ConversationRecord]:
         """Every conversation of the scope (or of the store), whole, in the order of ids."""

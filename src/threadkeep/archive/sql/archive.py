@@ -44,7 +44,10 @@ TermsOf = Callable[[str], str]  # a text's normalised terms, separated by spaces
 
 _ERASE_SECONDS = 600.0  # a user may have a great many messages
 _SWEEP_SECONDS = 10.0
-_SWEPT = "VACUUM (SKIP_LOCKED) tk_messages, tk_conversations, tk_owners, tk_appends"
+_SWEPT = (
+    "VACUUM (SKIP_LOCKED) tk_messages, tk_conversations, tk_owners, tk_appends, conversation_metadata,"
+    " conversation_checkpoints, tk_checkpoint_items, tk_checkpoint_writes"
+)
 
 
 class SqlArchive:
