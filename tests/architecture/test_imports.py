@@ -44,7 +44,9 @@ ALLOWED: dict[str, set[str]] = {
     "arguments": PURE,
     "health": PORTS,
     "memory": PURE | {"arguments", "health", "talk_language"},
-    "compose": CORE | BACKEND | {"settings", "archive", "sessions", "index", "models", "talk_language"}
+    "compose": CORE
+    | BACKEND
+    | {"settings", "archive", "sessions", "index", "models", "talk_language"}
     | {"checkpoints"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
     "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index", "checkpoints"},
@@ -54,7 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose_worker": PORTS | {"compose", "settings", "worker"},
     "compose_redis": CORE | {"health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_mapped": CORE | {"compose", "settings", "archive", "sessions", "models"},
-    "compat": SURFACE | {"loop_thread", "sessions", "models", "archive", "compose_mapped", "worker"},
+    "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE | {"compose_checkpoints", "loop_thread"},
     "http": SURFACE,
     "cli": SURFACE | {"http"},

@@ -19,7 +19,11 @@ SYSTEMS = {
     "reflection_module": "RM",
 }
 PARTS = {"core", "text", "stores", "recall", "langgraph", "assistant", "retrieval", "adapters"}
-RESOLVED_PARTS = {"core", "stores", "text"}  # a part enters when it is finished; from then on none of its rows may be open
+RESOLVED_PARTS = {
+    "core",
+    "stores",
+    "text",
+}  # a part enters when it is finished; from then on none of its rows may be open
 
 HEADER = ["id", "where", "requirement", "part", "held by"]
 TABLE_LINE = re.compile(r"\s*\||\W*[A-Z]{2}-\d")  # the second form catches a row that lost its leading pipe

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -107,6 +108,16 @@ async def test_a_redis_that_is_away_holds_up_no_loop_and_breaks_no_caller(caplog
     assert time.monotonic() - began < 1
     await asyncio.to_thread(away.close)
     assert "a turn was not stored" in caplog.text
+
+
+async def test_a_redis_that_never_answers_holds_up_a_loop_once_and_not_at_every_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # connections are taken, words are not
+        module = MemoryModule(None, f"redis://127.0.0.1:{silent.getsockname()[1]}/0", UNUSED)
+        assert [module.load_recent_context("c1") for _ in range(20)] == [None] * 20
+        assert caplog.text.count("the latest turn could not be read") == 1
+        await asyncio.to_thread(module.close)
 
 
 def test_outside_a_loop_the_caller_is_told() -> None:

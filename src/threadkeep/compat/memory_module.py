@@ -17,13 +17,14 @@ from threadkeep.compat.turn_keeping import TurnKeeping
 from threadkeep.compose_mapped import mapped_config
 from threadkeep.errors import ThreadkeepError
 from threadkeep.loop_thread import LoopThread, in_running_loop, log_failure
+from threadkeep.resilience.breaker import Breaker
 from threadkeep.settings import Settings, load_settings
 
 T = TypeVar("T")
 Work = Callable[[TurnKeeping], Coroutine[Any, Any, T]]
 Reflection = Mapping[str, Any]
 _log = logging.getLogger("threadkeep.memory")
-_PATIENCE_IN_A_LOOP = 0.25  # seconds that a read may hold up the caller's event loop
+_PATIENCE_IN_A_LOOP = 0.05  # seconds that a read may hold up the caller's event loop, and that not often
 
 
 class MemoryModule:
@@ -47,6 +48,7 @@ class MemoryModule:
         self._given = settings
         self._claim_after = claim_after
         self._thread = LoopThread()
+        self._in_loops = Breaker("The latest turn's Redis", failures=1, first_pause=1.0, longest_pause=30.0)
         self._running: Future[None] | None = None
         self._changing = Lock()
         self._made: TurnKeeping | None = None
@@ -89,18 +91,32 @@ class MemoryModule:
             self._store(lambda keeping: keeping.keep_latest(payload))
 
     def load_recent_context(self, conversation_id: str) -> dict[str, Any] | None:
-        """The latest turn, or None. In a running event loop a Redis that is slow counts as one that has nothing."""
+        """The latest turn, or None.
+
+        A plain function cannot wait for an answer and let the caller's event loop run on. In a running loop it waits
+        for 50 ms at most; a Redis that is slower counts as one that has nothing, and is then not waited for again
+        before a pause has passed. `await asyncio.to_thread(load_recent_context, id)` holds up no loop at all.
+        """
         if not self.enabled:
             return None
+        if in_running_loop():
+            return self._latest_in_a_loop(conversation_id)
+        return self._result(lambda keeping: keeping.latest(conversation_id))
+
+    def _latest_in_a_loop(self, conversation_id: str) -> dict[str, Any] | None:
+        """An agent answers without memory rather than late, or not at all."""
+        if not self._in_loops.allows():
+            return None
         asked = self._begin(lambda keeping: keeping.latest(conversation_id))
-        if not in_running_loop():
-            return asked.result()
         try:
-            return asked.result(_PATIENCE_IN_A_LOOP)
-        except (ThreadkeepError, TimeoutError) as error:  # an agent answers without memory rather than not at all
+            found = asked.result(_PATIENCE_IN_A_LOOP)
+        except (ThreadkeepError, TimeoutError) as error:
             asked.cancel()
+            self._in_loops.failed(error)
             _log.warning("the latest turn could not be read: %s", type(error).__name__)
             return None
+        self._in_loops.succeeded()
+        return found
 
     def persist_long_term(self, records: Sequence[Mapping[str, Any]]) -> int:
         """Into the mapped tables, all or none; how many. It waits for the database: a coroutine should call it through
