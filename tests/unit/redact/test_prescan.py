@@ -4,13 +4,23 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench.redaction_hostile import UNITS, hostile
 from bench.redaction_secrets import secrets
 from bench.redaction_sets import templates
-from threadkeep.policy.redact import Redactor, load_rules
+from threadkeep.policy.redact import (
+    Redactor,
+    context,
+    emails,
+    load_rules,
+    names,
+    network,
+    passwords,
+    spelled,
+    tokens,
+)
 from threadkeep.policy.redact.families import BUILT_IN
 from threadkeep.policy.redact.prescan import SPACE, Prescan
 from threadkeep.policy.redact.rule import Family, Rule, every
@@ -36,11 +46,38 @@ def test_no_hostile_text_is_passed_over(unit):
     assert with_prescan(text, "en") == without(text, "en")
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.sampled_from(GLUE) | st.text(max_size=3), max_size=14))
 def test_no_mixture_of_their_pieces_is_passed_over(pieces):
     text = "".join(pieces)
     assert with_prescan(text, "pl") == without(text, "pl")
+
+
+FORMS = {
+    "cue": (context._ALL, context._ANY),
+    "pair": (passwords._PAIR, Prescan(passwords._SIGN)),
+    "said": (passwords._SAID, Prescan(passwords._SIGN)),
+    "said of": (passwords._SAID_OF, Prescan(passwords._SIGN)),
+    "phrase": (passwords._PHRASE, Prescan(passwords._SIGN)),
+    "spelled address": (emails._SPELLED, Prescan(emails._SPELLED_AT)),
+    "spoken digits": (spelled._SPOKEN, Prescan(spelled._TWO_WORDS)),
+    "English name": (names._ENGLISH, Prescan(names._ENGLISH_SIGN)),
+    "Vietnamese name": (re.compile(names._VIETNAMESE), Prescan(names._VIETNAMESE_SIGN)),
+    "Vietnamese title": (names._VIETNAMESE_TITLED, Prescan(names._VIETNAMESE_TITLE_SIGN)),
+    "English title": (re.compile(names._TITLED), Prescan.of(BUILT_IN)),
+    "IPv6 address": (network._V6, Prescan.of(BUILT_IN)),
+    "hardware address": (network._MAC, Prescan(network._MAC_PART)),
+    "vendor": (re.compile("|".join(form for _, _, form in tokens._VENDORS)), Prescan(tokens._ANY_VENDOR)),
+}
+
+
+@pytest.mark.parametrize(("rule", "sign"), FORMS.values(), ids=FORMS.keys())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the making of it is
+@given(st.data())
+def test_whatever_a_rule_matches_its_sign_is_seen_in(rule, sign, data):
+    text = data.draw(st.from_regex(rule))
+    found = rule.search(text)
+    assert found is None or sign(text)
 
 
 def test_every_built_in_family_says_what_it_cannot_do_without():

@@ -173,7 +173,7 @@ _CUES: Final = (
     " sessiontoken sessionkey session auth khau mk xac haslo hasla haslem kod klucz"
 )
 _SIGN: Final = (
-    rf"[0-9]|(?i:{_WORDS})(?:[\"'`]?{SPACE}{{0,3}}[:=]|{SPACE}{{1,2}}(?:is|was|to|la|jest|brzmi){SPACE}|{SPACE}?[是為为])"
+    rf"[0-9]|(?i:{_WORDS})(?:[\"'`]?{SPACE}{{0,3}}[:=]|{SPACE}{{1,2}}(?i:is|was|to|la|jest|brzmi){SPACE}|{SPACE}?[是為为])"
     r"|(?i:phrase|mnemonic)[^\n:=]{0,12}[:=]"
     rf"|(?i:{_PASSWORD}|pin|token)(?:[ ][A-Za-z]{{1,10}}){{1,3}}(?:[ ](?i:is|la|to|jest)[ ]|[ ]?:)"
 )

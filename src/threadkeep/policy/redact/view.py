@@ -24,6 +24,7 @@ _ROOM: Final = 8
 _OTHERS: Final = re.compile(r"[^\x00-\x7f]")
 _MANY: Final = 8
 """One character in so many."""
+_FEW: Final = 16
 _MOST_REMEMBERED: Final = 16_384
 _STRETCHES: Final = bytes(32 if chr(code).isspace() else ord("x") for code in range(256))
 _STRETCHES_AMONG_OTHERS: Final = bytes(ord("x") if 32 < code < 127 and code != ord("?") else 32 for code in range(256))
@@ -209,18 +210,19 @@ def shadow(original: str) -> Shadow:
 
 def _folded(text: str) -> str:
     """No fold makes a character that another takes away, so they may as well be done one by one: far faster for few."""
-    others = len(text) - len(text.encode("ascii", "ignore"))
-    if others > len(text) // _MANY:
+    many = len(text) - len(text.encode("ascii", "ignore")) > len(text) // _MANY
+    others = () if many else set(_OTHERS.findall(text))
+    if many or len(others) > _FEW:
         return text.translate(_FOLDS)
-    for char in set(_OTHERS.findall(text)):
+    for char in others:
         text = text.replace(char, _fold(char))
     return text
 
 
-def _collapsed(text: str, offsets: list[int] | None) -> tuple[str, list[int]]:
+def _collapsed(text: str, known: list[int] | None) -> Shadow:
     """Each placeholder becomes one NUL, which no rule matches: what was masked before is neither found again nor read
     as a cue, and every style of placeholder leaves the same room around it."""
-    offsets = offsets or list(range(len(text)))
+    offsets = known or range(len(text))
     pieces: list[str] = []
     kept: list[int] = []
     position = 0
@@ -228,4 +230,6 @@ def _collapsed(text: str, offsets: list[int] | None) -> tuple[str, list[int]]:
         pieces += (text[position : placeholder.start()], "\0")
         kept += offsets[position : placeholder.start() + 1]
         position = placeholder.end()
-    return "".join((*pieces, text[position:])), kept + offsets[position:]
+    if not position:
+        return text, known
+    return "".join((*pieces, text[position:])), [*kept, *offsets[position:]]
