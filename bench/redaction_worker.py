@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.redaction_engines import ENGINES, Find
-from bench.redaction_hostile import UNITS, hostile
+from bench.redaction_growth import growth
 from bench.redaction_innocent import INNOCENT
 from bench.redaction_score import score
 from bench.redaction_secrets import secrets
@@ -102,30 +102,6 @@ def _pass(find: Find, turns: list[str]) -> float:
     started = time.process_time()
     for turn in turns:
         find(turn, "en")
-    return time.process_time() - started
-
-
-def growth(length: int) -> dict[str, dict[str, float]]:
-    """For each hostile text: seconds at this length, and how many times as many at twice the length."""
-    find = ENGINES["threadkeep"]()
-    find("+48 601 234 567, PESEL 44051401458", "vi")
-    return {name: _growth(find, unit, length) for name, unit in UNITS.items()}
-
-
-def _growth(find: Find, unit: str, length: int) -> dict[str, float]:
-    single, double = _best(find, hostile(unit, length)), _best(find, hostile(unit, 2 * length))
-    return {"seconds": round(double, 3), "ratio": round(double / max(single, 1e-4), 2)}
-
-
-def _best(find: Find, text: str) -> float:
-    """Of seven runs, or of two where one takes long: a busy machine disturbs short runs most."""
-    first = _cpu(find, text)
-    return min(first, *(_cpu(find, text) for _ in range(1 if first > 1 else 6)))
-
-
-def _cpu(find: Find, text: str) -> float:
-    started = time.process_time()
-    find(text, "vi")
     return time.process_time() - started
 
 

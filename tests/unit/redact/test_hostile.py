@@ -16,21 +16,8 @@ def work(text):
     return time.process_time() - started
 
 
-DISGUISES = {
-    "token behind a folded letter": "ésk-ant-a1",
-    "user information": "s://a:@@@@@@",
-    "command": "curl -u a:b mysql -p",
-    "option": "--password 'a ",
-    "encoded at sign": "a%40",
-    "grouped account": "pl61 1090 ",
-    "grouped card": "4111_",
-    "code": "password=a.a(a.a",
-}
-ALL = {**UNITS, **DISGUISES}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ALL.values(), ids=ALL.keys())
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
 def test_four_times_the_text_costs_about_four_times_the_work(unit):
     """Processor time, best of three. Quadratic work would cost sixteen times as much."""
     redact("+48 601 234 567, PESEL 44051401458")  # load what is loaded on first use

@@ -92,6 +92,7 @@ FAMILIES: Final = (
     ),
     Family(
         (Rule("card.disguised", "CREDIT_CARD", _disguised, CERTAIN),),
+        digits=15,
         signs=r"0{15}|(?:0000(?:_|/|\n)){3}0000",
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from threadkeep.policy.redact.prescan import SPACE, seen
 from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule
 
 if TYPE_CHECKING:
@@ -103,6 +104,9 @@ def _split(view: View) -> Iterator[tuple[int, int]]:
     return (match.span(1) for match in _SPLIT.finditer(view.text))
 
 
+_SPELLED_AT: Final = (
+    rf"(?i:[\[({{<]{SPACE}?(?:at|@|malpa|a cong|a moc|小老鼠)|{SPACE}(?:at|malpa|a cong|小老鼠){SPACE}|_at_)"
+)
 _BRACKETS: Final = ("at]", "at)", "at}", "_at_", "[@", "(@")
 _ENCODED_RULES: Final = (Rule("email.encoded", "EMAIL", _encoded, CERTAIN),)
 _SPELLED_RULES: Final = (Rule("email.spelled", "EMAIL", _spelled, CHECKED),)
@@ -115,10 +119,11 @@ FAMILIES: Final = (
             Rule("email.split", "EMAIL", _split, CHECKED),
         ),
         signs="@",
+        sign="@",
     ),
     Family(_ENCODED_RULES, digits=2, strings=("%40", "64;", "40;", "\\u0040", "\\x40")),
     Family(_ENCODED_RULES, words="commat"),
     Family(_SPELLED_RULES, signs=r"[\])}_@]", strings=_BRACKETS),
-    Family(_SPELLED_RULES, words="dot kropka malpa cong"),
+    Family(_SPELLED_RULES, words="dot kropka malpa cong", gate=seen(_SPELLED_AT)),
     Family(_SPELLED_RULES, han=True, strings=("小老鼠",)),
 )

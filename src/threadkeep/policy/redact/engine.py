@@ -12,6 +12,7 @@ from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.masking import legible, mask, placed
 from threadkeep.policy.redact.ner import recognise
 from threadkeep.policy.redact.ordinals import canonical
+from threadkeep.policy.redact.prescan import Prescan
 from threadkeep.policy.redact.result import Finding, Redaction, Span
 from threadkeep.policy.redact.rule import FORM, Family, Hit, Rule
 from threadkeep.policy.redact.selection import Selection
@@ -46,11 +47,13 @@ class RedactionRules:
 class Redactor:
     """Pure and deterministic, unless it is given a recogniser that is not. Redacting its own output changes nothing."""
 
-    __slots__ = ("_allowed", "_families", "_recogniser", "_settings")
+    __slots__ = ("_allowed", "_families", "_prescan", "_recogniser", "_settings")
 
     def __init__(self, rules: RedactionRules | None = None, recogniser: Recogniser | None = None) -> None:
         self._settings = rules or RedactionRules()
-        self._families = Selection(_enabled(self._settings))
+        families = tuple(_enabled(self._settings))
+        self._families = Selection(families)
+        self._prescan = Prescan.of(families) if recogniser is None else None
         self._allowed = frozenset(canonical(value) for value in self._settings.allow)
         self._recogniser = recogniser
 
@@ -82,6 +85,8 @@ class Redactor:
 
     def _hits(self, text: str, language: str | None) -> list[Hit]:
         folded = (text, None) if text.isascii() and "[REDACTED" not in text else shadow(text)
+        if self._prescan is not None and not self._prescan(folded[0]):
+            return []
         families = self._families(folded[0])
         if not families and self._recogniser is None:
             return []

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
+from threadkeep.policy.redact.prescan import SPACE, seen
 from threadkeep.policy.redact.rule import FORM, Family, Rule, Spans, every
 from threadkeep.policy.redact.view import View
 
@@ -121,12 +122,35 @@ def _titled(view: View) -> bool:
 
 _CHINESE_TITLES: Final = ("先生", "小姐", "女士", "太太", "醫", "医", "老師", "老师", "教授", "經理", "经理", "律")
 
+_VIETNAMESE_WORDS: Final = "anh chi ong ba co chu bac em thay"
+_CAPITAL: Final = r"[A-Z\x{80}-\x{10FFFF}]"
+_VIETNAMESE_TITLE_SIGN: Final = rf"(?i-u:{_VIETNAMESE_WORDS.replace(' ', '|')})[ ]{_CAPITAL}"
+_VIETNAMESE_SIGN: Final = rf"(?i-u:ten|la|khoan|the|nhan|gui|:)[ :]{{1,3}}{_CAPITAL}"
+_ENGLISH_SIGN: Final = (
+    r"(?i-u:name(?:'s| is|[ ]?:)|called|call me|(?:customer|client|patient|guest|user|employee) is)"
+    rf"{SPACE}{{1,6}}{_CAPITAL}"
+)
+
 FAMILIES: Final = (
-    Family((Rule("name.en", "NAME", _english, FORM - 2),), words="name call called"),
-    Family((Rule("name.en.speaking", "NAME", _speaking, FORM - 2),), look=_introduced),
-    Family(_rule("en.title", _TITLED), words=" ".join(_ENGLISH_TITLES).lower(), gate=_titled),
-    Family(_rule("vi", _VIETNAMESE), words="ten chu nguoi"),
-    Family((Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),), words="anh chi ong ba co chu bac em thay"),
+    Family((Rule("name.en", "NAME", _english, FORM - 2),), words="name call called", sign=_ENGLISH_SIGN),
+    Family(
+        (Rule("name.en.speaking", "NAME", _speaking, FORM - 2),),
+        look=_introduced,
+        sign=rf"(?i-u:{'|'.join(_LEADS)}){_CAPITAL}",
+    ),
+    Family(
+        _rule("en.title", _TITLED),
+        words=" ".join(_ENGLISH_TITLES).lower(),
+        gate=_titled,
+        sign=rf"(?:{'|'.join(_ENGLISH_TITLES)})\.?[ ]{_CAPITAL}",
+    ),
+    Family(_rule("vi", _VIETNAMESE), words="ten chu nguoi", gate=seen(_VIETNAMESE_SIGN)),
+    Family(
+        (Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),),
+        words=_VIETNAMESE_WORDS,
+        gate=seen(_VIETNAMESE_TITLE_SIGN),
+        sign=_VIETNAMESE_TITLE_SIGN,
+    ),
     Family(_rule("pl", _POLISH), words="odbiorca nadawca wlasciciel nazywam imie nazwisko podpisano powazaniem"),
     Family(_rule("pl.self", _POLISH_SELF), words="jestem"),
     Family(_rule("pl.title", _POLISH_TITLE), words="pan pani pana panu panem pania panstwo mgr inz"),

@@ -62,11 +62,14 @@ def _long(view: View) -> bool:
     return view.stretch(14)
 
 
+_MACS: Final = (Rule("mac", "MAC", _mac, CERTAIN),)
+_MAC_PART: Final = r"[:\-][0-9A-Fa-f]{2}[:\-]|\.[0-9A-Fa-f]{4}\."
+
 FAMILIES: Final = (
     Family((Rule("ip.v4", "IP", _v4, CERTAIN),), digits=4, signs=r"0\.0{1,3}\.0{1,3}\.0"),
-    Family((Rule("ip.v6", "IP", _v6, CHECKED),), signs=":0{0,4}:"),
-    Family((Rule("mac", "MAC", _mac, CERTAIN),), signs="(?::0{0,2}){5}|(?:-0{0,2}){5}"),
-    Family((Rule("mac", "MAC", _mac, CERTAIN),), digits=1, signs=r"\.0{0,4}\.", gate=_long),
+    Family((Rule("ip.v6", "IP", _v6, CHECKED),), signs=":0{0,4}:", sign=":[0-9A-Fa-f]{0,4}:"),
+    Family(_MACS, signs="(?::0{0,2}){5}|(?:-0{0,2}){5}", sign=_MAC_PART),
+    Family(_MACS, digits=1, signs=r"\.0{0,4}\.", gate=_long, sign=_MAC_PART),
     # Three words of letters alone pass for one only where the text is full of such marks.
-    Family((Rule("mac", "MAC", _mac, CERTAIN),), signs=r"\A(?:[^:]*:){5}|\A(?:[^-]*-){5}", gate=_long),
+    Family(_MACS, signs=r"\A(?:[^:]*:){5}|\A(?:[^-]*-){5}", gate=_long, sign=_MAC_PART),
 )

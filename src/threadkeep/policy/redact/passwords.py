@@ -6,6 +6,7 @@ import re
 from math import log2
 from typing import TYPE_CHECKING, Final
 
+from threadkeep.policy.redact.prescan import SPACE, seen
 from threadkeep.policy.redact.rule import CHECKED, CONTEXT, Family, Rule
 
 if TYPE_CHECKING:
@@ -171,8 +172,14 @@ _CUES: Final = (
     " token key apikey accesskey secretkey privatekey clientsecret authtoken accesstoken refreshtoken idtoken sessionid"
     " sessiontoken sessionkey session auth khau mk xac haslo hasla haslem kod klucz"
 )
+_SIGN: Final = (
+    rf"[0-9]|(?i:{_WORDS})(?:[\"'`]?{SPACE}{{0,3}}[:=]|{SPACE}{{1,2}}(?i:is|was|to|la|jest|brzmi){SPACE}|{SPACE}?[是為为])"
+    r"|(?i:phrase|mnemonic)[^\n:=]{0,12}[:=]"
+    rf"|(?i:{_PASSWORD}|pin|token)(?:[ ][A-Za-z]{{1,10}}){{1,3}}(?:[ ](?i:is|la|to|jest)[ ]|[ ]?:)"
+)
+"""A digit, or the beginning of a pair or of one of the ways of saying it."""
 
 FAMILIES: Final = (
-    Family(_RULES, words=_CUES),
-    Family(_RULES, han=True, strings=("密", "口令", "驗證碼", "验证码", "金鑰")),
+    Family(_RULES, words=_CUES, gate=seen(_SIGN), sign=_SIGN),
+    Family(_RULES, han=True, strings=("密", "口令", "驗證碼", "验证码", "金鑰"), gate=seen(_SIGN), sign=_SIGN),
 )

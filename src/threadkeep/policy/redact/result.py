@@ -35,4 +35,4 @@ class Redaction:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        return Counter(span.type for span in self.spans)
+        return Counter(span.type for span in self.spans) if self.spans else {}

@@ -53,7 +53,9 @@ class Family:
 
     At least `least` of the words (any text, if there are none); this many digits in all; signs in which this pattern is
     found (see `selection.py`); Chinese characters; one of these lower-case strings; what a look at the shadow
-    and its lower case tells; and whatever the gate finds, which is asked last.
+    and its lower case tells; and whatever the gate finds, which is asked last. `sign` is a pattern without look-around
+    that is found in every shadow in which a rule matches (see `prescan.py`): needed where none of these says enough,
+    useful where they say it of too many texts.
     """
 
     rules: tuple[Rule, ...]
@@ -65,6 +67,7 @@ class Family:
     strings: tuple[str, ...] = ()
     look: Callable[[str, str], bool] | None = None
     gate: Gate | None = None
+    sign: str = ""
 
 
 def cluster(view: View) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from threadkeep.policy.redact.prescan import seen
 from threadkeep.policy.redact.rule import CONTEXT, Family, Rule
 
 if TYPE_CHECKING:
@@ -36,7 +37,16 @@ def _chinese(view: View) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
+_ANY_WORD: Final = f"(?i-u:{_DIGIT_WORDS.replace(' ', '|')})"
+_TWO_WORDS: Final = rf"[0-9]|{_ANY_WORD}[ ,.\-]{{1,3}}{_ANY_WORD}"
+
 FAMILIES: Final = (
-    Family((Rule("phone.spoken", "PHONE", _spoken, CONTEXT),), words=_DIGIT_WORDS, least=4),
+    Family(
+        (Rule("phone.spoken", "PHONE", _spoken, CONTEXT),),
+        words=_DIGIT_WORDS,
+        least=4,
+        gate=seen(_TWO_WORDS),
+        sign=_TWO_WORDS,
+    ),
     Family((Rule("phone.spoken.zh", "PHONE", _chinese, CONTEXT),), han=True),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from threadkeep.policy.redact.prescan import seen
 from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Finder, Rule, Spans, every
 
 if TYPE_CHECKING:
@@ -91,11 +92,14 @@ def _long_word(view: View) -> bool:
     return view.stretch(16)
 
 
+_ANY_VENDOR: Final = "|".join(form.replace("}+", "}").replace("(?<=Key=)", "Key=") for _, _, form in _VENDORS)
+"""All the forms, in an automaton's words: it reads everything once and needs no possessive marks."""
+
 FAMILIES: Final = (
     Family(
         tuple(Rule(f"secret.{name}", "SECRET", _prefixed(cues, form), CERTAIN) for name, cues, form in _VENDORS),
         digits=1,
-        gate=_long_word,
+        gate=seen(_ANY_VENDOR),
     ),
     Family(
         (Rule("secret.jwt", "SECRET", _prefixed(("eyj",), _JWT), CERTAIN),),
@@ -103,7 +107,7 @@ FAMILIES: Final = (
         strings=("eyj",),
         gate=_long_word,
     ),
-    Family((Rule("secret.pem", "SECRET", _pem, CERTAIN),), words="begin", strings=("-----begin",)),
+    Family((Rule("secret.pem", "SECRET", _pem, CERTAIN),), words="begin", strings=("-----begin",), sign="-----BEGIN "),
     Family((Rule("secret.header", "SECRET", every(_HEADER), CERTAIN),), words="authorization"),
     Family((Rule("secret.bearer", "SECRET", every(_BEARER), CHECKED),), words="bearer basic"),
     Family((Rule("secret.connection", "SECRET", every(_CONNECTION), CERTAIN + 5),), signs="://", strings=("://",)),

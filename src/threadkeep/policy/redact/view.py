@@ -22,7 +22,10 @@ _RUN: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}+[0-9])*+")
 _ROOM: Final = 8
 """Characters around a cluster that may belong to the number: a plus sign, a letter or two, an extension."""
 _OTHERS: Final = re.compile(r"[^\x00-\x7f]")
+_MANY: Final = 8
+"""One character in so many."""
 _FEW: Final = 16
+_MOST_REMEMBERED: Final = 16_384
 _STRETCHES: Final = bytes(32 if chr(code).isspace() else ord("x") for code in range(256))
 _STRETCHES_AMONG_OTHERS: Final = bytes(ord("x") if 32 < code < 127 and code != ord("?") else 32 for code in range(256))
 
@@ -37,7 +40,7 @@ _LOOKALIKES: Final = dict(
 _JOINERS: Final = frozenset("\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u3164\ufeff\uffa0")
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=_MOST_REMEMBERED)
 def _fold(char: str) -> str:
     """One character, or nothing for a character that cannot be seen. Ideographs stand for themselves."""
     if char in _LOOKALIKES:
@@ -54,6 +57,18 @@ def _fold(char: str) -> str:
     plain = unicodedata.normalize("NFKD", char)[0]
     return plain if plain.isascii() and plain.isprintable() else char
 
+
+class _Folds(dict[int, str]):
+    """For `str.translate`: made as characters come, and begun anew before a text of everything makes it large."""
+
+    def __missing__(self, code: int) -> str:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        folded = self[code] = _fold(chr(code))
+        return folded
+
+
+_FOLDS: Final = _Folds()
 
 Shadow = tuple[str, list[int] | None]
 """The folded text, and the offset in the original of each of its characters, or None where they are the same."""
@@ -185,28 +200,29 @@ def _stretches(text: str) -> bytes:
 def shadow(original: str) -> Shadow:
     text, offsets = original, None
     if not text.isascii():
-        folds = {char: folded for char in set(_OTHERS.findall(text)) if (folded := _fold(char)) != char}
-        if "" in folds.values():
-            offsets = [index for index, char in enumerate(text) if folds.get(char) != ""]
-        text = _replaced(text, folds)
+        text = _folded(text)
+        if len(text) < len(original):
+            offsets = [index for index, char in enumerate(original) if char.isascii() or _fold(char)]
     if "[REDACTED" in text:
         return _collapsed(text, offsets)
     return text, offsets
 
 
-def _replaced(text: str, folds: dict[str, str]) -> str:
+def _folded(text: str) -> str:
     """No fold makes a character that another takes away, so they may as well be done one by one: far faster for few."""
-    if len(folds) > _FEW:
-        return text.translate(str.maketrans(folds))
-    for char, folded in folds.items():
-        text = text.replace(char, folded)
+    many = len(text) - len(text.encode("ascii", "ignore")) > len(text) // _MANY
+    others = () if many else set(_OTHERS.findall(text))
+    if many or len(others) > _FEW:
+        return text.translate(_FOLDS)
+    for char in others:
+        text = text.replace(char, _fold(char))
     return text
 
 
-def _collapsed(text: str, offsets: list[int] | None) -> tuple[str, list[int]]:
+def _collapsed(text: str, known: list[int] | None) -> Shadow:
     """Each placeholder becomes one NUL, which no rule matches: what was masked before is neither found again nor read
     as a cue, and every style of placeholder leaves the same room around it."""
-    offsets = offsets or list(range(len(text)))
+    offsets = known or range(len(text))
     pieces: list[str] = []
     kept: list[int] = []
     position = 0
@@ -214,4 +230,6 @@ def _collapsed(text: str, offsets: list[int] | None) -> tuple[str, list[int]]:
         pieces += (text[position : placeholder.start()], "\0")
         kept += offsets[position : placeholder.start() + 1]
         position = placeholder.end()
-    return "".join((*pieces, text[position:])), kept + offsets[position:]
+    if not position:
+        return text, known
+    return "".join((*pieces, text[position:])), [*kept, *offsets[position:]]
