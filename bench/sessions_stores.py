@@ -193,6 +193,13 @@ def a_mariadb() -> Iterator[Store]:
         yield OneMariaDb(server)
 
 
+@contextmanager
+def started(name: str) -> Iterator[str]:
+    """The URL of an empty server of this kind."""
+    with OPEN[name]() as store:
+        yield store.place(0)
+
+
 OPEN: dict[str, Callable[[], Any]] = {"sqlite": files, "redis": a_redis, "postgres": a_postgres, "mariadb": a_mariadb}
 _KINDS = {"redis": REDIS, "postgres": POSTGRES, "mariadb": MARIADB}
 
