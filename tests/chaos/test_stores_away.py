@@ -35,7 +35,7 @@ async def _away(seconds: float, work: Work) -> int:
     return acknowledged(work.folder) - before
 
 
-@pytest.mark.goes_red_when("forgetful", "impatient", "keyless")
+@pytest.mark.goes_red_when("forgetful", "keyless")
 @pytest.mark.timeout(900)
 async def test_while_the_archive_is_away_every_turn_is_taken_and_all_arrive_later(
     chaos: Chaos, new_redis: Callable[..., RedisServer]
@@ -60,7 +60,7 @@ async def test_while_the_archive_is_away_every_turn_is_taken_and_all_arrive_late
     await chaos.assert_right()
 
 
-@pytest.mark.goes_red_when("keyless", "unseeded")
+@pytest.mark.goes_red_when("keyless")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("back", ["the same run", "a new run"])
 async def test_while_redis_is_away_the_archive_takes_the_turns_and_keeps_their_order(
