@@ -69,7 +69,7 @@ def test_one_bad_turn_is_parked_with_its_reason_and_the_others_go_through(
     assert module.flush_once() == 2
     assert count(empty_url) == 2
     reasons = sorted(parked["reason"] for parked in module.parked())
-    assert "conversation_id" in reasons[0]
+    assert "columns_map.conversation_id" in reasons[0]
     assert "holds 8" in reasons[0]
     assert reasons[1] == "is not a JSON object"
     ask(empty_url, _widened(empty_url))
