@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "sql": PORTS,
     "archive": BACKEND | {"resilience"},
     "sessions": BACKEND | {"resilience"},
-    "index": BACKEND,
+    "index": BACKEND | {"recall"},  # how vectors are kept and compared is the same everywhere
     "checkpoints": BACKEND,
     "resilience": {"errors"},
     "worker": PORTS | {"resilience"},
@@ -145,6 +145,8 @@ def test_the_core_needs_no_optional_dependency(path: Path) -> None:
 def is_for_server_databases(path: Path, tree: ast.Module) -> bool:
     """Backends named `sql` or `mapped`, and what composes them; `compose` names a type, for checkers only."""
     inside = path.relative_to(SOURCE).with_suffix("").parts
+    if inside in {("index", "sql_vectors"), ("index", "sql_models"), ("index", "pgvector"), ("index", "chroma")}:
+        return True
     if {"sql", "mapped"} & {*inside} or inside == ("compose_sql",):
         return True
     outer = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
