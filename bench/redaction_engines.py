@@ -77,6 +77,20 @@ def presidio_patterns() -> Find:
     return find
 
 
+def presidio_analyzer() -> Find:
+    """The same recognisers behind Presidio's own front door, with a language model that knows nothing."""
+    import spacy
+    from presidio_analyzer import AnalyzerEngine
+    from presidio_analyzer.nlp_engine import SpacyNlpEngine
+
+    registry = _registry()
+    registry.recognizers = [one for one in registry.recognizers if "Spacy" not in type(one).__name__]
+    blank = SpacyNlpEngine(models=[{"lang_code": "en", "model_name": "blank"}])
+    blank.nlp = {"en": spacy.blank("en")}
+    analyzer = AnalyzerEngine(registry=registry, nlp_engine=blank, supported_languages=["en"])
+    return lambda text, language: _presidio(analyzer.analyze(text, language="en", score_threshold=0.35))
+
+
 def presidio_spacy() -> Find:
     from presidio_analyzer import AnalyzerEngine
     from presidio_analyzer.nlp_engine import NlpEngineProvider
@@ -131,6 +145,7 @@ ENGINES: dict[str, Callable[[], Find]] = {
     "threadkeep": ours,
     "seed regexes": seed,
     "presidio patterns": presidio_patterns,
+    "presidio analyzer": presidio_analyzer,
     "presidio + spaCy": presidio_spacy,
     "scrubadub": scrubadub,
     "detect-secrets": detect_secrets,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,6 +73,26 @@ def _fields(row: dict[str, object]) -> list[Gold]:
             found.append((start, start + len(value), kind))
             start = text.find(value, start + len(value))
     return found
+
+
+_ADDRESS = re.compile(r"[^\s@,;:()<>]+@[^\s@,;:()<>]+[^\s@,;:()<>.!?]")
+
+
+def altered(data: Path, language: str) -> list[int]:
+    """Rows whose e-mail field the paragraph writes otherwise (`a_ b@c.org` as `a_b@c.org`): a real address, no gold."""
+    cases = multipriv(data, language)
+    return [place for place, case in enumerate(cases) if _unmarked(case)]
+
+
+def completed(data: Path, language: str) -> list[Case]:
+    """The same with gold for the addresses of the altered rows, found by nothing but their at sign."""
+    return [replace(case, gold=(*case.gold, *_unmarked(case))) for case in multipriv(data, language)]
+
+
+def _unmarked(case: Case) -> list[Gold]:
+    if any(kind == "EMAIL" for _, _, kind in case.gold):
+        return []
+    return [(*match.span(), "EMAIL") for match in _ADDRESS.finditer(case.text)]
 
 
 def templates(folder: Path, language: str) -> list[Case]:

@@ -1,4 +1,4 @@
-"""One round: every contestant on a new file, taking turns, so that a noisy moment is noisy for all of them."""
+"""One round: every contestant on a new place, taking turns, so that a noisy moment is noisy for all of them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import asyncio
 import gc
 import itertools
 import random
-import shutil
-import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, closing, contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from bench.sessions_peers import Contestant
+from bench.sessions_stores import Store
 from bench.sessions_texts import Message, Turn, turns
 
 TALK = "talk"  # the conversation that grows
@@ -42,7 +39,7 @@ class Samples:
 
     append: dict[int, list[float]] = field(default_factory=dict)
     read: dict[int, list[float]] = field(default_factory=dict)
-    size: dict[int, tuple[int, int]] = field(default_factory=dict)  # bytes on disk, messages
+    size: dict[int, tuple[int, int]] = field(default_factory=dict)  # bytes at rest, messages
     single: list[float] = field(default_factory=list)
     concurrent: list[float] = field(default_factory=list)
     concurrent_per_second: float = 0.0
@@ -51,10 +48,10 @@ class Samples:
 
 @dataclass(slots=True)
 class Lane:
-    """A contestant with its file, and the talk it has been given so far."""
+    """A contestant with its place, and the talk it has been given so far."""
 
     contestant: Contestant
-    path: Path
+    place: str
     talk: Iterator[Turn] = field(default_factory=turns)
     newest: list[str] = field(default_factory=list)
     messages: int = 0
@@ -85,27 +82,26 @@ async def timed(work: Callable[[], Awaitable[object]]) -> float:
     return (time.perf_counter() - start) * 1_000
 
 
-async def run_round(contestants: Sequence[Contestant], plan: Plan) -> list[Samples]:
-    with TemporaryDirectory(prefix="bench-sessions-") as folder:
-        async with AsyncExitStack() as stack:
-            lanes = [Lane(one, Path(folder) / f"{index}.db") for index, one in enumerate(contestants)]
-            for lane in lanes:
-                await lane.contestant.open(lane.path)
-                stack.push_async_callback(lane.contestant.close)
-            for length in plan.lengths:
-                await _at_length([lane for lane in lanes if lane.goes_to(length)], length, plan)
-            await _singles(lanes, plan)
-            for lane in lanes:
-                await _concurrently(lane, plan)
-                lane.samples.durability = await lane.contestant.durability()
+async def run_round(contestants: Sequence[Contestant], plan: Plan, store: Store) -> list[Samples]:
+    async with AsyncExitStack() as stack:
+        lanes = [Lane(one, store.place(number)) for number, one in enumerate(contestants)]
+        for lane in lanes:
+            await lane.contestant.open(lane.place)
+            stack.push_async_callback(lane.contestant.close)
+        for length in plan.lengths:
+            await _at_length([lane for lane in lanes if lane.goes_to(length)], length, plan, store)
+        await _singles(lanes, plan)
+        for lane in lanes:
+            await _concurrently(lane, plan)
+            lane.samples.durability = store.durability(lane.place) or await lane.contestant.durability()
         return [lane.samples for lane in lanes]
 
 
-async def _at_length(lanes: list[Lane], length: int, plan: Plan) -> None:
+async def _at_length(lanes: list[Lane], length: int, plan: Plan, store: Store) -> None:
     for lane in lanes:
         while lane.messages < length:
             await lane.append_turn()
-        lane.samples.size[length] = (bytes_on_disk(lane.path), lane.messages)
+        lane.samples.size[length] = (store.size(lane.place), lane.messages)
         lane.samples.append[length] = []
         lane.samples.read[length] = []
     with no_collection():
@@ -137,7 +133,7 @@ async def _singles(lanes: list[Lane], plan: Plan) -> None:
 
 
 async def _concurrently(lane: Lane, plan: Plan) -> None:
-    """Several tasks at once, each in its own conversation on the one file."""
+    """Several tasks at once, each in its own conversation in the one place."""
 
     async def one_task(number: int) -> None:
         for turn in talks[number]:
@@ -156,18 +152,6 @@ async def _concurrently(lane: Lane, plan: Plan) -> None:
 def _shuffled(lanes: list[Lane], seed: int) -> list[Lane]:
     """Nobody always runs behind the same neighbour, whose garbage lies in the processor's caches."""
     return random.Random(seed).sample(lanes, len(lanes))
-
-
-def bytes_on_disk(path: Path) -> int:
-    """Database and write-ahead log after a checkpoint, made on a copy: the store under test is left as it is."""
-    with TemporaryDirectory(prefix="bench-size-") as folder:
-        copy = Path(folder) / "copy.db"
-        for suffix in ("", "-wal"):
-            if (source := Path(f"{path}{suffix}")).exists():
-                shutil.copyfile(source, f"{copy}{suffix}")
-        with closing(sqlite3.connect(copy)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return sum(file.stat().st_size for file in Path(folder).iterdir())
 
 
 @contextmanager

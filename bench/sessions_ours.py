@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from bench.sessions_peers import pragmas
 from bench.sessions_texts import Message
@@ -31,9 +30,9 @@ class Threadkeep:
     name = "Threadkeep"
     most_messages = None
 
-    async def open(self, path: Path) -> None:
+    async def open(self, place: str) -> None:
         self._stack = AsyncExitStack()
-        self._memory = await self._stack.enter_async_context(open_memory(f"sqlite:///{path}", settings=Settings()))
+        self._memory = await self._stack.enter_async_context(open_memory(f"sqlite:///{place}", settings=Settings()))
 
     async def append(self, conversation: str, messages: Sequence[Message]) -> None:
         events = [UserMessage(text) if role == "user" else ModelResponse(text) for role, text in messages]
@@ -44,8 +43,8 @@ class Threadkeep:
         return [message.content for message in history.messages]
 
     async def durability(self) -> dict[str, str]:
-        database: Database = self._memory._stores.archive._database  # type: ignore[attr-defined]
-        return await database.maintain(pragmas)
+        database: Database | None = getattr(self._memory._stores.archive, "_database", None)
+        return {} if database is None else await database.maintain(pragmas)
 
     async def close(self) -> None:
         await self._stack.aclose()
@@ -56,6 +55,6 @@ class ThreadkeepUnredacted(Threadkeep):
 
     name = "Threadkeep, redaction off"
 
-    async def open(self, path: Path) -> None:
-        await super().open(path)
+    async def open(self, place: str) -> None:
+        await super().open(place)
         self._memory._rules = Rules(redactor=_redact_nothing, max_bytes=self._memory._rules.max_bytes)

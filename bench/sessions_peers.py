@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, closing
-from pathlib import Path
 from typing import Any, Protocol
 
 from agents.memory import SQLiteSession
+from agents.memory.session import SessionABC
 from google.adk.events.event import Event
-from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai.types import Content, Part
@@ -24,12 +24,12 @@ SYNCHRONOUS = ("OFF", "NORMAL", "FULL", "EXTRA")
 
 
 class Contestant(Protocol):
-    """A store on one new file. A conversation begins with its first append."""
+    """A store on a new and empty place. A conversation begins with its first append."""
 
     name: str
     most_messages: int | None  # where it stops, for the sake of whoever waits
 
-    async def open(self, path: Path) -> None: ...
+    async def open(self, place: str) -> None: ...
 
     async def append(self, conversation: str, messages: Sequence[Message]) -> None:
         """Returns once the messages are committed."""
@@ -40,7 +40,7 @@ class Contestant(Protocol):
         ...
 
     async def durability(self) -> dict[str, str]:
-        """`journal_mode` and `synchronous`, as read from a connection that this store made."""
+        """On SQLite: as read from a connection that this store made. Elsewhere the server decides it for all: {}."""
         ...
 
     async def close(self) -> None: ...
@@ -53,26 +53,36 @@ def pragmas(connection: sqlite3.Connection) -> dict[str, str]:
     }
 
 
-class OpenAIAgents:
-    """`SQLiteSession`: one object per session, one `add_items` per turn."""
+class OpenAISessions:
+    """One object per session, one `add_items` per turn."""
 
-    name = "OpenAI Agents SQLiteSession"
-    most_messages = None
+    name = "OpenAI Agents"
+    most_messages: int | None = None
 
-    async def open(self, path: Path) -> None:
-        self._path = path
-        self._sessions: dict[str, SQLiteSession] = {}
-
-    def _session(self, conversation: str) -> SQLiteSession:
-        if conversation not in self._sessions:
-            self._sessions[conversation] = SQLiteSession(conversation, self._path)
-        return self._sessions[conversation]
+    def _session(self, conversation: str) -> SessionABC:
+        raise NotImplementedError
 
     async def append(self, conversation: str, messages: Sequence[Message]) -> None:
         await self._session(conversation).add_items([{"role": role, "content": text} for role, text in messages])  # type: ignore[misc]
 
     async def window(self, conversation: str, size: int) -> list[str]:
         return [str(item["content"]) for item in await self._session(conversation).get_items(size)]  # type: ignore[typeddict-item]
+
+    async def durability(self) -> dict[str, str]:
+        return {}
+
+
+class OpenAIAgents(OpenAISessions):
+    name = "OpenAI Agents SQLiteSession"
+
+    async def open(self, place: str) -> None:
+        self._path = place
+        self._sessions: dict[str, SQLiteSession] = {}
+
+    def _session(self, conversation: str) -> SQLiteSession:
+        if conversation not in self._sessions:
+            self._sessions[conversation] = SQLiteSession(conversation, self._path)
+        return self._sessions[conversation]
 
     async def durability(self) -> dict[str, str]:
         with self._session("pragmas")._locked_connection() as connection:
@@ -83,15 +93,13 @@ class OpenAIAgents:
             session.close()
 
 
-class GoogleADK:
-    """`SqliteSessionService`: one `append_event` per message, as ADK's runner does it."""
+class ADKSessions:
+    """One `append_event` per message, as ADK's runner does it."""
 
-    name = "Google ADK SqliteSessionService"
-    most_messages = None
-
-    async def open(self, path: Path) -> None:
-        self._service = SqliteSessionService(str(path))
-        self._sessions: dict[str, Session] = {}
+    name = "Google ADK"
+    most_messages: int | None = None
+    _service: BaseSessionService
+    _sessions: dict[str, Session]
 
     async def _session(self, conversation: str) -> Session:
         if conversation not in self._sessions:
@@ -115,6 +123,17 @@ class GoogleADK:
         return [event.content.parts[0].text or "" for event in found.events if event.content and event.content.parts]
 
     async def durability(self) -> dict[str, str]:
+        return {}
+
+
+class GoogleADK(ADKSessions):
+    name = "Google ADK SqliteSessionService"
+
+    async def open(self, place: str) -> None:
+        self._service: SqliteSessionService = SqliteSessionService(place)
+        self._sessions = {}
+
+    async def durability(self) -> dict[str, str]:
         async with self._service._get_db_connection() as db:
             return await db._execute(pragmas, db._conn)  # on the thread that owns the connection
 
@@ -128,9 +147,9 @@ class LangGraph:
     name = "LangGraph SqliteSaver"
     most_messages = 1_000
 
-    async def open(self, path: Path) -> None:
+    async def open(self, place: str) -> None:
         self._stack = AsyncExitStack()
-        self._connection = self._stack.enter_context(closing(sqlite3.connect(path, check_same_thread=False)))
+        self._connection = self._stack.enter_context(closing(sqlite3.connect(place, check_same_thread=False)))
         self._saver = SqliteSaver(self._connection)
         self._saver.setup()
         self._messages: dict[str, list[BaseMessage]] = {}

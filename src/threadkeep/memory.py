@@ -194,9 +194,9 @@ class Memory:
             return await self._stores.archive.erase(one_conversation(scope), arguments.message_id(message_id))
         self._talk_language.forget(checked_scope(scope))
         sessions = await self._stores.sessions.erase(scope)
-        scratch = await self._erased_scratch(scope)
         checkpoints = await self._erased_checkpoints(scope)
-        proof = await self._stores.archive.erase(scope)
+        # At once: both may have to wait for the same store that does not answer.
+        scratch, proof = await asyncio.gather(self._erased_scratch(scope), self._stores.archive.erase(scope))
         return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | checkpoints)
 
     async def _erased_scratch(self, scope: Scope) -> Erased:

@@ -69,7 +69,7 @@ def test_one_bad_turn_is_parked_with_its_reason_and_the_others_go_through(
     assert module.flush_once() == 2
     assert count(empty_url) == 2
     reasons = sorted(parked["reason"] for parked in module.parked())
-    assert "conversation_id" in reasons[0]
+    assert "columns_map.conversation_id" in reasons[0]
     assert "holds 8" in reasons[0]
     assert reasons[1] == "is not a JSON object"
     ask(empty_url, _widened(empty_url))
@@ -149,3 +149,15 @@ def test_a_worker_that_is_killed_again_and_again_loses_nothing_and_doubles_nothi
     kept = [turn["user_message"] for talk in range(5) for turn in module.load_long_term(f"c{talk}", 100)]
     assert sorted(kept) == sorted(f"question {number}" for number in range(400))
     assert module.parked() == []
+
+
+def test_turns_whose_worker_was_deleted_by_hand_are_stored_all_the_same(
+    module: MemoryModule, sql_url: str, redis_url: str
+) -> None:
+    for number in range(3):
+        store(module, number)
+    with client(redis_url) as redis:
+        redis.xgroup_create(QUEUE, "archive", "0")
+        redis.xreadgroup("archive", "deleted", {QUEUE: ">"})
+        redis.xgroup_delconsumer(QUEUE, "archive", "deleted")
+    assert (module.flush_once(), count(sql_url)) == (3, 3)

@@ -163,7 +163,7 @@ def test_an_answer_is_told_by_its_code_alone(words: str, kind: type[StoreError])
 def test_a_server_older_than_seven_is_refused() -> None:
     from threadkeep.sessions.redis.client import _check_version
 
-    with pytest.raises(CapabilityMissing, match="too old"):
+    with pytest.raises(CapabilityMissing, match="too old; point REDIS_URL at"):
         _check_version({"redis_version": "6.2.1"})
 
 

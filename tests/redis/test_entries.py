@@ -58,3 +58,24 @@ async def test_a_poison_entry_is_parked_and_the_rest_goes_through(
         poison = [letter for letter in dead if letter.entry is None]
         assert all("entry" in letter.reason for letter in poison)
         assert await RedisJournal(client).drop([letter.id for letter in poison]) == len(poison)
+
+
+async def test_entries_in_nobodys_hands_are_handed_out_again(
+    server: Any, client: RedisClient, open_hot: OpenHot
+) -> None:
+    """An operator deleted the consumer, and with it what it held: `stale_seconds` is never reached for these."""
+    server.wipe()
+    async with open_hot() as store:
+        scope = new_scope()
+        keys = (await client.link()).keys
+        stream = keys.journal(keys.tag(scope))
+        await store.say(scope, "one")
+        await store.say(scope, "two")
+        held = await store.journal.claim("first", 1)
+        await store.journal.claim("deleted", 100)
+        await client.command("XGROUP", "DELCONSUMER", stream, "archive", "deleted")
+        found = await store.journal.claim("second", 100)
+        assert [entry.messages[0].content for entry in (*held, *found)] == ["one", "two"]
+        assert await store.journal.claim("third", 100) == []
+        await store.journal.settle([*held, *found])
+        assert (await store.journal.depth()).entries == 0

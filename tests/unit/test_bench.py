@@ -28,9 +28,13 @@ def run_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def sessions() -> dict[str, Any]:
-    done = run_bench("sessions", "--quick", "--json")
+    return sessions_on("sqlite")
+
+
+def sessions_on(store: str) -> dict[str, Any]:
+    done = run_bench("sessions", "--store", store, "--quick", "--json")
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(done.stdout)["stores"][store]
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names_there_are() -> None:
@@ -66,6 +70,30 @@ def test_sessions_compares_every_contestant_with_ours(sessions: dict[str, Any]) 
     for ratios in sessions["peer_over_ours"].values():
         assert set(ratios) == {"append", "read", "bytes", "single", "concurrent"}
     assert all(value > 0 for value in sessions["must_show"].values())
+
+
+SERVERS = {
+    "redis": {
+        "OpenAI Agents RedisSession",
+        "OpenAI Agents RedisSession, ttl",
+        "Google ADK RedisSessionService",
+        "LangChain RedisChatMessageHistory",
+    },
+    "postgres": {"OpenAI Agents SQLAlchemySession", "Google ADK DatabaseSessionService"},
+    "mariadb": {"Google ADK DatabaseSessionService"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", [pytest.param(name, marks=pytest.mark.server(name)) for name in SERVERS])
+def test_sessions_measures_ours_and_the_peers_on_every_server(store: str) -> None:
+    found = sessions_on(store)
+    assert set(found["contestants"]) == {"Threadkeep", "Threadkeep, redaction off"} | SERVERS[store]
+    durability = [its["durability"] for its in found["contestants"].values()]
+    assert durability[0]
+    assert all(one == durability[0] for one in durability)
+    assert all(value > 0 for value in found["must_show"].values())
+    assert any("append + read" in what for what in found["must_show"])
 
 
 def test_a_table_shows_a_dash_where_there_is_no_figure() -> None:

@@ -140,6 +140,10 @@ class FaultProxy:
         link = _Link(task, [writer])
         self._links.add(link)
         self.traffic.connections += 1
+        with suppress(asyncio.CancelledError):  # leaving the proxy; asyncio's server would log it as an error
+            await self._serve_link(link, reader, writer)
+
+    async def _serve_link(self, link: _Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._connect_and_pump(link, reader, writer)
         except* OSError:  # the server is down, or one side was reset: so is the other, once the line carries word of it

@@ -1,4 +1,6 @@
--- Entries for one worker: first what another has held for too long, then what nobody has had yet.
+-- Entries for one worker: first what another has held for too long, then what nobody has had yet, then what was handed
+-- out and is in nobody's hands: a consumer was deleted by hand, or a log that was cut inside a transaction came back by
+-- halves at the next restart.
 local JOURNAL, GROUP = KEYS[1], 'archive'
 local CONSUMER, COUNT, IDLE, CURSOR = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
@@ -19,6 +21,15 @@ if #entries < COUNT then
   local new = redis.call('XREADGROUP', 'GROUP', GROUP, CONSUMER, 'COUNT', COUNT - #entries, 'STREAMS', JOURNAL, '>')
   for _, entry in ipairs(new and new[1][2] or {}) do
     entries[#entries + 1] = entry
+  end
+end
+local held = #entries == 0 and redis.call('XPENDING', JOURNAL, GROUP)[1]
+if held and redis.call('XLEN', JOURNAL) > held then
+  for _, entry in ipairs(redis.call('XRANGE', JOURNAL, '-', '+', 'COUNT', held + COUNT)) do
+    if #entries < COUNT and #redis.call('XPENDING', JOURNAL, GROUP, entry[1], entry[1], 1) == 0 then
+      redis.call('XCLAIM', JOURNAL, GROUP, CONSUMER, 0, entry[1], 'FORCE', 'JUSTID')
+      entries[#entries + 1] = entry
+    end
   end
 end
 local last = redis.call('XINFO', 'STREAM', JOURNAL)
