@@ -48,6 +48,7 @@ class MariaDbServer(OwnedServer):
             self._program,
             "--no-defaults",
             f"--datadir={self._data}",
+            f"--tmpdir={self.folder}",  # a server that starts removes the temporary tables of all others in /tmp
             f"--bind-address={LOOPBACK}",
             f"--port={self.port}",
             f"--socket={self.folder / 'socket'}",
