@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.redis.conftest import PATIENT
-from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.store import RedisHotStore
+from threadkeep import ModelResponse, UserMessage, open_memory
 from threadkeep.sessions.redis.wire import Wire
-from threadkeep.testing.drafts import admitted, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked
+from threadkeep.testing.drafts import new_scope
 
 
 @pytest.fixture
@@ -28,16 +26,17 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
-async def test_an_append_is_one_round_trip_and_a_read_is_another(redis_server: Any, trips: list[int]) -> None:
-    client, scope = RedisClient(redis_server.url, PATIENT), new_scope()
-    store = RedisHotStore(client, ArchiveAsked())
-    await store.append(scope, admitted("hello"))  # the first one is asked what the archive knows
-    await store.read(scope, pending=0)
-    for number in range(60):
-        trips.clear()
-        await store.append(scope, admitted(f"question {number}", f"answer {number}"))
-        assert trips == [1]
-        trips.clear()
-        await store.read(scope, pending=0)
-        assert len(trips) == 1
-    await client.close()
+async def test_an_append_is_one_round_trip_and_a_read_is_another(
+    redis_server: Any, trips: list[int], tmp_path: Path
+) -> None:
+    scope = new_scope()
+    async with open_memory(f"sqlite:///{tmp_path}/archive.db", redis=redis_server.url, worker=False) as memory:
+        await memory.append(scope, [UserMessage("Good morning to you all, how are you today?")])
+        await memory.history(scope)
+        for number in range(60):
+            trips.clear()
+            await memory.append(scope, [UserMessage(f"question {number}"), ModelResponse(f"answer {number}")])
+            assert len(trips) == 1
+            trips.clear()
+            await memory.history(scope)
+            assert len(trips) == 1

@@ -136,8 +136,11 @@ class WriteBehind:
             raise ArchiveAway(str(error)) from error
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
-        hot = await self._asked_hot(lambda: self._read_hot(scope, wanted))
-        if hot is not None and self._answers(hot, wanted):
+        away: list[ArchiveAway] = []
+        hot = await self._asked_hot(lambda: self._read_hot(scope, wanted, away))
+        if away and hot is None:
+            raise away[0]
+        if hot is not None and (away or self._answers(hot, wanted)):
             return window_of(hot, wanted)
         try:
             kept = await self._archive.messages(scope, wanted)
@@ -147,19 +150,19 @@ class WriteBehind:
             return window_of(hot, wanted)
         return kept if hot is None else joined(kept, hot, wanted)
 
-    async def _read_hot(self, scope: Scope, wanted: HistoryRange) -> Hot | None:
-        stale = False
+    async def _read_hot(self, scope: Scope, wanted: HistoryRange, away: list[ArchiveAway]) -> Hot | None:
+        """Notes in `away` that the archive did not answer, so that nobody waits for it a second time."""
         try:
             await self._owed.tell(scope)
-        except ArchiveAway:
-            stale = True
+        except ArchiveAway as error:
+            away.append(error)
         if wanted.before is None:
             hot = await self._hot.read(scope, pending=0)
             if hot is not None and not self._answers(hot, wanted):  # seldom, and dearer
                 hot = await self._hot.read(scope, pending=wanted.limit)
         else:
             hot = await self._hot.read(scope)
-        return replace(hot, whole=False) if hot is not None and stale else hot
+        return hot
 
     def _answers(self, hot: Hot, wanted: HistoryRange) -> bool:
         """Whether the window holds all that is wanted."""
@@ -190,7 +193,9 @@ class WriteBehind:
         """
         before = await self._asked_hot(lambda: self._hot.erase(scope, message_id, 0))
         proof = await self._archive.erase(scope, message_id)
-        after = await self._asked_hot(lambda: self._hot.erase(scope, message_id, proof.generation))
+        after = None  # one that did not answer just now is not waited for again: it is told once it is back
+        if before is not None:
+            after = await self._asked_hot(lambda: self._hot.erase(scope, message_id, proof.generation))
         if after is None:
             self._owed.note_erasure(scope, message_id, proof.generation)
         if before is None or after is None:
