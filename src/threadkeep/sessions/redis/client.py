@@ -6,7 +6,8 @@ Nothing is opened before it is needed, so an application starts also while its R
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -90,6 +91,13 @@ class RedisClient:
                 return await link.server.execute_command("EVAL", script.text, *words)
 
         return await self._within_deadline(evaluate)
+
+    @asynccontextmanager
+    async def in_time(self) -> AsyncGenerator[None]:
+        """Several calls that may together take no longer than one."""
+        with our_errors(self.place):
+            async with asyncio.timeout(self._options.timeout):
+                yield
 
     async def command(self, *words: Argument, wait: float = 0) -> Any:
         """One plain command; `wait` is how long the server itself was asked to wait."""

@@ -113,8 +113,9 @@ class RedisHotStore:
         return None if answers is None else reading.hot_from(scope, answers, self._recent)
 
     async def touch(self, scope: Scope) -> Hot:
-        await self._run(scripts.TOUCH, scope, [b""])
-        hot = await self.read(scope, pending=0)
+        async with self._client.in_time():
+            await self._run(scripts.TOUCH, scope, [b""])
+            hot = await self.read(scope, pending=0)
         if hot is None:
             raise ScopeErased("this scope was erased in the moment it was touched")
         return hot
