@@ -1,0 +1,112 @@
+"""`threadkeep index`: knowledge documents from a folder into the index, their vectors, and what is there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.progress import Progress
+
+from threadkeep.cli.options import Json, Tenant, Url, as_it_is
+from threadkeep.cli.output import notes, print_json, print_pairs, screen
+from threadkeep.compose_knowledge import Knowledge, open_knowledge
+from threadkeep.errors import EmbedderError
+from threadkeep.ports.embedder import model_of
+from threadkeep.scope import DEFAULT_TENANT
+from threadkeep.settings import load_settings
+
+if TYPE_CHECKING:
+    from threadkeep.knowledge.indexing import IndexReport
+
+_MOST_COUNTED = 100_000
+
+index = typer.Typer(name="index", no_args_is_help=True, help="Knowledge documents: add a folder, rebuild, look.")
+
+
+@index.command()
+def add(
+    folder: Annotated[Path, typer.Argument(help="Markdown, text, HTML and PDF in it and below it.")],
+    datasource: Annotated[str, typer.Option(help="The name these documents go by. Files gone from DIR leave it.")],
+    access: Annotated[Literal["public", "private", "shared"], typer.Option(help="Who may read them.")] = "public",
+    owner: Annotated[str | None, typer.Option(help="Whose they are; private and shared ones need it.")] = None,
+    reader: Annotated[list[str] | None, typer.Option(help="A user they are shared with; may be repeated.")] = None,
+    tenant: Tenant = None,
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Bring a folder's documents into the index. Repeat it at will: only what changed is done again."""
+    from threadkeep.knowledge.indexing import Source
+
+    source = Source(datasource, tenant or DEFAULT_TENANT, access, owner, tuple(reader or ()))
+    _report(asyncio.run(_add(url, folder, source)), "Indexed", as_json=json)
+
+
+@index.command()
+def rebuild(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
+    """Make the vectors that are missing, as after THREADKEEP_EMBEDDER changed. Searches go on meanwhile."""
+    _report(asyncio.run(_rebuild(url, tenant)), "Rebuilt", as_json=json)
+
+
+@index.command()
+def status(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
+    """Count documents and chunks, and the documents that have no vectors of the embedder in use."""
+    told = asyncio.run(_status(url, tenant))
+    if json:
+        print_json(told)
+        return
+    sources = told.pop("datasources")
+    print_pairs("Index", told | {f"documents in {name}": count for name, count in sources.items()})
+
+
+async def _add(url: str | None, folder: Path, source: Any) -> IndexReport:
+    async with open_knowledge(url, load_settings()) as knowledge:
+        with Progress(console=notes, transient=True) as bar:
+            task = bar.add_task("indexing", total=None)
+            return await knowledge.indexer.index(
+                folder, source, lambda done, total, _: bar.update(task, completed=done, total=total)
+            )
+
+
+async def _rebuild(url: str | None, tenant: str | None) -> IndexReport:
+    async with open_knowledge(url, as_it_is(load_settings())) as knowledge:
+        with Progress(console=notes, transient=True) as bar:
+            task = bar.add_task("embedding", total=None)
+            return await knowledge.indexer.rebuild(tenant, lambda done, _, __: bar.update(task, completed=done))
+
+
+async def _status(url: str | None, tenant: str | None) -> dict[str, Any]:
+    async with open_knowledge(url, as_it_is(load_settings())) as knowledge:
+        found = await knowledge.store.documents(tenant)
+        return {
+            "documents": len(found),
+            "chunks": sum(one.chunks for one in found),
+            "embedder": knowledge.embedder.name if knowledge.embedder else None,
+            "waiting_for_vectors": await _waiting(knowledge, tenant),
+            "datasources": dict(Counter(one.datasource for one in found)),
+        }
+
+
+async def _waiting(knowledge: Knowledge, tenant: str | None) -> int | None:
+    """None where there is no embedder, or it does not say what its vectors are like."""
+    if knowledge.embedder is None:
+        return None
+    try:
+        model = await model_of(knowledge.embedder)
+    except EmbedderError:
+        return None
+    return len(await knowledge.store.unembedded(model, tenant, _MOST_COUNTED))
+
+
+def _report(report: IndexReport, title: str, *, as_json: bool) -> None:
+    told = asdict(report)
+    if as_json:
+        print_json(told)
+        return
+    skipped = told.pop("skipped")
+    print_pairs(title, told)
+    for one in skipped:
+        screen().print(f"skipped {one['path']}: {one['reason']}")

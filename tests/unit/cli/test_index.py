@@ -1,0 +1,98 @@
+"""`threadkeep index`, from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from threadkeep.cli.app import run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DATABASE_URL", "sqlite:///tk.db")
+    monkeypatch.setenv("THREADKEEP_EMBEDDER", "none")
+    folder = tmp_path / "knowledge"
+    folder.mkdir()
+    (folder / "warranty.md").write_text("# Warranty\n\nTwo years. Write to ann@shop.example.")
+    (folder / "broken.pdf").write_bytes(b"not one")
+    return folder
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert run(["index", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_folder_is_added_and_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = told(capsys, "add", str(folder), "--datasource", "shop")
+    assert (first["added"], first["chunks"]) == (1, 1)
+    assert [one["path"] for one in first["skipped"]] == ["broken.pdf"]
+    assert told(capsys, "add", str(folder), "--datasource", "shop")["unchanged"] == 1
+    assert told(capsys, "status") == {
+        "documents": 1,
+        "chunks": 1,
+        "embedder": None,
+        "waiting_for_vectors": None,
+        "datasources": {"shop": 1},
+    }
+
+
+def test_vectors_of_another_embedder_are_made_by_rebuilding(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(capsys, "add", str(folder), "--datasource", "shop")
+    monkeypatch.setenv("THREADKEEP_EMBEDDER", "offline")
+    assert told(capsys, "status")["waiting_for_vectors"] == 1
+    assert told(capsys, "rebuild")["embedded"] == 1
+    assert told(capsys, "status")["waiting_for_vectors"] == 0
+
+
+def test_an_embedder_that_is_away_is_told_and_the_documents_are_there(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THREADKEEP_EMBEDDER", "ollama:bge-m3")
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1")
+    monkeypatch.setenv("OLLAMA_PORT", "9")
+    report = told(capsys, "add", str(folder), "--datasource", "shop")
+    assert (report["added"], report["embedded"], report["waiting"]) == (1, 0, 1)
+    assert "does not answer" in report["embed_failed"]
+
+
+def test_documents_are_redacted_only_by_setting(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(capsys, "add", str(folder), "--datasource", "open")
+    assert b"ann@shop.example" in _bytes(folder)
+    monkeypatch.setenv("DATABASE_URL", "sqlite:///masked.db")
+    monkeypatch.setenv("THREADKEEP_KNOWLEDGE_REDACTION", "true")
+    told(capsys, "add", str(folder), "--datasource", "masked")
+    assert b"ann@shop.example" not in _bytes(folder, "masked.db")
+
+
+def _bytes(folder: Path, name: str = "tk.db") -> bytes:
+    return b"".join(path.read_bytes() for path in folder.parent.glob(f"{name}*"))
+
+
+def test_people_read_a_table_and_the_reasons(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["index", "add", str(folder), "--datasource", "shop"]) == 0
+    shown = capsys.readouterr().out
+    assert "skipped broken.pdf: is not a sound PDF" in shown
+    assert run(["index", "status"]) == 0
+    assert "documents in shop" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["none-such", "--datasource", "shop"], ["knowledge", "--datasource", "shop", "--access", "private"]],
+    ids=["no-folder", "ownerless"],
+)
+def test_what_cannot_be_indexed_says_why(
+    folder: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["index", "add", *arguments, "--json"]) == 1
+    assert json.loads(capsys.readouterr().err)["code"] == "invalid_input"
