@@ -9,9 +9,12 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from threadkeep.adapters.langgraph.blocked import blocked_types
+from threadkeep.adapters.langgraph.plain_messages import plain_message
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
 
+_USUAL = "msgpack"
 _SPELLED = "spelled:"  # before the kind of a value whose lone surrogates were spelled out
 
 
@@ -29,14 +32,12 @@ class Codec:
         self._cipher = serde.cipher if type(serde) is EncryptedSerializer else None
         self._inner = serde.serde if type(serde) is EncryptedSerializer else serde
         self.plain = isinstance(serde, JsonPlusSerializer)
+        self._usual = type(serde) is JsonPlusSerializer and not getattr(serde, "_custom_unpack_ext_hook", True)
 
     def encode(self, value: Any, where: str) -> Encoded:
         """Raises `InvalidInput` on what cannot be serialised. `where` names it: a channel, the metadata."""
         try:
-            kind, data = self._inner.dumps_typed(value)
-            if b"?" in data and has_lone(value):
-                kind, data = self._inner.dumps_typed(spelled(value))
-                kind = _SPELLED + kind
+            kind, data = self._dumped(value)
             same = hash((kind, bytes(data)))
             if self._cipher is not None:
                 cipher, data = self._cipher.encrypt(bytes(data))
@@ -47,14 +48,44 @@ class Codec:
             ) from None
         return Encoded(kind, bytes(data), same)
 
+    def _dumped(self, value: Any) -> tuple[str, bytes]:
+        """The serializer replaces a lone surrogate by `?`, or refuses it where it stands in a key."""
+        try:
+            kind, data = self._inner.dumps_typed(value)
+        except TypeError:
+            if not has_lone(value):
+                raise
+        else:
+            if b"?" not in data or not has_lone(value):
+                return kind, data
+        kind, data = self._inner.dumps_typed(spelled(value))
+        return _SPELLED + kind, data
+
     def decode(self, kind: str, data: bytes, where: str) -> Any:
         """Raises `CheckpointCorrupt` on bytes that are damaged, or were made to harm."""
+        if self._usual and kind == _USUAL and (message := plain_message(data)) is not None:
+            return message
         try:
-            was_spelled = kind.startswith(_SPELLED)
-            value = self.serde.loads_typed((kind.removeprefix(_SPELLED), data))
-            return unspelled(value) if was_spelled else value
+            with blocked_types() as blocked:
+                value = self.serde.loads_typed((kind.removeprefix(_SPELLED), data))
         except Exception as error:  # whatever a serializer, a cipher or a class of the application may raise
             raise CheckpointCorrupt(f"{where} cannot be read ({type(error).__name__})") from error
+        if blocked:
+            raise CheckpointCorrupt(
+                f"{where} holds a {'.'.join(blocked[0])}, which the serializer may not load;"
+                f" if it is yours, allow it: allowed_msgpack_modules=[{blocked[0]!r}]"
+            )
+        return unspelled(value) if kind.startswith(_SPELLED) else value
+
+    def same(self, kind: str, data: bytes) -> int | None:
+        """What `encode` said of the value when it was stored; None where that cannot be known."""
+        if self._cipher is None:
+            return hash((kind, data))
+        kind, _, cipher = kind.partition("+")
+        try:
+            return hash((kind, self._cipher.decrypt(cipher, data)))
+        except Exception:  # of another key; whoever reads the value is told
+            return None
 
 
 def packed(value: Any) -> bytes:

@@ -6,7 +6,6 @@ takes 0.4 and a copy 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import ormsgpack
@@ -45,7 +44,7 @@ def fingerprint(value: Any) -> int | None:
 class Template:
     """Makes copies of one decoded message that share no mutable part with each other."""
 
-    __slots__ = ("_empty", "_extra", "_fields", "_given", "_kind", "_nested")
+    __slots__ = ("_dicts", "_extra", "_fields", "_given", "_kind", "_lists", "_nested")
 
     def __init__(self, message: BaseMessage) -> None:
         """Raises `ValueError` when it holds more than plain values."""
@@ -55,24 +54,31 @@ class Template:
         self._fields = dict(message.__dict__)
         self._given = frozenset(message.__pydantic_fields_set__)
         self._extra = _packed(message.__pydantic_extra__) if message.__pydantic_extra__ else None
-        self._empty: list[tuple[str, Callable[[], Any]]] = [
-            (name, list if value == [] else dict) for name, value in self._fields.items() if value in ({}, [])
-        ]
-        containers = {name: value for name, value in self._fields.items() if not isinstance(value, _ATOMS)}
+        containers = {name: value for name, value in self._fields.items() if type(value) not in _ATOMS}
+        self._dicts = [name for name, value in containers.items() if type(value) is dict and not value]
+        self._lists = [name for name, value in containers.items() if type(value) is list and not value]
         self._nested = [(name, _packed(value)) for name, value in containers.items() if value not in ({}, [])]
 
     def copy(self) -> BaseMessage:
         fields = self._fields.copy()
-        for name, kind in self._empty:
-            fields[name] = kind()
+        for name in self._dicts:
+            fields[name] = {}
+        for name in self._lists:
+            fields[name] = []
         for name, data in self._nested:
             fields[name] = ormsgpack.unpackb(data, option=ormsgpack.OPT_NON_STR_KEYS)
-        message = self._kind.__new__(self._kind)
-        _set(message, "__dict__", fields)
-        _set(message, "__pydantic_fields_set__", set(self._given))
-        _set(message, "__pydantic_extra__", {} if self._extra is None else ormsgpack.unpackb(self._extra))
-        _set(message, "__pydantic_private__", None)
-        return message
+        extra: dict[str, Any] = {} if self._extra is None else ormsgpack.unpackb(self._extra)
+        return made(self._kind, fields, set(self._given), extra)
+
+
+def made(kind: type[BaseMessage], fields: dict[str, Any], given: set[str], extra: dict[str, Any]) -> BaseMessage:
+    """Without validation: of values that were a valid message's before."""
+    message = kind.__new__(kind)
+    _set(message, "__dict__", fields)
+    _set(message, "__pydantic_fields_set__", given)
+    _set(message, "__pydantic_extra__", extra)
+    _set(message, "__pydantic_private__", None)
+    return message
 
 
 def template_of(value: Any) -> Template | None:

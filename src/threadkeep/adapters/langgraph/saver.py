@@ -47,6 +47,7 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
 
     def __init__(self, session: Session, identity: Identity, serde: SerializerProtocol | None = None) -> None:
         super().__init__(serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
+        self._codec = Codec(self.serde)
         self._session = session
         self._identity = identity
         self._reader = Reader(session)
@@ -245,7 +246,9 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
 
     @property
     def _asking(self) -> Asking:
-        return Asking(self._identity, Codec(self.serde))  # LangGraph may exchange the serializer of a copy
+        if self._codec.serde is not self.serde:  # LangGraph exchanges the serializer of a copy
+            self._codec = Codec(self.serde)
+        return Asking(self._identity, self._codec)
 
     def _thread(self, thread_id: Any) -> Thread:
         return thread_of(self._identity.owner(None), thread_id)

@@ -55,7 +55,7 @@ class Comparison:
     def equals(self, old: Item) -> bool:
         if self.quick is not None and self.quick == old.quick:
             return True
-        if old.same is None or self.item.same != old.same:
+        if old.tells_same(self._codec) is None or self.item.same != old.same:
             return False
         old.quick = self.quick  # it will tell next time
         return True
@@ -67,7 +67,7 @@ def split(
     """`old` are the items of `runs`, in order. Without `grow` no strand of theirs is added to."""
     common = _common(values, old, codec, where)
     rest = [Comparison(value, codec, where) for value in values[common:]]
-    places = _found_again(rest, old, common)
+    places = _found_again(rest, old, common, codec)
     whole = _joined(_first(runs, common), places, rest, runs, grow=grow)
     if len(whole.runs) > _MOST_RUNS:
         return fresh([Comparison(value, codec, where).item for value in values])
@@ -101,13 +101,13 @@ def fresh(items: list[Item]) -> Split:
     return Split((Run(strand, 0, len(items)),), (Addition(strand, 0, items),))
 
 
-def _found_again(rest: Sequence[Comparison], old: Sequence[Item], common: int) -> list[int | None]:
+def _found_again(rest: Sequence[Comparison], old: Sequence[Item], common: int, codec: Codec) -> list[int | None]:
     """For each element its place among the old items, each later than the one before; None for a new one."""
     if common == len(old):
         return [None] * len(rest)
     later: dict[tuple[str, int], list[int]] = {}
     for place in range(len(old) - 1, common - 1, -1):
-        for key in _keys(old[place]):
+        for key in _keys(old[place], codec):
             later.setdefault(key, []).append(place)
     found: list[int | None] = []
     least = common
@@ -129,11 +129,12 @@ def _next(later: dict[tuple[str, int], list[int]], comparison: Comparison, least
     return None
 
 
-def _keys(item: Item) -> Iterator[tuple[str, int]]:
+def _keys(item: Item, codec: Codec) -> Iterator[tuple[str, int]]:
     if item.quick is not None:
         yield "quick", item.quick
-    if item.same is not None:
-        yield "same", item.same
+    same = item.tells_same(codec)
+    if same is not None:
+        yield "same", same
 
 
 def _joined(

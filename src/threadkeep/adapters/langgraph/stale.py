@@ -7,7 +7,9 @@ it is, but the reading before it does: LangGraph reads first, and its puts inher
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
+from typing import Any
 
 from threadkeep.adapters.langgraph.place import Place
 
@@ -21,8 +23,9 @@ def note_reading(place: Place) -> None:
     _named.set(others if place.checkpoint is None else others | {_key(place)})
 
 
-def goes_back_on_purpose(place: Place) -> bool:
-    return _key(place) in _named.get()
+def goes_back_on_purpose(place: Place, metadata: Mapping[str, Any]) -> bool:
+    """LangGraph itself marks the copy from which a replay goes on as a fork."""
+    return metadata.get("source") == "fork" or _key(place) in _named.get()
 
 
 def _key(place: Place) -> _Key:

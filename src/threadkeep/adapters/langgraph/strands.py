@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from threadkeep.adapters.langgraph.codec import Codec
-from threadkeep.adapters.langgraph.messages import Template, fingerprint, template_of
+from threadkeep.adapters.langgraph.messages import Template, template_of
 from threadkeep.ports.checkpoints import Run
 from threadkeep.threads import Thread
 
@@ -21,7 +21,7 @@ _OVERHEAD = 400  # bytes of Python objects around an item, roughly
 class Item:
     """One element of a list, or a whole value. `same` and `quick` tell it apart in this process."""
 
-    __slots__ = ("data", "kind", "quick", "same", "template")
+    __slots__ = ("asked", "data", "kind", "quick", "same", "template")
 
     def __init__(self, kind: str, data: bytes, same: int | None = None, quick: int | None = None) -> None:
         self.kind = kind
@@ -29,19 +29,22 @@ class Item:
         self.same = same
         self.quick = quick
         self.template: Template | None = None
+        self.asked = False
 
     def value(self, codec: Codec, where: str) -> Any:
-        """Decoded anew, or a copy: nobody else has it."""
+        """Decoded anew, or a copy: nobody else has it. Who asks a second time will ask more often."""
         if self.template is not None:
             return self.template.copy()
         value = codec.decode(self.kind, self.data, where)
-        template = template_of(value)
-        if template is not None:
-            self.template = template
-            self.quick = self.quick or fingerprint(value)
-        if self.same is None and codec.plain:
-            self.same = hash((self.kind, self.data))
+        if self.asked:
+            self.template = template_of(value)
+        self.asked = True
         return value
+
+    def tells_same(self, codec: Codec) -> int | None:
+        if self.same is None:
+            self.same = codec.same(self.kind, self.data)
+        return self.same
 
 
 Strand = list[Item | None]
@@ -84,8 +87,10 @@ class StrandCache:
         held = self.items(thread, run)
         if held is None:
             return run
+        if None not in held:
+            return None
         missing = [place for place, item in enumerate(held, run.start) if item is None]
-        return Run(run.strand, missing[0], missing[-1] + 1) if missing else None
+        return Run(run.strand, missing[0], missing[-1] + 1)
 
     def forget(self, thread: Thread) -> None:
         with self._changing:

@@ -1,0 +1,203 @@
+"""What a checkpoint costs: each list item is stored once, whatever becomes of the list."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from tests.adapters.database import rows
+from tests.adapters.verbs import Open, Verbs, thread
+from threadkeep.adapters.langgraph import ThreadkeepSaver
+
+WORDS = [f"word{number}" for number in range(500)]
+
+
+def said(rng: random.Random, words: int) -> str:
+    return " ".join(rng.choices(WORDS, k=words))
+
+
+async def stored_bytes(url: str, user: str) -> int:
+    sizes = {
+        "conversation_checkpoints": "length(checkpoint_blob) + length(metadata_blob)",
+        "tk_checkpoint_items": "length(data)",
+        "tk_checkpoint_writes": "length(data)",
+    }
+    theirs = f"thread_key IN (SELECT thread_key FROM conversation_metadata WHERE user_id = '{user}')"
+    found = [
+        await rows(url, f"SELECT coalesce(sum({size}), 0) FROM {table} WHERE {theirs}") for table, size in sizes.items()
+    ]
+    return sum(int(str(one[0][0])) for one in found)
+
+
+def chat_graph(saver: Any, answer: Any) -> Any:
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", answer)
+    graph.add_edge(START, "model")
+    graph.add_edge("model", END)
+    return graph.compile(checkpointer=saver)
+
+
+async def test_the_bytes_of_a_turn_do_not_grow_with_the_talk(saver: Verbs, url: str, user: str, mode: str) -> None:
+    rng = random.Random(1)
+    graph = chat_graph(saver.saver, lambda state: {"messages": [AIMessage(said(rng, 90))]})
+    before, costs = await stored_bytes(url, user), []
+    for _ in range(60):
+        given, config = {"messages": [HumanMessage(said(rng, 30))]}, thread("t")
+        if mode == "async":
+            await graph.ainvoke(given, config, durability="sync")
+        else:
+            graph.invoke(given, config, durability="sync")
+        now = await stored_bytes(url, user)
+        costs.append(now - before)
+        before = now
+    early, late = sum(costs[10:20]), sum(costs[-10:])
+    assert late < 1.1 * early
+
+
+def messages(count: int) -> list[BaseMessage]:
+    return [HumanMessage(f"message {number} " + "x" * 200, id=str(number)) for number in range(count)]
+
+
+def shorten(state: list[BaseMessage]) -> list[BaseMessage]:
+    return state[2:]
+
+
+def replace_one(state: list[BaseMessage]) -> list[BaseMessage]:
+    return [*state[:50], HumanMessage("another", id="50"), *state[51:]]
+
+
+def remove_one(state: list[BaseMessage]) -> list[BaseMessage]:
+    return state[:70] + state[71:]
+
+
+def insert_one(state: list[BaseMessage]) -> list[BaseMessage]:
+    return [*state[:30], HumanMessage("between", id="new"), *state[30:]]
+
+
+def swap_the_last(state: list[BaseMessage]) -> list[BaseMessage]:
+    return [*state[:-1], HumanMessage("instead", id="last")]
+
+
+@pytest.mark.parametrize("change", [shorten, replace_one, remove_one, insert_one, swap_the_last])
+async def test_a_changed_list_refers_to_all_that_stayed(open_saver: Open, url: str, user: str, change: Any) -> None:
+    saver = await open_saver()
+    state = messages(100)
+    config = await saver.put(thread("t"), {"messages": state})
+    before = await stored_bytes(url, user)
+    for _ in range(3):
+        state = [*change(state), HumanMessage("and more", id=f"end{len(state)}")]
+        config = await saver.put(config, {"messages": state})
+    assert await stored_bytes(url, user) - before < 6_000
+    assert (await saver.values(thread("t")))["messages"] == state
+    other = await open_saver()  # which has nothing cached
+    assert (await other.values(thread("t")))["messages"] == state
+    assert [len(one.checkpoint["channel_values"]["messages"]) for one in await other.list(thread("t"))][-1] == 100
+
+
+async def test_a_message_that_was_changed_in_place_is_stored_as_it_is_now(saver: Verbs) -> None:
+    state = messages(5)
+    config = await saver.put(thread("t"), {"messages": state})
+    state[2].content = "changed in place"
+    state[3].additional_kwargs["added"] = [1, {"deep": True}]
+    await saver.put(config, {"messages": state})
+    assert (await saver.values(thread("t")))["messages"] == state
+    first = (await saver.list(thread("t")))[-1]
+    assert first.checkpoint["channel_values"]["messages"] == messages(5)
+
+
+async def test_what_is_handed_out_shares_nothing_with_what_is_handed_out_next(saver: Verbs) -> None:
+    call = {"name": "look", "args": {"deep": [1]}, "id": "c1", "type": "tool_call"}
+    state = [
+        AIMessage("", id="1", tool_calls=[call], response_metadata={"model": {"name": "m"}}),
+        ToolMessage("found", id="2", tool_call_id="c1"),
+    ]
+    await saver.put(thread("t"), {"messages": state, "facts": {"list": [1]}})
+    for _ in range(4):
+        values = await saver.values(thread("t"))
+        assert values["messages"] == state
+        assert values["facts"] == {"list": [1]}
+        first, second = values["messages"]
+        first.tool_calls[0]["args"]["deep"].append(2)
+        first.response_metadata["model"]["name"] = "other"
+        second.additional_kwargs["x"] = 1
+        second.content = "other"
+        values["messages"].append("more")
+        values["facts"]["list"].append(2)
+
+
+async def test_a_large_value_that_comes_again_is_stored_once(saver: Verbs, url: str, user: str) -> None:
+    document = {"text": said(random.Random(2), 5_000)}
+    config = await saver.put(thread("t"), {"document": document, "n": 0})
+    before = await stored_bytes(url, user)
+    for number in range(10):
+        config = await saver.put(config, {"document": {**document}, "n": number})
+    assert await stored_bytes(url, user) - before < 6_000
+    assert (await saver.values(thread("t")))["document"] == document
+
+
+async def test_forks_of_a_thread_do_not_see_each_other(open_saver: Open) -> None:
+    saver, other = await open_saver(), await open_saver()
+    base = messages(3)
+    root = await saver.put(thread("t"), {"messages": base})
+    left, right = root, root
+    for number in range(4):
+        left = await saver.put(left, {"messages": [*base, *(f"left {n}" * 20 for n in range(number + 1))]})
+        right = await other.put(right, {"messages": [*base, *(f"right {n}" * 20 for n in range(number + 1))]})
+    for reader in (saver, other, await open_saver()):
+        assert (await reader.values(left))["messages"] == [*base, *(f"left {n}" * 20 for n in range(4))]
+        assert (await reader.values(right))["messages"] == [*base, *(f"right {n}" * 20 for n in range(4))]
+
+
+async def test_positions_of_a_pruned_fork_are_never_given_again(open_saver: Open) -> None:
+    saver, other = await open_saver(), await open_saver()
+    base = messages(3)
+    root = await saver.put(thread("t"), {"messages": base}, id="1")
+    abandoned = await saver.put(root, {"messages": [*base, "abandoned " * 30]}, id="2")
+    assert (await other.values(abandoned))["messages"][-1] == "abandoned " * 30  # cached there
+    await saver.put(root, {"messages": [*base]}, id="3")
+    await saver.call("prune", ["t"])
+    late = await other.put(thread("t", checkpoint_id="3"), {"messages": [*base, "instead " * 30]}, id="4")
+    for reader in (saver, other, await open_saver()):
+        assert (await reader.values(late))["messages"] == [*base, "instead " * 30]
+
+
+async def test_pruning_frees_what_nobody_refers_to(saver: Verbs, url: str, user: str) -> None:
+    config = thread("t")
+    for number in range(10):
+        config = await saver.put(config, {"messages": messages(number + 1), "document": f"{number}" * 5_000})
+    before = await stored_bytes(url, user)
+    await saver.call("prune", ["t"])
+    assert await stored_bytes(url, user) < before / 2
+    assert await saver.values(config) == {"messages": messages(10), "document": "9" * 5_000}
+
+
+async def test_removing_messages_in_a_graph_comes_back_exactly(saver: Verbs) -> None:
+    answers = iter(
+        [
+            {"messages": [AIMessage("one", id="a1")]},
+            {"messages": [RemoveMessage(id="u1"), AIMessage("two", id="a2")]},
+            {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), AIMessage("three", id="a3")]},
+            {"messages": [AIMessage("changed", id="a3")]},
+        ]
+    )
+    graph = chat_graph(saver.saver, lambda state: next(answers))
+    for turn in range(1, 5):
+        config = thread("t")
+        live = await graph.ainvoke({"messages": [HumanMessage(f"said {turn} " * 20, id=f"u{turn}")]}, config)
+        assert (await saver.values(config))["messages"] == live["messages"]
+    contents = [
+        [message.id for message in state.values.get("messages", [])] async for state in graph.aget_state_history(config)
+    ]
+    assert contents[0] == ["a3", "u4"]
+    assert len(contents) == 12
+
+
+def test_the_default_serializer_is_strict_and_never_pickles() -> None:
+    with ThreadkeepSaver.from_url_sync("sqlite://", user="u") as saver:
+        assert saver.serde._allowed_msgpack_modules is None  # type: ignore[attr-defined]
+        assert saver.serde.pickle_fallback is False  # type: ignore[attr-defined]
