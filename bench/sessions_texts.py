@@ -1,7 +1,8 @@
 """The same talk for everyone: a fixed generator of turns in plain English words, some numbers, nothing personal.
 
 Words of a real language, because a store that looks at what it is given (its language, its numbers) must meet here what
-it meets in service. Numbers are as frequent as in real assistant talk: about one in 220 characters.
+it meets in service. Numbers come as they do in LongMemEval's messages of these lengths: one of seven from users holds
+any, one of three from assistants, and then about two and six of them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ Message = tuple[str, str]  # role, text
 Turn = tuple[Message, Message]
 
 _USER_CHARACTERS = 200
+_USER_NUMBERS = (0, 0, 0, 0, 0, 0, 2)  # one of these, at random
 _ASSISTANT_CHARACTERS = 600
-_CHARACTERS_PER_NUMBER = 220
+_ASSISTANT_NUMBERS = (0, 0, 6)
 _COMMON = """
 the to and of a in is it you that for on with this are be as have was but not they we can or an will if more about
 there when so all what would up out like one time just also how some than into could them other then only its two been
@@ -53,8 +55,8 @@ def turns(seed: int = 7) -> Iterator[Turn]:
     weights = list(itertools.accumulate(1 / (rank + 1) for rank in range(len(words))))
     while True:
         yield (
-            ("user", _text(rng, words, weights, _USER_CHARACTERS)),
-            ("assistant", _text(rng, words, weights, _ASSISTANT_CHARACTERS)),
+            ("user", _text(rng, words, weights, _USER_CHARACTERS, rng.choice(_USER_NUMBERS))),
+            ("assistant", _text(rng, words, weights, _ASSISTANT_CHARACTERS, rng.choice(_ASSISTANT_NUMBERS))),
         )
 
 
@@ -66,8 +68,8 @@ def _vocabulary() -> list[str]:
     return list(dict.fromkeys([*_COMMON.split(), *itertools.islice(rare, 5_000)]))
 
 
-def _text(rng: random.Random, words: list[str], weights: list[float], length: int) -> str:
-    chosen = rng.choices(words, cum_weights=weights, k=length // 2)
-    for place in range(0, len(chosen), _CHARACTERS_PER_NUMBER // 5):
-        chosen[place + rng.randrange(_CHARACTERS_PER_NUMBER // 5) - len(chosen)] = str(rng.randint(2, 250))
+def _text(rng: random.Random, words: list[str], weights: list[float], length: int, numbers: int) -> str:
+    chosen = rng.choices(words, cum_weights=weights, k=length // 3)
+    for place in rng.sample(range(length // 8), numbers):  # early enough to be within the length
+        chosen[place] = str(rng.randint(2, 250))
     return " ".join(chosen)[:length].strip() + "."

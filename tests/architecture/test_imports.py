@@ -34,8 +34,9 @@ ALLOWED: dict[str, set[str]] = {
     "sql": PORTS,
     "archive": BACKEND | {"resilience"},
     "sessions": BACKEND | {"resilience"},
-    "index": BACKEND,
+    "index": BACKEND | {"recall"},  # how vectors are kept and compared is the same everywhere
     "checkpoints": BACKEND,
+    "knowledge": BACKEND | {"recall", "index"},
     "resilience": {"errors"},
     "worker": PORTS | {"resilience"},
     "settings": {"errors"},
@@ -131,7 +132,7 @@ OPTIONAL = {
     "langchain_core",
     "ormsgpack",
 }
-MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models", "adapters"}
+MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models", "knowledge", "adapters"}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
@@ -146,6 +147,8 @@ def test_the_core_needs_no_optional_dependency(path: Path) -> None:
 def is_for_server_databases(path: Path, tree: ast.Module) -> bool:
     """Backends named `sql` or `mapped`, and what composes them; `compose` names a type, for checkers only."""
     inside = path.relative_to(SOURCE).with_suffix("").parts
+    if inside in {("index", "sql_vectors"), ("index", "sql_models"), ("index", "pgvector"), ("index", "chroma_client")}:
+        return True
     if {"sql", "mapped"} & {*inside} or inside == ("compose_sql",):
         return True
     outer = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]

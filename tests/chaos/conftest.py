@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=[item for item in items if item not in must_notice])
     items[:] = must_notice
     for item in items:
-        item.add_marker(pytest.mark.xfail(reason=f"sabotaged: {sabotage.WAY}", strict=True))
+        item.add_marker(pytest.mark.xfail(reason=f"sabotaged: {sabotage.WAY}", strict=True, raises=AssertionError))
 
 
 @pytest.fixture(params=["postgres", "mariadb"])

@@ -100,7 +100,8 @@ def process(*words: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
 def first_line(started: subprocess.Popen[str]) -> str:
     assert started.stdout is not None
     line = started.stdout.readline()
-    assert line, f"{started.args} ended with {started.wait(10)} before it was ready"
+    if not line:
+        raise RuntimeError(f"{started.args} ended with {started.wait(10)} before it was ready")
     return line
 
 

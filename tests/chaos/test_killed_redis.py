@@ -80,7 +80,7 @@ def _cut_the_log(redis: RedisServer) -> None:
         file.truncate(max(0, log.stat().st_size - CUT_BYTES))
 
 
-@pytest.mark.goes_red_when("keyless", "unseeded")
+@pytest.mark.goes_red_when("keyless")
 @pytest.mark.timeout(3_600)
 async def test_a_log_that_goes_back_costs_only_what_no_worker_had_yet_and_no_talk_is_stuck(
     chaos: Chaos, new_redis: Callable[..., RedisServer]

@@ -87,12 +87,66 @@ async def test_a_database_that_is_back_is_used_again_without_anybody_asking(redi
         line.reset()
         await _found_away(parts)
         line.restore()
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    await parts.archive.stats(scope)
-                    break
-                except StoreUnavailable:
-                    await asyncio.sleep(0.05)
+        await _back(parts)
         await parts.flush()
         assert [m.content for m in (await parts.stored.messages(scope, HistoryRange())).messages] == ["before"]
+
+
+async def _back(parts: Behind) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                await parts.archive.stats(new_scope())
+                return
+            except StoreUnavailable:
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("erased_before", [False, True], ids=["new user", "a user who was once erased"])
+async def test_a_talk_that_begins_while_the_database_is_away_is_stored_when_it_is_back(
+    redis_server: Server, sql_url: str, erased_before: bool
+) -> None:
+    async with opened(redis_server.url, sql_url, OFTEN) as (parts, line):
+        scope = new_scope()
+        if erased_before:  # and Redis never heard of it
+            for place in (scope, scope.whole_user):
+                await parts.stored.erase(place)
+        await say(parts.archive, new_scope(), "so that Redis has asked the database once")
+        line.reset()
+        await _found_away(parts)
+        for number in range(5):
+            assert (await say(parts.archive, scope, f"during {number}")).status == "queued"
+        shown = (await parts.archive.messages(scope, HistoryRange())).messages
+        assert [message.content for message in shown] == [f"during {number}" for number in range(5)]
+        line.restore()
+        await _back(parts)
+        await say(parts.archive, scope, "after")
+        await parts.flush()
+        stored = (await parts.stored.messages(scope, HistoryRange())).messages
+        assert [m.content for m in stored] == [*(f"during {number}" for number in range(5)), "after"]
+        assert [m.seq for m in stored] == list(range(stored[0].seq, stored[0].seq + 6))
+        assert (await parts.journal.depth()).dead == 0
+
+
+@pytest.mark.parametrize("whole_user", [False, True], ids=["conversation", "user"])
+async def test_what_began_while_the_database_was_away_does_not_outlive_its_erasure(
+    redis_server: Server, sql_url: str, whole_user: bool
+) -> None:
+    async with opened(redis_server.url, sql_url, OFTEN) as (parts, line):
+        scope = new_scope()
+        await say(parts.archive, new_scope(), "so that Redis has asked the database once")
+        line.reset()
+        await _found_away(parts)
+        await say(parts.archive, scope, "forget me")
+        line.restore()
+        await _back(parts)
+        claimed = await parts.journal.claim("tested", 100)  # in a worker's hands already
+        proof = await parts.archive.erase(scope.whole_user if whole_user else scope)
+        assert (proof.complete, proof.stores["journal"].removed) == (True, 1)
+        await parts.worker._flush(claimed)
+        await parts.flush()
+        assert (await parts.archive.messages(scope, HistoryRange())).messages == ()
+        await say(parts.archive, scope, "remember me")
+        await parts.flush()
+        stored = (await parts.stored.messages(scope, HistoryRange())).messages
+        assert [(m.seq, m.content) for m in stored] == [(1, "remember me")]

@@ -14,6 +14,9 @@ from threadkeep.scope import Scope
 from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.keys import Keys
+from threadkeep.sessions.redis.reading import hot_from
+from threadkeep.sessions.redis.recent import RecentWindows
+from threadkeep.sessions.redis.resp import error_of
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.clock import START, FakeClock
 from threadkeep.testing.drafts import admitted, draft, new_scope
@@ -307,3 +310,8 @@ async def test_the_quick_read_and_the_script_agree(hot: RedisHotStore) -> None:
             *(whole.window, whole.language, whole.last_seq, whole.whole, whole.created_at),
             whole.scope,
         )
+
+
+def test_a_server_that_answers_with_errors_while_it_loads_shows_no_window() -> None:
+    loading = [error_of("LOADING Redis is loading the dataset in memory")] * 4
+    assert hot_from(new_scope(), loading, RecentWindows()) is None

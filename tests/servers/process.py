@@ -71,7 +71,7 @@ def run_to_end(command: Sequence[str | Path], folder: Path) -> None:
 class ServerProcess:
     """One running program; its output goes to `log`."""
 
-    def __init__(self, command: Sequence[str | Path], folder: Path, log: Path) -> None:
+    def __init__(self, command: Sequence[str | Path], folder: Path, log: Path, *, step_down: bool = True) -> None:
         with log.open("ab") as output:
             self._child = subprocess.Popen(
                 command,
@@ -81,7 +81,7 @@ class ServerProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is for pytest, which then stops its servers in order
-                **account_arguments(),
+                **(account_arguments() if step_down else {}),
             )
         self._put_under_watch()
 

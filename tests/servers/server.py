@@ -94,6 +94,7 @@ class OwnedServer(Server):
     owned = True
     name: ClassVar[str]
     polite_signal: ClassVar[signal.Signals] = signal.SIGTERM
+    step_down: ClassVar[bool] = True  # from root; not where the program is Python of this very environment
 
     def __init__(self) -> None:
         self.port = 0
@@ -177,7 +178,7 @@ class OwnedServer(Server):
                     raise
 
     def _launch(self) -> None:
-        self._process = ServerProcess(self.command(), self.folder, self.log)
+        self._process = ServerProcess(self.command(), self.folder, self.log, step_down=self.step_down)
         try:
             wait_until(self._is_ready, seconds=READY_SECONDS, what=f"{self.name} answers")
         except (TimeoutError, ServerDidNotStart) as problem:

@@ -105,6 +105,26 @@ def test_a_sql_that_dies_leaves_the_service_degraded_and_no_append_fails(
     assert on_postgres.stored() == 11
 
 
+def test_a_talk_that_begins_while_sql_is_away_is_taken_and_stored_later(
+    serve: Callable[[], RunningService], on_postgres: Servers
+) -> None:
+    new = TALK | {"user": "a new one", "conversation": "begun in the dark"}
+    with serve() as service, service.client() as client:
+        append(client, "before")
+        on_postgres.own_sql.kill()
+        body = {"scope": new, "events": [said("xin chào, tôi muốn đặt phòng")]}
+        taken = [client.post("/v1/memory/append", json=body) for _ in range(3)]
+        told = client.get("/v1/memory/history", params=new).json()["messages"]
+        on_postgres.own_sql.restart()
+        until_ok(client)
+        wait_until(lambda: ready(client)["lag"]["entries"] == 0, seconds=SECONDS, what="the journal is drained")
+        assert service.stop() == 0
+
+    assert [(answer.status_code, answer.json().get("status")) for answer in taken] == [(200, "queued")] * 3
+    assert len(told) == 3
+    assert on_postgres.stored() == 4
+
+
 def test_with_neither_store_it_is_not_ready_and_says_so(
     serve: Callable[[], RunningService], on_postgres: Servers
 ) -> None:

@@ -96,6 +96,22 @@ def test_sessions_measures_ours_and_the_peers_on_every_server(store: str) -> Non
     assert any("append + read" in what for what in found["must_show"])
 
 
+@pytest.mark.slow
+@pytest.mark.server("redis")
+@pytest.mark.server("postgres")
+def test_timeouts_meets_every_fault_with_every_verb() -> None:
+    done = run_bench("timeouts", "--store", "postgres", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    calls = json.loads(done.stdout)["calls"]
+    assert {(one["stores"], one["fault_before"]) for one in calls} == {
+        ("postgres", "database"),
+        ("redis + postgres", "redis"),
+    }
+    assert {one["verb"] for one in calls} == {"append", "history", "recall", "touch", "conversations", "erase"}
+    while_redis_is_away = [one["answered"] for one in calls if one["fault_before"] == "redis"]
+    assert while_redis_is_away == [1.0] * 6
+
+
 def test_a_table_shows_a_dash_where_there_is_no_figure() -> None:
     assert "–" in table("title", ("name", "ms"), [("one", 1.5), ("two", None)]).splitlines()[-1]
 

@@ -184,12 +184,18 @@ class WriteBehind:
             await self._archive.change(scope, change)
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
-        """The archive first: its generation is what keeps the journal's entries out from then on."""
+        """The archive's new generation is what keeps the journal's entries out from then on.
+
+        Entries whose generation nobody could tell are taken from the journal before it is raised.
+        """
+        before = await self._asked_hot(lambda: self._hot.erase(scope, message_id, 0))
         proof = await self._archive.erase(scope, message_id)
-        hot = await self._asked_hot(lambda: self._hot.erase(scope, message_id, proof.generation))
-        if hot is None:
+        after = await self._asked_hot(lambda: self._hot.erase(scope, message_id, proof.generation))
+        if after is None:
             self._owed.note_erasure(scope, message_id, proof.generation)
-        return replace(proof, stores={**proof.stores, **(hot or {"hot": NOT_REACHED})})
+        if before is None or after is None:
+            return replace(proof, stores={**proof.stores, **(after or before or {}), "hot": NOT_REACHED})
+        return replace(proof, stores={**proof.stores, **{name: _both(before[name], after[name]) for name in after}})
 
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._archive.stats(scope)
@@ -221,3 +227,7 @@ class WriteBehind:
         self._breaker.succeeded()
         self._owed.tell_all_soon()
         return answer
+
+
+def _both(one: Erased, other: Erased) -> Erased:
+    return Erased(one.found + other.found, one.removed + other.removed, one.failed + other.failed)

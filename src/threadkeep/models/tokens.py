@@ -15,6 +15,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra
+from threadkeep.models.pieces import KnownPieces
 from threadkeep.models.vocabularies import VOCABULARIES, load
 from threadkeep.settings import load_settings
 
@@ -59,6 +60,8 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         if self._bpe is None:
             return list(text.encode("utf-8", "surrogatepass"))
+        if self._pieces is not None and len(text) <= _LONGEST_PART and text.isascii():
+            return self._pieces.encode(text)
         if len(text) <= _LONGEST_PART and not _SURROGATES.search(text):
             return self._bpe.encode_ordinary(text)
         return [number for part in _parts(text) for number in _encoded(self._bpe, part)]
@@ -82,6 +85,10 @@ class Tokenizer:
         reflection = None if reflection_json is None else _canonical(reflection_json)
         numbers = [[] if text is None else self.encode(text) for text in (user, assistant, reflection)]
         return TokenRecord(user=numbers[0], assistant=numbers[1], reflection=numbers[2], encoding=self.encoding)
+
+    @cached_property
+    def _pieces(self) -> KnownPieces | None:
+        return KnownPieces(self._bpe.encode_ordinary) if self._bpe and self._name == "cl100k_base" else None
 
     @cached_property
     def _bpe(self) -> Encoding | None:

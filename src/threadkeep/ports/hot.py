@@ -101,8 +101,9 @@ class HotStore(Protocol):
     ) -> Mapping[str, Erased]:
         """Forget a message, a conversation or a whole user: session, latest turn, pending, journal, dead letters.
 
-        `generation` is the archive's after its own erase; pass it, so that the two never drift. Without it the store
-        raises its own by one. `sessions` counts live sessions, `journal` messages that were still on their way.
+        `generation` is the archive's after its own erase; pass it, so that the two never drift; nought raises nothing.
+        Without it the store raises its own by one. `sessions` counts live sessions, `journal` messages that were still
+        on their way.
         """
         ...
 

@@ -16,7 +16,7 @@ class JournalEntry:
     """One append on its way. `id` is the journal's own; `key` and `payload` are digests, never the text."""
 
     id: str
-    scope: Scope  # stamped with the generation it was appended under
+    scope: Scope  # stamped with the generation it was appended under; None when nobody could tell
     messages: tuple[Message, ...]  # with their `seq`
     receipt: Receipt
     payload: bytes
@@ -51,6 +51,10 @@ class Journal(Protocol):
         Waits up to `wait` seconds for the first. An entry is handed out again when it is not settled in time: placing
         must be idempotent. Entries that cannot be read are parked, not returned.
         """
+        ...
+
+    async def standing(self, entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
+        """Those of them that were neither settled nor erased meanwhile."""
         ...
 
     async def settle(self, entries: Sequence[JournalEntry]) -> None:

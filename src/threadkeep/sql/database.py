@@ -16,6 +16,7 @@ from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreToo
 from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, engine_for
 from threadkeep.sql.errors import DRIVER_ERRORS, lost_connection, never_answered, place_of, translated, was_rolled_back
 from threadkeep.sql.in_time import InTime
+from threadkeep.sql.lines import Line, open_line
 
 T = TypeVar("T")
 Work = Callable[[AsyncConnection], Awaitable[T]]
@@ -52,8 +53,9 @@ class SqlDatabase:
     ) -> None:
         # What an application passes in may default to REPEATABLE READ, whose snapshot could predate our locks.
         self.engine = engine if owned else engine.execution_options(isolation_level="READ COMMITTED")
-        self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._limits = limits or PoolLimits()
+        self._lines: list[Line] = []  # idle ones
+        self._room_for_lines = asyncio.Semaphore(self._limits.size + self._limits.overflow)
         self._owned = owned
         self._pooled = pooled  # by something in between that hands out server connections per transaction
         self._closed = False
@@ -97,14 +99,18 @@ class SqlDatabase:
         """Run `work` in a transaction that changes nothing; each of its statements sees what is committed by then."""
         return await self._run(work, None, commit=False)
 
-    async def at_once(self, work: Work[T]) -> T:
-        """Run `work`, one statement that is whole by itself and may be repeated.
+    async def direct(self, work: Callable[[Line], Awaitable[T]]) -> T:
+        """Run `work` on a straight line to the driver: single statements, or a short transaction that it ends itself.
 
-        On PostgreSQL without a transaction around it, which spares two round trips.
+        It may be run again when the line is lost or the server undid it, so it must not mind being repeated.
         """
-        if self.engine.dialect.name != "postgresql":
-            return await self._run(work, None, commit=True)
-        return await self._run(work, None, commit=False, engine=self._autocommit)
+        attempt = _DirectAttempt(self._lines, self.engine)
+        with self._counted():
+            try:
+                async with asyncio.timeout(self._limits.work_seconds), self._room_for_lines:
+                    return await self._persistently(attempt, work)
+            except DRIVER_ERRORS as error:
+                raise translated(error, self.engine.url) from (error if never_answered(error) else None)
 
     async def alone(self, statement: str, *, seconds: float) -> None:
         """One statement outside any transaction."""
@@ -125,6 +131,8 @@ class SqlDatabase:
         if self._at_work:
             await self._idle.wait()
         await self._in_time.settled()
+        while self._lines:
+            await self._lines.pop().close()
         if self._owned:
             with suppress(*DRIVER_ERRORS):  # a line that is dead already
                 await self._in_time.within(self._limits.connect_seconds, self.engine.dispose())
@@ -150,9 +158,9 @@ class SqlDatabase:
                 if not self._closed:
                     self._idle.clear()
 
-    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool, engine: AsyncEngine | None = None) -> T:
+    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
         seconds = seconds or self._limits.work_seconds
-        attempt = _Attempt(engine or self.engine, commit)
+        attempt = _Attempt(self.engine, commit)
         with self._counted():
             try:
                 return await self._in_time.within(seconds, self._persistently(attempt, work))
@@ -168,7 +176,7 @@ class SqlDatabase:
             )
         return translated(error, self.engine.url)
 
-    async def _persistently(self, attempt: _Attempt, work: Work[T]) -> T:
+    async def _persistently(self, attempt: _Attempt | _DirectAttempt, work: Callable[[Any], Awaitable[T]]) -> T:
         lost = 0
         for tried in range(1, _MOST_TRIES + 1):
             try:
@@ -201,6 +209,25 @@ class _Attempt:
                 self.committing = True  # until the next attempt: what fails from here on may have been stored
                 await connection.commit()
             return result
+
+
+@dataclass(slots=True)
+class _DirectAttempt:
+    idle: list[Line]
+    engine: AsyncEngine
+    committing: bool = False
+
+    async def run(self, work: Callable[[Line], Awaitable[T]]) -> T:
+        line = self.idle.pop() if self.idle else await open_line(self.engine)
+        try:
+            result = await work(line)
+        except BaseException as error:
+            await line.close()  # in which state it is, nobody knows
+            if isinstance(error, Undo):
+                return error.result
+            raise
+        self.idle.append(line)
+        return result
 
 
 def _product(connection: AsyncConnection) -> tuple[str, tuple[int, ...]]:

@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from sqlalchemy.ext.asyncio import AsyncEngine
-
 from threadkeep.errors import MemoryClosed
 from threadkeep.sql.database import SqlDatabase, Work
+from threadkeep.sql.lines import Line
 
 T = TypeVar("T")
 _CLOSED = "this memory is closed"
@@ -52,9 +51,13 @@ class LateDatabase(SqlDatabase):
                 await self._trying
         await super().close()
 
-    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool, engine: AsyncEngine | None = None) -> T:
+    async def direct(self, work: Callable[[Line], Awaitable[T]]) -> T:
         await self.ready()
-        return await super()._run(work, seconds, commit=commit, engine=engine)
+        return await super().direct(work)
+
+    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
+        await self.ready()
+        return await super()._run(work, seconds, commit=commit)
 
     async def _make_ready(self, prepare: Prepare) -> None:
         itself = SqlDatabase(self.engine, self._limits, pooled=self._pooled)  # never closed: the engine is ours

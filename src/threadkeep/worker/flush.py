@@ -12,7 +12,7 @@ import logging
 import random
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from threadkeep.errors import (
     MemoryClosed,
@@ -127,7 +127,7 @@ class FlushWorker:
         pause = 0.1
         while True:
             try:
-                placed = await self._placed(entries)
+                placed = await self._placed(await self._stamped(entries))
                 self._archive_health.succeeded()
                 return placed
             except OUTAGES as error:
@@ -136,6 +136,22 @@ class FlushWorker:
                     return None
                 await self._rest(pause)
                 pause = min(pause * 2, self._limits.longest_pause)
+
+    async def _stamped(self, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+        """Entries of an unknown generation belong to the present one, if they still stand once that is known.
+
+        In this order: an erase takes them from the journal before it raises the generation.
+        """
+        unsure = [entry for entry in entries if entry.scope.generation is None]
+        if not unsure:
+            return list(entries)
+        present = {scope: (await self._archive.seed(scope)).generation for scope in {one.scope for one in unsure}}
+        standing = {entry.id for entry in await self._journal.standing(unsure)}
+        return [
+            replace(entry, scope=entry.scope.at(present.get(entry.scope, entry.scope.generation or 0)))
+            for entry in entries
+            if entry.scope.generation is not None or entry.id in standing
+        ]
 
     async def _placed(self, entries: Sequence[JournalEntry]) -> list[tuple[JournalEntry, Placed]]:
         """The whole batch at once; one by one when the archive refuses it, so that only the bad entry is refused."""

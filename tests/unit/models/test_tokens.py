@@ -83,6 +83,15 @@ def test_the_numbers_are_tiktokens_own_for_any_text(
     assert Tokenizer(name).encode(text) == tiktokens_own[name].encode_ordinary(text)
 
 
+@given(
+    text=st.text(st.sampled_from([chr(code) for code in range(128)]) | st.sampled_from(" \n\r'sStTlL1."), max_size=60)
+)
+def test_plain_text_cut_by_us_has_the_numbers_tiktoken_gives(
+    tiktokens_own: dict[str, tiktoken.Encoding], text: str
+) -> None:
+    assert Tokenizer("cl100k_base").encode(text) == tiktokens_own["cl100k_base"].encode_ordinary(text)
+
+
 @pytest.mark.parametrize("name", BPE)
 def test_the_pieces_and_the_vocabulary_are_the_ones_tiktoken_has(
     name: str, tiktokens_own: dict[str, tiktoken.Encoding]

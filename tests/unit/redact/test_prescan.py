@@ -1,6 +1,7 @@
 """The look that spares most texts the rules is silent only where no rule would have found anything."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,18 +13,28 @@ from bench.redaction_secrets import secrets
 from bench.redaction_sets import templates
 from threadkeep.policy.redact import (
     Redactor,
+    address_latin,
+    address_pl,
+    banking,
+    cards,
     context,
+    documents,
     emails,
+    ids,
     load_rules,
     names,
     network,
     passwords,
+    places,
     spelled,
     tokens,
+    wallets,
 )
 from threadkeep.policy.redact.families import BUILT_IN
 from threadkeep.policy.redact.prescan import SPACE, Prescan
-from threadkeep.policy.redact.rule import Family, Rule, every
+from threadkeep.policy.redact.rule import CLUSTER, Family, Rule, every
+from threadkeep.policy.redact.selection import Selection
+from threadkeep.policy.redact.view import _CLUSTER
 
 DATA = Path(__file__).parents[2] / "data"
 LINES = [case.text for case in (*templates(DATA, "vi"), *templates(DATA, "pl"), *secrets(per_line=2))]
@@ -32,6 +43,7 @@ GLUE = ["", " ", "\n", "\t", "\x1c", ": ", "=", ".", "-", "'", "\u200b", "\u3000
 
 with_prescan = Redactor()
 without = Redactor(recogniser=lambda text, language: ())  # a recogniser must see every text
+without._families = Selection(replace(family, narrow="") for family in BUILT_IN)
 
 
 @pytest.mark.parametrize("change", [str, str.upper, str.lower, str.title], ids=["as is", "upper", "lower", "title"])
@@ -53,6 +65,11 @@ def test_no_mixture_of_their_pieces_is_passed_over(pieces):
     assert with_prescan(text, "pl") == without(text, "pl")
 
 
+def _narrow(rule: str) -> Prescan:
+    (pattern,) = {family.narrow for family in BUILT_IN if family.narrow and rule in {one.name for one in family.rules}}
+    return Prescan(pattern)
+
+
 FORMS = {
     "cue": (context._ALL, context._ANY),
     "pair": (passwords._PAIR, Prescan(passwords._SIGN)),
@@ -67,6 +84,24 @@ FORMS = {
     "English title": (re.compile(names._TITLED), Prescan.of(BUILT_IN)),
     "IPv6 address": (network._V6, Prescan.of(BUILT_IN)),
     "hardware address": (network._MAC, Prescan(network._MAC_PART)),
+    "cluster": (_CLUSTER, Prescan(CLUSTER)),
+    "card": (re.compile(f"{cards._GROUPED.pattern}|{cards._GLUED.pattern}"), _narrow("card.disguised")),
+    "IBAN": (banking._IBAN, _narrow("iban")),
+    "scattered id": (re.compile("|".join(form.pattern for form in ids.SCATTERED)), _narrow("id.us.mbi")),
+    "coordinates": (places._DECIMAL, _narrow("coordinates.decimal")),
+    "minutes": (places._MINUTES, _narrow("coordinates.minutes")),
+    "document": (documents._CODE, _narrow("passport")),
+    "Vietnamese plate": (documents._VIETNAMESE, _narrow("plate.vn")),
+    "wallet": (
+        re.compile(f"{wallets._BITCOIN.pattern}|{wallets._SEGWIT}|{wallets._ETHEREUM}"),
+        _narrow("wallet.bitcoin"),
+    ),
+    "IPv4 address": (network._V4, _narrow("ip.v4")),
+    "Polish postcode": (address_pl._POSTCODE, _narrow("address.pl.postcode")),
+    "British postcode": (re.compile(address_latin._UK_POSTCODE), _narrow("address.postcode.gb")),
+    "English street": (address_latin._ENGLISH, _narrow("address.english")),
+    "told address": (address_latin._TOLD, _narrow("address.told")),
+    "unit": (address_latin._WITH_UNIT, _narrow("address.unit")),
     "vendor": (re.compile("|".join(form for _, _, form in tokens._VENDORS)), Prescan(tokens._ANY_VENDOR)),
 }
 

@@ -43,6 +43,9 @@ class ListJournal:
             await asyncio.sleep(wait)
         return claimed
 
+    async def standing(self, entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
+        return [one for one in entries if one.id in self.held]
+
     async def settle(self, entries: Sequence[JournalEntry]) -> None:
         for one in entries:
             self.held.pop(one.id, None)

@@ -1,8 +1,9 @@
 """The way to the store, from any thread and any event loop.
 
-Connections to a server belong to one event loop: a private one, on a thread of its own. So a synchronous call from
-inside a running loop waits for that thread and never for itself. The embedded store has threads of its own and is
-called directly; only synchronous calls borrow the loop.
+Connections to a server belong to the event loop they were opened in. Calls from that loop go straight to them. All
+others (synchronous ones, also those made inside a running loop, and calls from another loop) go to a second set of
+connections, which a thread with a loop of its own opens when it is first needed: so none of them waits for itself. The
+embedded store has threads of its own and is called directly; only synchronous calls borrow the loop.
 """
 
 from __future__ import annotations
@@ -21,55 +22,74 @@ Open = Callable[[], Coroutine[Any, Any, CheckpointStore]]
 
 
 class Door:
-    def __init__(self, open_: Open, *, own_loop: bool) -> None:
+    def __init__(self, open_: Open, *, bound_to_loop: bool) -> None:
         self._open = open_
-        self._own_loop = own_loop
+        self._bound = bound_to_loop
         self._thread = LoopThread("threadkeep-checkpoints")
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._store: CheckpointStore | None = None
+        self._second: asyncio.Future[CheckpointStore] | None = None  # of the thread's own loop
+        self._closed = False
 
     async def open(self) -> None:
-        self._store = await self._at_home(self._open)
+        self._loop = asyncio.get_running_loop()
+        self._store = await self._open()
 
     async def close(self) -> None:
-        """Closing twice is allowed."""
+        """Finish what was begun. Closing twice is allowed."""
+        self._closed = True
         store, self._store = self._store, None
         if store is not None:
-            await self._at_home(store.close)
+            await store.close()
+        if self._second is not None:
+            await asyncio.wrap_future(self._thread.start(self._close_second()))
         await asyncio.to_thread(self._thread.stop)
+
+    def close_and_wait(self) -> None:
+        self._closed = True
+        store, self._store = self._store, None
+        if store is not None:
+            self._thread.start(store.close()).result()
+        if self._second is not None:
+            self._thread.start(self._close_second()).result()
+        self._thread.stop()
 
     async def use(self, work: Callable[[CheckpointStore], Awaitable[T]]) -> T:
         store = self._store
         if store is None:
-            raise MemoryClosed("this saver is not open; use it in a with statement")
-
-        async def on_store() -> T:
+            raise MemoryClosed("this saver is closed")
+        if not self._bound or asyncio.get_running_loop() is self._loop:
             return await work(store)
-
-        return await self._at_home(on_store)
-
-    async def _at_home(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        if not self._own_loop or self._thread.is_current():
-            return await work()
-        return await asyncio.wrap_future(self._thread.start(work()))
+        if self._thread.is_current():
+            return await work(await self._second_store())
+        return await asyncio.wrap_future(self._thread.start(self._with_second(work)))
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """For callers without a loop, or who do not mind blocking theirs."""
-        if self._thread.is_current():
+        if self._closed or self._thread.is_current():
             work.close()
-            raise RuntimeError(
-                "a synchronous call from the saver's own thread would wait for itself; use the a… method"
-            )
+            if self._closed:
+                raise MemoryClosed("this saver is closed")
+            raise RuntimeError("a synchronous call on the saver's own thread would wait for itself; use the a… method")
         return self._thread.start(work).result()
 
     def each(self, values: AsyncIterator[T]) -> Iterator[T]:
         while (value := self.wait(_next(values))) is not _END:
             yield value
 
-    def close_and_wait(self) -> None:
-        store, self._store = self._store, None
-        if store is not None:
-            self.wait(store.close())
-        self._thread.stop()
+    async def _with_second(self, work: Callable[[CheckpointStore], Awaitable[T]]) -> T:
+        return await work(await self._second_store())
+
+    async def _second_store(self) -> CheckpointStore:
+        """On the thread's loop. Callers that come at the same time share one opening."""
+        if self._second is None or (self._second.done() and self._second.exception() is not None):
+            self._second = asyncio.ensure_future(self._open())
+        return await asyncio.shield(self._second)
+
+    async def _close_second(self) -> None:
+        if self._second is not None:
+            await (await self._second).close()
+            self._second = None
 
 
 async def _next(values: AsyncIterator[Any]) -> Any:

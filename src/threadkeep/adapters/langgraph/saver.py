@@ -253,4 +253,4 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
 
 def _session(url: str, stale_writers: StaleWriters, limits: Limits | None, settings: Settings | None) -> Session:
     open_ = partial(open_checkpoints, url, settings or load_settings())
-    return Session(Door(open_, own_loop=is_bound_to_its_loop(url)), stale_writers, limits or Limits())
+    return Session(Door(open_, bound_to_loop=is_bound_to_its_loop(url)), stale_writers, limits or Limits())

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.exc import DBAPIError
 
 from threadkeep.checkpoints.parts import parts_of
 from threadkeep.checkpoints.sql import statements
@@ -15,7 +14,7 @@ from threadkeep.checkpoints.sql.search import exact
 from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, Page, PositionTaken, Write
 from threadkeep.sql.database import Undo
 from threadkeep.sql.errors import code_of
-from threadkeep.sql.rows import is_postgres
+from threadkeep.sql.lines import Line
 from threadkeep.threads import Thread, escaped, ns_key
 
 Values = dict[str, Any]
@@ -23,7 +22,7 @@ Rows = list[Values]
 
 _DOUBLE: set[str | int | None] = {"23505", 1062}
 _NO_THREAD: set[str | int | None] = {"23503", 1452}
-_MOST_ROWS, MOST_BYTES = 100, 4 << 20  # of one statement
+_MOST_ROWS, _MOST_BYTES = 100, 4 << 20  # of one statement
 
 
 class ThreadGone(Exception):
@@ -57,15 +56,19 @@ def place_values(thread: Thread, now: int, *, postgres: bool) -> Values:
     return {"key": thread.key, "tenant": tenant, "user": user, "thread": escaped(thread.id), "now": now}
 
 
-async def put(connection: AsyncConnection, putting: Putting) -> bool:
+async def put(line: Line, putting: Putting, *, postgres: bool) -> bool:
     """False when the parent is needed and not there: then nothing was stored."""
-    values = putting.values(postgres=is_postgres(connection))
+    values = putting.values(postgres=postgres)
+    batches = [*_batches(putting.new.pages)]
+    whole = len(batches) < 2 if postgres else not batches and not putting.place
     try:
+        if putting.new.parent_must_be_latest or not whole:
+            await line.begin()
         if putting.new.parent_must_be_latest:
-            await _refuse_a_successor(connection, values)
-        store = _store_on_postgres if is_postgres(connection) else _store_on_mysql
-        stored = await store(connection, putting, values)
-    except IntegrityError as error:
+            await _refuse_a_successor(line, values, postgres=postgres)
+        store = _store_on_postgres if postgres else _store_on_mysql
+        stored = await store(line, putting, values, batches)
+    except DBAPIError as error:
         if code_of(error) in _NO_THREAD:
             raise ThreadGone from None
         if code_of(error) in _DOUBLE:
@@ -73,39 +76,37 @@ async def put(connection: AsyncConnection, putting: Putting) -> bool:
         raise
     if not stored:
         raise Undo(False)
+    if putting.new.parent_must_be_latest or not whole:
+        await line.commit()
     return True
 
 
-async def _refuse_a_successor(connection: AsyncConnection, values: Values) -> None:
+async def _refuse_a_successor(line: Line, values: Values, *, postgres: bool) -> None:
     """Under the lock of the thread's row, in a statement of its own, which sees what others have stored by then."""
-    postgres = is_postgres(connection)
-    await connection.execute(statements.touch(postgres=postgres), values)
+    await line.count(statements.touch(postgres=postgres), values)
     parent = values["parent"] or exact("", postgres=postgres)
-    if (await connection.execute(statements.SUCCESSOR, values | {"parent": parent})).first():
+    if await line.rows(statements.SUCCESSOR, values | {"parent": parent}):
         raise NotTheLatest
 
 
-async def _store_on_postgres(connection: AsyncConnection, putting: Putting, values: Values) -> bool:
-    batches = [*_batches(putting.new.pages)]
-    last = batches.pop() if batches else _Batch(shared=False, rows=[])
-    for batch in batches:
-        await _insert_items(connection, batch, values)
-    counts = {"fresh": 0, "shared": 0, batch_name(last.shared): len(last.rows)}
+async def _store_on_postgres(line: Line, putting: Putting, values: Values, batches: list[_Batch]) -> bool:
+    """One statement, unless there is more to store than a statement should hold."""
+    *before, last = batches or [_Batch(shared=False, rows=[])]
+    for batch in before:
+        query = statements.items(len(batch.rows), shared=batch.shared, postgres=True)
+        await line.count(query, values | batch.bound())
+    counts = {"fresh": 0, "shared": 0, _batch_name(last.shared): len(last.rows)}
     query = statements.postgres_put(parent=putting.needs_parent, place=putting.place, **counts)
-    return bool((await connection.execute(query, values | last.bound())).rowcount)
+    return bool(await line.count(query, values | last.bound()))
 
 
-async def _store_on_mysql(connection: AsyncConnection, putting: Putting, values: Values) -> bool:
+async def _store_on_mysql(line: Line, putting: Putting, values: Values, batches: list[_Batch]) -> bool:
     if putting.place:
-        await connection.execute(statements.touch(postgres=False), values)
-    for batch in _batches(putting.new.pages):
-        await _insert_items(connection, batch, values)
-    return bool((await connection.execute(statements.mysql_row(parent=putting.needs_parent), values)).rowcount)
-
-
-async def _insert_items(connection: AsyncConnection, batch: _Batch, values: Values) -> None:
-    query = statements.items(len(batch.rows), shared=batch.shared, postgres=is_postgres(connection))
-    await connection.execute(query, {"key": values["key"], **batch.bound()})
+        await line.count(statements.touch(postgres=False), values)
+    for batch in batches:
+        query = statements.items(len(batch.rows), shared=batch.shared, postgres=False)
+        await line.count(query, values | batch.bound())
+    return bool(await line.count(statements.mysql_row(parent=putting.needs_parent), values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +117,11 @@ class _Batch:
     rows: Rows
 
     def bound(self) -> Values:
-        name = batch_name(self.shared)
+        name = _batch_name(self.shared)
         return {f"{name}{n}_{column}": value for n, row in enumerate(self.rows) for column, value in row.items()}
 
 
-def batch_name(shared: bool) -> str:
+def _batch_name(shared: bool) -> str:
     return "shared" if shared else "fresh"
 
 
@@ -132,7 +133,7 @@ def _batches(pages: Sequence[Page]) -> Iterator[_Batch]:
             if page.if_absent is not shared:
                 continue
             for part, data in parts_of(page.data):
-                if rows and (len(rows) == _MOST_ROWS or size + len(data) > MOST_BYTES):
+                if rows and (len(rows) == _MOST_ROWS or size + len(data) > _MOST_BYTES):
                     yield _Batch(shared, rows)
                     rows, size = [], 0
                 rows.append({"strand": page.strand, "start": page.start, "part": part, "stop": page.stop, "data": data})
@@ -141,28 +142,33 @@ def _batches(pages: Sequence[Page]) -> Iterator[_Batch]:
             yield _Batch(shared, rows)
 
 
-async def put_writes(connection: AsyncConnection, place: Values, writes: Sequence[Write]) -> None:
+async def put_writes(line: Line, place: Values, writes: Sequence[Write], *, postgres: bool) -> None:
     """`place`: key, ns and id, as they are bound."""
-    postgres = is_postgres(connection)
+    steps = [*_write_steps(place, writes, postgres=postgres)]
     try:
-        for replacing in (False, True):
-            for rows in _write_rows([write for write in writes if (write.idx < 0) is replacing], postgres=postgres):
-                query = statements.insert_writes(len(rows), postgres=postgres, replacing=replacing)
-                bound = {f"{name}{number}": value for number, row in enumerate(rows) for name, value in row.items()}
-                await connection.execute(query, place | bound)
-        for write in writes:
-            if write.idx < 0 and len(write.data) != 0:
-                await _drop_outdated_parts(connection, place, write)
-    except IntegrityError as error:
+        if len(steps) > 1:
+            await line.begin()
+        for query, values in steps:
+            await line.count(query, values)
+        if len(steps) > 1:
+            await line.commit()
+    except DBAPIError as error:
         if code_of(error) in _NO_THREAD:
             raise ThreadGone from None
         raise
 
 
-async def _drop_outdated_parts(connection: AsyncConnection, place: Values, write: Write) -> None:
-    parts = sum(1 for _ in parts_of(write.data))
-    task = exact(escaped(write.task_id), postgres=is_postgres(connection))
-    await connection.execute(statements.OUTDATED_PARTS, place | {"task": task, "idx": write.idx, "parts": parts})
+def _write_steps(place: Values, writes: Sequence[Write], *, postgres: bool) -> Iterator[tuple[str, Values]]:
+    for replacing in (False, True):
+        some = [write for write in writes if (write.idx < 0) is replacing]
+        for rows in _write_rows(some, postgres=postgres):
+            query = statements.insert_writes(len(rows), postgres=postgres, replacing=replacing)
+            bound = {f"{name}{number}": value for number, row in enumerate(rows) for name, value in row.items()}
+            yield query, place | bound
+        for write in some if replacing else ():
+            parts = sum(1 for _ in parts_of(write.data))
+            task = exact(escaped(write.task_id), postgres=postgres)
+            yield statements.OUTDATED_PARTS, place | {"task": task, "idx": write.idx, "parts": parts}
 
 
 def _write_rows(writes: Sequence[Write], *, postgres: bool) -> Iterator[Rows]:
@@ -170,7 +176,7 @@ def _write_rows(writes: Sequence[Write], *, postgres: bool) -> Iterator[Rows]:
     size = 0
     for write in writes:
         for part, data in parts_of(write.data):
-            if rows and (len(rows) == _MOST_ROWS or size + len(data) > MOST_BYTES):
+            if rows and (len(rows) == _MOST_ROWS or size + len(data) > _MOST_BYTES):
                 yield rows
                 rows, size = [], 0
             row = {"task": exact(escaped(write.task_id), postgres=postgres), "idx": write.idx, "part": part}

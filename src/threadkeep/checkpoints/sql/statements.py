@@ -1,10 +1,11 @@
-"""The statements, made once for each shape. Only their shape depends on what is stored: every value is bound."""
+"""The statements, made once for each shape. Only their shape depends on what is stored: every value is bound.
+
+Parameters are named; a line to the driver gives them the form it wants.
+"""
 
 from __future__ import annotations
 
 from functools import cache
-
-from sqlalchemy import TextClause, text
 
 from threadkeep.checkpoints.parts import CHECKPOINT, WRITE
 
@@ -25,21 +26,21 @@ _WRITES_OF = (
 
 
 @cache
-def touch(*, postgres: bool) -> TextClause:
+def touch(*, postgres: bool) -> str:
     """The thread's row, made or marked as active; locked until the transaction ends."""
     if postgres:
-        return text(
+        return (
             f"INSERT INTO conversation_metadata ({_PLACE}) VALUES ({_PLACE_VALUES}) ON CONFLICT (thread_key) DO UPDATE"  # noqa: S608
             " SET last_activity_at = excluded.last_activity_at, expired_at = NULL"
         )
-    return text(
+    return (
         f"INSERT INTO conversation_metadata ({_PLACE}) VALUES (:key, :tenant, :user, :thread, :now, :now)"  # noqa: S608
         " ON DUPLICATE KEY UPDATE last_activity_at = VALUES(last_activity_at), expired_at = NULL"
     )
 
 
 @cache
-def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int) -> TextClause:
+def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int) -> str:
     """One statement for all of it: stored whole, or, where the parent is not there any more, not at all.
 
     The lock on the parent's row makes a deletion that is under way finish first, and be seen.
@@ -66,30 +67,28 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int) -> TextC
         " CAST(:metadata AS BYTEA), CAST(:facts AS BYTEA), CAST(:now AS BIGINT), CAST(:now AS BIGINT)"
     )
     replaced = ", ".join(f"{name} = excluded.{name}" for name in _REPLACED)
-    return text(
+    return (
         f"{'WITH ' if parts else ''}{', '.join(parts)} INSERT INTO conversation_checkpoints ({_ROW})"
         f" SELECT {values}{from_held} ON CONFLICT (thread_key, ns_key, checkpoint_id) DO UPDATE SET {replaced}"
     )
 
 
 @cache
-def mysql_row(*, parent: bool) -> TextClause:
+def mysql_row(*, parent: bool) -> str:
     """Stored only if the parent is there, whose row is held."""
     held = f" FROM conversation_checkpoints WHERE {_AT} = :parent LOCK IN SHARE MODE" if parent else ""
     replaced = ", ".join(f"{name} = VALUES({name})" for name in _REPLACED)
     values = ":key, :ns, :id, :thread, :ns_name, :parent, :body, :metadata, :facts, :now, :now"
-    return text(
-        f"INSERT INTO conversation_checkpoints ({_ROW}) SELECT {values}{held} ON DUPLICATE KEY UPDATE {replaced}"
-    )
+    return f"INSERT INTO conversation_checkpoints ({_ROW}) SELECT {values}{held} ON DUPLICATE KEY UPDATE {replaced}"
 
 
 @cache
-def items(count: int, *, shared: bool, postgres: bool) -> TextClause:
+def items(count: int, *, shared: bool, postgres: bool) -> str:
     name = "shared" if shared else "fresh"
     rows = ", ".join(_item(f"{name}{number}", postgres=postgres) for number in range(count))
     unless_there = " ON CONFLICT DO NOTHING" if postgres else " ON DUPLICATE KEY UPDATE strand = VALUES(strand)"
     clause = unless_there if shared else ""
-    return text(f"INSERT INTO tk_checkpoint_items ({_ITEM}) VALUES {rows}{clause}")  # noqa: S608
+    return f"INSERT INTO tk_checkpoint_items ({_ITEM}) VALUES {rows}{clause}"  # noqa: S608
 
 
 def _item(name: str, *, postgres: bool) -> str:
@@ -102,7 +101,7 @@ def _item(name: str, *, postgres: bool) -> str:
 
 
 @cache
-def insert_writes(count: int, *, postgres: bool, replacing: bool) -> TextClause:
+def insert_writes(count: int, *, postgres: bool, replacing: bool) -> str:
     names = ("task", "idx", "part", "path", "channel", "data")
     rows = ", ".join(
         "(:key, :ns, :id, " + ", ".join(f":{name}{number}" for name in names) + ")" for number in range(count)
@@ -115,23 +114,23 @@ def insert_writes(count: int, *, postgres: bool, replacing: bool) -> TextClause:
     else:
         updates = ", ".join(f"{name} = VALUES({name})" for name in replaced)
         clause = f" ON DUPLICATE KEY UPDATE {updates if replacing else 'idx = VALUES(idx)'}"
-    return text(f"INSERT INTO tk_checkpoint_writes ({_WRITE_ROW}) VALUES {rows}{clause}")  # noqa: S608
+    return f"INSERT INTO tk_checkpoint_writes ({_WRITE_ROW}) VALUES {rows}{clause}"  # noqa: S608
 
 
-OUTDATED_PARTS = text(
+OUTDATED_PARTS = (
     "DELETE FROM tk_checkpoint_writes WHERE thread_key = :key AND ns_key = :ns AND checkpoint_id = :id"
     " AND task_id = :task AND idx = :idx AND part >= :parts"
 )
-LATEST = text(
+LATEST = (
     f"SELECT {CHECKPOINT}, {WRITE} FROM (SELECT * FROM conversation_checkpoints"  # noqa: S608
     " WHERE thread_key = :key AND ns_key = :ns ORDER BY checkpoint_id DESC LIMIT 1) c" + _WRITES_OF
 )
-NAMED = text(
+NAMED = (
     f"SELECT {CHECKPOINT}, {WRITE} FROM conversation_checkpoints c{_WRITES_OF}"  # noqa: S608
     " WHERE c.thread_key = :key AND c.ns_key = :ns AND c.checkpoint_id = :id"
 )
-SUCCESSOR = text(f"SELECT 1 FROM conversation_checkpoints WHERE {_AT} > :parent AND checkpoint_id <> :id LIMIT 1")  # noqa: S608
-LINEAGE = text(
+SUCCESSOR = f"SELECT 1 FROM conversation_checkpoints WHERE {_AT} > :parent AND checkpoint_id <> :id LIMIT 1"  # noqa: S608
+LINEAGE = (
     "WITH RECURSIVE line (id, parent, depth) AS ("  # noqa: S608
     f"SELECT checkpoint_id, parent_checkpoint_id, 0 FROM conversation_checkpoints WHERE {_AT} = :id"
     " UNION ALL SELECT p.checkpoint_id, p.parent_checkpoint_id, line.depth + 1 FROM line"
@@ -143,19 +142,19 @@ LINEAGE = text(
 
 
 @cache
-def pages(runs: int) -> TextClause:
+def pages(runs: int) -> str:
     one = "(strand = :strand{0} AND start < :stop{0} AND stop > :start{0})"
     any_run = " OR ".join(one.format(number) for number in range(runs))
-    return text(
+    return (
         f"SELECT strand, start, stop, data FROM tk_checkpoint_items WHERE thread_key = :key AND ({any_run})"  # noqa: S608
         " ORDER BY strand, start, part"
     )
 
 
 @cache
-def find(conditions: tuple[str, ...]) -> TextClause:
+def find(conditions: tuple[str, ...]) -> str:
     order = "c.checkpoint_id DESC, c.thread_key DESC, c.ns_key DESC"
-    return text(
+    return (
         f"SELECT {CHECKPOINT}, {WRITE} FROM (SELECT * FROM conversation_checkpoints c WHERE {' AND '.join(conditions)}"  # noqa: S608
         f" ORDER BY {order} LIMIT :most) c{_WRITES_OF} ORDER BY {order}"
     )

@@ -7,12 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlalchemy import TextClause
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from threadkeep.checkpoints.parts import joined, pages_of
 from threadkeep.checkpoints.sql import statements
-from threadkeep.checkpoints.sql.putting import MOST_BYTES, Putting, ThreadGone, place_values, put, put_writes
+from threadkeep.checkpoints.sql.putting import Putting, ThreadGone, place_values, put, put_writes
 from threadkeep.checkpoints.sql.search import conditions_of, exact
 from threadkeep.checkpoints.sql.threads import (
     copy_thread,
@@ -78,11 +75,7 @@ class SqlCheckpoints:
         await self._stored(replace(putting, place=True, needs_parent=False))
 
     async def _stored(self, putting: Putting) -> bool:
-        new = putting.new
-        whole = self._postgres and not new.parent_must_be_latest and len(new.pages) < 2
-        whole = whole and sum(len(page.data) for page in new.pages) < MOST_BYTES
-        run = self._database.at_once if whole else self._database.write
-        return await run(partial(put, putting=putting))
+        return await self._database.direct(partial(put, putting=putting, postgres=self._postgres))
 
     def _remember(self, thread: Thread, now: int) -> None:
         if len(self._touched) >= _MOST_REMEMBERED:
@@ -91,24 +84,19 @@ class SqlCheckpoints:
 
     async def put_writes(self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write]) -> None:
         place = {"key": thread.key, "ns": ns_key(ns), "id": exact(escaped(checkpoint), postgres=self._postgres)}
-        work = partial(put_writes, place=place, writes=writes)
-        plain = self._postgres and all(write.idx >= 0 for write in writes)
-        plain = plain and sum(len(write.data) for write in writes) < MOST_BYTES
-        run = self._database.at_once if plain else self._database.write
+        work = partial(put_writes, place=place, writes=writes, postgres=self._postgres)
         try:
-            await run(work)
+            await self._database.direct(work)
         except ThreadGone:
             await self._begin(thread)
-            await run(work)
+            await self._database.direct(work)
 
     async def _begin(self, thread: Thread) -> None:
         """Writes may come before the first checkpoint of a thread; after its end they are refused."""
         if await self._database.read(partial(was_deleted, thread=thread)):
             raise ScopeErased(_DELETED)
         values = place_values(thread, moment(self._clock()), postgres=self._postgres)
-        await self._database.write(
-            lambda connection: connection.execute(statements.touch(postgres=self._postgres), values)
-        )
+        await self._database.direct(lambda line: line.count(statements.touch(postgres=self._postgres), values))
 
     async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:
         values: dict[str, Any] = {"key": thread.key, "ns": ns_key(ns)}
@@ -138,11 +126,8 @@ class SqlCheckpoints:
             found += pages_of(await self._rows(statements.pages(len(some)), values))
         return found
 
-    async def _rows(self, query: TextClause, values: dict[str, Any]) -> Sequence[Any]:
-        async def fetch(connection: AsyncConnection) -> Sequence[Any]:
-            return (await connection.execute(query, values)).all()
-
-        return await self._database.at_once(fetch)
+    async def _rows(self, query: str, values: dict[str, Any]) -> Sequence[Any]:
+        return await self._database.direct(lambda line: line.rows(query, values))
 
     async def delete(self, thread: Thread) -> None:
         await self._database.write(partial(delete_thread, thread=thread), seconds=_LONG_SECONDS)

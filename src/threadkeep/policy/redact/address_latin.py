@@ -130,11 +130,6 @@ def _spaced_capital(view: View) -> bool:
     return any(text[start + 1 : start + 3].isupper() and text[start - 1] == " " for start in view.runs if start)
 
 
-def _unit(view: View) -> bool:
-    """The number of a flat, before the street in front of it is looked for."""
-    return any(_UNIT_BEFORE.search(view.lower, max(0, start - 16), start) for start in view.runs)
-
-
 def _told(view: View) -> bool:
     """A capital beside a number and, not too far before, one of the phrases in lower case: cheaper than in either."""
     reaches = ((start, _reach(view.text, start)) for start in view.runs)
@@ -155,9 +150,10 @@ def _numbered_line(view: View) -> bool:
 
 _CAPITAL_NEXT: Final = re.compile(rf"[0-9]{{1,6}}[A-Za-z]?(?:[/\-][0-9]{{1,4}}[A-Za-z]?)?,?[ ]{_UPPER}")
 _LOWER_CUE: Final = re.compile(_CUE.removeprefix("(?i:").removesuffix(")"))
-_UNIT_BEFORE: Final = re.compile(
-    r"(?:apt|apartment|suite|ste|unit|flat|room|rm|floor|fl|building|bldg|lokal|m\.)\.?[ ]?#?\Z"
+_NUMBERED_UNIT: Final = (
+    r"(?i-u:apt|apartment|suite|ste|unit|flat|room|rm|floor|fl|building|bldg|lokal|m\.)\.?[ ]?#?[0-9]"
 )
+"""The number of a flat, before the street in front of it is looked for."""
 _NUMBERED: Final = re.compile(rf"[0-9][ ]{_UPPER}")
 
 
@@ -174,6 +170,11 @@ _WORD: Final = re.compile(r"[a-z]+")
 _APART: Final = " utca| u.| ut| utja| ter| tere| korut| rkp.| kapu| str.| strasse| gate| vei| plass| alle| poik"
 _ALL_ENDINGS: Final = (*_ENDINGS, *_APART.split("|"))
 _LAST_THREE: Final = frozenset(ending[-3:] for ending in _ALL_ENDINGS)
+_UPPERCASE: Final = r"[A-Z\x{80}-\x{10FFFF}]"
+_SMALL_WORD: Final = _SMALL.removesuffix(r"(?![\w])")
+_NUMBER_BEFORE_NAME: Final = rf"[0-9][A-Za-z]?[ ](?:[0-9]|{_UPPERCASE}|{_SMALL_WORD}[ ])"
+_NUMBER_BESIDE_NAME: Final = rf"{_UPPERCASE}[^ ]*[ ][0-9]|[0-9][A-Za-z]?,?[ ]{_UPPERCASE}"
+_ENDING_BEFORE_NUMBER: Final = f"(?i-u:{'|'.join(sorted(_LAST_THREE)).replace('.', '[.]')})(?s:.)[0-9]"
 _SUFFIXES: Final = " ".join(STREET_SUFFIX.lower().split("|"))
 _PREFIXES: Final = (
     "rue avenue av avenida avda boulevard bd chemin impasse quai largo via viale vicolo piazza strada corso calle paseo"
@@ -208,13 +209,17 @@ _UK_POSTCODE: Final = r"(?<![A-Za-z0-9])[A-Z]{1,2}[0-9][A-Z0-9]?[ ][0-9][ABD-HJL
 
 FAMILIES: Final = (
     Family(_rule("labelled", _labelled, FORM), words="address adres dostawy zamieszkania dia chi", digits=1),
-    Family(_rule("postcode.gb", every(_UK_POSTCODE), FORM), digits=2, gate=_spaced_capital),
-    Family(_rule("english", _english), words=_SUFFIXES, digits=1),
+    Family(
+        _rule("postcode.gb", every(_UK_POSTCODE), FORM), digits=2, gate=_spaced_capital, narrow="[A-Z0-9] [0-9][A-Z]{2}"
+    ),
+    Family(_rule("english", _english), words=_SUFFIXES, digits=1, narrow=_NUMBER_BEFORE_NAME),
     Family(_rule("prefixed", _seeds(_PREFIXED)), words=_PREFIXES, digits=1),
-    Family(_rule("compound", _seeds(_COMPOUND)), digits=1, gate=_compound_word),
+    Family(_rule("compound", _seeds(_COMPOUND)), digits=1, gate=_compound_word, narrow=_ENDING_BEFORE_NUMBER),
     Family(_rule("box", _seeds(_BOX)), words="box postbox postboks postfach skrytka apo fpo dpo", digits=1),
-    Family(_rule("unit", _seeds(_WITH_UNIT)), words=_UNITS, digits=1, gate=_unit),
+    Family(_rule("unit", _seeds(_WITH_UNIT)), words=_UNITS, digits=1, narrow=_NUMBERED_UNIT),
     Family(_rule("corner", _seeds(_CORNER)), words="corner"),
-    Family(_rule("told", _seeds(_TOLD, "place"), FORM), words=_TOLD_WORDS, digits=1, gate=_told),
+    Family(
+        _rule("told", _seeds(_TOLD, "place"), FORM), words=_TOLD_WORDS, digits=1, gate=_told, narrow=_NUMBER_BESIDE_NAME
+    ),
     Family(_rule("block", _seeds(_BLOCK, "place"), FORM), digits=3, signs="\n", gate=_numbered_line),
 )

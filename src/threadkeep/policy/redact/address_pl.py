@@ -43,5 +43,10 @@ _WORDS: Final = (
 
 FAMILIES: Final = (
     Family((Rule("address.pl", "ADDRESS", _addresses, CONTEXT - 3),), words=_WORDS, digits=1),
-    Family((Rule("address.pl.postcode", "ADDRESS", _postcodes, CONTEXT - 6),), digits=5, signs="00-000"),
+    Family(
+        (Rule("address.pl.postcode", "ADDRESS", _postcodes, CONTEXT - 6),),
+        digits=5,
+        signs="00-000",
+        narrow="[0-9]{2}-[0-9]{3}",
+    ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CONTEXT, Family, Rule, cluster
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Rule, cluster
 from threadkeep.policy.redact.view import View
 
 _COUNTRIES: Final = {
@@ -100,7 +100,10 @@ def _long(view: View) -> bool:
 
 FAMILIES: Final = (
     Family(
-        (Rule("iban", "IBAN", _ibans, CERTAIN), Rule("iban.grouped", "IBAN", _any_case, CERTAIN)), digits=2, gate=_long
+        (Rule("iban", "IBAN", _ibans, CERTAIN), Rule("iban.grouped", "IBAN", _any_case, CERTAIN)),
+        digits=2,
+        gate=_long,
+        narrow="[A-Za-z]{2}[0-9]{2}",
     ),
     Family(
         (
@@ -109,5 +112,6 @@ FAMILIES: Final = (
         ),
         digits=6,
         gate=cluster,
+        narrow=CLUSTER,
     ),
 )

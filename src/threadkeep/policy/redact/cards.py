@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule, cluster
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, Family, Rule, cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,10 +89,12 @@ FAMILIES: Final = (
         ),
         digits=12,
         gate=cluster,
+        narrow=CLUSTER,
     ),
     Family(
         (Rule("card.disguised", "CREDIT_CARD", _disguised, CERTAIN),),
         digits=15,
         signs=r"0{15}|(?:0000(?:_|/|\n)){3}0000",
+        narrow=r"[0-9]{15}|[0-9]{4}(?:_|/|\r?\n|,[ ]?)[0-9]{4}",
     ),
 )

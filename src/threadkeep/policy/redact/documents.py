@@ -49,6 +49,7 @@ def _vietnamese(view: View) -> Iterator[tuple[int, int]]:
     return (match.span() for match in view.from_digits(_VIETNAMESE))
 
 
+_FOUR_OF_A_CODE: Final = r"(?:[A-Z0-9][ \-.]?){3}[A-Z0-9]"
 _NAMED: Final = (
     Rule("passport", "PASSPORT", _beside("PASSPORT"), CONTEXT + 3),
     Rule("license", "DRIVER_LICENSE", _beside("LICENSE"), CONTEXT + 3),
@@ -62,13 +63,15 @@ _WORDS: Final = (
 )
 
 FAMILIES: Final = (
-    Family(_NAMED, words=_WORDS, digits=2),
+    Family(_NAMED, words=_WORDS, digits=2, narrow=_FOUR_OF_A_CODE),
     Family(
         _NAMED,
         digits=2,
         han=True,
         strings=("護照", "护照", "通行", "駕", "驾", "車牌", "车牌", "牌照", "車號", "车号"),
     ),
-    Family((Rule("plate.vn", "PLATE", _vietnamese, CHECKED),), digits=6),
+    Family(
+        (Rule("plate.vn", "PLATE", _vietnamese, CHECKED),), digits=6, narrow=r"[0-9][ \-]?[A-Z][A-Z0-9]?[ \-][0-9]{3}"
+    ),
     Family((Rule("plate.cn", "PLATE", every(_CHINESE), CHECKED),), digits=1, han=True),
 )

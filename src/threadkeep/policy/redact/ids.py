@@ -14,7 +14,7 @@ from typing import Final
 
 from threadkeep.policy.redact import context, idchecks
 from threadkeep.policy.redact.idchecks import stdnum
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CONTEXT, Family, Finder, Rule, Spans, cluster
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Finder, Rule, Spans, cluster
 from threadkeep.policy.redact.view import View
 
 ALONE, LOCAL, NAMED = "alone", "local", "named"
@@ -168,6 +168,7 @@ FAMILIES: Final = (
         ),
         digits=6,
         gate=cluster,
+        narrow=CLUSTER,
     ),
-    Family(tuple(map(_rule, SCATTERED)), digits=4, gate=_mixed_word),
+    Family(tuple(map(_rule, SCATTERED)), digits=4, gate=_mixed_word, narrow="[0-9][A-Z]"),
 )

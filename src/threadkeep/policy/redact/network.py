@@ -66,7 +66,12 @@ _MACS: Final = (Rule("mac", "MAC", _mac, CERTAIN),)
 _MAC_PART: Final = r"[:\-][0-9A-Fa-f]{2}[:\-]|\.[0-9A-Fa-f]{4}\."
 
 FAMILIES: Final = (
-    Family((Rule("ip.v4", "IP", _v4, CERTAIN),), digits=4, signs=r"0\.0{1,3}\.0{1,3}\.0"),
+    Family(
+        (Rule("ip.v4", "IP", _v4, CERTAIN),),
+        digits=4,
+        signs=r"0\.0{1,3}\.0{1,3}\.0",
+        narrow=r"(?:[0-9]{1,3}\.){3}[0-9]",
+    ),
     Family((Rule("ip.v6", "IP", _v6, CHECKED),), signs=":0{0,4}:", sign=":[0-9A-Fa-f]{0,4}:"),
     Family(_MACS, signs="(?::0{0,2}){5}|(?:-0{0,2}){5}", sign=_MAC_PART),
     Family(_MACS, digits=1, signs=r"\.0{0,4}\.", gate=_long, sign=_MAC_PART),

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CHECKED, CONTEXT, FORM, Family, Rule, cluster
+from threadkeep.policy.redact.rule import CHECKED, CLUSTER, CONTEXT, FORM, Family, Rule, cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,5 +156,6 @@ FAMILIES: Final = (
         ),
         digits=7,
         gate=cluster,
+        narrow=CLUSTER,
     ),
 )

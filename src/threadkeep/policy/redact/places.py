@@ -48,6 +48,11 @@ def _degrees(view: View) -> bool:
 
 
 FAMILIES: Final = (
-    Family((Rule("coordinates.decimal", "COORDINATES", _decimal, CHECKED + 8),), digits=10, gate=_two_points),
-    Family((Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),), digits=6, gate=_degrees),
+    Family(
+        (Rule("coordinates.decimal", "COORDINATES", _decimal, CHECKED + 8),),
+        digits=10,
+        gate=_two_points,
+        narrow=r"[0-9]\.[0-9]{4}",
+    ),
+    Family((Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),), digits=6, gate=_degrees, narrow="°"),
 )

@@ -38,7 +38,11 @@ class Prescan:
     def of(cls, families: Iterable[Family]) -> Prescan | None:
         """None if there is a family that must see every text."""
         signs = [_sign(family) for family in families]
-        return None if "" in signs else cls("|".join(f"(?:{sign})" for sign in dict.fromkeys(signs)) or _NEVER)
+        return None if "" in signs else cls.of_any(signs)
+
+    @classmethod
+    def of_any(cls, patterns: Iterable[str]) -> Prescan:
+        return cls("|".join(f"(?:{pattern})" for pattern in dict.fromkeys(patterns)) or _NEVER)
 
     def __call__(self, shadow: str) -> bool:
         return self._finds(shadow) or not (shadow.isascii() or _is_unicode(shadow))

@@ -55,7 +55,8 @@ class Family:
     found (see `selection.py`); Chinese characters; one of these lower-case strings; what a look at the shadow
     and its lower case tells; and whatever the gate finds, which is asked last. `sign` is a pattern without look-around
     that is found in every shadow in which a rule matches (see `prescan.py`): needed where none of these says enough,
-    useful where they say it of too many texts.
+    useful where they say it of too many texts. `narrow` is one more such pattern, asked only of a text that has all the
+    rest: with these in it the prescan's automaton would be too large to be fast.
     """
 
     rules: tuple[Rule, ...]
@@ -68,6 +69,11 @@ class Family:
     look: Callable[[str, str], bool] | None = None
     gate: Gate | None = None
     sign: str = ""
+    narrow: str = ""
+
+
+CLUSTER = r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}"
+"""What a text has for which `cluster` is true."""
 
 
 def cluster(view: View) -> bool:

@@ -12,6 +12,8 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from threadkeep.policy.redact.prescan import Prescan
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -31,6 +33,7 @@ class _Plan(NamedTuple):
 
     digits: int
     anyway: tuple[Family, ...]  # need no word
+    narrow: tuple[Family, ...]  # nor do these, but what their pattern says
     han: tuple[Family, ...]  # need no word, but a Chinese character
     cues: frozenset[bytes]
 
@@ -38,20 +41,34 @@ class _Plan(NamedTuple):
 class Selection:
     """An index of families by the signs and the words they need."""
 
-    __slots__ = ("_by_word", "_cues", "_digitless_cues", "_plan", "_plan_anew", "_signs", "_wordless")
+    __slots__ = (
+        "_any_narrow",
+        "_by_word",
+        "_cues",
+        "_digitless_cues",
+        "_narrow",
+        "_plan",
+        "_plan_anew",
+        "_signs",
+        "_wordless",
+    )
 
     def __init__(self, families: Iterable[Family]) -> None:
         by_word: dict[bytes, list[Family]] = defaultdict(list)
         wordless: list[Family] = []
         self._signs: dict[str, re.Pattern[bytes]] = {}
+        self._narrow: dict[str, Prescan] = {}
         for family in families:
             self._signs[family.signs] = re.compile(family.signs.encode())
+            if family.narrow:
+                self._narrow[family.narrow] = Prescan(family.narrow)
             for word in family.words.split():
                 by_word[word.encode()].append(family)
             if not family.words:
                 wordless.append(family)
         self._by_word = dict(by_word)
         self._wordless = tuple(wordless)
+        self._any_narrow = Prescan.of_any(family.narrow for family in wordless if family.narrow)
         self._cues = frozenset(by_word)
         self._digitless_cues = frozenset(
             word for word, families in by_word.items() if any(not family.digits for family in families)
@@ -66,18 +83,21 @@ class Selection:
         plan = self._plan(signs) if len(signs) <= _REMEMBERED else self._plan_anew(signs)
         mentioned = plan.cues.intersection(data.translate(_AS_WORDS).split())
         possible = plan.anyway
+        if plan.narrow and self._any_narrow(text):
+            possible += plan.narrow
         if mentioned:
             possible = (*possible, *self._named(mentioned, plan.digits, signs))
         if not text.isascii() and _HAN.search(text):
             possible += plan.han
-        return _seen(possible, text, text.lower())
+        return self._seen(possible, text, text.lower())
 
     def _planned(self, signs: bytes) -> _Plan:
         digits = signs.count(b"0")
         fitting = [family for family in self._wordless if self._fits(family, digits, signs)]
         return _Plan(
             digits,
-            tuple(family for family in fitting if not family.han),
+            tuple(family for family in fitting if not family.han and not family.narrow),
+            tuple(family for family in fitting if not family.han and family.narrow),
             tuple(family for family in fitting if family.han),
             self._cues if digits else self._digitless_cues,
         )
@@ -95,18 +115,20 @@ class Selection:
                     found.append(family)
         return found
 
-
-def _seen(families: tuple[Family, ...], text: str, lower: str) -> list[Family]:
-    """Plain loops: every text comes this way, and a comprehension is a call of its own."""
-    found: list[Family] = []
-    for family in families:
-        if family.look is not None and not family.look(text, lower):
-            continue
-        if not family.strings:
-            found.append(family)
-            continue
-        for string in family.strings:
-            if string in lower:
+    def _seen(self, families: tuple[Family, ...], text: str, lower: str) -> list[Family]:
+        """Plain loops: every text comes this way, and a comprehension is a call of its own."""
+        found: list[Family] = []
+        narrow = {"": True}
+        for family in families:
+            if family.narrow not in narrow:
+                narrow[family.narrow] = self._narrow[family.narrow](text)
+            if not narrow[family.narrow] or (family.look is not None and not family.look(text, lower)):
+                continue
+            if not family.strings:
                 found.append(family)
-                break
-    return found
+                continue
+            for string in family.strings:
+                if string in lower:
+                    found.append(family)
+                    break
+        return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.prescan import seen
 from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Finder, Rule, Spans, every
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ FAMILIES: Final = (
     Family(
         tuple(Rule(f"secret.{name}", "SECRET", _prefixed(cues, form), CERTAIN) for name, cues, form in _VENDORS),
         digits=1,
-        gate=seen(_ANY_VENDOR),
+        narrow=_ANY_VENDOR,
     ),
     Family(
         (Rule("secret.jwt", "SECRET", _prefixed(("eyj",), _JWT), CERTAIN),),

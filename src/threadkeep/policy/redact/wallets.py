@@ -45,5 +45,6 @@ FAMILIES: Final = (
         ),
         digits=1,
         gate=_long,
+        narrow="[0-9A-Za-z]{23}",
     ),
 )

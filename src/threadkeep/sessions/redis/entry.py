@@ -1,6 +1,7 @@
 """A journal entry on the wire: stream fields, each plain text or JSON, under a version.
 
-`v` is 1. `scope` is `[tenant, user, conversation]`; `generation` a number; `key` and `payload` digests in hexadecimal,
+`v` is 1. `scope` is `[tenant, user, conversation]`; `generation` a number,
+empty when the archive was away and nobody could tell; `key` and `payload` digests in hexadecimal,
 `key` empty when the append had none; `receipt` the receipt that was answered; `messages` a list of
 `{"seq", "id", "role", "content", "ts"}` with `modality`, `language` and `meta` where they are not the defaults, and
 `exact` (base64) where JSON cannot carry the content. A dead letter has `reason` and `parked` (milliseconds) besides.
@@ -49,6 +50,10 @@ def read_receipt(text: bytes) -> Receipt:
     return Receipt(**values)
 
 
+def _generation(field: bytes) -> int | None:
+    return int(field) if field else None
+
+
 def read_entry(id: str, fields: Fields) -> JournalEntry:
     """Raises `UnreadableEntry`."""
     if fields.get(b"v") != VERSION:
@@ -57,7 +62,7 @@ def read_entry(id: str, fields: Fields) -> JournalEntry:
         tenant, user, conversation = json.loads(fields[b"scope"])
         return JournalEntry(
             id=id,
-            scope=Scope(tenant, user, conversation, int(fields[b"generation"])),
+            scope=Scope(tenant, user, conversation, _generation(fields[b"generation"])),
             messages=messages_from_json(fields[b"messages"]),
             receipt=read_receipt(fields[b"receipt"]),
             payload=bytes.fromhex(fields[b"payload"].decode()),

@@ -54,6 +54,16 @@ class RedisJournal:
                 return found
             await self._wait_for_more(last, left)
 
+    async def standing(self, entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
+        keys = (await self._client.link()).keys
+
+        async def stands(entry: JournalEntry) -> bool:
+            tag, sid = _parts(entry.id)
+            return bool(await self._client.command("XRANGE", keys.journal(tag), sid, sid))
+
+        answers = await asyncio.gather(*map(stands, entries))
+        return [entry for entry, there in zip(entries, answers, strict=True) if there]
+
     async def settle(self, entries: Sequence[JournalEntry]) -> None:
         by_talk: dict[Scope, list[JournalEntry]] = defaultdict(list)
         for entry in entries:

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from threadkeep.errors import Conflict, ScopeErased
+from threadkeep.errors import Conflict, ScopeErased, StoreUnavailable
 from threadkeep.model import Admission, Receipt
-from threadkeep.ports.hot import Seed
+from threadkeep.ports.hot import AskArchive, Seed
+from threadkeep.scope import Scope
+
+AWAY = Seed(last_seq=-1)  # what a script is told when the archive does not answer
+
+
+@dataclass(slots=True)
+class Question:
+    """About one append."""
+
+    ask: AskArchive
+    scope: Scope
+    admission: Admission
+    key: str | None
+    away: StoreUnavailable | None = None
+
+    async def __call__(self, must: bool) -> Seed:
+        """What the archive says; raises `ArchiveKnows` when that decides it."""
+        try:
+            seed = await self.ask(self.scope, [draft.id for draft in self.admission.drafts], self.key)
+        except StoreUnavailable as error:
+            self.away = error
+            return AWAY if must else Seed()  # the worker will find out what it knows
+        check_against(seed, self.admission)
+        return seed
 
 
 class ArchiveKnows(Exception):

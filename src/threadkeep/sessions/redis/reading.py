@@ -36,9 +36,14 @@ def still_holds(copy: Copy, answers: list[Any]) -> bool:
 
 
 def hot_from(scope: Scope, answers: list[Any], recent: RecentWindows) -> Hot | None:
-    """None when the answers do not say it all: no session, a document of another's making, or a write in between."""
+    """None when the answers do not say it all: no session, a document of another's making, or a write in between.
+
+    Nor when one of them is an error, as all are while the server loads its data: the script will tell it.
+    """
+    if any(isinstance(answer, Exception) for answer in answers):
+        return None
     seq, document, (shown, index), info = answers
-    if not document or isinstance(document, Exception) or shown is None or seq is None:
+    if not document or shown is None or seq is None:
         return None
     mark = Mark.of(shown)
     if mark.seq != seq or int(mark.length) != len(document) or not mark.created:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from threadkeep.errors import Conflict, ScopeErased, StoreError, StoreUnavailable
@@ -29,7 +28,7 @@ from threadkeep.sessions.redis.arguments import (
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
 from threadkeep.sessions.redis.entry import read_receipt
-from threadkeep.sessions.redis.known import ArchiveKnows, check_against, indices, without
+from threadkeep.sessions.redis.known import ArchiveKnows, Question, indices, without
 from threadkeep.sessions.redis.recent import RecentWindows
 from threadkeep.sessions.redis.wire import Argument
 
@@ -66,13 +65,16 @@ class RedisHotStore:
         self, scope: Scope, admission: Admission, key: str | None = None, at: datetime | None = None
     ) -> Receipt:
         arguments = append_arguments(scope, admission, key, self._tokenize)
-        about = partial(self._asked, scope, admission, key)
+        about = Question(self._ask_archive, scope, admission, key)
         try:
             reply = await self._run(scripts.APPEND, scope, arguments, at, about=about)
         except ArchiveKnows as found:
             if found.receipt is not None:
                 return found.receipt
             return await self.append(scope, found.rest, key, at)
+        if reply[0] == b"unknown":
+            assert about.away is not None
+            raise about.away
         if reply[0] == b"replay":
             return replace(read_receipt(reply[1]), replayed=True)
         if reply[0] == b"tombstones":
@@ -80,17 +82,6 @@ class RedisHotStore:
         kept = tuple([draft.id for draft in admission.drafts])
         self._recent.follow(scope, admission.drafts, reply[2])
         return Receipt("queued", int(reply[1]), kept, admission.refused, admission.stripped, admission.redacted)
-
-    async def _asked(self, scope: Scope, admission: Admission, key: str | None, must: bool) -> Seed:
-        """What the archive says of this append; raises `ArchiveKnows` when that decides it."""
-        try:
-            seed = await self._ask_archive(scope, [draft.id for draft in admission.drafts], key)
-        except StoreUnavailable:
-            if must:
-                raise
-            return Seed()  # the worker will find out what it knows
-        check_against(seed, admission)
-        return seed
 
     async def refresh(self, scope: Scope, messages: Sequence[Message]) -> None:
         reply = await self._run(scripts.REFRESH, scope, refresh_arguments(scope, messages, self._tokenize))

@@ -46,16 +46,30 @@ class HotSeedingCases(WithHot):
         seqs = sorted([receipt.seq for receipt in await asyncio.gather(*both)])
         assert seqs == list(range(seqs[0], seqs[0] + 10))
 
-    async def test_an_archive_that_does_not_answer_means_a_refusal(self, store: HotUnderTest) -> None:
+    async def test_an_archive_that_does_not_answer_is_not_guessed_at(self, store: HotUnderTest) -> None:
+        """A talk that the store knows goes on without it, but not into a generation that it has not heard of."""
         scope = new_scope()
-        store.archive.failure = StoreUnavailable("the archive is away")
-        with pytest.raises(StoreUnavailable):
-            await store.say(scope, "hello")
-        assert await store.hot.read(scope) is None
-        store.archive.failure = None
         assert (await store.say(scope, "hello")).seq == 1
         store.archive.failure = StoreUnavailable("the archive is away")
         assert (await store.say(scope, "it is not needed any more")).seq == 2
+        with pytest.raises(StoreUnavailable):
+            await store.say(scope.at(4), "it is needed here")
+        assert len(await store.entries_of(scope)) == 2
+
+    async def test_a_talk_begun_without_the_archive_is_refused_or_of_no_known_generation(
+        self, store: HotUnderTest
+    ) -> None:
+        scope = new_scope()
+        store.archive.failure = StoreUnavailable("the archive is away")
+        try:
+            first = (await store.say(scope, "hello")).seq
+        except StoreUnavailable:
+            assert await store.hot.read(scope) is None
+            return
+        store.archive.failure = None
+        store.archive.knows(scope, 40, generation=2)
+        assert (await store.say(scope, "again")).seq == first + 1 > 41
+        assert [entry.scope.generation for entry in await store.entries_of(scope)] == [None, 2]
 
     async def test_an_answer_from_before_an_erase_is_not_taken(self, store: HotUnderTest) -> None:
         scope = new_scope()

@@ -3,6 +3,8 @@ local KEY, PAYLOAD, HEAD, RECEIPT_TAIL = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN 
 local LANGUAGE, NEW_IDS = ARGV[OWN + 5], ARGV[OWN + 6] == '1'
 local TURN_AT, DRAFTS_AT = OWN + 7, OWN + 15
 
+local ANY = '9007199254740991' -- a generation that is not known yet is no older one; an erase purges receipts anyway
+
 -- Whether the archive may know these ids or this key, and we not: of messages that have left the window, or that were
 -- erased; of receipts that were lost with the server's memory.
 local function in_doubt(s)
@@ -48,8 +50,10 @@ end
 if SEED ~= s.token and in_doubt(s) then
   return { 'ask', s.token, '', 2 }
 end
-if wants_seed(s) then
+if wants_seed(s) and SEED_SEQ >= 0 then
   seed(s)
+elseif wants_seed(s) and not begin_unsure(s) then
+  return { 'unknown' }
 end
 
 local fresh, last, seen = {}, s.seq, {}
@@ -77,13 +81,14 @@ if #drafts == 0 and KEY == '' and not s.live then
 end
 
 prepare(s)
+local stamp = not s.unsure and whole_number(s.gen) or GIVEN and whole_number(GIVEN) or ''
 local receipt = '{"status":"queued","seq":' .. whole_number(last) .. ',' .. RECEIPT_TAIL
 if #fresh > 0 then
   local texts, window, pending, index = {}, {}, {}, {}
   for i, message in ipairs(fresh) do
     texts[i] = in_journal(message)
   end
-  local sid = call('XADD', JOURNAL, '*', 'v', '1', 'scope', HEAD, 'generation', whole_number(s.gen), 'key', KEY,
+  local sid = call('XADD', JOURNAL, '*', 'v', '1', 'scope', HEAD, 'generation', stamp, 'key', KEY,
     'payload', PAYLOAD, 'receipt', receipt, 'messages', '[' .. table.concat(texts, ',') .. ']')
   for i, message in ipairs(fresh) do
     window[2 * i - 1], window[2 * i] = message.seq, item_of(message, '')
@@ -103,7 +108,7 @@ note_talk(#fresh > 0 or call('EXISTS', PENDING) == 1)
 if KEY ~= '' then
   local moment = now()
   call('HSET', RECEIPTS, KEY,
-    whole_number(moment + META_TTL) .. '\n' .. whole_number(s.gen) .. '\n' .. PAYLOAD .. '\n' .. receipt)
+    whole_number(moment + META_TTL) .. '\n' .. (stamp ~= '' and stamp or ANY) .. '\n' .. PAYLOAD .. '\n' .. receipt)
   call('PEXPIRE', RECEIPTS, META_TTL)
   -- Fields have no TTL of their own: look at a few on every visit, and the old ones go.
   local some = call('HRANDFIELD', RECEIPTS, 4, 'WITHVALUES')

@@ -69,7 +69,7 @@ end
 local SHOWN = '^(%d+)\n(%d+)\n([^\n]*)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%-?%d+)\n(%d+)$'
 
 local function state()
-  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank', 'doubt', 'index'), call('TYPE', DOC).ok
+  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank', 'doubt', 'index', 'unsure'), call('TYPE', DOC).ok
   local gen, seq, created, lang, gap, floor, seen, length, writes = string.match(meta[2] or '', SHOWN)
   local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(gen), seen = seen or '' }
   s.records = call('HLEN', RECORD) -- its generation, and the messages that were erased one by one
@@ -81,7 +81,7 @@ local function state()
   s.gap, s.floor = tonumber(gap) or 0, tonumber(floor) or 0
   s.length, s.index, s.blank, s.shown_lang = tonumber(length) or -1, meta[5] or '', tonumber(meta[3]) or 0, s.lang
   s.doubt = tonumber(meta[4]) or 0 -- until when receipts may be missing that only the archive has
-  s.writes = tonumber(writes) or 0
+  s.writes, s.unsure = tonumber(writes) or 0, s.seeded and meta[6] == '1' -- begun while the archive was away
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
   s.foreign = s.live and not s.created -- a document that somebody else wrote
   s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
@@ -93,7 +93,7 @@ local function is_erased(s)
 end
 
 local function wants_seed(s)
-  return not s.seeded or (GIVEN and GIVEN > s.gen)
+  return not s.seeded or s.unsure or (GIVEN and GIVEN > s.gen)
 end
 
 -- What only Python can find out: the archive's answer, or what a foreign document says. An answer that was fetched
@@ -149,35 +149,62 @@ local function purge()
   return #waiting
 end
 
+-- Since when, in this run of the server, our mark stands; nil when it does not. A wipe takes it away.
+local function watched(s)
+  local run, since = string.match(call('GET', MARK) or '', '^(%x+)\n(%d+)$')
+  return run == s.this_run and tonumber(since) or nil
+end
+
+local function may_evict_all()
+  return find(call('INFO', 'memory'), 'maxmemory_policy:allkeys', 1, true)
+end
+
 -- Whether nothing that this store acknowledged of the talk is missing both here and in the archive: it was last heard
 -- of in this run of the server and after our mark was set, which a wipe takes away; what waits is never evicted.
 local function unbroken(s)
-  local run, since = string.match(call('GET', MARK) or '', '^(%x+)\n(%d+)$')
-  if run ~= s.this_run then
+  local since = watched(s)
+  if not since then
     call('SET', MARK, s.this_run .. '\n' .. whole_number(now()))
     return false
   end
-  return s.run == '' and SEED_ACTIVE > tonumber(since) + SKEW
-    and not find(call('INFO', 'memory'), 'maxmemory_policy:allkeys', 1, true)
+  return s.run == '' and SEED_ACTIVE > since + SKEW and not may_evict_all()
+end
+
+-- The archive is away, and this talk is new here, or has ended: it goes on under numbers higher than any that it can
+-- have had, in a generation that the worker finds out. Only where the archive once answered in this very run, so that
+-- nothing was lost since. Answers whether it may.
+local function begin_unsure(s)
+  if s.run ~= '' or not watched(s) or may_evict_all() then
+    return s.unsure
+  end
+  s.seq = math.max(now(), highest(WINDOW), highest(PENDING))
+  s.gap, s.run, s.seen, s.unsure = s.seq, s.this_run, s.this_run, true
+  call('HSET', META, 'unsure', 1)
+  save(s)
+  return true
 end
 
 local function seed(s)
-  local ended = unbroken(s) -- by its TTL alone
-  if s.known_gen and s.known_gen < SEED_GEN then -- erased while we were away
+  local lost = not unbroken(s) and not s.unsure -- perhaps: it did not just end by its TTL
+  if s.known_gen and s.known_gen < SEED_GEN and not s.unsure then -- erased while we were away
     purge()
     s.seq, s.gap, s.floor, s.live, s.created, s.lang = 0, 0, 0, false, false, ''
   end
   local base = math.max(SEED_SEQ, s.seq, highest(WINDOW), highest(PENDING))
-  if base > 0 and not ended then
+  if base > 0 and lost then
     base = base + JUMP -- what the last run acknowledged and lost may still be in a worker's hands
   end
-  if (SEED_SEQ > 0 or SEED_GEN > 0) and not s.known_gen and not ended then
+  if (SEED_SEQ > 0 or SEED_GEN > 0) and not s.known_gen and lost then
     call('HSET', META, 'doubt', whole_number(now() + META_TTL)) -- its receipts went with the rest
   end
   if SEED_SEQ > 0 then
     call('ZREMRANGEBYSCORE', WINDOW, '-inf', 0) -- absorbed before we knew that the archive knows the talk
   end
-  s.seq, s.gap, s.gen = base, base, math.max(s.gen, SEED_GEN)
+  call('HDEL', META, 'unsure')
+  if not s.unsure or base > s.seq then
+    s.gap = base
+  end
+  s.seq, s.gen, s.unsure = base, math.max(s.gen, SEED_GEN), false
   s.run, s.seen = s.this_run, s.this_run
   s.lang = s.lang ~= '' and s.lang or SEED_LANG
   save(s)

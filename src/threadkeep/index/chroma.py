@@ -1,0 +1,173 @@
+"""Vectors in Chroma: a folder that this process alone uses, or a server.
+
+Chroma holds ids, places and vectors, never text; it is given vectors, so it loads no model of its own and downloads
+none. Each embedding model has a collection of its own. A vector's id is the message's (`{message_id}#chunk_{i}` for
+longer messages), unless another conversation's message has taken it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from threadkeep.errors import StoreUnavailable
+from threadkeep.index.chroma_client import connected, is_missing, let_go, our_errors
+from threadkeep.index.chroma_rows import Row, collection_name, model_in, model_metadata, row_ids, rows_of, within
+from threadkeep.model import Erased
+from threadkeep.ports.embedder import EmbeddingModel, Vector
+from threadkeep.ports.vectors import MessageVectors, VectorHit
+from threadkeep.recall.vectors import fitting
+from threadkeep.scope import Scope
+
+T = TypeVar("T")
+_AT_ONCE = 1_000  # well below what any Chroma takes in a call
+_THREADS = 4
+
+
+class ChromaVectors:
+    """`where` is a folder, or `http://host:port`. Nothing is opened before the first call.
+
+    It knows nothing of the archive: whoever embeds a message looks afterwards whether it was erased meanwhile, and
+    deletes it here if so. Raises `StoreUnavailable` while a server is away.
+    """
+
+    def __init__(self, where: str, *, timeout: float = 30.0) -> None:
+        self.place = where
+        self._timeout = timeout
+        self._client: Any = None
+        self._opening = asyncio.Lock()
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="threadkeep-chroma")
+
+    async def upsert(self, model: EmbeddingModel, messages: Sequence[MessageVectors]) -> int:
+        rows = [row for message in messages for row in rows_of(message, fitting(message.vectors, model))]
+        if messages:
+            await self._run(lambda client: _upsert(client, model, messages, rows))
+        return len(messages)
+
+    async def search(self, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> Sequence[VectorHit]:
+        looked_for = fitting(vector, model)[0].tolist()
+        return await self._run(lambda client: _search(client, scope, model, looked_for, k))
+
+    async def delete(self, scope: Scope, message_id: str) -> int:
+        scope.require_conversation()
+        return await self._run(lambda client: _delete_everywhere(client, within(scope, message_id)))
+
+    async def erase(self, scope: Scope) -> Erased:
+        count = await self._run(lambda client: _delete_everywhere(client, within(scope)))
+        return Erased(count, count)
+
+    async def models(self, scope: Scope | None = None) -> dict[EmbeddingModel, int]:
+        return await self._run(lambda client: _models(client, scope))
+
+    async def forget_model(self, model: EmbeddingModel) -> int:
+        return await self._run(lambda client: _forget(client, model))
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await asyncio.to_thread(let_go, client)
+        self._threads.shutdown(wait=False)
+
+    async def _run(self, work: Callable[[Any], T]) -> T:
+        """Chroma's client blocks and knows no deadline: it works in threads of its own, and we wait only so long."""
+        loop = asyncio.get_running_loop()
+        with our_errors(self.place):
+            try:
+                async with asyncio.timeout(self._timeout):
+                    async with self._opening:
+                        if self._client is None:
+                            self._client = await loop.run_in_executor(self._threads, connected, self.place)
+                    return await loop.run_in_executor(self._threads, work, self._client)
+            except TimeoutError:
+                raise StoreUnavailable(f"chroma: did not answer within {self._timeout:g} s") from None
+
+
+def _collection(client: Any, model: EmbeddingModel) -> Any | None:
+    try:
+        return client.get_collection(collection_name(model), embedding_function=None)
+    except Exception as error:
+        if is_missing(error):
+            return None
+        raise
+
+
+def _upsert(client: Any, model: EmbeddingModel, messages: Sequence[MessageVectors], rows: Sequence[Row]) -> None:
+    collection = client.get_or_create_collection(
+        collection_name(model), metadata=model_metadata(model), embedding_function=None
+    )
+    for start in range(0, len(rows), _AT_ONCE):
+        batch = rows[start : start + _AT_ONCE]
+        taken = collection.get(ids=[row.id for row in batch], include=["metadatas"])
+        ids = row_ids(batch, dict(zip(taken["ids"], taken["metadatas"], strict=True)))
+        collection.upsert(ids=ids, embeddings=[row.vector for row in batch], metadatas=[row.place for row in batch])
+    for message in messages:
+        _delete_older(collection, message, [row for row in rows if row.message is message])
+
+
+def _delete_older(collection: Any, message: MessageVectors, rows: Sequence[Row]) -> None:
+    """What a longer or shorter text of the same message left behind. After the new rows: a crash leaves too much."""
+    found = collection.get(where=within(message.scope, message.message_id), include=["metadatas"])
+    stale = [
+        id_
+        for id_, place in zip(found["ids"], found["metadatas"], strict=True)
+        if place["chunk"] >= len(rows) or place["chunks"] != len(rows)
+    ]
+    if stale:
+        collection.delete(ids=stale)
+
+
+def _search(client: Any, scope: Scope, model: EmbeddingModel, vector: list[float], k: int) -> tuple[VectorHit, ...]:
+    collection = _collection(client, model)
+    if collection is None:
+        return ()
+    wanted = k
+    while True:
+        answer = collection.query(
+            query_embeddings=[vector], n_results=wanted, where=within(scope), include=["metadatas", "distances"]
+        )
+        hits: dict[tuple[str, str], VectorHit] = {}
+        for place, distance in zip(answer["metadatas"][0], answer["distances"][0], strict=True):
+            key = place["conversation_id"], place["message_id"]
+            hits.setdefault(key, VectorHit(*key, place["chunk"], 1 - float(distance)))
+        if len(hits) >= k or len(answer["ids"][0]) < wanted:
+            return tuple(hits.values())[:k]
+        wanted *= 4  # chunks of few messages filled it
+
+
+def _ours(client: Any) -> list[Any]:
+    return [one for one in client.list_collections() if model_in(one.metadata) is not None]
+
+
+def _delete_everywhere(client: Any, where: dict[str, Any]) -> int:
+    count = 0
+    for collection in _ours(client):
+        ids: list[str] = collection.get(where=where, include=[])["ids"]
+        for start in range(0, len(ids), _AT_ONCE):
+            collection.delete(ids=ids[start : start + _AT_ONCE])
+        count += len(ids)
+    return count
+
+
+def _models(client: Any, scope: Scope | None) -> dict[EmbeddingModel, int]:
+    counted: dict[EmbeddingModel, int] = {}
+    for collection in _ours(client):
+        where = None if scope is None else within(scope)
+        places = collection.get(where=where, include=["metadatas"])["metadatas"]
+        messages = {
+            (place["tenant"], place["user_id"], place["conversation_id"], place["message_id"]) for place in places
+        }
+        model = model_in(collection.metadata)
+        if messages and model is not None:
+            counted[model] = len(messages)
+    return counted
+
+
+def _forget(client: Any, model: EmbeddingModel) -> int:
+    collection = _collection(client, model)
+    if collection is None:
+        return 0
+    count: int = collection.count()
+    client.delete_collection(collection_name(model))
+    return count

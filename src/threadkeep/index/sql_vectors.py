@@ -1,0 +1,167 @@
+"""Vectors in the archive's own server database.
+
+With pgvector the server compares them, exactly, among one owner's. Without it we do, among the newest of an owner's
+that are worth sending over the line. A message that is deleted takes its vectors with it, and none can be added to it
+afterwards: a foreign key sees to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sqlalchemy import bindparam, delete, func, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.index.matrices import Matrix
+from threadkeep.index.pgvector import by_distance, halfvec, pgvectors
+from threadkeep.index.sql_models import number_for, number_of
+from threadkeep.model import Erased
+from threadkeep.ports.embedder import EmbeddingModel, Vector
+from threadkeep.ports.vectors import MessageVectors, VectorHit
+from threadkeep.recall.vectors import decode, encode, fitting
+from threadkeep.scope import Scope
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.knowledge_tables import models, vectors
+from threadkeep.sql.locks import IN_SCOPE, OWNED, UID, named
+from threadkeep.sql.rows import is_postgres
+from threadkeep.sql.tables import conversations, messages, owners
+
+MOST_COMPARED = 20_000  # of an owner's, the newest, where we do the comparing
+
+_MESSAGE = (
+    select(messages.c.mid, conversations.c.uid)
+    .join(conversations, conversations.c.cid == messages.c.cid)
+    .where(*IN_SCOPE, messages.c.id == bindparam("of_message"))
+    .with_for_update(read=True, of=messages)  # it cannot be erased before its vectors are in
+)
+_NAMES = (
+    select(messages.c.mid, conversations.c.conversation, messages.c.id)
+    .join(conversations, conversations.c.cid == messages.c.cid)
+    .where(messages.c.mid.in_(bindparam("mids", expanding=True)))
+)
+
+
+class SqlVectors:
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+        self._has_pgvector: bool | None = None
+
+    async def upsert(self, model: EmbeddingModel, messages: Sequence[MessageVectors]) -> int:
+        checked = [(message, fitting(message.vectors, model)) for message in messages]
+        # In one order everywhere, so that two who write the same messages wait for each other in turn.
+        checked.sort(key=lambda one: (one[0].scope.digest(), one[0].message_id))
+        return await self._database.write(partial(self._upsert, model=model, rows=checked))
+
+    async def search(self, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> Sequence[VectorHit]:
+        looked_for = fitting(vector, model)[0]
+        return await self._database.read(partial(self._search, scope=scope, model=model, vector=looked_for, k=k))
+
+    async def delete(self, scope: Scope, message_id: str) -> int:
+        chosen = select(messages.c.mid).join(conversations, conversations.c.cid == messages.c.cid)
+        chosen = chosen.where(*IN_SCOPE, messages.c.id == bindparam("of_message"))
+        values = named(scope) | {"of_message": message_id}
+        return await self._database.write(partial(self._delete, chosen=chosen, values=values))
+
+    async def erase(self, scope: Scope) -> Erased:
+        if scope.conversation is None:
+            count = await self._database.write(partial(self._delete_owner, scope=scope))
+        else:
+            chosen = select(messages.c.mid).join(conversations, conversations.c.cid == messages.c.cid)
+            work = partial(self._delete, chosen=chosen.where(*IN_SCOPE), values=named(scope))
+            count = await self._database.write(work)
+        return Erased(count, count)
+
+    async def models(self, scope: Scope | None = None) -> dict[EmbeddingModel, int]:
+        return await self._database.read(partial(self._models, scope=scope))
+
+    async def forget_model(self, model: EmbeddingModel) -> int:
+        return await self._database.write(partial(self._forget_model, model=model))
+
+    async def close(self) -> None:
+        """The database is closed by the archive."""
+
+    async def _table(self, connection: AsyncConnection) -> Any:
+        """The one that holds the vectors here: pgvector's, where the migration could make it."""
+        if self._has_pgvector is None:
+            asked = text("SELECT to_regclass('tk_pgvectors') IS NOT NULL")
+            self._has_pgvector = is_postgres(connection) and bool((await connection.execute(asked)).scalar())
+        return pgvectors if self._has_pgvector else vectors
+
+    async def _upsert(self, connection: AsyncConnection, model: EmbeddingModel, rows: Sequence[Any]) -> int:
+        table, number = await self._table(connection), await number_for(connection, model)
+        stored = 0
+        for message, given in rows:
+            values = named(message.scope) | {"of_message": message.message_id}
+            place = (await connection.execute(_MESSAGE, values)).one_or_none()
+            if place is None:
+                continue
+            key = {"uid": place.uid, "model": number, "mid": place.mid}
+            await connection.execute(delete(table).where(*(table.c[name] == value for name, value in key.items())))
+            written = (
+                [{"embedding": halfvec(row)} for row in given]
+                if table is pgvectors
+                else [{"vector": blob} for blob in encode(given, model)]
+            )
+            await connection.execute(
+                table.insert(), [key | {"chunk": chunk} | value for chunk, value in enumerate(written)]
+            )
+            stored += 1
+        return stored
+
+    async def _search(
+        self, connection: AsyncConnection, scope: Scope, model: EmbeddingModel, vector: Vector, k: int
+    ) -> tuple[VectorHit, ...]:
+        number = await number_of(connection, model)
+        if number is None:
+            return ()
+        if await self._table(connection) is pgvectors:
+            found = await by_distance(connection, scope, number, vector, k)
+        else:
+            found = (await _newest(connection, scope, number, model)).nearest(vector, k)
+        if not found:
+            return ()
+        rows = await connection.execute(_NAMES, {"mids": [mid for mid, _, _ in found]})
+        names = {row[0]: (row[1], row[2]) for row in rows}
+        return tuple(VectorHit(*names[mid], chunk, score) for mid, chunk, score in found if mid in names)
+
+    async def _delete(self, connection: AsyncConnection, chosen: Any, values: dict[str, Any]) -> int:
+        table = await self._table(connection)
+        mids = list((await connection.execute(chosen, values)).scalars())
+        return (await connection.execute(delete(table).where(table.c.mid.in_(mids)))).rowcount if mids else 0
+
+    async def _delete_owner(self, connection: AsyncConnection, scope: Scope) -> int:
+        table = await self._table(connection)
+        uid = (await connection.execute(select(owners.c.uid).where(*OWNED), named(scope))).scalar()
+        return (await connection.execute(delete(table).where(table.c.uid == uid))).rowcount
+
+    async def _models(self, connection: AsyncConnection, scope: Scope | None) -> dict[EmbeddingModel, int]:
+        table = await self._table(connection)
+        query = select(models.c.name, models.c.dimensions, func.count(table.c.mid.distinct()))
+        query = query.join_from(table, models, models.c.model == table.c.model)
+        if scope is not None:
+            query = query.where(table.c.uid == UID)
+        if scope is not None and scope.conversation is not None:
+            query = query.join(messages, messages.c.mid == table.c.mid)
+            query = query.join(conversations, conversations.c.cid == messages.c.cid).where(*IN_SCOPE)
+        values = {} if scope is None else named(scope)
+        rows = await connection.execute(query.group_by(models.c.name, models.c.dimensions), values)
+        return {EmbeddingModel(row[0], row[1]): row[2] for row in rows}
+
+    async def _forget_model(self, connection: AsyncConnection, model: EmbeddingModel) -> int:
+        table, number = await self._table(connection), await number_of(connection, model)
+        return (await connection.execute(delete(table).where(table.c.model == number))).rowcount
+
+
+async def _newest(connection: AsyncConnection, scope: Scope, number: int, model: EmbeddingModel) -> Matrix:
+    query = select(vectors.c.mid, vectors.c.chunk, vectors.c.vector)
+    query = query.where(vectors.c.uid == UID, vectors.c.model == number)
+    if scope.conversation is not None:
+        query = query.join(messages, messages.c.mid == vectors.c.mid)
+        query = query.join(conversations, conversations.c.cid == messages.c.cid).where(*IN_SCOPE)
+    query = query.order_by(vectors.c.mid.desc(), vectors.c.chunk.desc()).limit(MOST_COMPARED)
+    rows = (await connection.execute(query, named(scope))).all()[::-1]
+    mids, chunks = (np.array([row[column] for row in rows], np.int64) for column in (0, 1))
+    return Matrix(mids, chunks, decode([bytes(row[2]) for row in rows], model))

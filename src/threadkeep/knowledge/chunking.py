@@ -1,0 +1,147 @@
+"""Blocks to chunks of 200–512 tokens, cut where the text is: at headings, paragraphs, sentences, and only then words.
+
+Chunks are what is found; the part around them is what is shown. A chunk begins with the headings it stands under.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from threadkeep.knowledge.reading import Block
+from threadkeep.ports.knowledge import Chunk, Part
+
+CountTokens = Callable[[str], int]
+CHUNKER_VERSION = 1  # raise it when chunks of any text change: documents are then cut anew
+SMALLEST, LARGEST = 200, 512
+_CHUNKS_IN_A_PART = 4
+_PART_LEVEL = 2  # a heading this high begins a new part
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n")
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A stretch of text that stays together; `headings` are those it stands under."""
+
+    text: str
+    tokens: int
+    headings: tuple[str, ...]
+    begins_part: bool = False
+
+
+@dataclass(slots=True)
+class _Group:
+    pieces: list[_Piece] = field(default_factory=list[_Piece])
+
+    @property
+    def tokens(self) -> int:
+        return sum(piece.tokens for piece in self.pieces)
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(piece.text for piece in self.pieces)
+
+    @property
+    def heading(self) -> str:
+        return " › ".join(self.pieces[0].headings)
+
+
+def cut(blocks: Sequence[Block], count: CountTokens) -> tuple[tuple[Part, ...], tuple[Chunk, ...]]:
+    groups = _groups(list(_pieces(blocks, count)), count)
+    parts: list[Part] = []
+    chunks: list[Chunk] = []
+    waiting: list[_Group] = []
+
+    def end_part() -> None:
+        if waiting:
+            parts.append(Part(waiting[0].heading, "\n\n".join(group.text for group in waiting)))
+            waiting.clear()
+
+    for group in groups:
+        if group.pieces[0].begins_part or len(waiting) == _CHUNKS_IN_A_PART:
+            end_part()
+        waiting.append(group)
+        heading = group.heading
+        chunks.append(Chunk(len(parts), f"{heading}\n\n{group.text}" if heading else group.text))
+    end_part()
+    return tuple(parts), tuple(chunks)
+
+
+def _pieces(blocks: Sequence[Block], count: CountTokens) -> Iterator[_Piece]:
+    under: list[Block] = []
+    begins_part = True
+    for block in blocks:
+        if block.level:
+            while under and under[-1].level >= block.level:
+                under.pop()
+            under.append(block)
+            begins_part = begins_part or block.level <= _PART_LEVEL
+            continue
+        headings = tuple(one.text for one in under)
+        room = max(LARGEST // 2, LARGEST - count(" › ".join(headings)))
+        for text in _fitting(block.text, room, count):
+            yield _Piece(text, count(text), headings, begins_part)
+            begins_part = False
+
+
+def _fitting(text: str, room: int, count: CountTokens) -> Iterator[str]:
+    """The text if there is room for it, otherwise its sentences, otherwise stretches of it."""
+    if count(text) <= room:
+        yield text
+        return
+    sentences = [part for part in _SENTENCE_ENDS.split(text) if part and part.strip()]
+    if len(sentences) > 1:
+        yield from _packed([one for sentence in sentences for one in _fitting(sentence, room, count)], room, count)
+        return
+    middle = len(text) // 2
+    blank = text.find(" ", middle)
+    at = blank if 0 <= blank < len(text) * 3 // 4 else middle
+    for half in (text[:at], text[at:]):
+        yield from _fitting(half.strip(), room, count)
+
+
+def _packed(sentences: Sequence[str], room: int, count: CountTokens) -> Iterator[str]:
+    held = ""
+    for sentence in sentences:
+        together = f"{held} {sentence}".strip()
+        if held and count(together) > room:
+            yield held
+            together = sentence
+        held = together
+    if held:
+        yield held
+
+
+def _groups(pieces: list[_Piece], count: CountTokens) -> list[_Group]:
+    groups: list[_Group] = []
+    for piece in pieces:
+        last = groups[-1] if groups else None
+        if last is None or not _belongs(last, piece, count):
+            groups.append(_Group([piece]))
+        else:
+            last.pieces.append(piece)
+    if len(groups) > 1 and groups[-1].tokens < SMALLEST:
+        _even_out(groups)
+    return groups
+
+
+def _belongs(group: _Group, piece: _Piece, count: CountTokens) -> bool:
+    """Into what is still small, also across a heading; into what is large enough, only under the same one."""
+    if group.tokens + piece.tokens + count(group.heading) > LARGEST:
+        return False
+    return group.tokens < SMALLEST or piece.headings == group.pieces[-1].headings
+
+
+def _even_out(groups: list[_Group]) -> None:
+    """A last chunk that is too small takes from the one before, or goes into it."""
+    last, before = groups[-1], groups[-2]
+    if before.tokens + last.tokens <= LARGEST:
+        before.pieces.extend(last.pieces)
+        groups.pop()
+        return
+    while last.tokens < SMALLEST and len(before.pieces) > 1:
+        moved = before.pieces[-1]
+        if before.tokens - moved.tokens < SMALLEST or last.tokens + moved.tokens > LARGEST:
+            return
+        last.pieces.insert(0, before.pieces.pop())

@@ -1,0 +1,185 @@
+"""A folder into the index: new and changed files are cut and put, files that are gone leave it, the rest is left alone.
+
+Each document is put whole or not at all, and can be found by its words at once; vectors follow. What could not be read
+is listed with the reason, and what it said before stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from threadkeep.errors import EmbedderError, InvalidInput, UnreadableDocument
+from threadkeep.knowledge.chunking import CHUNKER_VERSION, CountTokens, cut
+from threadkeep.knowledge.reading import MOST_BYTES, READERS, Block, Text, read_document
+from threadkeep.ports.embedder import Embedder, model_of
+from threadkeep.ports.knowledge import AccessLevel, Document, KnowledgeStore
+from threadkeep.recall.normalise import NORMALISER_VERSION
+from threadkeep.scope import DEFAULT_TENANT, MAX_PART_LENGTH, length_prefixed
+
+Redact = Callable[[str], str]
+Progress = Callable[[int, int, str], None]  # how many are done, of how many, and which one
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whose documents, under which name, and who may read them. Private ones have an owner."""
+
+    datasource: str
+    tenant: str = DEFAULT_TENANT
+    access: AccessLevel = "public"
+    owner: str | None = None
+    readers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.datasource) <= MAX_PART_LENGTH // 2:
+            raise InvalidInput("datasource", "is empty or too long", f"use 1 to {MAX_PART_LENGTH // 2} characters")
+        if self.access != "public" and self.owner is None:
+            raise InvalidInput("owner", "is missing", f"a {self.access} document belongs to somebody: name them")
+        if self.readers and self.access != "shared":
+            raise InvalidInput("readers", "are given", "only shared documents have readers")
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class IndexReport:
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    waiting: int = 0  # documents that have no vectors yet
+    embed_failed: str | None = None
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+
+
+class FolderIndexer:
+    """`redact`, where it is given, is applied to every text before it is put. By default there is none: documents are
+    what an operator publishes, and a shop's own phone number must stay in its answer."""
+
+    def __init__(
+        self,
+        store: KnowledgeStore,
+        count_tokens: CountTokens,
+        embedder: Embedder | None = None,
+        redact: Redact | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._store = store
+        self._count = count_tokens
+        self._embedder = embedder
+        self._redact = redact
+        self._most_bytes = most_bytes
+
+    async def index(self, folder: Path, source: Source, progress: Progress | None = None) -> IndexReport:
+        """Raises `InvalidInput` where there is no such folder, and `StoreError`."""
+        paths = await asyncio.to_thread(_files, folder)
+        known = {one.document_id: one for one in await self._store.documents(source.tenant, source.datasource)}
+        report, seen = IndexReport(), set[str]()
+        for number, path in enumerate(paths):
+            name = path.relative_to(folder).as_posix()
+            id_ = document_id(source.datasource, name)
+            seen.add(id_)
+            try:
+                document = await asyncio.to_thread(self._document, path, id_, source)
+            except UnreadableDocument as problem:
+                report.skipped.append(Skipped(name, str(problem)))
+            else:
+                old = known.get(id_)
+                if old is None or old.digest != document.digest:
+                    await self._store.put(source.tenant, document)
+                report.chunks += len(document.chunks)
+                report.added += old is None
+                report.updated += old is not None and old.digest != document.digest
+                report.unchanged += old is not None and old.digest == document.digest
+            if progress:
+                progress(number + 1, len(paths), name)
+        for id_ in known.keys() - seen:
+            report.removed += await self._store.remove(source.tenant, id_)
+        await self._embed(report, source.tenant)
+        return report
+
+    async def rebuild(self, tenant: str | None = None, progress: Progress | None = None) -> IndexReport:
+        """Vectors of the embedder in use for every document that lacks them."""
+        report = IndexReport()
+        await self._embed(report, tenant, progress)
+        return report
+
+    async def _embed(self, report: IndexReport, tenant: str | None, progress: Progress | None = None) -> None:
+        """Documents can be found by their words meanwhile: an embedder that fails is told, not raised."""
+        if self._embedder is None:
+            return
+        model = None
+        try:
+            model = await model_of(self._embedder)
+            while waiting := await self._store.unembedded(model, tenant):
+                for found in waiting:
+                    vectors = await self._embedder.embed(found.chunks)
+                    report.embedded += await self._store.embed(found, model, vectors)
+                    if progress:
+                        progress(report.embedded, report.embedded, found.document_id)
+        except EmbedderError as problem:
+            report.embed_failed = str(problem)
+            everything = await self._store.documents(tenant)
+            report.waiting = len(await self._store.unembedded(model, tenant, len(everything)) if model else everything)
+
+    def _document(self, path: Path, id_: str, source: Source) -> Document:
+        text = self._redacted(read_document(path, self._most_bytes))
+        parts, chunks = cut(text.blocks, self._count)
+        return Document(
+            id_,
+            source.datasource,
+            text.title,
+            _digest(text, source),
+            parts,
+            chunks,
+            source.access,
+            source.owner,
+            source.readers,
+        )
+
+    def _redacted(self, text: Text) -> Text:
+        if self._redact is None:
+            return text
+        blocks = tuple(Block(self._redact(block.text), block.level) for block in text.blocks)
+        return Text(self._redact(text.title), blocks)
+
+
+def document_id(datasource: str, name: str) -> str:
+    """Readable, and the same every time; a path too long for an id ends in its digest."""
+    whole = f"{datasource}/{name}"
+    if len(whole) <= MAX_PART_LENGTH:
+        return whole
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{datasource}/{name[: MAX_PART_LENGTH - len(datasource) - 34]}~{digest}"
+
+
+def _files(folder: Path) -> list[Path]:
+    """All but hidden ones, in the order of names; links are not followed, for they may lead anywhere."""
+    if not folder.is_dir():
+        raise InvalidInput("folder", "is no folder", "name one that exists")
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in READERS
+        and not path.is_symlink()
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+
+
+def _digest(text: Text, source: Source) -> bytes:
+    readers: Sequence[str] = sorted(set(source.readers))
+    versions = f"{CHUNKER_VERSION}.{NORMALISER_VERSION}"
+    blocks = [f"{block.level}{block.text}" for block in text.blocks]
+    said = (versions, text.title, source.access, source.owner or "", str(len(readers)), *readers, *blocks)
+    return hashlib.blake2b(length_prefixed(said), digest_size=16).digest()

@@ -1,0 +1,196 @@
+"""Files to text blocks: Markdown, plain text, HTML, and PDF with an extra. What cannot be read says why."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from threadkeep.errors import MissingExtra, UnreadableDocument
+
+MOST_BYTES = 20 * 1024 * 1024
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_BLANK_LINES = re.compile(r"\n\s*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, or a heading of a level."""
+
+    text: str
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    title: str
+    blocks: tuple[Block, ...]
+
+
+def read_document(path: Path, most_bytes: int = MOST_BYTES) -> Text:
+    """Raises `UnreadableDocument` with the reason, and `MissingExtra` for a PDF without the extra."""
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise UnreadableDocument(f"is no {', '.join(sorted(READERS))}")
+    found = reader(bytes_of(path, most_bytes))
+    blocks = tuple(block for block in found.blocks if block.text.strip())
+    if not any(block.level == 0 for block in blocks):
+        raise UnreadableDocument("holds no text")
+    return Text(found.title.strip() or path.stem, blocks)
+
+
+def bytes_of(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """As they stood at one moment: a file that changes or goes while it is read is not taken half."""
+    try:
+        with path.open("rb") as file:
+            before = os.fstat(file.fileno())
+            if before.st_size > most_bytes:
+                raise UnreadableDocument(f"has {before.st_size:,} bytes; the limit is {most_bytes:,}")
+            data = file.read(most_bytes + 1)
+            after = os.fstat(file.fileno())
+    except FileNotFoundError:
+        raise UnreadableDocument("went away while the folder was read") from None
+    except OSError as error:
+        raise UnreadableDocument(f"cannot be read ({error.strerror or type(error).__name__})") from None
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(data) != before.st_size:
+        raise UnreadableDocument("changed while it was read")
+    return data
+
+
+def decoded(data: bytes) -> str:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    elif b"\0" in data:
+        raise UnreadableDocument("is not text")
+    else:
+        encoding = "utf-8-sig"
+    try:
+        return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise UnreadableDocument("is not UTF-8 text") from None
+
+
+def _plain(data: bytes) -> Text:
+    return Text("", tuple(Block(part.strip()) for part in _BLANK_LINES.split(decoded(data))))
+
+
+def _markdown(data: bytes) -> Text:
+    blocks: list[Block] = []
+    lines: list[str] = []
+    fenced = False
+
+    def end_block() -> None:
+        if lines:
+            blocks.append(Block("\n".join(lines).strip()))
+            lines.clear()
+
+    for line in decoded(data).split("\n"):
+        heading = None if fenced else _HEADING.match(line)
+        if _FENCE.match(line):
+            fenced = not fenced
+        if heading:
+            end_block()
+            blocks.append(Block(heading[2], len(heading[1])))
+        elif line.strip() or fenced:
+            lines.append(line)
+        else:
+            end_block()
+    end_block()
+    return Text(next((block.text for block in blocks if block.level == 1), ""), tuple(blocks))
+
+
+class _Html(HTMLParser):
+    _UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "head"})
+    _INLINE = frozenset(
+        {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "kbd", "label", "mark", "q", "s", "small"}
+        | {"span", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"}
+    )
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.blocks: list[Block] = []
+        self.title = ""
+        self._text: list[str] = []
+        self._unseen: list[str] = []
+        self._in_title = False
+        self._level = 0
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self._in_title = tag == "title" or self._in_title
+        if tag == "body":
+            self._unseen.clear()
+        if tag in self._UNSEEN:
+            self._unseen.append(tag)
+        elif tag not in self._INLINE:
+            self._end_block()
+            self._level = int(tag[1]) if re.fullmatch("h[1-6]", tag) else 0
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title":
+            self._in_title = False
+        elif tag in self._unseen:
+            del self._unseen[self._unseen.index(tag) :]
+        elif tag not in self._INLINE:
+            self._end_block()
+            self._level = 0
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title += data
+        elif not self._unseen:
+            self._text.append(data)
+
+    def _end_block(self) -> None:
+        text = " ".join("".join(self._text).split())
+        self._text.clear()
+        if text:
+            self.blocks.append(Block(text, self._level))
+
+    def close(self) -> None:
+        super().close()
+        self._end_block()
+
+
+def _html(data: bytes) -> Text:
+    parser = _Html()
+    parser.feed(decoded(data))
+    parser.close()
+    first = next((block.text for block in parser.blocks if block.level == 1), "")
+    return Text(parser.title or first, tuple(parser.blocks))
+
+
+def _pdf(data: bytes) -> Text:
+    try:
+        from pypdf import PdfReader
+    except ModuleNotFoundError:
+        raise MissingExtra("pdf", "reading PDF documents") from None
+    try:
+        reader = PdfReader(BytesIO(data))
+        if reader.is_encrypted:
+            raise UnreadableDocument("is encrypted")
+        pages = [page.extract_text() for page in reader.pages]
+        title = str((reader.metadata.title if reader.metadata else None) or "")
+    except UnreadableDocument:
+        raise
+    except Exception as error:  # a broken PDF breaks its reader in any way there is
+        raise UnreadableDocument(f"is not a sound PDF ({type(error).__name__})") from None
+    blocks = [Block(part.strip()) for page in pages for part in _BLANK_LINES.split(page)]
+    return Text(title, tuple(blocks))
+
+
+READERS: dict[str, Callable[[bytes], Text]] = {
+    ".md": _markdown,
+    ".markdown": _markdown,
+    ".txt": _plain,
+    ".text": _plain,
+    ".html": _html,
+    ".htm": _html,
+    ".pdf": _pdf,
+}

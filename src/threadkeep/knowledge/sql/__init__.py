@@ -1,0 +1,1 @@
+"""Knowledge documents on PostgreSQL, MySQL and MariaDB."""

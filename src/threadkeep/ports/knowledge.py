@@ -1,0 +1,163 @@
+"""Knowledge documents: published, private or shared texts, cut into chunks. Who may read is part of every search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from threadkeep.model import Erased
+from threadkeep.ports.embedder import EmbeddingModel, Vector
+from threadkeep.scope import Scope, length_prefixed
+
+Role = Literal["SUPER_ADMIN", "ADMIN", "USER"]
+AccessLevel = Literal["public", "private", "shared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who asks. A SUPER_ADMIN reads all of the tenant. Everybody else, an ADMIN too, reads what is public, what is
+    theirs, and what is shared with them; an ADMIN may besides manage the tenant's documents. `user=None` is somebody
+    unknown, who reads what is public."""
+
+    tenant: str
+    user: str | None = None
+    roles: frozenset[Role] = frozenset[Role](("USER",))
+
+    @property
+    def reads_all(self) -> bool:
+        return "SUPER_ADMIN" in self.roles
+
+    @property
+    def may_manage(self) -> bool:
+        return bool(self.roles & {"SUPER_ADMIN", "ADMIN"})
+
+    @property
+    def key(self) -> bytes:
+        """Equal for two who may read the same: what is cached for one must not answer another."""
+        return length_prefixed((self.tenant, "*" if self.reads_all else "=", self.user or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a document, large enough to be read by itself: what a chunk is shown in."""
+
+    heading: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """200–512 tokens, small enough to be found by. `part` is the number of the part it lies in."""
+
+    part: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`digest` is of all that would change the index; `readers` are the users a shared document is shared with."""
+
+    document_id: str
+    datasource: str
+    title: str
+    digest: bytes
+    parts: tuple[Part, ...]
+    chunks: tuple[Chunk, ...]
+    access: AccessLevel = "public"
+    owner: str | None = None
+    readers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    document_id: str
+    datasource: str
+    title: str
+    access: AccessLevel
+    owner: str | None
+    digest: bytes = field(repr=False)
+    version: int  # rises with every put, also after it was removed
+    chunks: int
+    indexed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk that was found, with the part it lies in. `matched` counts the terms it holds; `similarity` is the cosine
+    of its vector, None where there is none. Scoring them is recall's."""
+
+    document_id: str
+    version: int
+    datasource: str
+    title: str
+    chunk: int
+    content: str
+    part: int
+    heading: str
+    parent: str
+    matched: int
+    similarity: float | None = None
+
+    @property
+    def chunk_id(self) -> str:
+        return f"{self.document_id}#chunk_{self.chunk}"
+
+    @property
+    def parent_chunk_id(self) -> str:
+        return f"{self.document_id}#part_{self.part}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to look for: normalised terms, a vector, or both; `k` of each; in these datasources, or in all."""
+
+    terms: Sequence[str] = ()
+    model: EmbeddingModel | None = None
+    vector: Vector | None = None
+    k: int = 10
+    datasources: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    tenant: str
+    document_id: str
+    version: int
+    chunks: tuple[str, ...]
+
+
+class KnowledgeStore(Protocol):
+    async def put(self, tenant: str, document: Document) -> DocumentInfo:
+        """The whole document in place of what it was, all or nothing, without vectors."""
+        ...
+
+    async def embed(self, found: Unembedded, model: EmbeddingModel, vectors: Any) -> bool:
+        """Vectors of a document's chunks; False when it has changed or gone meanwhile. Raises `VectorMismatch`."""
+        ...
+
+    async def unembedded(
+        self, model: EmbeddingModel, tenant: str | None = None, limit: int = 32
+    ) -> Sequence[Unembedded]:
+        """Documents that lack vectors of this model, in the order in which they came."""
+        ...
+
+    async def remove(self, tenant: str, document_id: str) -> bool:
+        """Whether it was there."""
+        ...
+
+    async def documents(self, tenant: str | None = None, datasource: str | None = None) -> Sequence[DocumentInfo]:
+        """For whoever runs the index: no access filter. By datasource and id."""
+        ...
+
+    async def search(self, access: Access, question: Question) -> Sequence[Passage]:
+        """Chunks this access may read that hold most of the terms, and those nearest to the vector; each once, most
+        terms first. Raises `VectorMismatch`."""
+        ...
+
+    async def erase(self, scope: Scope) -> Erased:
+        """A whole user's private and shared documents, and their name from others'. A conversation has none."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,152 @@
+"""The public contract of vector indexes on the embedded store and on real servers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from tests.servers.server import Server
+from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.index.sql_vectors import SqlVectors
+from threadkeep.index.sqlite_vectors import SqliteVectors
+from threadkeep.ports.archive import Archive
+from threadkeep.ports.vectors import MessageVectors
+from threadkeep.recall.normalise import indexed_terms
+from threadkeep.scope import Scope
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sqlite.database import Database
+from threadkeep.testing.drafts import admitted, draft, new_scope
+from threadkeep.testing.vectors_contract import VectorsContract, VectorsUnderTest, a_model, ids, put, towards
+
+
+def keeping(archive: Archive) -> Any:
+    async def keep(scope: Scope, ids: Sequence[str]) -> None:
+        if ids:
+            await archive.append(scope, admitted(*(draft(f"message {id_}", id_) for id_ in ids)))
+
+    return keep
+
+
+async def on_sqlite(path: str) -> AsyncIterator[VectorsUnderTest]:
+    database = Database(path)
+    await database.open()
+    yield VectorsUnderTest(SqliteVectors(database), keeping(SqliteArchive(database, indexed_terms)))
+    await database.close()
+
+
+async def on_sql(url: str) -> AsyncIterator[VectorsUnderTest]:
+    database = SqlDatabase.at(url)
+    await ensure_schema(database, migrate_if_needed=True)
+    yield VectorsUnderTest(SqlVectors(database), keeping(SqlArchive(database, indexed_terms)))
+    await database.close()
+
+
+class TestSqliteVectors(VectorsContract):
+    @pytest.fixture(params=["file", "memory"])
+    async def vectors(self, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[VectorsUnderTest]:
+        async for under_test in on_sqlite(":memory:" if request.param == "memory" else str(tmp_path / "tk.db")):
+            yield under_test
+
+    async def test_what_is_in_memory_follows_the_file(self, vectors: VectorsUnderTest) -> None:
+        model, scope = a_model(), new_scope()
+        await put(vectors, model, scope, a=towards(1))
+        assert await ids(vectors, model, scope, 1) == ["a"]
+        await put(vectors, model, scope, b=towards(1, 0.1))
+        assert await ids(vectors, model, scope, 1) == ["a", "b"]
+        await vectors.index.delete(scope, "a")
+        assert await ids(vectors, model, scope, 1) == ["b"]
+        await vectors.keep(scope, ["c", "d"])
+        await vectors.index.upsert(model, [MessageVectors(scope, "d", towards(1))])
+        assert await ids(vectors, model, scope, 1) == ["d", "b"]
+        await vectors.index.upsert(model, [MessageVectors(scope, "c", towards(1))])  # behind what was read already
+        assert await ids(vectors, model, scope, 1) == ["d", "c", "b"]
+
+    async def test_owners_beyond_the_memory_allowed_are_read_again(self, tmp_path: Path) -> None:
+        database = Database(str(tmp_path / "small.db"))
+        await database.open()
+        small = SqliteVectors(database, most_bytes=1)
+        vectors = VectorsUnderTest(small, keeping(SqliteArchive(database, indexed_terms)))
+        model, scope = a_model(), new_scope()
+        await put(vectors, model, scope, a=towards(1))
+        assert [await ids(vectors, model, scope, 1) for _ in range(2)] == [["a"], ["a"]]
+        await small.close()
+        await database.close()
+
+    async def test_erasing_in_the_archive_erases_the_vectors(self, tmp_path: Path) -> None:
+        database = Database(str(tmp_path / "tk.db"))
+        await database.open()
+        archive = SqliteArchive(database, indexed_terms)
+        await erased_with_the_archive(VectorsUnderTest(SqliteVectors(database), keeping(archive)), archive)
+        await database.close()
+
+
+class _OnServers(VectorsContract):
+    async def test_erasing_in_the_archive_erases_the_vectors(self, server_url: str) -> None:
+        database = SqlDatabase.at(server_url)
+        await ensure_schema(database, migrate_if_needed=True)
+        archive = SqlArchive(database, indexed_terms)
+        await erased_with_the_archive(VectorsUnderTest(SqlVectors(database), keeping(archive)), archive)
+        await database.close()
+
+    @pytest.fixture
+    async def vectors(self, server_url: str) -> AsyncIterator[VectorsUnderTest]:
+        async for under_test in on_sql(server_url):
+            yield under_test
+
+
+class TestPostgresVectors(_OnServers):
+    @pytest.fixture
+    def server_url(self, postgres_server: Server) -> str:
+        return postgres_server.url
+
+    async def test_the_server_compares_them(self, vectors: VectorsUnderTest, server_url: str) -> None:
+        model, scope = a_model(), new_scope()
+        await put(vectors, model, scope, a=towards(1))
+        database = SqlDatabase.at(server_url)
+        count = text("SELECT (SELECT count(*) FROM tk_pgvectors), (SELECT count(*) FROM tk_vectors)")
+        in_pgvector, in_bytes = await database.read(lambda connection: first(connection, count))
+        await database.close()
+        assert (in_pgvector > 0, in_bytes) == (True, 0)
+
+
+class TestPostgresWithoutTheExtension(VectorsContract):
+    @pytest.fixture
+    async def vectors(self, postgres_server: Server) -> AsyncIterator[VectorsUnderTest]:
+        async for under_test in on_sql(postgres_server.url):
+            under_test.index._has_pgvector = False  # type: ignore[attr-defined]  # as where the migration had none
+            yield under_test
+            database = SqlDatabase.at(postgres_server.url)
+            await database.write(lambda connection: connection.execute(text("DELETE FROM tk_vectors")))
+            await database.close()
+
+
+class TestMariaDbVectors(_OnServers):
+    @pytest.fixture
+    def server_url(self, mariadb_server: Server) -> str:
+        return mariadb_server.url
+
+
+async def first(connection: Any, query: Any) -> Any:
+    return (await connection.execute(query)).one()
+
+
+async def erased_with_the_archive(vectors: VectorsUnderTest, archive: Archive) -> None:
+    model, scope = a_model(), new_scope()
+    other = scope.with_conversation("c2")
+    for place in (scope, other):
+        await put(vectors, model, place, a=towards(1), b=towards(0, 1))
+    await archive.erase(scope, "a")
+    assert await ids(vectors, model, scope, 1) == ["b"]
+    await archive.erase(scope)
+    assert await vectors.index.models(scope.whole_user) == {model: 2}
+    await archive.erase(scope.whole_user)
+    assert await vectors.index.models(scope.whole_user) == {}
+    hits = await vectors.index.search(scope.whole_user, model, np.array(towards(1), "f4"), 5)
+    assert list(hits) == []
