@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,14 +14,13 @@ from typing import TYPE_CHECKING
 
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
+from threadkeep.compose_redaction import admission_rules
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
 from threadkeep.models.tokens import BYTES, Tokenizer
-from threadkeep.policy.admit import Rules
 from threadkeep.policy.outward import OutwardLog
-from threadkeep.policy.redact import RedactionRules, Redactor, load_rules
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.sessions import SessionLimits
@@ -60,7 +58,7 @@ async def open_memory(
     open. With a Redis, either of the two may be away: the process starts, and goes on with the other.
     """
     settings = settings or load_settings()
-    limits = session_limits(settings)
+    limits, rules = session_limits(settings), admission_rules(settings)
     hot = redis or (settings.redis_url if url is None and engine is None else None)
     archive = engine or url or settings.database_url
     if hot:
@@ -69,7 +67,7 @@ async def open_memory(
         stores = await stores_at(archive, settings, clock)
     languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
     count_tokens = partial(_tokens_in, Tokenizer(settings.tokenizer_name))
-    memory = Memory(stores, _rules(settings), limits, clock, _outward_log(settings), languages, count_tokens)
+    memory = Memory(stores, rules, limits, clock, _outward_log(settings), languages, count_tokens)
     try:
         yield memory
     finally:
@@ -136,21 +134,6 @@ def redis_parts() -> ModuleType:
         if (error.name or "").startswith("threadkeep"):
             raise
         raise MissingExtra("redis", "redis://") from None
-
-
-def _rules(settings: Settings) -> Rules:
-    return Rules(redactor=Redactor(redaction_rules(settings)), max_bytes=settings.max_message_bytes)
-
-
-def redaction_rules(settings: Settings) -> RedactionRules:
-    """The built-in ones, with an operator's file of further ones on top. Raises `InvalidSetting`."""
-    if settings.redaction_rules is None:
-        return RedactionRules(placeholder=settings.redaction_style)
-    try:
-        rules = load_rules(Path(settings.redaction_rules).read_text("utf-8"))
-    except OSError:
-        raise InvalidSetting("THREADKEEP_REDACTION_RULES", "cannot be read", "name a TOML file that exists") from None
-    return replace(rules, placeholder="plain") if settings.redaction_style == "plain" else rules
 
 
 def session_limits(settings: Settings) -> SessionLimits:

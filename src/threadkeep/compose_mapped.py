@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.archive.mapped.io_contract import Decode, IoContract, Pack
-from threadkeep.compose import redaction_rules
+from threadkeep.compose_redaction import redaction_rules
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.models.tokens import decode, tokenizer
 from threadkeep.policy.redact import Redactor

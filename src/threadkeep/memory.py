@@ -105,7 +105,8 @@ class Memory:
         A conversation without a language gets it from the first message of the user that tells it.
         """
         ids = MessageIds(one_conversation(scope), checked_key(key))
-        admission = await self._admitted(events, ids)
+        language = await self._talk_language.of(scope, self.history)
+        admission = await self._admitted(events, ids, language)
         named = await self._talk_language.named(scope, admission, self.history)
         receipt = await self._stores.archive.append(scope, named.admission, key)
         self._talk_language.stored(scope, named, receipt)
@@ -113,9 +114,9 @@ class Memory:
             self._outward_log.appended(scope, admission, receipt)
         return receipt
 
-    async def _admitted(self, events: Sequence[Event], ids: MessageIds) -> Admission:
+    async def _admitted(self, events: Sequence[Event], ids: MessageIds, language: str | None) -> Admission:
         """Long texts are redacted in a thread: others should not wait for them."""
-        work = partial(admit, events, self._rules, ids, self._clock())
+        work = partial(admit, events, self._rules, ids, self._clock(), language)
         return await asyncio.to_thread(work) if text_length(events) > _MOST_ON_THE_LOOP else work()
 
     async def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
@@ -156,6 +157,7 @@ class Memory:
     async def set_language(self, scope: Scope, language: str) -> None:
         """The language the talk is held in from now on."""
         await self._stores.sessions.set_language(one_conversation(scope), language_tag(language))
+        self._talk_language.forget(scope)
 
     async def conversations(self, scope: Scope, after: str | None = None, limit: int = 50) -> ConversationPage:
         """The user's conversations, latest activity first."""

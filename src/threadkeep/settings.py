@@ -43,6 +43,9 @@ def _split(value: Any) -> Any:
 LanguageTag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$")]
 LanguageTags = Annotated[tuple[LanguageTag, ...], NoDecode, BeforeValidator(_split), Field(min_length=1)]
 
+Region = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")]
+Regions = Annotated[tuple[Region, ...], NoDecode, BeforeValidator(_split)]
+
 
 class TenantLanguage(BaseModel, frozen=True, extra="forbid"):
     """What one tenant speaks, where it is not what all speak."""
@@ -83,6 +86,10 @@ class Settings(BaseSettings):
     max_message_bytes: int = _ours("MAX_MESSAGE_BYTES", 1_048_576, ge=1)
     redaction_style: Literal["typed", "plain"] = _ours("REDACTION_STYLE", "typed")
     redaction_rules: str | None = _ours("REDACTION_RULES", None)
+    redaction_key: str | None = _ours("REDACTION_KEY", None, min_length=16)
+    redaction_names: bool = _ours("REDACTION_NAMES", False)
+    redaction_regions: Regions = _ours("REDACTION_REGIONS", ())
+    tenant_regions: dict[str, tuple[Region, ...]] = _ours("TENANT_REGIONS", {})
     outward_log: str | None = _ours("OUTWARD_LOG", None)
 
     embedder: str = _ours("EMBEDDER", "auto")

@@ -12,6 +12,7 @@ from threadkeep.model import Admission, Draft, History, Receipt
 from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules
 from threadkeep.scope import Scope
 
+_Place = tuple[str, str, str | None]
 LatestOf = Callable[[Scope, int], Awaitable[History]]  # a scope and how many messages of it
 
 _MOST_REMEMBERED = 10_000
@@ -33,13 +34,13 @@ class Named:
 
     admission: Admission
     known_at: int | None = None
-    has_language: bool = False
+    language: str | None = None  # of the talk
     unclear: int = 0
 
 
 class _Known(NamedTuple):
     seq: int
-    has_language: bool
+    language: str | None
     unclear: int = 0  # appends so far that told no language
 
     def is_worth_asking(self) -> bool:
@@ -57,23 +58,37 @@ class TalkLanguage:
     def __init__(self, detector: LanguageDetector | None, languages: TenantLanguages | None = None) -> None:
         self._detector = detector
         self._languages = languages or TenantLanguages()
-        self._known: OrderedDict[tuple[str, str, str | None], _Known] = OrderedDict()
+        self._known: OrderedDict[_Place, _Known] = OrderedDict()
+
+    async def of(self, scope: Scope, latest_of: LatestOf) -> str | None:
+        """The language of a talk that has one by now, read at most once; None where no detector is used."""
+        if self._detector is None:
+            return None
+        known = self._known.get(_place(scope)) or await self._read(scope, latest_of)
+        return known and known.language
 
     async def named(self, scope: Scope, admission: Admission, latest_of: LatestOf) -> Named:
         """The detector sees redacted text only. A message too short to tell leaves the talk open."""
         known = self._known.get(_place(scope))
-        if self._detector is None or not _may_tell(admission) or (known and known.has_language):
+        if self._detector is None or not _may_tell(admission) or (known and known.language):
             return _as_known(admission, known)
+        known = known or await self._read(scope, latest_of)
         if known is None:
-            try:
-                latest = await latest_of(scope, 1)
-            except StoreUnavailable:
-                return Named(admission)  # the append itself may still find a store that takes it
-            known = _Known(latest.messages[-1].seq if latest.messages else 0, bool(latest.language))
-        if known.has_language:
+            return Named(admission)
+        if known.language:
             return _as_known(admission, known)
         told = await self._told(self._detector, scope, admission) if known.is_worth_asking() else None
-        return Named(told or admission, known.seq, told is not None, known.unclear + 1)
+        return Named(told or admission, known.seq, _given(told) if told else None, known.unclear + 1)
+
+    async def _read(self, scope: Scope, latest_of: LatestOf) -> _Known | None:
+        """None where no store answers: the append itself may still find one that takes it."""
+        try:
+            latest = await latest_of(scope, 1)
+        except StoreUnavailable:
+            return None
+        known = _Known(latest.messages[-1].seq if latest.messages else 0, latest.language or None)
+        self._remember(_place(scope), known)
+        return known
 
     async def _told(self, detector: LanguageDetector, scope: Scope, admission: Admission) -> Admission | None:
         """With the language on the first message that tells it; None when none does."""
@@ -86,11 +101,13 @@ class TalkLanguage:
         return None
 
     def stored(self, scope: Scope, named: Named, receipt: Receipt) -> None:
-        place = _place(scope)
         if named.known_at is None or receipt.seq != named.known_at + len(receipt.kept):
-            self._known.pop(place, None)
+            self._known.pop(_place(scope), None)
             return
-        self._known[place] = _Known(receipt.seq, named.has_language, named.unclear)
+        self._remember(_place(scope), _Known(receipt.seq, named.language, named.unclear))
+
+    def _remember(self, place: _Place, known: _Known) -> None:
+        self._known[place] = known
         self._known.move_to_end(place)
         if len(self._known) > _MOST_REMEMBERED:
             self._known.popitem(last=False)
@@ -102,12 +119,18 @@ class TalkLanguage:
             del self._known[place]
 
 
-def _place(scope: Scope) -> tuple[str, str, str | None]:
+def _place(scope: Scope) -> _Place:
     return scope.tenant, scope.user, scope.conversation
 
 
 def _as_known(admission: Admission, known: _Known | None) -> Named:
-    return Named(admission) if known is None else Named(admission, known.seq, known.has_language, known.unclear)
+    if known is None:
+        return Named(admission)
+    return Named(admission, known.seq, _given(admission) or known.language, known.unclear)
+
+
+def _given(admission: Admission) -> str | None:
+    return next((draft.language for draft in admission.drafts if draft.language), None)
 
 
 def _is_users_text(draft: Draft) -> bool:

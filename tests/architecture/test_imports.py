@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "memory": PURE | {"arguments", "health", "talk_language"},
     "compose": CORE
     | BACKEND
-    | {"settings", "archive", "sessions", "index", "models", "talk_language"}
+    | {"compose_redaction", "settings", "archive", "sessions", "index", "models", "talk_language"}
     | {"checkpoints"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
     "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index", "checkpoints"},
@@ -57,7 +57,8 @@ ALLOWED: dict[str, set[str]] = {
     "compose_worker": PORTS | {"compose", "settings", "worker"},
     "compose_knowledge": CORE | {"compose", "settings", "models", "knowledge", "sqlite"},
     "compose_redis": CORE | {"health", "settings", "archive", "sessions", "models", "resilience", "worker"},
-    "compose_mapped": CORE | {"compose", "settings", "archive", "sessions", "models"},
+    "compose_redaction": CORE | {"settings"},
+    "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
     "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE | {"compose_checkpoints", "loop_thread"},
     "http": SURFACE,

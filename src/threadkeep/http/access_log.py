@@ -17,6 +17,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from threadkeep.http.problem import Problem
+from threadkeep.policy.redact import redact
 
 HEADER = "x-request-id"
 UNEXPECTED = Problem(500, "internal_error", "something unexpected went wrong; the service's log has the request id")
@@ -69,9 +70,10 @@ class _Answered:
 
 
 def _given_id(scope: Scope) -> str | None:
-    """The caller's, if it is plain enough to stand in a log."""
-    given = next((value for name, value in scope["headers"] if name == HEADER.encode()), b"")
-    return given.decode("ascii") if _WELL_FORMED.fullmatch(given) else None
+    """The caller's, if it is plain enough to stand in a log and names nobody."""
+    header = next((value for name, value in scope["headers"] if name == HEADER.encode()), b"")
+    given = header.decode("ascii") if _WELL_FORMED.fullmatch(header) else ""
+    return given if given and redact(given).text == given else None
 
 
 def _log_request(scope: Scope, answered: _Answered, seconds: float) -> None:

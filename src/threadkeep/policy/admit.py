@@ -6,8 +6,9 @@ ever turned into a `Draft`.
 
 from __future__ import annotations
 
-from collections.abc import Sized
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Sized
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -26,7 +27,9 @@ from threadkeep.policy.fields import (
 )
 from threadkeep.policy.ids import MessageIds
 from threadkeep.ports.redactor import Redactor
+from threadkeep.scope import Scope
 
+_COUNTER = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]*[0-9][0-9A-Fa-f]*(?:-[0-9A-Fa-f]+)*(?![0-9A-Za-z@])")
 REFUSED_KINDS: dict[type[Any], str] = {
     ToolRequest: "tool_request",
     ToolResult: "tool_result",
@@ -43,6 +46,7 @@ class Rules:
     redactor: Redactor
     max_bytes: int = DEFAULT_MAX_BYTES  # of one message
     max_events: int = 1_000  # of one append
+    redactor_for: Callable[[Scope], Redactor] | None = None  # where it is not the same for every place
 
 
 @dataclass(slots=True)
@@ -57,6 +61,8 @@ def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: s
 
     `language` is the session's: it tells the redactor which national formats to expect.
     """
+    if rules.redactor_for is not None:
+        rules = replace(rules, redactor=rules.redactor_for(ids.scope))
     tally = _Tally()
     drafts: list[Draft] = []
     for index, event in enumerate(_checked_list(events, rules.max_events)):
@@ -124,6 +130,15 @@ def _admit_message(event: UserMessage, rules: Rules, tally: _Tally, language: st
     return _draft(event, event.summary, event.modality, rules, tally, language)
 
 
+def _harmless(id_: str, rules: Rules) -> str:
+    """An id is kept as it is and read by many: one that would be masked as text is refused. Not for its counters and
+    random numbers, which look like anything: one UUID in a hundred holds what could be a phone number."""
+    named = id_ if " " in id_ or "+" in id_ else _COUNTER.sub("", id_)
+    if named and rules.redactor(named).text != named:
+        raise InvalidEvent("id", "holds personal data or a secret", "use an id that names nobody, or none")
+    return id_
+
+
 def _how_many(stripped: Any) -> int:
     """Of what is thrown away anyway, so its type is not worth an error."""
     return len(stripped) if isinstance(stripped, Sized) else 1
@@ -150,7 +165,7 @@ def _draft(
     if dropped:
         _count(tally.stripped, "meta", dropped)
     return Draft(
-        id=checked_id(event.id),
+        id=_harmless(checked_id(event.id), rules),
         role="user" if isinstance(event, UserMessage) else "assistant",
         content=redacted.text,
         ts=checked_time(event.ts),

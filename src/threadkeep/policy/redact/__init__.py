@@ -8,12 +8,13 @@ from threadkeep.policy.redact.custom import load as load_rules
 from threadkeep.policy.redact.engine import RedactionRules, Redactor, explain, redact, warm_up
 from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.ner import PresidioRecogniser, Recogniser
-from threadkeep.policy.redact.ordinals import Ordinals
+from threadkeep.policy.redact.ordinals import KeyedNumbers, Ordinals, shortest_key
 from threadkeep.policy.redact.result import Finding, Redaction, Span
 
 __all__ = [
     "KINDS",
     "Finding",
+    "KeyedNumbers",
     "Ordinals",
     "PresidioRecogniser",
     "Recogniser",
@@ -24,5 +25,6 @@ __all__ = [
     "explain",
     "load_rules",
     "redact",
+    "shortest_key",
     "warm_up",
 ]

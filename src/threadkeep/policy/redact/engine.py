@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from threadkeep.policy.redact.ner import Recogniser
-    from threadkeep.policy.redact.ordinals import Ordinals
+    from threadkeep.policy.redact.ordinals import Labels
 
 _ROUNDS: Final = 4
 """More than any text needs that was not built to need more; a bound keeps the cost linear."""
@@ -57,7 +57,7 @@ class Redactor:
         self._allowed = frozenset(canonical(value) for value in self._settings.allow)
         self._recogniser = recogniser
 
-    def __call__(self, text: str, language: str | None = None, ordinals: Ordinals | None = None) -> Redaction:
+    def __call__(self, text: str, language: str | None = None, ordinals: Labels | None = None) -> Redaction:
         hits = self._settled(text, language)
         if not hits:
             return Redaction(text)

@@ -8,6 +8,7 @@ The registry is loaded, and asked, only for candidates that reach it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact import context
@@ -45,6 +46,7 @@ _SURE_SHAPE: Final = re.compile(
     r"|09[0-9]{2}[- ]?[0-9]{3}[- ]?[0-9]{3}"  # Taiwanese mobile
     r"|0[35789][0-9]([. \-]?)[0-9]{3}\3[0-9]{2}\3?[0-9]{2}"  # Vietnamese mobile
 )
+_UUID: Final = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Fa-f])")
 _REGIONS: Final[dict[str, tuple[str, ...]]] = {
     "vi": ("VN",),
     "pl": ("PL",),
@@ -63,9 +65,16 @@ def _digits(number: str) -> str:
 
 def _candidates(view: View) -> list[tuple[int, int, str]]:
     if view.phones is None:
-        found = (_balanced(match) for match in view.near_clusters(_CANDIDATE))
-        view.phones = [candidate for candidate in found if _possible(candidate[2])]
+        found = [_balanced(match) for match in view.near_clusters(_CANDIDATE)]
+        uuids = [match.span() for match in _UUID.finditer(view.text)] if found else []
+        view.phones = [one for one in found if _possible(one[2]) and not _within(one, uuids)]
     return view.phones
+
+
+def _within(candidate: tuple[int, int, str], spans: list[tuple[int, int]]) -> bool:
+    """Some of the hexadecimal groups of an identifier are digits alone."""
+    last = bisect_right(spans, (candidate[0], candidate[1])) - 1
+    return any(start < candidate[1] and candidate[0] < end for start, end in spans[max(0, last) : last + 2])
 
 
 def _balanced(match: re.Match[str]) -> tuple[int, int, str]:

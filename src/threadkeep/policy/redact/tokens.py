@@ -47,6 +47,12 @@ _CONNECTION: Final = (
     r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{1,20}://[^\s:/@\"'<>\0]{0,128}:"
     r"((?![0-9]{1,5}[?#])[^\s/\"'<>\0]{1,256})@"
 )
+_USERINFO: Final = (
+    r"(?<![^\s\"'`(=,\0])(?!(?i:mailto|e-?mail|mail|contact|from|to|cc|bcc):)[A-Za-z0-9._\-]{1,64}:([^\s@/\"'<>\0]{3,128})@"
+    r"(?=(?:localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3})(?![A-Za-z0-9.])"
+    r"|[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63}){0,6}(?::[0-9]{2,5}(?![0-9])|/[A-Za-z0-9]))"
+)
+"""`user:password@host` without a scheme, told from a mail address by a port, a path, or a number for a host."""
 _PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|CERTIFICATE|PGP MESSAGE)(?: BLOCK)?-----")
 _PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
 _PEM_BODY: Final = re.compile(r"[A-Za-z0-9+/=\s\\:,\-]*+")
@@ -110,4 +116,5 @@ FAMILIES: Final = (
     Family((Rule("secret.header", "SECRET", every(_HEADER), CERTAIN),), words="authorization"),
     Family((Rule("secret.bearer", "SECRET", every(_BEARER), CHECKED),), words="bearer basic"),
     Family((Rule("secret.connection", "SECRET", every(_CONNECTION), CERTAIN + 5),), signs="://", strings=("://",)),
+    Family((Rule("secret.userinfo", "SECRET", every(_USERINFO), CERTAIN + 5),), signs=":[^@]{0,200}@", sign="@"),
 )
