@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
 from threadkeep.compose_redaction import admission_rules
+from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.memory import Memory, Stores
