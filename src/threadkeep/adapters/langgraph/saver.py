@@ -123,8 +123,7 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that `config` names, or the thread's latest; None where there is none."""
-        note_reading(self._identity.place(config))
-        return await self._reader.get(self._asking, config)
+        return self._noted(config, await self._reader.get(self._asking, config))
 
     async def alist(
         self,
@@ -200,8 +199,7 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
     # The same without an event loop: each runs on the saver's own thread.
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        note_reading(self._identity.place(config))  # in the caller's context, which its puts will have
-        return self._session.door.wait(self.aget_tuple(config))
+        return self._noted(config, self._session.door.wait(self._reader.get(self._asking, config)))
 
     def list(
         self,
@@ -249,6 +247,12 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
         if self._codec.serde is not self.serde:  # LangGraph exchanges the serializer of a copy
             self._codec = Codec(self.serde)
         return Asking(self._identity, self._codec)
+
+    def _noted(self, config: RunnableConfig, found: CheckpointTuple | None) -> CheckpointTuple | None:
+        """In the caller's context, which its puts will have."""
+        if self._session.stale_writers == "report":
+            note_reading(self._identity.place(config), found.checkpoint["id"] if found else None)
+        return found
 
     def _thread(self, thread_id: Any) -> Thread:
         return thread_of(self._identity.owner(None), thread_id)

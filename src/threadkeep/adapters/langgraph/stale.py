@@ -7,9 +7,7 @@ it is, but the reading before it does: LangGraph reads first, and its puts inher
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any
 
 from threadkeep.adapters.langgraph.place import Place
 
@@ -17,15 +15,22 @@ _Key = tuple[bytes, str, str | None]
 _named: ContextVar[frozenset[_Key]] = ContextVar("threadkeep_named_checkpoints", default=frozenset())
 
 
-def note_reading(place: Place) -> None:
-    """In this context the checkpoint was named, or the latest was asked for."""
-    others = frozenset(key for key in _named.get() if key[:2] != (place.thread.key, place.ns))
-    _named.set(others if place.checkpoint is None else others | {_key(place)})
+def note_reading(place: Place, found: str | None) -> None:
+    """What was read in this context: the checkpoint that was named, or `found` as the latest.
+
+    LangGraph may ask for the latest right after it named one, to know whether it is going back. So a name is forgotten
+    only when another takes its place, or when it turns out to be the latest: then nobody goes back.
+    """
+    given = place.checkpoint is not None
+    here = {key for key in _named.get() if key[:2] == (place.thread.key, place.ns)}
+    gone = here if given else {key for key in here if key[2] == found}
+    added = {_key(place)} if given else set[_Key]()
+    if gone or added:
+        _named.set((_named.get() - gone) | added)
 
 
-def goes_back_on_purpose(place: Place, metadata: Mapping[str, Any]) -> bool:
-    """LangGraph itself marks the copy from which a replay goes on as a fork."""
-    return metadata.get("source") == "fork" or _key(place) in _named.get()
+def goes_back_on_purpose(place: Place) -> bool:
+    return _key(place) in _named.get()
 
 
 def _key(place: Place) -> _Key:

@@ -46,7 +46,7 @@ class Writer:
         told = cast("Mapping[str, Any]", get_serializable_checkpoint_metadata(config, metadata))
         meta = encoded_metadata(told, asking.codec)
         facts = facts_of(told) if asking.codec.plain else None
-        must_be_latest = self._session.stale_writers == "report" and not goes_back_on_purpose(place, told)
+        must_be_latest = self._session.stale_writers == "report" and not goes_back_on_purpose(place)
         with self._putting(place.thread):
             draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest))
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
