@@ -15,6 +15,7 @@ import pytest
 
 from tests.chaos.harness import (
     FULL,
+    PATIENT_WITH_REDIS,
     Chaos,
     acknowledged,
     first_line,
@@ -37,7 +38,7 @@ TAG = re.compile(r"\{p\d\d\}")
 @asynccontextmanager
 async def service(chaos: Chaos, redis: str) -> AsyncIterator[httpx.AsyncClient]:
     words = ("threadkeep.cli", "serve", "--json", "--port", "0", "--no-worker", "--url", chaos.url, "--redis", redis)
-    with process(*words) as started:
+    with process(*words, **PATIENT_WITH_REDIS) as started:
         address = json.loads(await asyncio.to_thread(first_line, started))["url"]
         async with httpx.AsyncClient(base_url=address, timeout=30, trust_env=False) as opened:
             yield opened
