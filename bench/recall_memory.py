@@ -30,6 +30,7 @@ class Said:
     conversation: str
     text: str
     role: Role = "user"
+    ts: datetime = _WHEN
 
 
 class MemoryIndex:
@@ -44,7 +45,7 @@ class MemoryIndex:
             seqs[one.conversation] += 1
             place = Place(one.conversation, seqs[one.conversation])
             self.messages[place] = Message(
-                id=one.id, seq=place.seq, role=one.role, content=one.text, ts=_WHEN, language=None
+                id=one.id, seq=place.seq, role=one.role, content=one.text, ts=one.ts, language=None
             )
             counts = self._counts[place] = Counter(held)
             self._lengths[place] = len(held)

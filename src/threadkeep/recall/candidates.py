@@ -17,6 +17,7 @@ MOST_CANDIDATES = 100
 REACH = 8  # turns on either side that ranking reads
 _HOW = Saturation()
 _NEAR = Fading(0.7, 4)
+_ITSELF = ((0, 1.0),)
 
 
 def worth_reading(statistics: Statistics, most: int = MOST_POSTINGS) -> list[str]:
@@ -68,7 +69,7 @@ def _gathered(
         conversation, seq = posting.place
         lengths[posting.place] = posting.length
         lean = leans[conversation]
-        for step, share in steps:
+        for step, share in steps if shapes[conversation].turns > 1 else _ITSELF:
             held = counts.setdefault(Place(conversation, seq + step), {})
             held[posting.term] = held.get(posting.term, 0.0) + posting.count * (share * lean if step else 1.0)
     return counts, lengths

@@ -10,20 +10,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 from threadkeep.recall.bm25 import Saturation, rarity, score
+from threadkeep.recall.dates import nearness
 from threadkeep.recall.evidence import Evidence, Turn
-from threadkeep.recall.normalise import fold
+from threadkeep.recall.normalise import fold, is_written_without_spaces, words_of
 from threadkeep.recall.question import Question
 from threadkeep.recall.speakers import speakers
+from threadkeep.recall.stem import stem
+from threadkeep.recall.stretch import share_in_one_stretch
 from threadkeep.recall.surroundings import Fading, Neighbours, Surrounding, leaning
 from threadkeep.recall.times import tells_number, tells_time
 
 _HOW = Saturation()
-_CLOSE, _NEAR, _AROUND = Fading(0.5, 2), Fading(0.7, 4), Fading(0.85, 8)
-_BESIDE = Fading(0.6, 1)
-_ALIKE_AROUND = Fading(0.8, 4)
+_NEAR, _AROUND = Fading(0.7, 4), Fading(0.85, 8)
 _SHORT = 15  # terms; a shorter turn seldom says anything worth finding
+_READ_CLOSELY = 30  # turns
+_SIDE_BY_SIDE = 0.25
+_WITH_SPACES = 0.4  # of what standing together tells; it tells more of characters than of words
+_FOREIGN = 0.25  # what the vectors of a text in another language than English are worth
 _READ = 1_000  # characters of a turn that are searched for times and numbers
 
 Column = list[float]
@@ -78,10 +84,6 @@ class Reading:
         return score(counts, self.weights, length, _HOW)
 
     @cached_property
-    def close(self) -> Column:
-        return self.with_neighbours(_CLOSE)
-
-    @cached_property
     def near(self) -> Column:
         return self.with_neighbours(_NEAR)
 
@@ -96,6 +98,28 @@ class Reading:
         return [sum(self.weights.get(term, 0.0) for term in turn.counts) / whole for turn in self.turns]
 
     @cached_property
+    def _phrases(self) -> dict[str, float]:
+        """The terms, and besides what two words of the question say by standing side by side."""
+        words = words_of(self.question.text)
+        told = {word: self.weights.get(stem(word), 0.0) for word in words}
+        pairs = {f"{a}_{b}": _SIDE_BY_SIDE * (told[a] + told[b]) for a, b in pairwise(words)}
+        return {**{pair: weight for pair, weight in pairs.items() if weight}, **self.weights}
+
+    @cached_property
+    def together(self) -> Column:
+        """How much of it stands in one stretch of the turn, where turns are long. Only the best are read so closely."""
+        column = [0.0] * len(self.turns)
+        trust = 1.0 if is_written_without_spaces(self.question.text) else _WITH_SPACES
+        for row in self._most_promising:
+            share = share_in_one_stretch(self.turns[row].message.content, self._phrases)
+            column[row] = trust * (1 - self._leaning[row]) * share
+        return column
+
+    @cached_property
+    def _most_promising(self) -> list[int]:
+        return sorted(range(len(self.turns)), key=lambda row: -self.own[row])[:_READ_CLOSELY]
+
+    @cached_property
     def covered_near(self) -> Column:
         whole = sum(self.weights.values()) or 1.0
         around = self._neighbours.surroundings(frozenset(self.weights), Fading(1.0, 2))
@@ -108,20 +132,15 @@ class Reading:
     def alike(self) -> Column:
         """The vector's leg: 0 for the least alike at hand, 1 for the most, less where the embedder knows no better."""
         known = self.evidence.cosines
-        if not known or not self.question.is_english:
+        if not known:
             return [0.0] * len(self.turns)
         least, most = min(known.values()), max(known.values())
         span = (most - least) or 1.0
-        trust = self.question.is_english
+        trust = max(_FOREIGN, self.question.is_english)
         return [trust * (known.get(turn.message.id, least) - least) / span for turn in self.turns]
 
     def lean(self, column: Sequence[float]) -> Column:
         return [leans * value for leans, value in zip(self._leaning, column, strict=True)]
-
-    def in_doubt(self, column: Sequence[float]) -> Column:
-        """Counts where no turn holds all that was asked for."""
-        doubt = 1 - max(self.covered, default=0.0)
-        return [doubt * value for value in column]
 
     def before(self, column: Sequence[float]) -> Column:
         """Of each turn the value of the one before it."""
@@ -135,22 +154,6 @@ class Reading:
             best[turn.conversation] = max(best.get(turn.conversation, 0.0), value)
         shapes = self.evidence.shapes
         return [best[turn.conversation] if shapes[turn.conversation].turns > 1 else 0.0 for turn in self.turns]
-
-    @cached_property
-    def conversation(self) -> Column:
-        """The whole conversation as one text."""
-        counts: dict[str, dict[str, float]] = {name: {} for name in self.evidence.shapes}
-        for turn in self.turns:
-            held = counts[turn.conversation]
-            for term, count in turn.counts.items():
-                held[term] = held.get(term, 0.0) + count
-        talks = {name for name, shape in self.evidence.shapes.items() if shape.turns > 1}
-        weights = {term: rarity(sum(term in counts[name] for name in talks), len(talks)) for term in self.weights}
-        shapes = self.evidence.shapes
-        usual = (sum(shapes[name].terms for name in talks) / len(talks)) if talks else 1.0
-        scores = {name: score(counts[name], weights, shapes[name].terms / usual, _HOW) for name in talks}
-        best = max(scores.values(), default=0.0) or 1.0
-        return [scores.get(turn.conversation, 0.0) / best for turn in self.turns]
 
     @cached_property
     def speaker(self) -> Column:
@@ -169,6 +172,12 @@ class Reading:
             return [0.0] * len(self.turns)
         return [float(tells(fold(turn.message.content[:_READ]))) for turn in self.turns]
 
+    @cached_property
+    def dated(self) -> Column:
+        """Said at a time that the question names."""
+        dates = self.question.dates
+        return [nearness(turn.message.ts, dates) for turn in self.turns] if dates else [0.0] * len(self.turns)
+
     def said_by(self, asked: bool, role: str) -> Column:
         """Only where several kinds of speakers stand to choose from."""
         if not asked or len({turn.message.role for turn in self.turns}) < 2:
@@ -185,38 +194,22 @@ class Reading:
         question = self.question
         asked_before = [own * asks for own, asks in zip(self.own, self._asks, strict=True)]
         return {
-            "own": self.own,
-            "leaning own": self.lean(self.own),
-            "close": self.close,
-            "leaning close": self.lean(self.close),
             "near": self.near,
-            "leaning near": self.lean(self.near),
             "around": self.around,
-            "leaning around": self.lean(self.around),
             "previous": self.lean(self.before(self.own)),
             "answers": self.lean(self.before(asked_before)),
-            "follows a question": self.lean(self.before(self._asks)),
             "asks": self.lean(self._asks),
             "short": short,
-            "long": long,
             "leaning long": self.lean(long),
-            "conversation": self.conversation,
-            "leaning conversation": self.lean(self.conversation),
-            "best of conversation": self.best_of_conversation(self.own),
-            "leaning best of conversation": self.lean(self.best_of_conversation(self.own)),
             "covered": self.covered,
             "covered near": self.lean(self.covered_near),
+            "together": self.together,
             "speaker": self.speaker,
             "addressed": self.addressed,
             "alike": self.alike,
-            "alike in doubt": self.in_doubt(self.alike),
-            "leaning alike": self.lean(self.alike),
-            "alike beside": self.lean(relative(self._neighbours.shared(self.alike, _BESIDE), self.question.is_english)),
-            "alike around": self.lean(
-                relative(self._neighbours.shared(self.alike, _ALIKE_AROUND), self.question.is_english)
-            ),
             "alike in conversation": self.best_of_conversation(self.alike),
-            "leaning alike in conversation": self.lean(self.best_of_conversation(self.alike)),
+            "given before": [float(turn.message.id in question.given) for turn in self.turns],
+            "dated": self.dated,
             "time": self.lean(self.told(question.asks_when, tells_time)),
             "number": self.lean(self.told(question.asks_how_many, tells_number)),
             "user's own words": self.said_by(question.is_about_me, "user"),

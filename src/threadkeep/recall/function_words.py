@@ -41,7 +41,12 @@ BY_LANGUAGE: dict[str, frozenset[str]] = {
 
 def function_words(words: Collection[str], language: str | None = None) -> frozenset[str]:
     """Of the language named (`vi`, `pl-PL`), or of the one whose little words the text holds most."""
-    known = BY_LANGUAGE.get((language or "").split("-")[0].lower())
-    if known is not None:
-        return known
-    return max(BY_LANGUAGE.values(), key=lambda small: sum(word in small for word in words))
+    return BY_LANGUAGE[likely_language(words, language)]
+
+
+def likely_language(words: Collection[str], language: str | None = None) -> str:
+    """The one named if it is known here, or the one whose little words the text holds most; English if none."""
+    named = (language or "").split("-")[0].lower()
+    if named in BY_LANGUAGE:
+        return named
+    return max(BY_LANGUAGE, key=lambda tag: sum(word in BY_LANGUAGE[tag] for word in words))

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
 from operator import add
 
 from threadkeep.recall.folding import FOLDED
@@ -23,6 +25,7 @@ _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020
 _PIECES = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _CJK_CHARACTER = re.compile(rf"[{_CJK}]")
 _SHARE_OF_A_MESSAGE = 0.8
+_PAIR = (0.5, 0.3, 0.0)  # by how many of the two are little words
 _SHARE_OF_A_QUESTION = 0.5  # pairs looked for in vain cost little, pairs stored in vain cost space
 
 
@@ -50,9 +53,34 @@ def query_terms(text: str, language: str | None = None) -> list[str]:
     return list(dict.fromkeys([*alone, *_pairs(text, words, language, _SHARE_OF_A_QUESTION)]))
 
 
+def query_weights(text: str, language: str | None = None) -> dict[str, float]:
+    """The same terms, with what each says beside the others.
+
+    A pair of syllables repeats what its two say by themselves, and less where one of them is a little word: it counts
+    for being written together.
+    """
+    words = words_of(text)
+    little = function_words(words, language)
+    together = {f"{a}_{b}": _PAIR[(a in little) + (b in little)] for a, b in pairwise(words)}
+    return {term: together.get(term, 1.0) for term in query_terms(text, language) if together.get(term, 1.0)}
+
+
 def indexed_terms(text: str) -> str:
     """What a database finds a message by: each term once, separated by spaces."""
     return " ".join(dict.fromkeys(terms_of(text)))
+
+
+def in_order(text: str) -> Iterator[tuple[str, ...]]:
+    """The terms that end at each word, or at each character of what is written without spaces."""
+    before = ""
+    for piece in _PIECES.findall(fold(text)):
+        if _CJK_CHARACTER.match(piece):
+            yield piece[0], piece[0]
+            yield from ((second, first + second) for first, second in pairwise(piece))
+            before = ""
+        else:
+            yield stem(piece), f"{before}_{piece}"
+            before = piece
 
 
 def words_of(text: str) -> list[str]:

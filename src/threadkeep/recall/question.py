@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from threadkeep.recall.dates import Named, dates_in
 from threadkeep.recall.function_words import BY_LANGUAGE
-from threadkeep.recall.normalise import fold, is_written_without_spaces, query_terms, words_of
+from threadkeep.recall.normalise import fold, is_written_without_spaces, query_weights, words_of
 from threadkeep.recall.times import asks_how_many, asks_when
 
 _ABOUT_ME = re.compile(
@@ -22,21 +23,28 @@ _ABOUT_YOU = re.compile(
 
 @dataclass(frozen=True)
 class Question:
-    """`carried` are terms that an earlier turn lends to a follow-up, with the weight they have left."""
+    """`carried` are terms that an earlier turn lends to a follow-up, with the weight they have left.
+
+    `given` are ids of messages that were handed out for the turns before.
+    """
 
     text: str
     language: str | None = None
-    carried: Mapping[str, float] | None = None
+    carried: Mapping[str, float] = field(default_factory=dict[str, float])
+    given: frozenset[str] = frozenset()
 
     @cached_property
     def weights(self) -> dict[str, float]:
         """What to look for. Its own terms count fully."""
-        own = dict.fromkeys(query_terms(self.text, self.language), 1.0)
-        return {**(self.carried or {}), **own}
+        return {**self.carried, **query_weights(self.text, self.language)}
 
     @cached_property
     def folded(self) -> str:
         return fold(self.text)
+
+    @cached_property
+    def dates(self) -> list[Named]:
+        return dates_in(self.text)
 
     @property
     def asks_when(self) -> bool:

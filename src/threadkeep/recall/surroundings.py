@@ -13,6 +13,7 @@ from threadkeep.recall.evidence import Evidence, Shape, Turn
 
 _SELF_CONTAINED = 60  # terms; conversations whose usual turn is as long get half of what their neighbours say
 
+_ABRUPTLY = 4  # conversations of the same kind should get the same
 _ONE_SIDED = 0.4
 
 
@@ -37,7 +38,7 @@ class Surrounding:
 
 
 def leaning_of(shape: Shape) -> float:
-    return 1 / (1 + (shape.usual_length / _SELF_CONTAINED) ** 2)
+    return 1 / (1 + (shape.usual_length / _SELF_CONTAINED) ** _ABRUPTLY)
 
 
 def leaning(evidence: Evidence, turns: Sequence[Turn], speakers: Sequence[frozenset[str]]) -> list[float]:

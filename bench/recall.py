@@ -1,0 +1,135 @@
+"""Recall: how high the turns that answer a question stand, ours beside simpler ways, on sets of several kinds.
+
+Ranking is fed from memory here: what it finds does not depend on a database. One configuration serves every set.
+`left out` is LoCoMo with weights learnt without the talk that is asked about. No LLM; the offline embedder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from bench.normalise_terms import without_marks
+from bench.recall_baselines import BASELINES
+from bench.recall_learn import Group, learnt, taught
+from bench.recall_measure import DEPTH, Ranked, Ranker, figures, share
+from bench.recall_memory import MemoryIndex
+from bench.recall_sets import Archive, follow_ups, locomo, long_answers, longmemeval, passage_sets
+from bench.recall_vectors import vectors_of
+from bench.report import median, p95, table
+from threadkeep.recall.enrich import Asked, enriched
+from threadkeep.recall.fuse import fused
+from threadkeep.recall.presets import DEFAULT
+from threadkeep.recall.question import Question
+
+_COLUMNS = ("R@1", "R@5", "R@10", "MRR", "all@5")
+
+
+def main(args: argparse.Namespace) -> dict[str, Any]:
+    sets = _sets(args.data, args.quick)
+    spent: list[float] = []
+    rankers: dict[str, Ranker] = {"Threadkeep": ours(spent=spent), "Threadkeep, no vectors": ours(vectors=False)}
+    result: dict[str, Any] = {
+        "bench": "recall",
+        "sets": {
+            name: {who: figures(ranker, archives) for who, ranker in {**rankers, **BASELINES}.items()}
+            for name, archives in sets.items()
+        },
+        "left_out": _left_out(sets),
+        "follow_ups": _follow_ups(args.data),
+        "ms_per_question": {"median": median(spent) * 1e3, "p95": p95(spent) * 1e3},
+    }
+    if not args.json:
+        print(rendered(result))
+    return result
+
+
+def _sets(data: Path, quick: bool) -> dict[str, list[Archive]]:
+    sets = {
+        "LoCoMo, people chatting": locomo(data),
+        "LongMemEval, user's turns": longmemeval(data),
+        "LongMemEval, with long answers": long_answers(data),
+        **{name: [archive] for name, archive in passage_sets(data, without_marks).items()},
+    }
+    return {name: [_some(one) for one in archives[:2]] for name, archives in sets.items()} if quick else sets
+
+
+def _some(archive: Archive) -> Archive:
+    return Archive(archive.name, archive.said, archive.asked[:10])
+
+
+def ours(preset: Mapping[str, float] = DEFAULT, vectors: bool = True, spent: list[float] | None = None) -> Ranker:
+    def indexed(archive: Archive) -> Callable[[str], Ranked]:
+        index = MemoryIndex(archive.said, vectors_of([one.text for one in archive.said]) if vectors else None)
+
+        def ask(text: str) -> Ranked:
+            vector = vectors_of([text])[0] if vectors else None
+            started = time.perf_counter()
+            question = Question(text)
+            hits = fused(question, index.evidence(question, vector), DEPTH, preset)
+            if spent is not None:
+                spent.append(time.perf_counter() - started)
+            return [hit.message_id for hit in hits]
+
+        return ask
+
+    return indexed
+
+
+def _left_out(sets: Mapping[str, Sequence[Archive]]) -> dict[str, float]:
+    """Each talk ranked by weights that never saw it; the other kinds of sets take part in learning, as for ours."""
+    names = list(DEFAULT)
+    (talks, *others) = taught(list(sets.values()), names)
+    rows: list[dict[str, float]] = []
+    for left, archive in enumerate(next(iter(sets.values()))):
+        kept = Group(talks.share, [one for number, one in enumerate(talks.archives) if number != left])
+        row = figures(ours(learnt([kept, *others], names)), [archive])
+        rows.extend([row] * int(row["questions"]))
+    return {key: fmean(row[key] for row in rows) for key in _COLUMNS}
+
+
+def _follow_ups(data: Path) -> dict[str, float]:
+    """R@5 of CAsT 2021: as asked, with what the talk lends, and as a person rewrote the question."""
+    said, asked = follow_ups(data)
+    index = MemoryIndex(said, vectors_of([one.text for one in said]))
+    ids = {one.text: one.id for one in said}
+
+    def found(question: Question, gold: str) -> float:
+        hits = fused(question, index.evidence(question, vectors_of([question.text])[0]), 5)
+        return share([hit.message_id for hit in hits], frozenset({gold}), 5)
+
+    def whole(text: str, earlier: Sequence[tuple[str, str]]) -> Question:
+        given = [ids[passage] for _, passage in earlier]
+        return enriched(text, [Asked(*one) for one in earlier], given=given)
+
+    return {
+        "as asked": fmean(found(Question(one.question), one.gold) for one in asked),
+        "by rule": fmean(found(whole(one.question, one.earlier), one.gold) for one in asked),
+        "by rule, without what was given": fmean(
+            found(enriched(one.question, [Asked(question) for question, _ in one.earlier]), one.gold) for one in asked
+        ),
+        "rewritten by a person": fmean(found(Question(one.rewritten), one.gold) for one in asked),
+        "rewritten, then by rule": fmean(found(whole(one.rewritten, one.earlier), one.gold) for one in asked),
+    }
+
+
+def rendered(result: dict[str, Any]) -> str:
+    blocks = [
+        table(name, ("", *_COLUMNS), [(who, *(f"{row[key]:.3f}" for key in _COLUMNS)) for who, row in rows.items()])
+        for name, rows in result["sets"].items()
+    ]
+    left = result["left_out"]
+    blocks.append(
+        table("LoCoMo, each talk left out", ("", *_COLUMNS), [("Threadkeep", *(f"{left[k]:.3f}" for k in _COLUMNS))])
+    )
+    follow = result["follow_ups"]
+    blocks.append(
+        table("Follow-ups (CAsT 2021)", ("", "R@5"), [(name, f"{value:.3f}") for name, value in follow.items()])
+    )
+    spent = result["ms_per_question"]
+    blocks.append(f"\nranking alone, ms a question: median {spent['median']:.1f}, p95 {spent['p95']:.1f}")
+    return "\n".join(blocks)

@@ -1,0 +1,98 @@
+"""Follow-up questions, made whole by rule: "how deadly is it?" borrows what the talk was about.
+
+Terms of the last three questions are carried on, fading with each turn, more of those that recur or stand in the last
+answer; and some of the first question, which set the topic. How many are carried depends on how little the question
+says by itself. One that speaks for itself is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from threadkeep.recall.function_words import likely_language
+from threadkeep.recall.normalise import fold, is_written_without_spaces, query_weights, terms_of, words_of
+from threadkeep.recall.question import Question
+from threadkeep.recall.syllables import is_vietnamese
+
+# Folded, by language: "on" is he in Polish.
+_POINTS_BACK = {
+    "en": re.compile(
+        r"\b(it|its|they|them|their|theirs|he|him|his|she|her|hers|this|these|those|ones|latter|former|both|others?"
+        r"|else|another)\b|\bthat('s)?\s*(\?|$)|\bthat (is|was|one|kind|means?|works?|happen|have|has|make)\b"
+        r"|\b(what|how|why|about|like|of|for|from|do|does|with) that\b|\bthere\s*[?.]"
+    ),
+    "vi": re.compile(r"\b(no|ho|chung|(anh|co|ong|ba) ay|(cai|dieu|viec|nguoi) (nay|do|kia)|o do)\b"),
+    "pl": re.compile(
+        r"\b(on|ona|ono|oni|one|jego|jej|ich|jemu|im|nim|nia|nich|to|tym|tego|temu|tej|tych|ten|ta|tamten|tamta|tam|inn[aey])\b"
+    ),
+    "zh": re.compile("他|她|它|牠|這|这|那|其|該|该|此"),
+}
+_GOES_ON = {
+    "en": re.compile(
+        r"^\s*(and|but|or|also|so|then|what about|how about|why|tell me more|what else|how so|really|for example"
+        r"|like what)\b"
+    ),
+    "vi": re.compile(r"^\s*(va|con|the|vay|tai sao|vi sao|sao|ke them|noi them)\b"),
+    "pl": re.compile(r"^\s*(a|i|oraz|ale|czyli|dlaczego|czemu|opowiedz|co jeszcze|wiec)\b"),
+    "zh": re.compile(r"^\s*(那麼|那么|還有|还有|所以|為什麼|为什么|為何|为何|然後|然后)|呢[?？]?\s*$"),
+}
+_IN_SYLLABLES = ("vi", "zh")  # two of them make a word
+_REMEMBERED = 3  # questions
+_FADES = 0.3
+_TOPIC = 0.2  # of the first question
+_IN_THE_ANSWER = 1.5
+_RECURS = 0.5
+_FEW, _MANY = 4, 12  # terms: a question of as many may miss something, or misses nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An earlier question of the same conversation, and the text it was answered from."""
+
+    question: str
+    answer: str = ""
+
+
+def enriched(text: str, earlier: Sequence[Asked], language: str | None = None, given: Collection[str] = ()) -> Question:
+    """`given` are ids of what was handed out before: a follow-up seldom asks for it again."""
+    carried = _carried(text, earlier, language) if earlier else {}
+    return Question(text, language, carried, frozenset(given))
+
+
+def missing(text: str, language: str | None = None) -> float:
+    """How much of a question is left unsaid, from 0 to 1."""
+    folded = fold(text)
+    spoken = _spoken(text, language)
+    terms = sum(weight == 1.0 for weight in query_weights(text, language).values())
+    says = terms / 2 if spoken in _IN_SYLLABLES else terms
+    back, on = bool(_POINTS_BACK[spoken].search(folded)), bool(_GOES_ON[spoken].search(folded))
+    if not (back or on or says <= _FEW):
+        return 0.0
+    unsaid = 0.15 + 0.4 * back + 0.3 * on + 0.5 * max(0.0, 1 - says / 6)
+    return min(1.0, unsaid) * min(1.0, max(0.0, (_MANY - says) / (_MANY - 5)))
+
+
+def _spoken(text: str, language: str | None) -> str:
+    if is_written_without_spaces(text):
+        return "zh"
+    words = words_of(text)
+    return "vi" if not text.isascii() and is_vietnamese(text, words) else likely_language(words, language)
+
+
+def _carried(text: str, earlier: Sequence[Asked], language: str | None) -> dict[str, float]:
+    share = missing(text, language)
+    if not share:
+        return {}
+    topics = [query_weights(asked.question, language) for asked in earlier]
+    recurring = Counter(term for topic in topics for term in topic)
+    answered = frozenset(terms_of(earlier[-1].answer, language))
+    fading = [(topics[0], _TOPIC), *((topic, _FADES**age) for age, topic in enumerate(reversed(topics[-_REMEMBERED:])))]
+    carried: dict[str, float] = {}
+    for topic, left in fading:
+        for term, weight in topic.items():
+            told = (_IN_THE_ANSWER if term in answered else 1.0) * (1 + _RECURS * (recurring[term] - 1))
+            carried[term] = max(carried.get(term, 0.0), min(1.0, weight * left * told) * share)
+    return carried

@@ -1,0 +1,64 @@
+"""Follow-up questions borrow what the talk was about; others are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from threadkeep.recall.enrich import Asked, enriched, missing
+from threadkeep.recall.question import Question
+from threadkeep.recall.stem import stem
+
+TALK = [Asked("What are the common types of breast cancer?", "Ductal carcinoma begins in the milk duct.")]
+
+UNSAID = [
+    "How deadly is it?",
+    "And the treatment?",
+    "Nó nguy hiểm không?",
+    "A ile to kosztuje, jego leczenie?",
+    "那它呢?",
+    "Why?",
+]
+WHOLE = [
+    "What are the most common treatments for lobular carcinoma in older patients?",
+    "Which museums in Warsaw are open on Monday evenings during winter holidays?",
+]
+
+
+@pytest.mark.parametrize("text", UNSAID)
+def test_a_question_that_points_back_borrows_the_topic(text: str) -> None:
+    weights = enriched(text, TALK).weights
+    assert 0 < weights[stem("cancer")] <= 1
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_a_question_that_speaks_for_itself_is_left_as_it_is(text: str) -> None:
+    assert missing(text) == 0
+    assert enriched(text, TALK).weights == Question(text).weights
+
+
+def test_the_first_question_of_a_talk_has_nothing_to_borrow() -> None:
+    assert enriched("How deadly is it?", []).weights == Question("How deadly is it?").weights
+
+
+def test_what_is_asked_now_counts_fully() -> None:
+    assert enriched("Is it deadly?", TALK).weights[stem("deadly")] == 1.0
+
+
+def test_older_topics_fade() -> None:
+    talk = [Asked("Tell me about zebras"), Asked("And about violins"), Asked("Now about gardening")]
+    carried = enriched("What about them?", talk).carried
+    assert carried[stem("gardening")] > carried[stem("violins")]
+
+
+def test_what_the_last_answer_speaks_of_is_carried_more() -> None:
+    plain = enriched("How deadly is it?", [Asked("ductal carcinoma or lobular carcinoma"), Asked("tell more")]).carried
+    told = enriched(
+        "How deadly is it?",
+        [Asked("ductal carcinoma or lobular carcinoma"), Asked("tell more", "Lobular carcinoma starts in lobules")],
+    ).carried
+    assert told[stem("lobular")] > plain[stem("lobular")]
+    assert told[stem("ductal")] == plain[stem("ductal")]
+
+
+def test_what_was_given_before_is_remembered() -> None:
+    assert enriched("Why?", TALK, given=["m1"]).given == {"m1"}

@@ -1,0 +1,63 @@
+"""Hits: in order, with their reasons, the same whatever order the index handed the turns in."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from tests.unit.recall.said import evidence_of
+from threadkeep.recall.fuse import fused
+from threadkeep.recall.question import Question
+from threadkeep.recall.stem import stem
+
+TEXTS: list[str | tuple[str, str]] = [
+    "I am allergic to peanuts",
+    "Noted, no peanuts then",
+    "We could go to the sea",
+    ("c2", "What about walnuts?"),
+    ("c2", "Peanuts are worse"),
+]
+
+
+def test_the_best_turn_comes_first_and_no_more_than_asked_for() -> None:
+    question = Question("Am I allergic to peanuts?")
+    hits = fused(question, evidence_of(question, TEXTS), k=2)
+    assert hits[0].content == "I am allergic to peanuts"
+    assert len(hits) == 2
+    assert hits[0].score >= hits[1].score
+
+
+def test_the_order_does_not_depend_on_how_the_index_hands_turns_over() -> None:
+    question = Question("peanuts and walnuts")
+    evidence = evidence_of(question, TEXTS)
+    mixed = list(evidence.turns)
+    random.Random(3).shuffle(mixed)
+    assert fused(question, evidence, 5) == fused(question, replace(evidence, turns=mixed), 5)
+
+
+def test_equal_turns_come_in_the_order_of_their_ids() -> None:
+    question = Question("peanuts")
+    hits = fused(question, evidence_of(question, [("b", "peanuts"), ("a", "peanuts"), ("c", "peanuts")]), 3)
+    assert [hit.message_id for hit in hits] == ["0", "1", "2"]
+
+
+def test_a_turn_that_nothing_speaks_for_is_no_hit() -> None:
+    question = Question("quantum chromodynamics")
+    assert fused(question, evidence_of(question, TEXTS), k=10) == ()
+
+
+def test_a_hit_tells_its_terms_and_what_spoke_for_it() -> None:
+    question = Question("Am I allergic to peanuts?")
+    best = fused(question, evidence_of(question, TEXTS), k=1)[0]
+    assert best.why["terms"] == sorted({stem("allergic"), stem("peanuts")})
+    assert best.why["because"]
+    assert all(isinstance(part, float) for part in best.why["because"].values())
+
+
+def test_what_was_given_before_stands_back() -> None:
+    texts: list[str | tuple[str, str]] = [("a", "peanuts are legumes"), ("b", "peanuts are grown in Georgia")]
+    fresh = Question("peanuts legumes")
+    again = Question("peanuts legumes", given=frozenset({"0"}))
+    before = fused(fresh, evidence_of(fresh, texts), 2)
+    after = fused(again, evidence_of(again, texts), 2)
+    assert after[-1].score < before[0].score
