@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from threadkeep.errors import InvalidInput, InvalidScope, TooLarge
+from threadkeep.model import Indexing
 from threadkeep.policy.fields import checked_id, checked_language, checked_text
 from threadkeep.scope import MAX_PART_LENGTH, Scope
 
@@ -27,6 +28,12 @@ def checked_key(key: Any) -> str | None:
     if key is not None and (not isinstance(key, str) or not 0 < len(key) <= MAX_PART_LENGTH):
         raise InvalidInput("key", "is not an idempotency key", f"use a string of 1 to {MAX_PART_LENGTH} characters")
     return key
+
+
+def checked_indexing(index: Any) -> Indexing:
+    if index not in ("later", "sync"):
+        raise InvalidInput("index", "is no time to embed", 'use "later" or "sync"')
+    return index
 
 
 def checked_query(query: Any) -> str:

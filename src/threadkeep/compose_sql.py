@@ -13,10 +13,12 @@ from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, migrate, schema_state
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.errors import StoreUnavailable
+from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sql import SqlIndex
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.sessions import SessionLimits
+from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.normalise import indexed_terms
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sql import SqlSessions
@@ -50,7 +52,19 @@ async def sql_stores(
         scratch=InMemoryScratch(clock),
         index=SqlIndex(database),
         checkpoints=SqlCheckpoints(database, clock),
+        vectors=partial(_vectors, database, clock),
     )
+
+
+def _vectors(database: SqlDatabase, clock: Clock, where: TellingIndex | None) -> VectorStores:
+    """Imported only now: vectors need numpy, which comes with an extra."""
+    from threadkeep.index.sql_backlog import SqlBacklog
+    from threadkeep.index.sql_vectors import SqlVectors
+
+    if where is not None:
+        return stores_apart(where, VectorStores(where, SqlBacklog(database, None, clock)))
+    index = SqlVectors(database)
+    return VectorStores(index, SqlBacklog(database, index, clock))
 
 
 async def sql_checkpoints(url: str, settings: Settings, clock: Clock) -> SqlCheckpoints:

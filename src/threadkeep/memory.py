@@ -9,11 +9,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from threadkeep import arguments
 from threadkeep.arguments import (
     checked_budget,
     checked_cursor,
+    checked_indexing,
     checked_key,
     checked_query,
     checked_scope,
@@ -23,6 +25,7 @@ from threadkeep.arguments import (
     short_text,
     text_length,
 )
+from threadkeep.erasing import erase_with_vectors
 from threadkeep.errors import StoreUnavailable
 from threadkeep.events import Event
 from threadkeep.health import HealthCheck
@@ -34,6 +37,7 @@ from threadkeep.model import (
     ErasureProof,
     History,
     HistoryRange,
+    Indexing,
     Recalled,
     Receipt,
     Session,
@@ -45,11 +49,14 @@ from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.checkpoints import CheckpointThreads
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.embedding import Embedding
 from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.health import Health
 from threadkeep.ports.index import LexicalIndex
+from threadkeep.ports.nearest import Nearest
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import SessionLimits, Sessions
+from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.normalise import query_terms
 from threadkeep.recall.rank import ranked
 from threadkeep.recall.render import CountTokens, fenced, tokens_in, within_budget
@@ -70,6 +77,10 @@ class Stores:
     scratch: Scratch
     index: LexicalIndex
     checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
+    # Made when first wanted, since they need an extra: in the archive's database, or beside a store of their own.
+    vectors: Callable[[Any], VectorStores] | None = None
+    embedding: Embedding | None = None  # where there is an embedder
+    nearest: Nearest | None = None
     flushing: Flushing | None = None  # where appends are answered before the archive has them
     health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive
 
@@ -97,13 +108,17 @@ class Memory:
         self._talk_language = talk_language or TalkLanguage(None)
         self._count_tokens = count_tokens
 
-    async def append(self, scope: Scope, events: Sequence[Event], key: str | None = None) -> Receipt:
-        """Keep what policy admits of `events`, all or nothing, in order, recallable at once.
+    async def append(
+        self, scope: Scope, events: Sequence[Event], key: str | None = None, index: Indexing = "later"
+    ) -> Receipt:
+        """Keep what policy admits of `events`, all or nothing, in order, recallable at once by its words.
 
         With `key` the call may be repeated safely: a replay returns the first receipt, and the same key with another
         payload raises `Conflict`. Malformed events raise `InvalidEvent` or `TooLarge` and nothing is kept.
         A conversation without a language gets it from the first message of the user that tells it.
+        `index="sync"` returns once it can be recalled by its meaning too; `indexed` tells when that had to wait.
         """
+        now = checked_indexing(index) == "sync"
         ids = MessageIds(one_conversation(scope), checked_key(key))
         language = await self._talk_language.of(scope, self.history)
         admission = await self._admitted(events, ids, language)
@@ -112,7 +127,18 @@ class Memory:
         self._talk_language.stored(scope, named, receipt)
         if self._outward_log and not receipt.replayed:
             self._outward_log.appended(scope, admission, receipt)
+        return await self._embedded(scope, admission, receipt) if now else self._noted(receipt)
+
+    def _noted(self, receipt: Receipt) -> Receipt:
+        if self._stores.embedding is not None:
+            self._stores.embedding.wake()
         return receipt
+
+    async def _embedded(self, scope: Scope, admission: Admission, receipt: Receipt) -> Receipt:
+        embedding, drafts = self._stores.embedding, [one for one in admission.drafts if one.id in receipt.kept]
+        if embedding is None or receipt.status == "queued":
+            return replace(self._noted(receipt), indexed=False)
+        return replace(self._noted(receipt), indexed=await embedding.at_once(scope, drafts))
 
     async def _admitted(self, events: Sequence[Event], ids: MessageIds, language: str | None) -> Admission:
         """Long texts are redacted in a thread: others should not wait for them."""
@@ -193,13 +219,17 @@ class Memory:
         Safe to repeat. `complete` is False when a store could not remove what it found: call again.
         """
         if message_id is not None:
-            return await self._stores.archive.erase(one_conversation(scope), arguments.message_id(message_id))
+            return await self._erased_archive(one_conversation(scope), arguments.message_id(message_id))
         self._talk_language.forget(checked_scope(scope))
         sessions = await self._stores.sessions.erase(scope)
         checkpoints = await self._erased_checkpoints(scope)
         # At once: both may have to wait for the same store that does not answer.
-        scratch, proof = await asyncio.gather(self._erased_scratch(scope), self._stores.archive.erase(scope))
+        scratch, proof = await asyncio.gather(self._erased_scratch(scope), self._erased_archive(scope))
         return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | checkpoints)
+
+    async def _erased_archive(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
+        erase = partial(self._stores.archive.erase, scope, message_id)
+        return await erase_with_vectors(self._stores.embedding, scope, message_id, erase)
 
     async def _erased_scratch(self, scope: Scope) -> Erased:
         """It has a TTL of its own: that it cannot be reached now must not keep the rest from being erased."""
@@ -224,12 +254,15 @@ class Memory:
             yield record
 
     async def flushed(self, timeout: float = 30) -> None:  # noqa: ASYNC109
-        """Return once nothing is waiting to reach the archive. Without a journal nothing ever does.
+        """Return once nothing is waiting to reach the archive, and, where this process embeds, the index has caught up.
 
         Raises `StoreUnavailable` when that takes longer than `timeout` seconds.
         """
+        ends = asyncio.get_running_loop().time() + timeout
         if self._stores.flushing is not None:
             await self._stores.flushing.flushed(timeout)
+        if self._stores.embedding is not None:
+            await self._stores.embedding.flushed(max(0.0, ends - asyncio.get_running_loop().time()))
 
     async def health(self) -> Health:
         """Which stores answer now, and how far the archive is behind. A store that is away is told, not raised."""
@@ -237,6 +270,8 @@ class Memory:
 
     async def close(self) -> None:
         """Finish what was accepted and let go of the stores. Closing twice is allowed."""
+        if self._stores.embedding is not None:
+            await self._stores.embedding.close()
         if self._stores.flushing is not None:
             await self._stores.flushing.close()
         await self._stores.sessions.close()

@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "sql": PORTS,
     "archive": BACKEND | {"resilience"},
     "sessions": BACKEND | {"resilience"},
-    "index": BACKEND | {"recall"},  # how vectors are kept and compared is the same everywhere
+    "index": BACKEND | {"recall", "resilience"},  # how vectors are kept and compared is the same everywhere
     "checkpoints": BACKEND,
     "knowledge": BACKEND | {"recall", "index"},
     "resilience": {"errors"},
@@ -44,11 +44,13 @@ ALLOWED: dict[str, set[str]] = {
     "models": PORTS | {"recall", "settings", "resilience"},
     "arguments": PURE,
     "health": PORTS,
-    "memory": PURE | {"arguments", "health", "talk_language"},
+    "erasing": PORTS,
+    "memory": PURE | {"arguments", "erasing", "health", "talk_language"},
     "compose": CORE
     | BACKEND
-    | {"compose_redaction", "settings", "archive", "sessions", "index", "models", "talk_language"}
+    | {"compose_redaction", "compose_vectors", "settings", "archive", "sessions", "index", "models", "talk_language"}
     | {"checkpoints"},
+    "compose_vectors": CORE | {"settings", "models", "worker", "knowledge", "index"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
     "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index", "checkpoints"},
     "compose_checkpoints": PORTS | {"compose", "settings", "sqlite", "checkpoints"},
@@ -148,7 +150,13 @@ def test_the_core_needs_no_optional_dependency(path: Path) -> None:
 def is_for_server_databases(path: Path, tree: ast.Module) -> bool:
     """Backends named `sql` or `mapped`, and what composes them; `compose` names a type, for checkers only."""
     inside = path.relative_to(SOURCE).with_suffix("").parts
-    if inside in {("index", "sql_vectors"), ("index", "sql_models"), ("index", "pgvector"), ("index", "chroma_client")}:
+    if inside in {
+        ("index", "sql_vectors"),
+        ("index", "sql_backlog"),
+        ("index", "sql_models"),
+        ("index", "pgvector"),
+        ("index", "chroma_client"),
+    }:
         return True
     if {"sql", "mapped"} & {*inside} or inside == ("compose_sql",):
         return True

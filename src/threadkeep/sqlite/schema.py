@@ -220,7 +220,20 @@ CREATE TRIGGER tk_document_gone AFTER DELETE ON tk_documents BEGIN
   DELETE FROM tk_chunk_vectors WHERE did = old.did; END;
 """
 
-MIGRATIONS = (_V1, _V2, _V3)
+# Messages that were given up on by an embedder, and why. The backlog itself is no table: it is what has no vector.
+_EMBED_FAILED = """
+CREATE TABLE tk_embed_failed (
+  mid INTEGER NOT NULL,
+  model INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  failed_at INTEGER NOT NULL,
+  PRIMARY KEY (mid, model)
+) WITHOUT ROWID;
+CREATE TRIGGER tk_embed_failed_of_message AFTER DELETE ON tk_messages BEGIN
+  DELETE FROM tk_embed_failed WHERE mid = old.mid; END;
+"""
+
+MIGRATIONS = (_V1, _V2, _V3, _EMBED_FAILED)
 NEWEST = len(MIGRATIONS)
 
 
