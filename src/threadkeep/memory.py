@@ -57,6 +57,7 @@ from threadkeep.ports.nearest import Nearest
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import SessionLimits, Sessions
 from threadkeep.ports.vectors import VectorStores
+from threadkeep.recall.nearness import nearby
 from threadkeep.recall.normalise import query_terms
 from threadkeep.recall.rank import ranked
 from threadkeep.recall.render import CountTokens, fenced, tokens_in, within_budget
@@ -170,7 +171,8 @@ class Memory:
         long = sum(len(one.message.content) for one in candidates) > _MOST_ON_THE_LOOP
         best = await asyncio.to_thread(work) if long else work()
         hits = within_budget(best, checked_budget(budget), self._count_tokens)
-        return Recalled(hits, fenced(hits))
+        near = await nearby(self._stores.nearest, place, self.redacted(query))
+        return Recalled(hits, fenced(hits), near.degraded)
 
     async def session(self, scope: Scope) -> Session | None:
         """The hot side of the conversation, None once its TTL has passed."""

@@ -19,10 +19,12 @@ class EmbeddingStub:
     models: tuple[str, ...] = ("bge-m3",)
     statuses: list[int] = field(default_factory=list[int])
     body: bytes | None = None  # answered as it is, in place of vectors
+    refused: str | None = None  # a text that holds this is answered with HTTP 400
+    at: int = 0  # the port to listen on; otherwise a free one
     asked: list[tuple[str, dict[str, Any], str | None]] = field(default_factory=list[Any])
 
     def __enter__(self) -> EmbeddingStub:
-        self._server = ThreadingHTTPServer((LOOPBACK, 0), _handler(self))
+        self._server = ThreadingHTTPServer((LOOPBACK, self.at), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
         return self
@@ -50,6 +52,8 @@ class EmbeddingStub:
             return 404, json.dumps({"error": f'model "{body["model"]}" not found, try pulling it first'}).encode()
         if self.body is not None:
             return 200, self.body
+        if self.refused is not None and any(self.refused in text for text in body["input"]):
+            return 400, b"{}"
         rows = [self.vector(text) for text in body["input"]]
         if path == "/api/embed":
             return 200, json.dumps({"model": body["model"], "embeddings": rows}).encode()
