@@ -20,11 +20,11 @@ class EmbeddingStub:
     statuses: list[int] = field(default_factory=list[int])
     body: bytes | None = None  # answered as it is, in place of vectors
     refused: str | None = None  # a text that holds this is answered with HTTP 400
-    at: int = 0  # the port to listen on; otherwise a free one
+    away: bool = False  # hangs up on whoever asks
     asked: list[tuple[str, dict[str, Any], str | None]] = field(default_factory=list[Any])
 
     def __enter__(self) -> EmbeddingStub:
-        self._server = ThreadingHTTPServer((LOOPBACK, self.at), _handler(self))
+        self._server = ThreadingHTTPServer((LOOPBACK, 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
         return self
@@ -68,6 +68,9 @@ def _handler(stub: EmbeddingStub) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
+            if stub.away:
+                self.close_connection = True
+                return
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             stub.asked.append((self.path, body, self.headers.get("Authorization")))
             status, answer = stub.answer(self.path, body)

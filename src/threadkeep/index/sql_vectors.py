@@ -35,7 +35,7 @@ MESSAGE = (
     select(messages.c.mid, conversations.c.uid)
     .join(conversations, conversations.c.cid == messages.c.cid)
     .where(*IN_SCOPE, messages.c.id == bindparam("of_message"))
-    .with_for_update(read=True, of=messages)  # it cannot be erased before its vectors are in
+    .with_for_update(key_share=True, of=messages)  # nobody else embeds it, and it cannot be erased before they are in
 )
 _NAMES = (
     select(messages.c.mid, conversations.c.conversation, messages.c.id, messages.c.seq)
