@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -51,9 +51,9 @@ class Rules:
 
 @dataclass(slots=True)
 class _Tally:
-    refused: dict[str, int] = field(default_factory=dict[str, int])
-    stripped: dict[str, int] = field(default_factory=dict[str, int])
-    redacted: dict[str, int] = field(default_factory=dict[str, int])
+    refused: dict[str, int]
+    stripped: dict[str, int]
+    redacted: dict[str, int]
 
 
 def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: str | None = None) -> Admission:
@@ -63,7 +63,7 @@ def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: s
     """
     if rules.redactor_for is not None:
         rules = replace(rules, redactor=rules.redactor_for(ids.scope))
-    tally = _Tally()
+    tally = _Tally({}, {}, {})
     drafts: list[Draft] = []
     for index, event in enumerate(_checked_list(events, rules.max_events)):
         try:
