@@ -68,21 +68,22 @@ def _append_new(
     if not drafts:
         return None
     row: tuple[int, int, bool] | None = connection.execute(
-        f"{_NOTED} WHERE uid = (SELECT uid FROM tk_owners WHERE tenant = ?5 AND user = ?6) AND conversation = ?7"  # noqa: S608
-        " RETURNING cid, last_seq, activity = (SELECT activity FROM tk_conversations AS theirs"
-        " WHERE theirs.uid = tk_conversations.uid ORDER BY activity DESC LIMIT 1)",
-        (*_noted(drafts, len(drafts), session), scope.tenant, scope.user, scope.conversation),
+        "SELECT cid, last_seq, EXISTS (SELECT 1 FROM tk_conversations AS theirs WHERE theirs.uid = ours.uid"
+        " AND theirs.activity > ours.activity) FROM tk_conversations AS ours"
+        " WHERE uid = (SELECT uid FROM tk_owners WHERE tenant = ? AND user = ?) AND conversation = ?",
+        (scope.tenant, scope.user, scope.conversation),
     ).fetchone()
     if row is None:
         return None
-    cid, last, is_latest = row
+    cid, last, others_are_later = row
     mid = 0
-    for seq, draft in enumerate(drafts, last - len(drafts) + 1):
+    for seq, draft in enumerate(drafts, last + 1):
         mid = connection.execute(_INSERT, _values(cid, seq, draft)).lastrowid or 0
-    if not is_latest:
+    connection.execute(f"{_NOTED} WHERE cid = ?5", (*_noted(drafts, len(drafts), session), cid))
+    if others_are_later:
         make_latest(connection, cid)
     index_when_due(connection, mid, len(drafts), terms_of)
-    return _receipt(admission, last, [draft.id for draft in drafts], erased=0)
+    return _receipt(admission, last + len(drafts), [draft.id for draft in drafts], erased=0)
 
 
 class SessionSpan(NamedTuple):
