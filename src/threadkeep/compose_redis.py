@@ -60,6 +60,7 @@ def behind_redis(
         index=archived.index,
         checkpoints=archived.checkpoints,
         vectors=archived.vectors,
+        queued=behind.queued,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),
         health=HealthCheck(archive, journal),
     )

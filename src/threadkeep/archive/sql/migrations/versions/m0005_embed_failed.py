@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 
 _POSTGRES = """
 CREATE TABLE IF NOT EXISTS tk_embed_failed (
