@@ -43,6 +43,11 @@ _BY_KIND: list[tuple[type[Exception], type[StoreError], str]] = [
 ]
 
 
+def error_of(answer: str) -> theirs.ResponseError:
+    """What the server answered, as redis-py would raise it."""
+    return theirs.NoScriptError(answer) if answer.startswith("NOSCRIPT") else theirs.ResponseError(answer)
+
+
 def translated(error: Exception, place: str) -> StoreError:
     match = _CODE.match(str(error))
     code = match[1] if match else ""

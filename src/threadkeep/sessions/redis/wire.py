@@ -100,7 +100,7 @@ class _Line(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._answers += self._incoming.feed(data)
-        except (theirs.RedisError, ValueError) as error:  # no Redis at the other end
+        except ValueError as error:  # no Redis at the other end
             self._end(theirs.ConnectionError(f"an answer that is none ({type(error).__name__})"))
             self.close()
             return
