@@ -11,7 +11,8 @@ local function ordinary()
     '^(%d+)\n(%d+)\n([^\n]+)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%d+)\n(%d+)$')
   if not gen or meta[5] == '1' or (ARGV[8] ~= '' and ARGV[8] ~= gen)
     or meta[1] ~= match(call('INFO', 'replication'), 'master_replid:(%x+)') or call('HLEN', RECORD) > 0
-    or (tonumber(call('HGET', USER_RECORD, 'gen')) or 0) > tonumber(gen) then
+    or (tonumber(call('HGET', USER_RECORD, 'gen')) or 0) > tonumber(gen)
+    or call('HEXISTS', IDS, ARGV[22]) == 1 then -- the same call once more, after its answer was lost
     return
   end
 
@@ -20,9 +21,13 @@ local function ordinary()
   local head = '{"createdAt":' .. created .. ',"messages":['
   local tail = lang ~= '' and '],"language":' .. lang .. '}' or ']}'
   length = tonumber(length)
-  if excess + count >= most or blank > length / 2 or redis.pcall('STRLEN', DOC) ~= length
+  if excess + count >= most or redis.pcall('STRLEN', DOC) ~= length
     or call('GETRANGE', DOC, 0, #head - 1) ~= head or call('GETRANGE', DOC, -#tail, -1) ~= tail then
     return
+  end
+  if blank > length / 2 then -- clear the blanks away
+    call('SET', DOC, head .. call('GETRANGE', DOC, #head + blank, -1))
+    length, blank = length - blank, 0
   end
   if lang == '' and ARGV[14] ~= '' then
     lang = ARGV[14]
