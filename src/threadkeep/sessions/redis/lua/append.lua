@@ -100,7 +100,7 @@ if #fresh > 0 then
   call('HSET', IDS, unpack(index))
   s.seq = s.seq + #fresh
   s.lang = s.lang ~= '' and s.lang or LANGUAGE
-  write_turn(drafts, TURN_AT)
+  keep_turn(turn_after(drafts, TURN_AT))
 end
 write_session(s, fresh)
 note_talk(#fresh > 0 or call('EXISTS', PENDING) == 1)

@@ -61,8 +61,13 @@ end
 if answered then
   turn.assistant, turn.assistant_tokens, turn.assistant_id, turn.reflection, turn.reflection_tokens = '', '', '', '', ''
 end
-if asked or answered then
+if (asked or answered) and turn.readable then
   keep_turn(turn)
+elseif asked or answered then
+  call('DEL', LATEST) -- whatever somebody wrote there
+end
+if asked or answered or not turn.in_hash then
+  call('DEL', TURN)
 end
 if s.live and s.created and in_window > 0 then
   s.gap = math.max(s.gap, s.floor) -- there is room now for one that the window no longer has

@@ -1,7 +1,7 @@
 -- The ordinary append, by the fewest commands: new ids, no key, a talk that is seeded and was never erased, a document
 -- that is exactly as we left it. It leaves what append.lua would leave; whatever is not ordinary goes on to that.
 local function ordinary()
-  local DOC, _, META, WINDOW, PENDING, IDS, _, _, RECORD, USER_RECORD, TALKS, JOURNAL = unpack(KEYS)
+  local DOC, WINDOW, PENDING, IDS, TALKS, JOURNAL = KEYS[1], KEYS[4], KEYS[5], KEYS[6], KEYS[11], KEYS[12]
   local call, match, sub = redis.call, string.match, string.sub
   if ARGV[9] ~= '-' or ARGV[10] ~= '' or ARGV[15] ~= '1' or ARGV[4] ~= '-1' or #ARGV < 27 then
     return
@@ -10,8 +10,8 @@ local function ordinary()
   local gen, seq, created, lang, gap, floor, seen, length, writes = match(meta[2] or '',
     '^(%d+)\n(%d+)\n([^\n]+)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%d+)\n(%d+)$')
   if not gen or meta[5] == '1' or (ARGV[8] ~= '' and ARGV[8] ~= gen)
-    or meta[1] ~= match(call('INFO', 'replication'), 'master_replid:(%x+)') or call('HLEN', RECORD) > 0
-    or (tonumber(call('HGET', USER_RECORD, 'gen')) or 0) > tonumber(gen)
+    or meta[1] ~= match(call('INFO', 'replication'), 'master_replid:(%x+)') or call('HLEN', KEYS[9]) > 0 -- erasures
+    or (tonumber(call('HGET', KEYS[10], 'gen')) or 0) > tonumber(gen)
     or call('HEXISTS', IDS, ARGV[22]) == 1 then -- the same call once more, after its answer was lost
     return
   end
@@ -84,12 +84,12 @@ local function ordinary()
   call('PEXPIRE', DOC, ARGV[1])
   call('PEXPIRE', WINDOW, ARGV[1])
   call('PEXPIRE', IDS, META_TTL)
-  write_turn(drafts, 16)
 
   local shown = table.concat({ gen, seq, created, lang, gap, string.format('%.0f', floor), seen, length,
     string.format('%.0f', writes + 1) }, '\n')
   local whole = (before and sub(meta[4], skip) .. ',' or '') .. table.concat(entries, ',')
-  call('HSET', META, 'run', meta[1], 'seq', seq, 'shown', shown, 'blank', blank, 'index', whole)
+  call('HSET', META, 'run', meta[1], 'seq', seq, 'shown', shown, 'blank', blank, 'index', whole,
+    'turn', show_turn(turn_after(drafts, 16)))
   call('PEXPIRE', META, META_TTL)
   if call('ZSCORE', TALKS, ARGV[6]) ~= 'inf' then -- a talk with something pending is never left out
     call('ZADD', TALKS, '+inf', ARGV[6])

@@ -5,11 +5,10 @@ if is_erased(state()) then
 end
 local left = call('PTTL', LATEST)
 local turn = turn_kept()
-if left < 0 or (turn.user_id ~= ABOUT and turn.assistant_id ~= ABOUT) then
+if left < 0 or not turn.readable or (turn.user_id ~= ABOUT and turn.assistant_id ~= ABOUT) then
   return { 'other' }
 end
 turn.reflection, turn.reflection_tokens = REFLECTION, TOKENS
 keep_turn(turn)
 call('PEXPIRE', LATEST, left)
-call('PEXPIRE', TURN, left)
 return { 'ok' }

@@ -59,7 +59,7 @@ for _, message in ipairs(fresh) do
 end
 s.lang = s.lang ~= '' and s.lang or LANGUAGE
 if #fresh > 0 then
-  write_turn(messages, TURN_AT)
+  keep_turn(turn_after(messages, TURN_AT))
 end
 write_session(s)
 note_talk(call('EXISTS', PENDING) == 1)
