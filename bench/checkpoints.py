@@ -15,7 +15,7 @@ from bench.checkpoints_measure import Plan, Samples, measured
 from bench.checkpoints_savers import OURS, Contestant, on_mysql, on_postgres, on_sqlite
 from bench.report import median, table
 
-QUICK = Plan(turns=12, early=6, window=3, reads=3)
+QUICK = Plan(turns=12, early=6, timed_turns=3, reads=3, cold_reads=1)
 TIMED = ("put", "put_writes", "get_tuple", "get_tuple, cold", "list")
 Rounds = list[dict[str, Samples]]
 

@@ -79,8 +79,9 @@ def positive(field: str, value: Any) -> int:
 
 def text_length(events: Any) -> int:
     """Of all texts in the events, as far as it can be told before they are checked."""
-    if not isinstance(events, list | tuple):
-        return 0
-    given: list[Any] = list(events)  # pyright: ignore[reportUnknownArgumentType]
-    texts = (getattr(event, name, None) for event in given for name in ("text", "summary"))
-    return sum(len(text) for text in texts if isinstance(text, str))
+    length = 0
+    for event in events if isinstance(events, list | tuple) else ():  # pyright: ignore[reportUnknownVariableType]
+        for text in (getattr(event, "text", None), getattr(event, "summary", None)):  # pyright: ignore[reportUnknownArgumentType]
+            if isinstance(text, str):
+                length += len(text)
+    return length

@@ -25,7 +25,7 @@ from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.every_term import every_term
 from threadkeep.recall.render import tokens_in as estimated_tokens
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sqlite import SqliteSessions
@@ -102,10 +102,10 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
     database = Database(path)
     await database.open()
     return Stores(
-        archive=SqliteArchive(database, indexed_terms, limits, clock),
+        archive=SqliteArchive(database, every_term, limits, clock),
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
-        index=SqliteIndex(database, indexed_terms),
+        index=SqliteIndex(database, every_term),
         checkpoints=SqliteCheckpoints(database, clock),
     )
 

@@ -59,6 +59,8 @@ def behind_redis(
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         index=archived.index,
         checkpoints=archived.checkpoints,
+        queued=behind.queued,
+        nearest=archived.nearest,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),
         health=HealthCheck(archive, journal),
     )

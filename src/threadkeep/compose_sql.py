@@ -17,7 +17,7 @@ from threadkeep.index.sql import SqlIndex
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.every_term import every_term
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sql import SqlSessions
 from threadkeep.settings import Settings
@@ -45,10 +45,10 @@ async def sql_stores(
             await database.close()
             raise
     return Stores(
-        archive=SqlArchive(database, indexed_terms, limits, clock),
+        archive=SqlArchive(database, every_term, limits, clock),
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
-        index=SqlIndex(database),
+        index=SqlIndex(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),
     )
 

@@ -34,6 +34,7 @@ from threadkeep.model import (
     ErasureProof,
     History,
     HistoryRange,
+    Message,
     Recalled,
     Receipt,
     Session,
@@ -45,21 +46,23 @@ from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.checkpoints import CheckpointThreads
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.evidence import Evidence
 from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.health import Health
-from threadkeep.ports.index import LexicalIndex
+from threadkeep.ports.index import TermIndex
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import SessionLimits, Sessions
-from threadkeep.recall.normalise import query_terms
-from threadkeep.recall.rank import ranked
+from threadkeep.recall.fuse import fused
+from threadkeep.recall.question import Question
+from threadkeep.recall.queued import with_queued
 from threadkeep.recall.render import CountTokens, fenced, tokens_in, within_budget
+from threadkeep.recall.search import Nearest, search_for
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.talk_language import TalkLanguage
 
-_MOST_CANDIDATES = 500
 _MOST_ON_THE_LOOP = 20_000  # characters
-_MOST_TERMS = 512
+_MOST_WEIGHED_ON_THE_LOOP = 100  # turns
 _LARGEST_PAGE = 1_000
 
 
@@ -68,9 +71,11 @@ class Stores:
     archive: Archive
     sessions: Sessions
     scratch: Scratch
-    index: LexicalIndex
+    index: TermIndex
     checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
     flushing: Flushing | None = None  # where appends are answered before the archive has them
+    queued: Callable[[Scope], Awaitable[Sequence[Message]]] | None = None  # the same: what a talk has waiting there
+    nearest: Callable[[Scope, str], Awaitable[Nearest]] | None = None  # where there are vectors
     health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive
 
 
@@ -138,13 +143,23 @@ class Memory:
         """
         user = checked_scope(scope).whole_user
         place = user if conversation is None else user.with_conversation(conversation)
-        terms = query_terms(checked_query(query))[:_MOST_TERMS]
-        candidates = await self._stores.index.candidates(place, terms, _MOST_CANDIDATES)
-        work = partial(ranked, terms, candidates, positive("k", k))
-        long = sum(len(one.message.content) for one in candidates) > _MOST_ON_THE_LOOP
-        best = await asyncio.to_thread(work) if long else work()
-        hits = within_budget(best, checked_budget(budget), self._count_tokens)
+        question, most, room = Question(checked_query(query)), positive("k", k), checked_budget(budget)
+        evidence = await self._evidence(place, question, conversation or scope.conversation)
+        work = partial(fused, question, evidence, most)
+        many = len(evidence.turns) > _MOST_WEIGHED_ON_THE_LOOP
+        hits = within_budget(await asyncio.to_thread(work) if many else work(), room, self._count_tokens)
         return Recalled(hits, fenced(hits))
+
+    async def _evidence(self, place: Scope, question: Question, talk: str | None) -> Evidence:
+        """What the index, the vectors and the hot store, where there are any, know of the question."""
+        stores = self._stores
+        nearest: Nearest = await stores.nearest(place, question.text) if stores.nearest else {}
+        search = search_for(question, nearest)
+        evidence = await stores.index.evidence(place, search)
+        if stores.queued is not None and talk is not None:
+            queued = await stores.queued(place.with_conversation(talk))
+            evidence = with_queued(evidence, talk, queued, search.terms)
+        return replace(evidence, cosines={id_: near.cosine for id_, near in nearest.items()})
 
     async def session(self, scope: Scope) -> Session | None:
         """The hot side of the conversation, None once its TTL has passed."""

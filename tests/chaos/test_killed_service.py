@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.chaos.harness import Chaos, acknowledged, first_line, kill, process, sized, until
+from tests.chaos.harness import PATIENT_WITH_REDIS, Chaos, acknowledged, first_line, kill, process, sized, until
 from tests.chaos.writing import Append, Work, write
 from tests.servers.ports import free_port
 from tests.servers.redis import RedisServer
@@ -50,12 +50,12 @@ async def test_a_service_that_is_killed_again_and_again_keeps_every_turn_it_ackn
     async with httpx.AsyncClient(base_url=address, timeout=30, trust_env=False) as client:
         writing = asyncio.create_task(write(appending_over_http(client), work))
         for number in range(kills):
-            with process(*serve) as victim:
+            with process(*serve, **PATIENT_WITH_REDIS) as victim:
                 assert json.loads(await asyncio.to_thread(first_line, victim))["url"]
                 due = work.writers * work.turns * (number + 1) // (kills + 1)
                 await until(lambda due=due: acknowledged(chaos.folder) >= due, seconds=120, what=f"{due} turns")
                 kill(victim)
-        with process(*serve) as last:
+        with process(*serve, **PATIENT_WITH_REDIS) as last:
             await asyncio.to_thread(first_line, last)
             await writing
     async with chaos.memory(redis.url) as memory:

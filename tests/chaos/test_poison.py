@@ -12,7 +12,7 @@ from tests.servers.redis import RedisServer, client
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.compose_worker import open_journal
 
-PATIENT = 60
+PATIENT = sized(60, 300)
 
 
 @pytest.mark.goes_red_when("forgetful", "keyless")

@@ -93,7 +93,7 @@ async def main() -> None:
         arguments.add_argument(f"--{name}", type=int, required=True)
     arguments.add_argument("--durability", default="fast")
     given = arguments.parse_args()
-    settings = Settings(durability=given.durability, auto_migrate=False)
+    settings = Settings(durability=given.durability, auto_migrate=False, redis_timeout_seconds=20)
     async with open_memory(given.url, redis=given.redis, worker=False, settings=settings) as memory:
         print("ready", flush=True)
         work = Work(Path(given.folder), given.name, given.writers, given.turns, given.talks)

@@ -55,6 +55,16 @@ def indexed_terms(text: str) -> str:
     return " ".join(dict.fromkeys(terms_of(text)))
 
 
+def words_of(text: str) -> list[str]:
+    """Folded and whole; what is written without spaces is not among them."""
+    return _split(text)[0]
+
+
+def is_written_without_spaces(text: str) -> bool:
+    """Whether any of it is."""
+    return _CJK_CHARACTER.search(text) is not None
+
+
 def _split(text: str) -> tuple[list[str], list[str]]:
     """The words of a text, and of what is written without spaces the characters and pairs."""
     pieces: list[str] = _PIECES.findall(fold(text))

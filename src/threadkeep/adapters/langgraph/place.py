@@ -49,7 +49,7 @@ class Identity:
     def place(self, config: RunnableConfig) -> Place:
         given = configurable(config)
         if given.get("thread_id") is None:
-            raise InvalidScope("configurable.thread_id", "is missing", "name the thread: {'thread_id': '…'}")
+            raise InvalidScope("thread_id", "is required in config.configurable", "name the thread")
         ns = given.get("checkpoint_ns") or ""
         if not isinstance(ns, str):
             raise InvalidInput("configurable.checkpoint_ns", f"is a {type(ns).__name__}", "give a string")

@@ -15,6 +15,7 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     get_serializable_checkpoint_metadata,
 )
+from langgraph.checkpoint.base.id import uuid6
 
 from threadkeep.adapters.langgraph.body import Listed, unpack_body
 from threadkeep.adapters.langgraph.facts import facts_of
@@ -42,7 +43,8 @@ class Writer:
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         place = asking.identity.place(config)
-        id_ = short_id("checkpoint.id", checkpoint.get("id"))
+        checkpoint = checkpoint if checkpoint.get("id") else {**checkpoint, "id": str(uuid6())}
+        id_ = short_id("checkpoint.id", checkpoint["id"])
         told = cast("Mapping[str, Any]", get_serializable_checkpoint_metadata(config, metadata))
         meta = encoded_metadata(told, asking.codec)
         facts = facts_of(told) if asking.codec.plain else None

@@ -10,7 +10,9 @@ from functools import cache
 from threadkeep.checkpoints.parts import CHECKPOINT, WRITE
 
 _PLACE = "thread_key, tenant, user_id, thread_id, started_at, last_activity_at"
-_PLACE_VALUES = "CAST(:key AS BYTEA), :tenant, :user, :thread, CAST(:now AS BIGINT), CAST(:now AS BIGINT)"
+NOW_ON_POSTGRES = "to_timestamp(CAST(:now AS DOUBLE PRECISION) / 1000000)"
+NOW_ON_MYSQL = "FROM_UNIXTIME(:now * 0.000001)"  # whatever the session's time zone
+_PLACE_VALUES = f"CAST(:key AS BYTEA), :tenant, :user, :thread, {NOW_ON_POSTGRES}, {NOW_ON_POSTGRES}"
 _ITEM = "thread_key, strand, start, part, stop, data"
 _ROW = (
     "thread_key, ns_key, checkpoint_id, thread_id, checkpoint_ns, parent_checkpoint_id, checkpoint_blob, metadata_blob,"
@@ -34,7 +36,8 @@ def touch(*, postgres: bool) -> str:
             " SET last_activity_at = excluded.last_activity_at, expired_at = NULL"
         )
     return (
-        f"INSERT INTO conversation_metadata ({_PLACE}) VALUES (:key, :tenant, :user, :thread, :now, :now)"  # noqa: S608
+        f"INSERT INTO conversation_metadata ({_PLACE})"  # noqa: S608
+        f" VALUES (:key, :tenant, :user, :thread, {NOW_ON_MYSQL}, {NOW_ON_MYSQL})"
         " ON DUPLICATE KEY UPDATE last_activity_at = VALUES(last_activity_at), expired_at = NULL"
     )
 
@@ -64,7 +67,7 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int) -> str:
             )
     values = (
         "CAST(:key AS BYTEA), CAST(:ns AS BIGINT), :id, :thread, :ns_name, :parent, CAST(:body AS BYTEA),"
-        " CAST(:metadata AS BYTEA), CAST(:facts AS BYTEA), CAST(:now AS BIGINT), CAST(:now AS BIGINT)"
+        f" CAST(:metadata AS BYTEA), CAST(:facts AS BYTEA), {NOW_ON_POSTGRES}, {NOW_ON_POSTGRES}"
     )
     replaced = ", ".join(f"{name} = excluded.{name}" for name in _REPLACED)
     return (
@@ -78,7 +81,8 @@ def mysql_row(*, parent: bool) -> str:
     """Stored only if the parent is there, whose row is held."""
     held = f" FROM conversation_checkpoints WHERE {_AT} = :parent LOCK IN SHARE MODE" if parent else ""
     replaced = ", ".join(f"{name} = VALUES({name})" for name in _REPLACED)
-    values = ":key, :ns, :id, :thread, :ns_name, :parent, :body, :metadata, :facts, :now, :now"
+    values = ":key, :ns, :id, :thread, :ns_name, :parent, :body, :metadata, :facts"
+    values += f", {NOW_ON_MYSQL}, {NOW_ON_MYSQL}"
     return f"INSERT INTO conversation_checkpoints ({_ROW}) SELECT {values}{held} ON DUPLICATE KEY UPDATE {replaced}"
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, text_of
+from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact, holds
 from threadkeep.checkpoints.thinning import pages_to_drop, places_of
 from threadkeep.errors import Conflict
@@ -75,7 +76,7 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
     unless_there = "ON CONFLICT DO NOTHING" if postgres else "ON DUPLICATE KEY UPDATE thread_key = VALUES(thread_key)"
     key = "CAST(:target AS BYTEA)" if postgres else ":target"
     columns = "first_query, query_count, context_count, datasource_ids, access_level, started_at"
-    when = "CAST(:now AS BIGINT)" if postgres else ":now"
+    when = statements.NOW_ON_POSTGRES if postgres else statements.NOW_ON_MYSQL
     await connection.execute(
         text(
             f"INSERT INTO conversation_metadata (thread_key, tenant, user_id, thread_id, last_activity_at, {columns})"  # noqa: S608

@@ -2,7 +2,8 @@
 
 `thread_key` stands for tenant, user and thread id, `ns_key` for the namespace, so that ids of any length have a key;
 ids themselves are escaped by us into text that every server can hold. A thread's row is what all else hangs on: it is
-deleted with it, and nothing can be written to a thread that is gone.
+deleted with it, and nothing can be written to a thread that is gone. `last_activity_at` has no ON UPDATE: to mark a
+thread as expired is no activity.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ CREATE TABLE IF NOT EXISTS conversation_metadata (
   context_count BIGINT NOT NULL DEFAULT 0,
   datasource_ids TEXT,
   access_level TEXT NOT NULL DEFAULT 'public' CHECK (access_level IN ('public', 'private', 'mixed')),
-  started_at BIGINT NOT NULL,
-  last_activity_at BIGINT NOT NULL,
-  expired_at BIGINT
+  started_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+  last_activity_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+  expired_at TIMESTAMPTZ
 );
 CREATE INDEX IF NOT EXISTS conversation_metadata_idx_user_id ON conversation_metadata (tenant, user_id);
 CREATE INDEX IF NOT EXISTS conversation_metadata_idx_last_activity ON conversation_metadata (last_activity_at);
@@ -40,8 +41,8 @@ CREATE TABLE IF NOT EXISTS conversation_checkpoints (
   checkpoint_blob BYTEA NOT NULL,
   metadata_blob BYTEA,
   facts BYTEA,
-  created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL,
+  created_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+  updated_at TIMESTAMPTZ NOT NULL DEFAULT now(),
   PRIMARY KEY (thread_key, ns_key, checkpoint_id)
 );
 CREATE INDEX IF NOT EXISTS conversation_checkpoints_idx_thread_created
@@ -81,9 +82,9 @@ CREATE TABLE IF NOT EXISTS conversation_metadata (
   context_count BIGINT NOT NULL DEFAULT 0,
   datasource_ids LONGTEXT,
   access_level ENUM('public', 'private', 'mixed') NOT NULL DEFAULT 'public',
-  started_at BIGINT NOT NULL,
-  last_activity_at BIGINT NOT NULL,
-  expired_at BIGINT,
+  started_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+  last_activity_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+  expired_at TIMESTAMP(6) NULL DEFAULT NULL,
   KEY idx_user_id (tenant, user_id),
   KEY idx_last_activity (last_activity_at),
   KEY idx_expired_at (expired_at)
@@ -98,8 +99,8 @@ CREATE TABLE IF NOT EXISTS conversation_checkpoints (
   checkpoint_blob LONGBLOB NOT NULL,
   metadata_blob LONGBLOB,
   facts LONGBLOB,
-  created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL,
+  created_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
+  updated_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
   PRIMARY KEY (thread_key, ns_key, checkpoint_id),
   KEY idx_thread_created (thread_key, created_at DESC),
   KEY idx_created_at (created_at),

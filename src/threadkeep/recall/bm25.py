@@ -1,0 +1,30 @@
+"""BM25: what a term tells, how soon repeating it stops helping, how long a text should be. Rare terms weigh more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Saturation:
+    repeats: float = 0.9  # k1: how soon repeating a term stops helping
+    length: float = 0.6  # b: how much a long text is held back
+    sharpness: float = 1.5  # power of the rarity: above one, a rare term outweighs several common ones
+
+
+def rarity(holding: float, total: int, sharpness: float = 1.0) -> float:
+    """Never negative: `holding` may be counted a moment later than `total`."""
+    held = min(holding, total)
+    return math.log(1 + (total - held + 0.5) / (held + 0.5)) ** sharpness
+
+
+def score(counts: Mapping[str, float], weights: Mapping[str, float], relative_length: float, how: Saturation) -> float:
+    """`weights` are the terms' rarities; `relative_length` is one for a text of the usual length."""
+    held_back = how.repeats * (1 - how.length + how.length * relative_length)
+    return sum(
+        weights[term] * count * (how.repeats + 1) / (count + held_back)
+        for term, count in counts.items()
+        if count and term in weights
+    )
