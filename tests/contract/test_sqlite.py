@@ -17,6 +17,7 @@ from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.sqlite.database import Database
 from threadkeep.testing.archive_contract import ArchiveContract
 from threadkeep.testing.clock import FakeClock
+from threadkeep.testing.index_contract import IndexContract
 from threadkeep.testing.scratch_contract import ScratchContract, ScratchUnderTest
 from threadkeep.testing.sessions_contract import SessionsContract
 from threadkeep.testing.stores import OpenStores, StoresUnderTest
@@ -46,6 +47,10 @@ def scratch() -> ScratchUnderTest:
 
 
 class TestSqliteArchive(ArchiveContract):
+    pass
+
+
+class TestSqliteIndex(IndexContract):
     pass
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -24,8 +25,15 @@ from threadkeep.adapters.langgraph.reading import Held, State, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
 from threadkeep.adapters.langgraph.writing import Draft, Drafting, encoded_metadata, encoded_writes
-from threadkeep.errors import StaleWriter
-from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, ParentGone, PositionTaken
+from threadkeep.errors import ScopeErased, StaleWriter
+from threadkeep.ports.checkpoints import (
+    CheckpointStore,
+    NewCheckpoint,
+    NotTheLatest,
+    ParentGone,
+    PositionTaken,
+    Write,
+)
 from threadkeep.threads import Thread, short_id
 
 
@@ -130,9 +138,16 @@ class Writer:
         encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
         if not encoded:
             return
-        for put in tuple(self._underway.get(place.thread.key, ())):
-            await asyncio.wait([asyncio.wrap_future(put)])  # or a new thread's writes might come before the thread
-        await self._session.door.use(lambda store: store.put_writes(place.thread, place.ns, id_, encoded))
+        work = partial(_store_writes, place=place, id_=id_, writes=encoded)
+        underway = tuple(self._underway.get(place.thread.key, ()))
+        try:
+            await self._session.door.use(work)
+        except ScopeErased:
+            if not underway:
+                raise
+            # On a thread that was deleted once, the writes of a new run may come before its first checkpoint.
+            await asyncio.wait([asyncio.wrap_future(put) for put in underway])
+            await self._session.door.use(work)
 
     @contextmanager
     def _putting(self, thread: Thread) -> Generator[None]:
@@ -146,3 +161,7 @@ class Writer:
             if not puts:
                 self._underway.pop(thread.key, None)
             done.set_result(None)
+
+
+async def _store_writes(store: CheckpointStore, place: Place, id_: str, writes: Sequence[Write]) -> None:
+    await store.put_writes(place.thread, place.ns, id_, writes)
