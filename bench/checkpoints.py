@@ -24,7 +24,9 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
     plan = QUICK if args.quick else Plan()
     count = args.rounds or (1 if args.quick else 3)
     result: dict[str, Any] = {"bench": "checkpoints", "turns": plan.turns, "rounds": count, "databases": {}}
-    for database, opened in (("sqlite", _sqlite), ("postgres", _postgres), ("mysql", _mysql)):
+    for database, opened in (("sqlite", _sqlite), ("postgres", _postgres), ("mariadb", _mariadb)):
+        if args.store not in (database, "all"):
+            continue
         rounds = _rounds(database, opened, plan, count)
         if rounds:
             result["databases"][database] = _summary(rounds, plan)
@@ -62,7 +64,7 @@ def _postgres() -> Iterator[list[Contestant]]:
 
 
 @contextmanager
-def _mysql() -> Iterator[list[Contestant]]:
+def _mariadb() -> Iterator[list[Contestant]]:
     from tests.servers.locate import MARIADB
     from tests.servers.mariadb import MariaDbServer
 

@@ -68,7 +68,7 @@ def behind_redis(
 
 def hot_options(settings: Settings, limits: SessionLimits) -> HotOptions:
     tokenizer = Tokenizer(settings.tokenizer_name)
-    return HotOptions(limits, settings.memory_redis_ttl_seconds, tokenizer.encode)
+    return HotOptions(limits, settings.memory_redis_ttl_seconds, tokenizer.encode, tokens_written=tokenizer.written)
 
 
 def redis_journal(client: RedisClient, settings: Settings, limits: SessionLimits, clock: Clock) -> RedisJournal:

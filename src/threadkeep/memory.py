@@ -59,11 +59,12 @@ from threadkeep.ports.nearest import Nearest
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import SessionLimits, Sessions
 from threadkeep.ports.vectors import VectorStores
+from threadkeep.recall.context import assembled
 from threadkeep.recall.fuse import fused
 from threadkeep.recall.nearness import Nearby, nearby
 from threadkeep.recall.question import Question
 from threadkeep.recall.queued import with_queued
-from threadkeep.recall.render import CountTokens, fenced, tokens_in, within_budget
+from threadkeep.recall.render import CountTokens, tokens_in
 from threadkeep.recall.search import search_for
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
@@ -165,27 +166,35 @@ class Memory:
     ) -> Recalled:
         """At most `k` messages of this user that bear on `query`, of one `conversation` if named, best first.
 
-        `budget` caps `text` in tokens. A scope with a conversation still recalls from all of the user's.
+        `budget` caps `text` in tokens. A scope with a conversation still recalls from all of the user's; what was said
+        in it last stands in `text` beside what was recalled. Every hit says in `why` what it rests on.
         """
         user = checked_scope(scope).whole_user
         place = user if conversation is None else user.with_conversation(conversation)
+        name = scope.conversation if conversation is None else conversation
+        talk = None if name is None else user.with_conversation(name)
         question, most, room = Question(checked_query(query)), positive("k", k), checked_budget(budget)
         near = await nearby(self._stores.nearest, place, self.redacted(question.text))
-        evidence = await self._evidence(place, question, near, conversation or scope.conversation)
+        hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
+        evidence = await self._evidence(place, question, near, talk, hot)
         work = partial(fused, question, evidence, most)
-        many = len(evidence.turns) > _MOST_WEIGHED_ON_THE_LOOP
-        hits = within_budget(await asyncio.to_thread(work) if many else work(), room, self._count_tokens)
-        return Recalled(hits, fenced(hits), near.degraded)
+        hits = await asyncio.to_thread(work) if len(evidence.turns) > _MOST_WEIGHED_ON_THE_LOOP else work()
+        recent = hot or await self._recent(talk) if hits else ()
+        found = assembled(hits, evidence, recent, name, room, self._count_tokens)
+        return replace(found, degraded=True) if near.degraded else found
 
-    async def _evidence(self, place: Scope, question: Question, near: Nearby, talk: str | None) -> Evidence:
+    async def _evidence(
+        self, place: Scope, question: Question, near: Nearby, talk: Scope | None, hot: Sequence[Message]
+    ) -> Evidence:
         """What the index, the vectors and the hot store, where there are any, know of the question."""
-        stores = self._stores
         search = search_for(question, near.found)
-        evidence = await stores.index.evidence(place, search)
-        if stores.queued is not None and talk is not None:
-            queued = await stores.queued(place.with_conversation(talk))
-            evidence = with_queued(evidence, talk, queued, search.terms)
+        evidence = await self._stores.index.evidence(place, search)
+        if hot and talk:
+            evidence = with_queued(evidence, talk.require_conversation(), hot, search.terms)
         return replace(evidence, cosines={id_: one.cosine for id_, one in near.found.items()})
+
+    async def _recent(self, talk: Scope | None) -> Sequence[Message]:
+        return () if talk is None else (await self._stores.archive.messages(talk, self._window)).messages
 
     async def session(self, scope: Scope) -> Session | None:
         """The hot side of the conversation, None once its TTL has passed."""

@@ -209,10 +209,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What `recall` found. `text` is the same, rendered for a prompt and fenced as data."""
+    """What `recall` found. `text` is for a prompt, fenced as data: the hits, what stands beside them, and the newest
+    messages of the conversation at hand, as many as the budget has room for; empty where nothing was found."""
 
     hits: tuple[Hit, ...]
     text: str
+    left_out: int = 0  # hits for which the budget had no room
     degraded: bool = False  # by words alone, because the embedder or its index did not answer
 
 

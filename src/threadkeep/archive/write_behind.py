@@ -154,8 +154,14 @@ class WriteBehind:
 
     async def queued(self, scope: Scope) -> Sequence[Message]:
         """What is hot of a conversation, newest last: all that the archive does not hold yet is among it."""
-        hot = await self._asked_hot(lambda: self._hot.read(scope, pending=_MOST_QUEUED))
+        hot = await self._asked_hot(lambda: self._read_queued(scope))
         return () if hot is None else (*hot.pending, *hot.window)
+
+    async def _read_queued(self, scope: Scope) -> Hot | None:
+        """Erasures that the hot store has not heard of come first, as in every read."""
+        with suppress(ArchiveAway):
+            await self._owed.tell(scope)
+        return await self._hot.read(scope, pending=_MOST_QUEUED)
 
     async def _read_hot(self, scope: Scope, wanted: HistoryRange, away: list[ArchiveAway]) -> Hot | None:
         """Notes in `away` that the archive did not answer, so that nobody waits for it a second time."""

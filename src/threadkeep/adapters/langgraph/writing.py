@@ -24,6 +24,7 @@ from threadkeep.threads import Thread, short_id
 
 _INLINE_BYTES = 128  # what is larger is stored once, however many checkpoints have it
 _PASSING_INLINE_BYTES = 2_048  # of LangGraph's own channels, whose values are gone with the next step
+_METADATA_BYTES = 4 << 20
 _NOTHING = State({}, {})
 
 
@@ -123,6 +124,8 @@ class Drafting:
 
 def encoded_metadata(metadata: Mapping[str, Any], codec: Codec) -> bytes:
     kind, data, _ = codec.encode(dict(metadata), "metadata")
+    if len(data) > _METADATA_BYTES:
+        raise TooLarge("metadata", f"has {len(data):,} bytes", f"the limit is {_METADATA_BYTES:,}")
     return squeezed(packed([kind, data]))
 
 
