@@ -14,10 +14,12 @@ from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, migrate, schem
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.errors import StoreUnavailable
 from threadkeep.index.sql import SqlIndex
+from threadkeep.index.sql_upkeep import SqlUpkeep
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import NORMALISER_VERSION
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sql import SqlSessions
 from threadkeep.settings import Settings
@@ -37,7 +39,7 @@ async def sql_stores(
     A server that `may_be_away` is made ready by the first call that reaches it.
     """
     database = _database(LateDatabase, where, settings)
-    database.prepared_by(partial(ensure_schema, migrate_if_needed=settings.auto_migrate))
+    database.prepared_by(partial(_made_ready, migrate_if_needed=settings.auto_migrate))
     try:
         await database.ready()
     except BaseException as error:
@@ -49,8 +51,15 @@ async def sql_stores(
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         index=SqlIndex(database, every_term),
+        upkeep=SqlUpkeep(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),
     )
+
+
+async def _made_ready(database: SqlDatabase, *, migrate_if_needed: bool) -> None:
+    await ensure_schema(database, migrate_if_needed=migrate_if_needed)
+    if migrate_if_needed:
+        await SqlUpkeep(database, every_term).claim(NORMALISER_VERSION)
 
 
 async def sql_checkpoints(url: str, settings: Settings, clock: Clock) -> SqlCheckpoints:

@@ -49,7 +49,7 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.evidence import Evidence
 from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.health import Health
-from threadkeep.ports.index import TermIndex
+from threadkeep.ports.index import TermIndex, TermUpkeep
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import SessionLimits, Sessions
 from threadkeep.recall.context import assembled
@@ -73,6 +73,7 @@ class Stores:
     sessions: Sessions
     scratch: Scratch
     index: TermIndex
+    upkeep: TermUpkeep | None = None  # of that index
     checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
     flushing: Flushing | None = None  # where appends are answered before the archive has them
     queued: Callable[[Scope], Awaitable[Sequence[Message]]] | None = None  # the same: what a talk has waiting there

@@ -55,6 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "sync": CORE | {"compose", "settings"},
     "compose_inspect": {"compose", "compose_mapped", "settings"},
     "compose_worker": PORTS | {"compose", "settings", "worker"},
+    "compose_terms": CORE | {"compose", "settings"},
     "compose_knowledge": CORE | {"compose", "settings", "models", "knowledge", "sqlite"},
     "compose_redis": CORE | {"health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_redaction": CORE | {"settings"},
@@ -62,7 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE | {"compose_checkpoints", "loop_thread"},
     "http": SURFACE,
-    "cli": SURFACE | {"http", "compose_knowledge", "knowledge"},
+    "cli": SURFACE | {"http", "compose_knowledge", "compose_terms", "knowledge"},
     "testing": SURFACE | BACKEND,
     "__init__": SURFACE,
 }
@@ -149,6 +150,8 @@ def is_for_server_databases(path: Path, tree: ast.Module) -> bool:
     """Backends named `sql` or `mapped`, and what composes them; `compose` names a type, for checkers only."""
     inside = path.relative_to(SOURCE).with_suffix("").parts
     if inside in {("index", "sql_vectors"), ("index", "sql_models"), ("index", "pgvector"), ("index", "chroma_client")}:
+        return True
+    if inside == ("index", "sql_upkeep"):
         return True
     if {"sql", "mapped"} & {*inside} or inside == ("compose_sql",):
         return True
