@@ -20,6 +20,7 @@ from threadkeep.compose_vectors import with_vectors
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sqlite import SqliteIndex
+from threadkeep.index.sqlite_upkeep import SqliteUpkeep
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
 from threadkeep.models.tokens import BYTES, Tokenizer
@@ -29,6 +30,7 @@ from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import NORMALISER_VERSION
 from threadkeep.recall.render import tokens_in as estimated_tokens
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sqlite import SqliteSessions
@@ -105,11 +107,18 @@ async def stores_at(
 async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
     database = Database(path)
     await database.open()
+    upkeep = SqliteUpkeep(database, every_term)
+    try:
+        await upkeep.claim(NORMALISER_VERSION)
+    except BaseException:
+        await database.close()
+        raise
     return Stores(
         archive=SqliteArchive(database, every_term, limits, clock),
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         index=SqliteIndex(database, every_term),
+        upkeep=upkeep,
         checkpoints=SqliteCheckpoints(database, clock),
         vectors=partial(_sqlite_vectors, database, clock),
     )

@@ -58,6 +58,7 @@ def behind_redis(
         sessions=FallbackSessions(HotSessions(hot), GuardedSessions(archived.sessions, guard), breaker),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         index=archived.index,
+        upkeep=archived.upkeep,
         checkpoints=archived.checkpoints,
         vectors=archived.vectors,
         queued=behind.queued,

@@ -15,11 +15,13 @@ from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.errors import StoreUnavailable
 from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sql import SqlIndex
+from threadkeep.index.sql_upkeep import SqlUpkeep
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import NORMALISER_VERSION
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sql import SqlSessions
 from threadkeep.settings import Settings
@@ -39,7 +41,7 @@ async def sql_stores(
     A server that `may_be_away` is made ready by the first call that reaches it.
     """
     database = _database(LateDatabase, where, settings)
-    database.prepared_by(partial(ensure_schema, migrate_if_needed=settings.auto_migrate))
+    database.prepared_by(partial(_made_ready, migrate_if_needed=settings.auto_migrate))
     try:
         await database.ready()
     except BaseException as error:
@@ -51,6 +53,7 @@ async def sql_stores(
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         index=SqlIndex(database, every_term),
+        upkeep=SqlUpkeep(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),
         vectors=partial(_vectors, database, clock),
     )
@@ -65,6 +68,12 @@ def _vectors(database: SqlDatabase, clock: Clock, where: TellingIndex | None) ->
         return stores_apart(where, VectorStores(where, SqlBacklog(database, None, clock)))
     index = SqlVectors(database)
     return VectorStores(index, SqlBacklog(database, index, clock))
+
+
+async def _made_ready(database: SqlDatabase, *, migrate_if_needed: bool) -> None:
+    await ensure_schema(database, migrate_if_needed=migrate_if_needed)
+    if migrate_if_needed:
+        await SqlUpkeep(database, every_term).claim(NORMALISER_VERSION)
 
 
 async def sql_checkpoints(url: str, settings: Settings, clock: Clock) -> SqlCheckpoints:

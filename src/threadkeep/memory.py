@@ -6,10 +6,9 @@ events ─► admit (policy) ─► archive (seq, one transaction) ─► sessio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from threadkeep import arguments
 from threadkeep.arguments import (
@@ -47,18 +46,10 @@ from threadkeep.model import (
 from threadkeep.policy.admit import Rules, admit
 from threadkeep.policy.ids import MessageIds
 from threadkeep.policy.outward import OutwardLog
-from threadkeep.ports.archive import Archive
-from threadkeep.ports.checkpoints import CheckpointThreads
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.embedding import Embedding
 from threadkeep.ports.evidence import Evidence
-from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.health import Health
-from threadkeep.ports.index import TermIndex
-from threadkeep.ports.nearest import Nearest
-from threadkeep.ports.scratch import Scratch
-from threadkeep.ports.sessions import SessionLimits, Sessions
-from threadkeep.ports.vectors import VectorStores
+from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
 from threadkeep.recall.fuse import fused
 from threadkeep.recall.nearness import Nearby, nearby
@@ -68,27 +59,12 @@ from threadkeep.recall.render import CountTokens, tokens_in
 from threadkeep.recall.search import search_for
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
+from threadkeep.stores import Stores as Stores  # named here for other parts
 from threadkeep.talk_language import TalkLanguage
 
 _MOST_ON_THE_LOOP = 20_000  # characters
 _MOST_WEIGHED_ON_THE_LOOP = 100  # turns
 _LARGEST_PAGE = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    archive: Archive
-    sessions: Sessions
-    scratch: Scratch
-    index: TermIndex
-    checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
-    # Made when first wanted, since they need an extra: in the archive's database, or beside a store of their own.
-    vectors: Callable[[Any], VectorStores] | None = None
-    embedding: Embedding | None = None  # where there is an embedder
-    nearest: Nearest | None = None
-    flushing: Flushing | None = None  # where appends are answered before the archive has them
-    queued: Callable[[Scope], Awaitable[Sequence[Message]]] | None = None  # the same: what a talk has waiting there
-    health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive
 
 
 class Memory:

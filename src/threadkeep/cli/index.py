@@ -14,6 +14,7 @@ from rich.progress import Progress
 from threadkeep.cli.options import Json, Tenant, Url, as_it_is
 from threadkeep.cli.output import notes, print_json, print_pairs, screen
 from threadkeep.compose_knowledge import Knowledge, open_knowledge
+from threadkeep.compose_terms import rebuild_terms
 from threadkeep.errors import EmbedderError
 from threadkeep.ports.embedder import model_of
 from threadkeep.scope import DEFAULT_TENANT
@@ -47,7 +48,7 @@ def add(
 
 @index.command()
 def rebuild(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
-    """Make the vectors that are missing, as after THREADKEEP_EMBEDDER changed. Searches go on meanwhile."""
+    """Make the vectors that are missing, and terms that another version made, anew. Searches go on meanwhile."""
     _report(asyncio.run(_rebuild(url, tenant)), "Rebuilt", as_json=json)
 
 
@@ -72,10 +73,19 @@ async def _add(url: str | None, folder: Path, source: Any) -> IndexReport:
 
 
 async def _rebuild(url: str | None, tenant: str | None) -> IndexReport:
+    await _rebuild_terms(url)
     async with open_knowledge(url, as_it_is(load_settings())) as knowledge:
         with Progress(console=notes, transient=True) as bar:
             task = bar.add_task("embedding", total=None)
             return await knowledge.indexer.rebuild(tenant, lambda done, _, __: bar.update(task, completed=done))
+
+
+async def _rebuild_terms(url: str | None) -> None:
+    """What messages are found by, if another version of Threadkeep made it."""
+    settings = load_settings()
+    with Progress(console=notes, transient=True) as bar:
+        task = bar.add_task("messages", total=None)
+        await rebuild_terms(url or settings.database_url, settings, lambda done: bar.update(task, completed=done))
 
 
 async def _status(url: str | None, tenant: str | None) -> dict[str, Any]:

@@ -29,3 +29,22 @@ class TermIndex(Protocol):
         conversations. A message is there as soon as its append has returned, and never after its erasure.
         """
         ...
+
+
+class TermUpkeep(Protocol):
+    """An index holds terms of one version of the normaliser; when that changes, they are made anew from the archive."""
+
+    async def claim(self, version: int) -> None:
+        """Note that terms are made by this version, in a store that holds none yet. Others keep what they have."""
+        ...
+
+    async def version(self) -> int | None:
+        """By which its terms were made; nought or less where nobody knows, or they are being made anew."""
+        ...
+
+    async def rebuild_some(self, version: int) -> int:
+        """Make the terms of the next few messages anew; of how many, nought once all are done.
+
+        Whoever is interrupted goes on where he stopped. Searches and appends go on meanwhile.
+        """
+        ...

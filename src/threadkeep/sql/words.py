@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.scope import Scope
@@ -83,8 +83,14 @@ async def insert_words(connection: AsyncConnection, rows: Sequence[dict[str, Any
 
 
 async def forget_words(connection: AsyncConnection, uid: int, cid: int, seq: int | None = None) -> None:
-    """Of one message, or of the whole conversation. On PostgreSQL they go with the row."""
+    """Of one message, or of the whole conversation, before its rows go. On PostgreSQL they go with them."""
     if is_postgres(connection):
         return
     gone = delete(words).where(words.c.uid == uid, words.c.cid == cid)
-    await connection.execute(gone if seq is None else gone.where(words.c.seq == seq))
+    if seq is not None:
+        gone = gone.where(words.c.seq == seq)
+        query = select(messages.c.words).where(messages.c.cid == cid, messages.c.seq == seq)
+        stored = (await connection.execute(query)).scalar()
+        if stored is not None:  # named, they are found by the key; else all that the owner ever said is looked through
+            gone = gone.where(words.c.word.in_(set(unpacked(stored))))
+    await connection.execute(gone)

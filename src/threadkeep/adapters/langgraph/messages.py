@@ -11,7 +11,7 @@ from typing import Any
 import ormsgpack
 from langchain_core.messages import BaseMessage
 
-_OPTIONS = (
+PACKING = (
     ormsgpack.OPT_NON_STR_KEYS
     | ormsgpack.OPT_PASSTHROUGH_DATACLASS
     | ormsgpack.OPT_PASSTHROUGH_DATETIME
@@ -32,10 +32,10 @@ def fingerprint(value: Any) -> int | None:
     if not isinstance(value, BaseMessage):
         return None
     try:
-        data = ormsgpack.packb(value.__dict__, None, _OPTIONS)
+        data = ormsgpack.packb(value.__dict__, None, PACKING)
         extra = value.__pydantic_extra__
         if extra:
-            data += ormsgpack.packb(extra, None, _OPTIONS)
+            data += ormsgpack.packb(extra, None, PACKING)
     except (TypeError, ValueError):
         return None
     return hash((type(value), data))
@@ -93,7 +93,7 @@ def template_of(value: Any) -> Template | None:
 def _packed(value: Any) -> bytes:
     """Only what comes back from it exactly as it was."""
     _refuse_all_but_plain(value)
-    return ormsgpack.packb(value, None, _OPTIONS)
+    return ormsgpack.packb(value, None, PACKING)
 
 
 def _refuse_all_but_plain(value: Any) -> None:

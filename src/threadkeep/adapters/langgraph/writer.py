@@ -24,7 +24,7 @@ from threadkeep.adapters.langgraph.place import Place
 from threadkeep.adapters.langgraph.reading import Held, State, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
-from threadkeep.adapters.langgraph.writing import Draft, Drafting, encoded_metadata, encoded_writes
+from threadkeep.adapters.langgraph.writing import Draft, Drafting, DraftLimits, encoded_metadata, encoded_writes
 from threadkeep.errors import ScopeErased, StaleWriter
 from threadkeep.ports.checkpoints import (
     CheckpointStore,
@@ -60,6 +60,8 @@ class Writer:
         with self._putting(place.thread):
             draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest))
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
+        for continued in draft.continued:
+            self._session.latest_lists.stored(place.thread, continued)
         for addition in draft.additions:
             self._session.strands.add(place.thread, addition.strand, addition.start, addition.items)
         return asking.identity.config(place.thread.owner, place.thread.id, place.ns, id_)
@@ -75,8 +77,9 @@ class Writer:
         parent, held = await self._parent(place, asking, new_versions)
         grow = True
         while True:
-            limit = self._session.limits.max_value_bytes
-            drafting = Drafting(place.thread, asking.codec, limit, parent, held, grow=grow)
+            limits = DraftLimits(self._session.limits.max_value_bytes, grow)
+            latest = self._session.latest_lists
+            drafting = Drafting(place.thread, asking.codec, limits, parent, held, latest)
             draft = drafting.draft(checkpoint, new_versions)
             meta, facts, must_be_latest = rest
             new = NewCheckpoint(

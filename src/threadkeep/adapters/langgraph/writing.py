@@ -18,6 +18,7 @@ from threadkeep.adapters.langgraph.reading import Held, State
 from threadkeep.adapters.langgraph.splitting import Addition, Split, fresh, split
 from threadkeep.adapters.langgraph.squeeze import squeezed
 from threadkeep.adapters.langgraph.strands import Item
+from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, packed_list
 from threadkeep.errors import TooLarge
 from threadkeep.ports.checkpoints import Page, Run, Write
 from threadkeep.threads import Thread, short_id
@@ -26,6 +27,12 @@ _INLINE_BYTES = 128  # what is larger is stored once, however many checkpoints h
 _PASSING_INLINE_BYTES = 2_048  # of LangGraph's own channels, whose values are gone with the next step
 _METADATA_BYTES = 4 << 20
 _NOTHING = State({}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class DraftLimits:
+    most_bytes: int  # of one value
+    grow: bool = True  # strands of the parent's; or only refer to them, and begin new ones
 
 
 @dataclass(slots=True)
@@ -37,23 +44,32 @@ class Draft:
     pages: list[Page] = field(default_factory=list[Page])
     additions: list[Addition] = field(default_factory=list[Addition])
     builds_on_parent: bool = False
+    continued: list[Continued] = field(default_factory=list[Continued])
 
 
 class Drafting:
     """One put. `parent` and `held` may be empty: then everything is written anew."""
 
     def __init__(
-        self, thread: Thread, codec: Codec, most_bytes: int, parent: State | None, held: Held | None, *, grow: bool
+        self,
+        thread: Thread,
+        codec: Codec,
+        limits: DraftLimits,
+        parent: State | None,
+        held: Held | None,
+        latest: LatestLists,
     ) -> None:
         self._thread = thread
         self._codec = codec
-        self._most_bytes = most_bytes
+        self._most_bytes = limits.most_bytes
+        self._grow = limits.grow
+        self._latest = latest
         self._parent = parent or _NOTHING
         self._held = held or {}
-        self._grow = grow  # strands of the parent's; or only refer to them, and begin new ones
         self._pages: list[Page] = []
         self._additions: list[Addition] = []
         self._shares = False
+        self._continued_lists: list[Continued] = []
 
     def draft(self, checkpoint: Checkpoint, new_versions: ChannelVersions) -> Draft:
         values = checkpoint["channel_values"]
@@ -67,7 +83,9 @@ class Drafting:
             elif channel in values:
                 refs[channel] = self._ref(channel, values[channel], old)
         body = Body(without_values(checkpoint), refs)
-        return Draft(pack_body(body, self._codec), body, self._pages, self._additions, self._shares)
+        return Draft(
+            pack_body(body, self._codec), body, self._pages, self._additions, self._shares, self._continued_lists
+        )
 
     def _shared(self, ref: Ref) -> Ref:
         self._shares = self._shares or bool(runs_of(ref))
@@ -100,8 +118,7 @@ class Drafting:
         if not isinstance(old, Listed) or any(run not in self._held for run in old.runs):
             made = self._new_list(channel, values, snapshot=snapshot)
         else:
-            held = [item for run in old.runs for item in self._held[run]]
-            made = split(values, held, old.runs, self._codec, where, grow=self._grow)
+            made = self._continued(values, old, where)
             self._shares = self._shares or bool({run.strand for run in made.runs} & {run.strand for run in old.runs})
         if not isinstance(made, Split):
             return made
@@ -112,6 +129,16 @@ class Drafting:
             self._pages += pages_for(addition.strand, addition.start, addition.items)
         self._additions += made.additions
         return Listed(made.runs, snapshot=snapshot)
+
+    def _continued(self, values: list[Any], old: Listed, where: str) -> Split:
+        held = [item for run in old.runs for item in self._held[run]]
+        packed, before = packed_list(values), self._latest.get(self._thread, old.runs)
+        goes_on = packed is not None and before is not None and packed.begins_with(before)
+        common = len(held) if goes_on else None
+        made = split(values, held, old.runs, self._codec, where, grow=self._grow, common=common)
+        if packed is not None:
+            self._continued_lists.append(Continued(old.runs, made.runs, packed))
+        return made
 
     def _new_list(self, channel: str, values: list[Any], *, snapshot: bool) -> Split | Inline:
         items = [Item(*self._codec.encode(value, _where(channel))) for value in values]
