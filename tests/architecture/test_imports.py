@@ -57,7 +57,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose_checkpoints": PORTS | {"compose", "settings", "sqlite", "checkpoints"},
     "sync": CORE | {"compose", "settings"},
     "compose_inspect": {"compose", "compose_mapped", "settings"},
-    "compose_worker": PORTS | {"compose", "settings", "worker"},
+    "compose_worker": PORTS | {"compose", "compose_vectors", "settings", "worker"},
     "compose_terms": CORE | {"compose", "settings"},
     "compose_knowledge": CORE | {"compose", "settings", "models", "knowledge", "sqlite"},
     "compose_redis": CORE | {"health", "settings", "archive", "sessions", "models", "resilience", "worker"},

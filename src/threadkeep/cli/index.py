@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.progress import Progress
 
+from threadkeep.cli.index_messages import messages_status, rebuild_messages
 from threadkeep.cli.options import Json, Tenant, Url, as_it_is
 from threadkeep.cli.output import notes, print_json, print_pairs, screen
 from threadkeep.compose_knowledge import Knowledge, open_knowledge
@@ -49,18 +50,24 @@ def add(
 @index.command()
 def rebuild(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
     """Make the vectors that are missing, and terms that another version made, anew. Searches go on meanwhile."""
-    _report(asyncio.run(_rebuild(url, tenant)), "Rebuilt", as_json=json)
+    report = asyncio.run(_rebuild(url, tenant))
+    _report(report, "Rebuilt", asyncio.run(rebuild_messages(url, as_it_is(load_settings()))), as_json=json)
 
 
 @index.command()
 def status(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
-    """Count documents and chunks, and the documents that have no vectors of the embedder in use."""
+    """Count documents, chunks, and what has no vectors of the embedder in use; list messages that were given up on."""
     told = asyncio.run(_status(url, tenant))
+    told["messages"] = asyncio.run(messages_status(url, as_it_is(load_settings())))
     if json:
         print_json(told)
         return
-    sources = told.pop("datasources")
-    print_pairs("Index", told | {f"documents in {name}": count for name, count in sources.items()})
+    sources, messages = told.pop("datasources"), told.pop("messages") or {}
+    failed = messages.get("embed_failed", [])
+    told |= {f"documents in {name}": count for name, count in sources.items()}
+    print_pairs("Index", told | {"messages waiting": messages.get("waiting_for_vectors"), "embed_failed": len(failed)})
+    for one in failed:
+        screen().print(f"embed_failed {one['user']}/{one['conversation']}/{one['message_id']}: {one['reason']}")
 
 
 async def _add(url: str | None, folder: Path, source: Any) -> IndexReport:
@@ -111,8 +118,8 @@ async def _waiting(knowledge: Knowledge, tenant: str | None) -> int | None:
     return len(await knowledge.store.unembedded(model, tenant, _MOST_COUNTED))
 
 
-def _report(report: IndexReport, title: str, *, as_json: bool) -> None:
-    told = asdict(report)
+def _report(report: IndexReport, title: str, messages: dict[str, int] | None = None, *, as_json: bool) -> None:
+    told = asdict(report) | ({} if messages is None else {"messages": messages})
     if as_json:
         print_json(told)
         return
