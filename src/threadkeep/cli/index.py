@@ -62,8 +62,9 @@ def status(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
     if json:
         print_json(told)
         return
-    sources, messages = told.pop("datasources"), told.pop("messages") or {}
-    failed = messages.get("embed_failed", [])
+    sources: dict[str, int] = told.pop("datasources")
+    messages: dict[str, Any] = told.pop("messages") or {}
+    failed: list[dict[str, str]] = messages.get("embed_failed", [])
     told |= {f"documents in {name}": count for name, count in sources.items()}
     print_pairs("Index", told | {"messages waiting": messages.get("waiting_for_vectors"), "embed_failed": len(failed)})
     for one in failed:
@@ -119,7 +120,7 @@ async def _waiting(knowledge: Knowledge, tenant: str | None) -> int | None:
 
 
 def _report(report: IndexReport, title: str, messages: dict[str, int] | None = None, *, as_json: bool) -> None:
-    told = asdict(report) | ({} if messages is None else {"messages": messages})
+    told: dict[str, Any] = asdict(report) | ({} if messages is None else {"messages": messages})
     if as_json:
         print_json(told)
         return
