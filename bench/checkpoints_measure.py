@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.base.id import uuid6
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from bench.checkpoints_savers import Contestant, Saver
@@ -32,6 +34,7 @@ class Plan:
     timed_turns: int = 12  # of each talk, after it has grown
     reads: int = 15
     cold_reads: int = 4
+    alone: int = 30
     listed: int = 10
 
     def length(self, stage: str) -> int:
@@ -58,6 +61,7 @@ class Lane:
     graph: Any = None
     stage: str | None = None
     answer: str = ""
+    last_put: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # by stage: what LangGraph gave it
 
     async def turn(self, stage: str) -> None:
         (_, said), (_, self.answer) = next(self.talks[stage])
@@ -72,7 +76,10 @@ class Lane:
 
     def note(self, verb: str, milliseconds: float) -> None:
         if self.stage is not None:
-            self.samples.calls.setdefault(verb, {}).setdefault(self.stage, []).append(milliseconds)
+            self.record(verb, self.stage, milliseconds)
+
+    def record(self, verb: str, stage: str, milliseconds: float) -> None:
+        self.samples.calls.setdefault(verb, {}).setdefault(stage, []).append(milliseconds)
 
 
 def config_of(stage: str) -> dict[str, Any]:
@@ -96,6 +103,9 @@ async def measured(contestants: Sequence[Contestant], plan: Plan) -> dict[str, S
                 await _read_cold(lane, stage)
         for lane in lanes:
             await _check(lane, plan)
+        for number in range(plan.alone):
+            for lane, stage in _shuffled(lanes, number):
+                await _alone(lane, stage)
         return {lane.contestant.name: lane.samples for lane in lanes}
 
 
@@ -111,6 +121,8 @@ async def _lane(stack: AsyncExitStack, contestant: Contestant) -> Lane:
 def _timed(lane: Lane, verb: str, call: Any) -> Any:
     @functools.wraps(call)
     async def timed(*args: Any, **kwargs: Any) -> Any:
+        if verb == "put" and lane.stage is not None:
+            lane.last_put[lane.stage] = args
         start = time.perf_counter()
         try:
             return await call(*args, **kwargs)
@@ -140,6 +152,33 @@ async def _grow(lane: Lane, plan: Plan) -> None:
     lane.samples.on_disk = await lane.contestant.on_disk()
     for _ in range(plan.early):
         await lane.turn("early")
+
+
+async def _alone(lane: Lane, stage: str) -> None:
+    """The last put once more, as the next step would have it, and writes to it, with nothing else going on.
+
+    In the graph both overlap with LangGraph's own work, which grows with the talk.
+    """
+    config, checkpoint, metadata, _ = lane.last_put[stage]
+    answer = AIMessage(next(lane.talks[stage])[1][1])
+    values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+    version = lane.saver.get_next_version(versions["messages"], None)
+    following = {
+        **checkpoint,
+        "id": str(uuid6(clock_seq=-2)),
+        "channel_values": {**values, "messages": [*values["messages"], answer]},
+        "channel_versions": {**versions, "messages": version},
+    }
+    config = {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
+    with no_collection():
+        start = time.perf_counter()
+        stored = await lane.saver.aput(config, following, metadata, {"messages": version})
+        between = time.perf_counter()
+        await lane.saver.aput_writes(stored, [("messages", [answer])], str(uuid4()), "~__pregel_pull, model")
+        end = time.perf_counter()
+    lane.record("put alone", stage, (between - start) * 1_000)
+    lane.record("put_writes alone", stage, (end - between) * 1_000)
+    lane.last_put[stage] = (config, following, metadata, {})
 
 
 async def _read(lane: Lane, stage: str, plan: Plan) -> None:

@@ -17,6 +17,7 @@ from threadkeep.adapters.langgraph.splitting import Split, fresh, split
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
+from threadkeep.adapters.langgraph.whole_lists import snapshot
 from threadkeep.ports.checkpoints import Run
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread, escaped, unescaped
@@ -177,3 +178,56 @@ def test_any_text_survives_being_spelled_and_escaped(text: str) -> None:
 def test_compressed_bytes_come_back(data: bytes) -> None:
     assert unsqueezed(squeezed(data)) == data
     assert len(squeezed(data)) <= len(data) + 1
+
+
+PLAIN = [MESSAGES[number] for number in (0, 1, 2, 4, 5, 6, 7, 9, 10)]
+
+
+def test_a_list_that_was_only_added_to_goes_on() -> None:
+    before = snapshot([message.model_copy(deep=True) for message in PLAIN])
+    assert before is not None
+    assert before.goes_on_in(PLAIN)
+    longer = [*PLAIN, HumanMessage("more")]
+    assert before.goes_on_in(longer)
+    after = snapshot(longer, before)
+    assert after is not None
+    assert after.goes_on_in([message.model_copy(deep=True) for message in longer])
+    assert not after.goes_on_in(PLAIN)
+    assert not before.goes_on_in(PLAIN[1:])
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"content": "other"},
+    {"id": "other"},
+    {"additional_kwargs": {"n": 1}},
+    {"response_metadata": {"model_name": "m", "n": 1}},
+    {"tool_calls": [CALL | {"args": {"x": [True, {"y": None}]}}]},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("place", range(len(PLAIN)))
+def test_a_list_in_which_one_message_differs_does_not_go_on(place: int, change: dict[str, Any]) -> None:
+    before = snapshot(PLAIN)
+    assert before is not None
+    changed = [*PLAIN]
+    changed[place] = PLAIN[place].model_copy(update=change)
+    if fingerprint(changed[place]) != fingerprint(PLAIN[place]):
+        assert not before.goes_on_in(changed)
+
+
+def test_a_change_in_the_depths_of_a_message_is_noticed() -> None:
+    message = AIMessage("", tool_calls=[CALL], additional_kwargs={"a": {"b": [1]}})
+    before = snapshot([message])
+    assert before is not None
+    message.additional_kwargs["a"]["b"][0] = True
+    assert not before.goes_on_in([message])
+    message.additional_kwargs["a"]["b"][0] = 1
+    assert before.goes_on_in([message])
+    message.response_metadata["added"] = 1
+    assert not before.goes_on_in([message])
+
+
+@pytest.mark.parametrize("values", [["text"], [1], [HumanMessage("x", extra_field=1)], [HumanMessage("x"), {"a": 1}]])
+def test_other_lists_have_no_snapshot(values: list[Any]) -> None:
+    assert snapshot(values) is None
