@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.servers.chroma import ChromaServer
 from tests.servers.embedding_stub import EmbeddingStub
-from tests.vectors.memories import Embedded, Open, new_user, opening
+from tests.vectors.memories import PROGRAM, Embedded, Open, new_user, opening
 from tests.vectors.memories import chroma_server as chroma_server
 from tests.vectors.memories import open_at as open_at
 from threadkeep import Scope, UserMessage
@@ -228,6 +229,25 @@ async def test_queued_turns_are_embedded_after_they_were_flushed(
         assert await embedded.vectors(me.whole_user) == 3
         proof = await embedded.memory.erase(me.whole_user)
         assert proof.stores["vectors"].removed == 3
+
+
+async def test_a_killed_chroma_costs_no_recall_and_the_backlog_drains_once_it_is_back(tmp_path: Path) -> None:
+    me = new_user()
+    with ChromaServer(PROGRAM) as server:
+        async with opening(f"sqlite:///{tmp_path}/memory.db", chroma_path=server.url)() as embedded:
+            await embedded.memory.append(me, said(TALK))
+            await embedded.memory.flushed()
+            server.kill()
+            receipt = await embedded.memory.append(me, said(["Tuesday is market day"] * 5))
+            recalled = [await embedded.memory.recall(me, "market day") for _ in range(20)]
+            assert all(one.hits and one.degraded for one in recalled)
+            proof = await embedded.memory.erase(me, receipt.kept[0])
+            assert (proof.complete, proof.stores["vectors"].failed) == (False, 1)
+            server.restart()
+            await embedded.memory.flushed(timeout=60)
+            assert await embedded.vectors(me) == 7
+            assert (await embedded.memory.erase(me, receipt.kept[0])).complete
+            assert await given_up(embedded, me) == []
 
 
 KILLED = """
