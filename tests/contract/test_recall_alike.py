@@ -21,6 +21,7 @@ from threadkeep.testing.drafts import new_scope
 
 _TALKS, _TURNS = 12, 50
 _QUESTIONS, _RECALLED, _AFTER_ERASURE = 200, 20, 300
+_WITHOUT_VECTORS = Settings(embedder="none")  # the worker makes them at times of its own
 
 
 @pytest.fixture
@@ -28,7 +29,8 @@ async def memories(tmp_path: Path, postgres_server: Server, mariadb_server: Serv
     urls = {"sqlite": f"sqlite:///{tmp_path}/m.db", "postgres": postgres_server.url, "mariadb": mariadb_server.url}
     async with AsyncExitStack() as stack:
         yield {
-            name: await stack.enter_async_context(open_memory(url, settings=Settings())) for name, url in urls.items()
+            name: await stack.enter_async_context(open_memory(url, settings=_WITHOUT_VECTORS))
+            for name, url in urls.items()
         }
 
 

@@ -143,6 +143,8 @@ _BACK_ON_MYSQL = (
     "ALTER TABLE tk_words DROP COLUMN times, DROP COLUMN length",
 )
 _BACK_ON_SQLITE = (
+    "DROP TRIGGER tk_embed_failed_of_message",
+    "DROP TABLE tk_embed_failed",
     "DROP TABLE tk_indexes",
     "DROP TABLE tk_holding",
     "ALTER TABLE tk_conversations DROP COLUMN terms",
