@@ -1,4 +1,8 @@
-"""One talk in a real graph for each saver, a turn at a time in turns, every call to the saver timed."""
+"""Two talks in a real graph for each saver, a young one and an old one; every call to the saver is timed.
+
+All that is compared is measured in turns, a call after the other's: what slows one down for a moment slows the others
+down as well.
+"""
 
 from __future__ import annotations
 
@@ -10,35 +14,36 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.base.id import uuid6
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from bench.checkpoints_savers import Contestant, Saver
 from bench.sessions_texts import Turn, turns
 
 VERBS = ("put", "put_writes", "get_tuple")
+STAGES = ("early", "late")
 
 
 @dataclass(frozen=True)
 class Plan:
     turns: int = 200
     early: int = 20
-    window: int = 10  # turns whose calls count as early, or as late
+    timed_turns: int = 12  # of each talk, after it has grown
     reads: int = 15
+    cold_reads: int = 4
+    alone: int = 30
     listed: int = 10
 
-    def stages(self) -> dict[str, range]:
-        """Turns, counted from 1, whose calls are told."""
-        return {
-            "early": range(self.early - self.window + 1, self.early + 1),
-            "late": range(self.turns - self.window + 1, self.turns + 1),
-        }
+    def length(self, stage: str) -> int:
+        return self.early if stage == "early" else self.turns
 
 
 @dataclass
 class Samples:
-    """Of one saver; milliseconds. `bytes` after each turn."""
+    """Of one saver; milliseconds. `bytes` of the old talk's database after each of some turns."""
 
     calls: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # verb → stage → times
     bytes: dict[int, int] = field(default_factory=dict)
@@ -47,48 +52,66 @@ class Samples:
 
 @dataclass
 class Lane:
+    """A saver in a graph, with the two talks it has been given."""
+
     contestant: Contestant
     saver: Saver
-    graph: Any
-    talk: Iterator[Turn]
+    talks: dict[str, Iterator[Turn]]
     samples: Samples
+    graph: Any = None
     stage: str | None = None
     answer: str = ""
+    last_put: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # by stage: what LangGraph gave it
 
-    async def turn(self) -> None:
-        (_, said), (_, self.answer) = next(self.talk)
-        asked = {"messages": [HumanMessage(said)]}
-        await self.graph.ainvoke(asked, {"configurable": {"thread_id": "talk"}}, durability="sync")
+    async def turn(self, stage: str) -> None:
+        (_, said), (_, self.answer) = next(self.talks[stage])
+        await self.graph.ainvoke({"messages": [HumanMessage(said)]}, config_of(stage), durability="sync")
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        with no_collection():
+            self.stage = stage
+            yield
+            self.stage = None
 
     def note(self, verb: str, milliseconds: float) -> None:
         if self.stage is not None:
-            self.samples.calls.setdefault(verb, {}).setdefault(self.stage, []).append(milliseconds)
+            self.record(verb, self.stage, milliseconds)
+
+    def record(self, verb: str, stage: str, milliseconds: float) -> None:
+        self.samples.calls.setdefault(verb, {}).setdefault(stage, []).append(milliseconds)
+
+
+def config_of(stage: str) -> dict[str, Any]:
+    return {"configurable": {"thread_id": stage}}
 
 
 async def measured(contestants: Sequence[Contestant], plan: Plan) -> dict[str, Samples]:
     async with AsyncExitStack() as stack:
         lanes = [await _lane(stack, one) for one in contestants]
-        for number in range(1, plan.turns + 1):
-            stage = next((name for name, span in plan.stages().items() if number in span), None)
-            for lane in random.Random(number).sample(lanes, len(lanes)):
-                lane.stage = stage
-                with no_collection():
-                    await lane.turn()
-                lane.stage = None
-            if number in (1, plan.early - 1, plan.early, 49, 50, plan.turns - 1, plan.turns):
-                for lane in lanes:
-                    lane.samples.bytes[number] = await lane.contestant.stored()
-            if number in (plan.early, plan.turns):
-                await _read(lanes, "early" if number == plan.early else "late", plan)
+        for lane in lanes:
+            await _grow(lane, plan)
+        for number in range(plan.timed_turns):
+            for lane, stage in _shuffled(lanes, number):
+                with lane.timed(stage):
+                    await lane.turn(stage)
+        for number in range(plan.reads):
+            for lane, stage in _shuffled(lanes, number):
+                await _read(lane, stage, plan)
+        for number in range(plan.cold_reads):
+            for lane, stage in _shuffled(lanes, number):
+                await _read_cold(lane, stage)
         for lane in lanes:
             await _check(lane, plan)
-            lane.samples.on_disk = await lane.contestant.on_disk()
+        for number in range(plan.alone):
+            for lane, stage in _shuffled(lanes, number):
+                await _alone(lane, stage)
         return {lane.contestant.name: lane.samples for lane in lanes}
 
 
 async def _lane(stack: AsyncExitStack, contestant: Contestant) -> Lane:
     saver = await stack.enter_async_context(contestant.open())
-    lane = Lane(contestant, saver, None, turns(), Samples())
+    lane = Lane(contestant, saver, {stage: turns() for stage in STAGES}, Samples())
     for verb in VERBS:
         setattr(saver, f"a{verb}", _timed(lane, verb, getattr(saver, f"a{verb}")))
     lane.graph = _graph(lane)
@@ -98,6 +121,8 @@ async def _lane(stack: AsyncExitStack, contestant: Contestant) -> Lane:
 def _timed(lane: Lane, verb: str, call: Any) -> Any:
     @functools.wraps(call)
     async def timed(*args: Any, **kwargs: Any) -> Any:
+        if verb == "put" and lane.stage is not None:
+            lane.last_put[lane.stage] = args
         start = time.perf_counter()
         try:
             return await call(*args, **kwargs)
@@ -118,36 +143,77 @@ def _graph(lane: Lane) -> Any:
     return graph.compile(checkpointer=lane.saver)
 
 
-async def _read(lanes: Sequence[Lane], stage: str, plan: Plan) -> None:
-    """The latest state again and again; the newest few; and the first reading of a saver that was just opened."""
-    config = {"configurable": {"thread_id": "talk"}}
-    for number in range(plan.reads):
-        for lane in random.Random(number).sample(lanes, len(lanes)):
-            lane.stage = stage
-            with no_collection():
-                await lane.saver.aget_tuple(config)
-                start = time.perf_counter()
-                found = [one async for one in lane.saver.alist(config, limit=plan.listed)]
-                lane.note("list", (time.perf_counter() - start) * 1_000)
-                assert len(found) == plan.listed
-            lane.stage = None
-    for number in range(max(3, plan.reads // 3)):
-        for lane in random.Random(number).sample(lanes, len(lanes)):
-            async with lane.contestant.open() as fresh:
-                await fresh.aget_tuple({"configurable": {"thread_id": "nobody"}})  # connected, nothing cached
-                start = time.perf_counter()
-                await fresh.aget_tuple(config)
-                lane.stage = stage
-                lane.note("get_tuple, cold", (time.perf_counter() - start) * 1_000)
-                lane.stage = None
+async def _grow(lane: Lane, plan: Plan) -> None:
+    """The old talk first, alone in its tables, so that they tell what it takes."""
+    for number in range(1, plan.turns + 1):
+        await lane.turn("late")
+        if number in (plan.early - 1, plan.early, 49, 50, plan.turns - 1, plan.turns):
+            lane.samples.bytes[number] = await lane.contestant.stored()
+    lane.samples.on_disk = await lane.contestant.on_disk()
+    for _ in range(plan.early):
+        await lane.turn("early")
+
+
+async def _alone(lane: Lane, stage: str) -> None:
+    """The last put once more, as the next step would have it, and writes to it, with nothing else going on.
+
+    In the graph both overlap with LangGraph's own work, which grows with the talk.
+    """
+    config, checkpoint, metadata, _ = lane.last_put[stage]
+    answer = AIMessage(next(lane.talks[stage])[1][1])
+    values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+    version = lane.saver.get_next_version(versions["messages"], None)
+    following = {
+        **checkpoint,
+        "id": str(uuid6(clock_seq=-2)),
+        "channel_values": {**values, "messages": [*values["messages"], answer]},
+        "channel_versions": {**versions, "messages": version},
+    }
+    config = {"configurable": {**config["configurable"], "checkpoint_id": checkpoint["id"]}}
+    with no_collection():
+        start = time.perf_counter()
+        stored = await lane.saver.aput(config, following, metadata, {"messages": version})
+        between = time.perf_counter()
+        await lane.saver.aput_writes(stored, [("messages", [answer])], str(uuid4()), "~__pregel_pull, model")
+        end = time.perf_counter()
+    lane.record("put alone", stage, (between - start) * 1_000)
+    lane.record("put_writes alone", stage, (end - between) * 1_000)
+    lane.last_put[stage] = (config, following, metadata, {})
+
+
+async def _read(lane: Lane, stage: str, plan: Plan) -> None:
+    """The latest state, then the newest few, as the process that serves the talk reads them."""
+    with lane.timed(stage):
+        await lane.saver.aget_tuple(config_of(stage))
+        start = time.perf_counter()
+        found = [one async for one in lane.saver.alist(config_of(stage), limit=plan.listed)]
+        lane.note("list", (time.perf_counter() - start) * 1_000)
+    assert len(found) == plan.listed
+
+
+async def _read_cold(lane: Lane, stage: str) -> None:
+    """The first reading of a saver that was just opened: connected, nothing cached."""
+    async with lane.contestant.open() as fresh:
+        await fresh.aget_tuple(config_of("nobody"))
+        with lane.timed(stage):
+            start = time.perf_counter()
+            await fresh.aget_tuple(config_of(stage))
+            lane.note("get_tuple, cold", (time.perf_counter() - start) * 1_000)
 
 
 async def _check(lane: Lane, plan: Plan) -> None:
-    state = await lane.saver.aget_tuple({"configurable": {"thread_id": "talk"}})
-    expected = [text for _, turn in zip(range(plan.turns), turns(), strict=False) for _, text in turn]
-    kept = [message.content for message in state.checkpoint["channel_values"]["messages"]] if state else []
-    if kept != expected:
-        raise RuntimeError(f"{lane.contestant.name} did not return the talk it was given")
+    for stage in STAGES:
+        state = await lane.saver.aget_tuple(config_of(stage))
+        length = plan.length(stage) + plan.timed_turns
+        expected = [text for _, turn in zip(range(length), turns(), strict=False) for _, text in turn]
+        kept = [message.content for message in state.checkpoint["channel_values"]["messages"]] if state else []
+        if kept != expected:
+            raise RuntimeError(f"{lane.contestant.name} did not return the talk it was given")
+
+
+def _shuffled(lanes: Sequence[Lane], seed: int) -> list[tuple[Lane, str]]:
+    every = [(lane, stage) for lane in lanes for stage in STAGES]
+    return random.Random(seed).sample(every, len(every))
 
 
 @contextmanager

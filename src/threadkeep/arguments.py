@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from threadkeep.errors import InvalidInput, InvalidScope, TooLarge
+from threadkeep.model import Indexing
 from threadkeep.policy.fields import checked_id, checked_language, checked_text
 from threadkeep.scope import MAX_PART_LENGTH, Scope
 
@@ -27,6 +28,12 @@ def checked_key(key: Any) -> str | None:
     if key is not None and (not isinstance(key, str) or not 0 < len(key) <= MAX_PART_LENGTH):
         raise InvalidInput("key", "is not an idempotency key", f"use a string of 1 to {MAX_PART_LENGTH} characters")
     return key
+
+
+def checked_indexing(index: Any) -> Indexing:
+    if index not in ("later", "sync"):
+        raise InvalidInput("index", "is no time to embed", 'use "later" or "sync"')
+    return index
 
 
 def checked_query(query: Any) -> str:
@@ -79,8 +86,9 @@ def positive(field: str, value: Any) -> int:
 
 def text_length(events: Any) -> int:
     """Of all texts in the events, as far as it can be told before they are checked."""
-    if not isinstance(events, list | tuple):
-        return 0
-    given: list[Any] = list(events)  # pyright: ignore[reportUnknownArgumentType]
-    texts = (getattr(event, name, None) for event in given for name in ("text", "summary"))
-    return sum(len(text) for text in texts if isinstance(text, str))
+    length = 0
+    for event in events if isinstance(events, list | tuple) else ():  # pyright: ignore[reportUnknownVariableType]
+        for text in (getattr(event, "text", None), getattr(event, "summary", None)):  # pyright: ignore[reportUnknownArgumentType]
+            if isinstance(text, str):
+                length += len(text)
+    return length

@@ -16,8 +16,11 @@ from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
+from threadkeep.compose_vectors import with_vectors
 from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sqlite import SqliteIndex
+from threadkeep.index.sqlite_upkeep import SqliteUpkeep
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
 from threadkeep.models.tokens import BYTES, Tokenizer
@@ -25,7 +28,9 @@ from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.ports.vectors import VectorStores
+from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import NORMALISER_VERSION
 from threadkeep.recall.render import tokens_in as estimated_tokens
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sqlite import SqliteSessions
@@ -66,6 +71,7 @@ async def open_memory(
         stores = await _behind_redis(hot, archive, settings, clock, worker=worker)
     else:
         stores = await stores_at(archive, settings, clock)
+    stores = with_vectors(stores, settings, worker=worker)
     languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
     count_tokens = partial(_tokens_in, Tokenizer(settings.tokenizer_name))
     memory = Memory(stores, rules, limits, clock, _outward_log(settings), languages, count_tokens)
@@ -101,13 +107,32 @@ async def stores_at(
 async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
     database = Database(path)
     await database.open()
+    upkeep = SqliteUpkeep(database, every_term)
+    try:
+        await upkeep.claim(NORMALISER_VERSION)
+    except BaseException:
+        await database.close()
+        raise
     return Stores(
-        archive=SqliteArchive(database, indexed_terms, limits, clock),
+        archive=SqliteArchive(database, every_term, limits, clock),
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
-        index=SqliteIndex(database, indexed_terms),
+        index=SqliteIndex(database, every_term),
+        upkeep=upkeep,
         checkpoints=SqliteCheckpoints(database, clock),
+        vectors=partial(_sqlite_vectors, database, clock),
     )
+
+
+def _sqlite_vectors(database: Database, clock: Clock, where: TellingIndex | None) -> VectorStores:
+    """Imported only now: vectors need numpy, which comes with an extra."""
+    from threadkeep.index.sqlite_backlog import SqliteBacklog
+    from threadkeep.index.sqlite_vectors import SqliteVectors
+
+    # One writer at a time: a message with a higher number is never seen before one with a lower.
+    backlog = SqliteBacklog(database, clock, apart=where is not None)
+    stores = VectorStores(where or SqliteVectors(database), backlog, late_seconds=0, numbers_return=True)
+    return stores if where is None else stores_apart(where, stores)
 
 
 def sql_parts(where: str | AsyncEngine) -> ModuleType:

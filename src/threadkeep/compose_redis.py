@@ -58,7 +58,10 @@ def behind_redis(
         sessions=FallbackSessions(HotSessions(hot), GuardedSessions(archived.sessions, guard), breaker),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         index=archived.index,
+        upkeep=archived.upkeep,
         checkpoints=archived.checkpoints,
+        vectors=archived.vectors,
+        queued=behind.queued,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),
         health=HealthCheck(archive, journal),
     )
@@ -66,7 +69,7 @@ def behind_redis(
 
 def hot_options(settings: Settings, limits: SessionLimits) -> HotOptions:
     tokenizer = Tokenizer(settings.tokenizer_name)
-    return HotOptions(limits, settings.memory_redis_ttl_seconds, tokenizer.encode)
+    return HotOptions(limits, settings.memory_redis_ttl_seconds, tokenizer.encode, tokens_written=tokenizer.written)
 
 
 def redis_journal(client: RedisClient, settings: Settings, limits: SessionLimits, clock: Clock) -> RedisJournal:

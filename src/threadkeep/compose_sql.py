@@ -13,11 +13,15 @@ from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, migrate, schema_state
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.errors import StoreUnavailable
+from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sql import SqlIndex
+from threadkeep.index.sql_upkeep import SqlUpkeep
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.ports.vectors import VectorStores
+from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import NORMALISER_VERSION
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sql import SqlSessions
 from threadkeep.settings import Settings
@@ -37,7 +41,7 @@ async def sql_stores(
     A server that `may_be_away` is made ready by the first call that reaches it.
     """
     database = _database(LateDatabase, where, settings)
-    database.prepared_by(partial(ensure_schema, migrate_if_needed=settings.auto_migrate))
+    database.prepared_by(partial(_made_ready, migrate_if_needed=settings.auto_migrate))
     try:
         await database.ready()
     except BaseException as error:
@@ -45,12 +49,31 @@ async def sql_stores(
             await database.close()
             raise
     return Stores(
-        archive=SqlArchive(database, indexed_terms, limits, clock),
+        archive=SqlArchive(database, every_term, limits, clock),
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
-        index=SqlIndex(database),
+        index=SqlIndex(database, every_term),
+        upkeep=SqlUpkeep(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),
+        vectors=partial(_vectors, database, clock),
     )
+
+
+def _vectors(database: SqlDatabase, clock: Clock, where: TellingIndex | None) -> VectorStores:
+    """Imported only now: vectors need numpy, which comes with an extra."""
+    from threadkeep.index.sql_backlog import SqlBacklog
+    from threadkeep.index.sql_vectors import SqlVectors
+
+    if where is not None:
+        return stores_apart(where, VectorStores(where, SqlBacklog(database, None, clock)))
+    index = SqlVectors(database)
+    return VectorStores(index, SqlBacklog(database, index, clock))
+
+
+async def _made_ready(database: SqlDatabase, *, migrate_if_needed: bool) -> None:
+    await ensure_schema(database, migrate_if_needed=migrate_if_needed)
+    if migrate_if_needed:
+        await SqlUpkeep(database, every_term).claim(NORMALISER_VERSION)
 
 
 async def sql_checkpoints(url: str, settings: Settings, clock: Clock) -> SqlCheckpoints:

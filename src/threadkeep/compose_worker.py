@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from threadkeep.compose import redis_parts, session_limits, stores_at
+from threadkeep.compose_vectors import LateVectors, embeds, uses_chroma, with_vectors
 from threadkeep.errors import InvalidSetting
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.embedder import model_of
 from threadkeep.ports.journal import Depth, Journal
 from threadkeep.settings import Settings, load_settings
+from threadkeep.worker.embed import EmbedParts, EmbedWorker
 
 if TYPE_CHECKING:
     from threadkeep.worker.flush import FlushWorker
@@ -52,11 +56,51 @@ async def open_worker(
     settings = settings or load_settings()
     async with open_journal(redis, settings=settings, clock=clock) as journal:
         stores = await stores_at(url or settings.database_url, settings, clock, may_be_away=True)
+        stores = with_vectors(stores, settings, worker=True)
         try:
             flushing = redis_parts().flush_worker(journal, stores.archive, settings)
             yield OpenWorker(flushing.name, journal, flushing)
         finally:
+            if stores.embedding is not None:
+                await stores.embedding.close()
             await stores.archive.close()
+
+
+@asynccontextmanager
+async def open_embedding(url: str | None, settings: Settings) -> AsyncGenerator[EmbedParts | None]:
+    """What messages are embedded with; None without an embedder, and for a Chroma folder, which is one process's own.
+
+    Raises what keeps the stores from being opened.
+    """
+    folder = uses_chroma(settings) and "://" not in settings.chroma_path
+    if folder or not embeds(settings):
+        yield None
+        return
+    stores = await stores_at(url or settings.database_url, settings)
+    late = LateVectors(stores, settings)
+    try:
+        yield await late.parts()
+    finally:
+        await late.close()
+        await stores.archive.close()
+
+
+async def embed_all(parts: EmbedParts) -> tuple[int, int]:
+    """Try every message that has no vector, also those that were given up on; how many got one, how many did not.
+
+    Raises `EmbedderError` when the embedder does not answer.
+    """
+    await parts.embedder.embed(["Are you there?"])  # or nobody would ever come to an end
+    await parts.stores.backlog.forgive()
+    model = await model_of(parts.embedder)
+    waiting = await parts.stores.backlog.count(model)
+    worker = EmbedWorker(parts)
+    running = asyncio.create_task(worker.run())
+    await worker.caught_up()
+    worker.stop()
+    await running
+    failed = len(await parts.stores.backlog.given_up(waiting)) if waiting else 0
+    return max(0, waiting - failed), failed
 
 
 @asynccontextmanager

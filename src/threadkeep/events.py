@@ -10,6 +10,10 @@ from typing import Any, Literal
 Modality = Literal["text", "voice", "image"]
 
 
+def _no_meta() -> dict[str, Any]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class UserMessage:
     """What the user said. Voice and image are kept only as `summary`; `data` (raw bytes) is never kept."""
@@ -17,7 +21,7 @@ class UserMessage:
     text: str | None = None
     modality: Modality = "text"
     summary: str | None = None
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: Mapping[str, Any] = field(default_factory=_no_meta)
     language: str | None = None
     ts: datetime | None = None
     id: str | None = None

@@ -6,14 +6,15 @@ events ─► admit (policy) ─► archive (seq, one transaction) ─► sessio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from threadkeep import arguments
 from threadkeep.arguments import (
     checked_budget,
     checked_cursor,
+    checked_indexing,
     checked_key,
     checked_query,
     checked_scope,
@@ -23,6 +24,7 @@ from threadkeep.arguments import (
     short_text,
     text_length,
 )
+from threadkeep.erasing import erase_with_vectors
 from threadkeep.errors import StoreUnavailable
 from threadkeep.events import Event
 from threadkeep.health import HealthCheck
@@ -34,6 +36,8 @@ from threadkeep.model import (
     ErasureProof,
     History,
     HistoryRange,
+    Indexing,
+    Message,
     Recalled,
     Receipt,
     Session,
@@ -42,36 +46,25 @@ from threadkeep.model import (
 from threadkeep.policy.admit import Rules, admit
 from threadkeep.policy.ids import MessageIds
 from threadkeep.policy.outward import OutwardLog
-from threadkeep.ports.archive import Archive
-from threadkeep.ports.checkpoints import CheckpointThreads
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.flushing import Flushing
+from threadkeep.ports.evidence import Evidence
 from threadkeep.ports.health import Health
-from threadkeep.ports.index import LexicalIndex
-from threadkeep.ports.scratch import Scratch
-from threadkeep.ports.sessions import SessionLimits, Sessions
-from threadkeep.recall.normalise import query_terms
-from threadkeep.recall.rank import ranked
-from threadkeep.recall.render import CountTokens, fenced, tokens_in, within_budget
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.recall.context import assembled
+from threadkeep.recall.fuse import fused
+from threadkeep.recall.nearness import Nearby, nearby
+from threadkeep.recall.question import Question
+from threadkeep.recall.queued import with_queued
+from threadkeep.recall.render import CountTokens, tokens_in
+from threadkeep.recall.search import search_for
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
+from threadkeep.stores import Stores as Stores  # named here for other parts
 from threadkeep.talk_language import TalkLanguage
 
-_MOST_CANDIDATES = 500
 _MOST_ON_THE_LOOP = 20_000  # characters
-_MOST_TERMS = 512
+_MOST_WEIGHED_ON_THE_LOOP = 100  # turns
 _LARGEST_PAGE = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    archive: Archive
-    sessions: Sessions
-    scratch: Scratch
-    index: LexicalIndex
-    checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
-    flushing: Flushing | None = None  # where appends are answered before the archive has them
-    health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive
 
 
 class Memory:
@@ -97,13 +90,17 @@ class Memory:
         self._talk_language = talk_language or TalkLanguage(None)
         self._count_tokens = count_tokens
 
-    async def append(self, scope: Scope, events: Sequence[Event], key: str | None = None) -> Receipt:
-        """Keep what policy admits of `events`, all or nothing, in order, recallable at once.
+    async def append(
+        self, scope: Scope, events: Sequence[Event], key: str | None = None, index: Indexing = "later"
+    ) -> Receipt:
+        """Keep what policy admits of `events`, all or nothing, in order, recallable at once by its words.
 
         With `key` the call may be repeated safely: a replay returns the first receipt, and the same key with another
         payload raises `Conflict`. Malformed events raise `InvalidEvent` or `TooLarge` and nothing is kept.
         A conversation without a language gets it from the first message of the user that tells it.
+        `index="sync"` returns once it can be recalled by its meaning too; `indexed` tells when that had to wait.
         """
+        now = checked_indexing(index) == "sync"
         ids = MessageIds(one_conversation(scope), checked_key(key))
         language = await self._talk_language.of(scope, self.history)
         admission = await self._admitted(events, ids, language)
@@ -112,7 +109,18 @@ class Memory:
         self._talk_language.stored(scope, named, receipt)
         if self._outward_log and not receipt.replayed:
             self._outward_log.appended(scope, admission, receipt)
+        return await self._embedded(scope, admission, receipt) if now else self._noted(receipt)
+
+    def _noted(self, receipt: Receipt) -> Receipt:
+        if self._stores.embedding is not None:
+            self._stores.embedding.wake()
         return receipt
+
+    async def _embedded(self, scope: Scope, admission: Admission, receipt: Receipt) -> Receipt:
+        embedding, drafts = self._stores.embedding, [one for one in admission.drafts if one.id in receipt.kept]
+        if embedding is None or receipt.status == "queued":
+            return replace(self._noted(receipt), indexed=False)
+        return replace(self._noted(receipt), indexed=await embedding.at_once(scope, drafts))
 
     async def _admitted(self, events: Sequence[Event], ids: MessageIds, language: str | None) -> Admission:
         """Long texts are redacted in a thread: others should not wait for them."""
@@ -134,17 +142,35 @@ class Memory:
     ) -> Recalled:
         """At most `k` messages of this user that bear on `query`, of one `conversation` if named, best first.
 
-        `budget` caps `text` in tokens. A scope with a conversation still recalls from all of the user's.
+        `budget` caps `text` in tokens. A scope with a conversation still recalls from all of the user's; what was said
+        in it last stands in `text` beside what was recalled. Every hit says in `why` what it rests on.
         """
         user = checked_scope(scope).whole_user
         place = user if conversation is None else user.with_conversation(conversation)
-        terms = query_terms(checked_query(query))[:_MOST_TERMS]
-        candidates = await self._stores.index.candidates(place, terms, _MOST_CANDIDATES)
-        work = partial(ranked, terms, candidates, positive("k", k))
-        long = sum(len(one.message.content) for one in candidates) > _MOST_ON_THE_LOOP
-        best = await asyncio.to_thread(work) if long else work()
-        hits = within_budget(best, checked_budget(budget), self._count_tokens)
-        return Recalled(hits, fenced(hits))
+        name = scope.conversation if conversation is None else conversation
+        talk = None if name is None else user.with_conversation(name)
+        question, most, room = Question(checked_query(query)), positive("k", k), checked_budget(budget)
+        near = await nearby(self._stores.nearest, place, self.redacted(question.text))
+        hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
+        evidence = await self._evidence(place, question, near, talk, hot)
+        work = partial(fused, question, evidence, most)
+        hits = await asyncio.to_thread(work) if len(evidence.turns) > _MOST_WEIGHED_ON_THE_LOOP else work()
+        recent = hot or await self._recent(talk) if hits else ()
+        found = assembled(hits, evidence, recent, name, room, self._count_tokens)
+        return replace(found, degraded=True) if near.degraded else found
+
+    async def _evidence(
+        self, place: Scope, question: Question, near: Nearby, talk: Scope | None, hot: Sequence[Message]
+    ) -> Evidence:
+        """What the index, the vectors and the hot store, where there are any, know of the question."""
+        search = search_for(question, near.found)
+        evidence = await self._stores.index.evidence(place, search)
+        if hot and talk:
+            evidence = with_queued(evidence, talk.require_conversation(), hot, search.terms)
+        return replace(evidence, cosines={id_: one.cosine for id_, one in near.found.items()})
+
+    async def _recent(self, talk: Scope | None) -> Sequence[Message]:
+        return () if talk is None else (await self._stores.archive.messages(talk, self._window)).messages
 
     async def session(self, scope: Scope) -> Session | None:
         """The hot side of the conversation, None once its TTL has passed."""
@@ -193,13 +219,17 @@ class Memory:
         Safe to repeat. `complete` is False when a store could not remove what it found: call again.
         """
         if message_id is not None:
-            return await self._stores.archive.erase(one_conversation(scope), arguments.message_id(message_id))
+            return await self._erased_archive(one_conversation(scope), arguments.message_id(message_id))
         self._talk_language.forget(checked_scope(scope))
         sessions = await self._stores.sessions.erase(scope)
         checkpoints = await self._erased_checkpoints(scope)
         # At once: both may have to wait for the same store that does not answer.
-        scratch, proof = await asyncio.gather(self._erased_scratch(scope), self._stores.archive.erase(scope))
+        scratch, proof = await asyncio.gather(self._erased_scratch(scope), self._erased_archive(scope))
         return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | checkpoints)
+
+    async def _erased_archive(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
+        erase = partial(self._stores.archive.erase, scope, message_id)
+        return await erase_with_vectors(self._stores.embedding, scope, message_id, erase)
 
     async def _erased_scratch(self, scope: Scope) -> Erased:
         """It has a TTL of its own: that it cannot be reached now must not keep the rest from being erased."""
@@ -224,12 +254,15 @@ class Memory:
             yield record
 
     async def flushed(self, timeout: float = 30) -> None:  # noqa: ASYNC109
-        """Return once nothing is waiting to reach the archive. Without a journal nothing ever does.
+        """Return once nothing is waiting to reach the archive, and, where this process embeds, the index has caught up.
 
         Raises `StoreUnavailable` when that takes longer than `timeout` seconds.
         """
+        ends = asyncio.get_running_loop().time() + timeout
         if self._stores.flushing is not None:
             await self._stores.flushing.flushed(timeout)
+        if self._stores.embedding is not None:
+            await self._stores.embedding.flushed(max(0.0, ends - asyncio.get_running_loop().time()))
 
     async def health(self) -> Health:
         """Which stores answer now, and how far the archive is behind. A store that is away is told, not raised."""
@@ -237,6 +270,8 @@ class Memory:
 
     async def close(self) -> None:
         """Finish what was accepted and let go of the stores. Closing twice is allowed."""
+        if self._stores.embedding is not None:
+            await self._stores.embedding.close()
         if self._stores.flushing is not None:
             await self._stores.flushing.close()
         await self._stores.sessions.close()

@@ -12,6 +12,7 @@ from threadkeep.scope import Scope
 
 Role = Literal["user", "assistant"]
 Status = Literal["stored", "queued"]
+Indexing = Literal["later", "sync"]  # when a message gets its vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,8 @@ class Receipt:
     redacted: Mapping[str, int] = field(default_factory=dict[str, int])  # type → count
     # An earlier append with this key had already stored it. A replay's receipt equals the first one.
     replayed: bool = field(default=False, compare=False)
+    # With `index="sync"`: whether the vectors are there. If not, they follow later; the words are found at once.
+    indexed: bool | None = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -132,7 +135,7 @@ class Receipt:
             "refused": dict(self.refused),
             "stripped": dict(self.stripped),
             "redacted": dict(self.redacted),
-        }
+        } | ({} if self.indexed is None else {"indexed": self.indexed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +209,13 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What `recall` found. `text` is the same, rendered for a prompt and fenced as data."""
+    """What `recall` found. `text` is for a prompt, fenced as data: the hits, what stands beside them, and the newest
+    messages of the conversation at hand, as many as the budget has room for; empty where nothing was found."""
 
     hits: tuple[Hit, ...]
     text: str
+    left_out: int = 0  # hits for which the budget had no room
+    degraded: bool = False  # by words alone, because the embedder or its index did not answer
 
 
 @dataclass(frozen=True, slots=True)

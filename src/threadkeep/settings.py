@@ -93,6 +93,7 @@ class Settings(BaseSettings):
     outward_log: str | None = _ours("OUTWARD_LOG", None)
 
     embedder: str = _ours("EMBEDDER", "auto")
+    vector_store: Literal["auto", "archive", "chroma"] = _ours("VECTOR_STORE", "auto")
     knowledge_redaction: bool = _ours("KNOWLEDGE_REDACTION", False)
     embedder_key: str | None = _ours("EMBEDDER_KEY", None)
     embedder_timeout_seconds: float = _ours("EMBEDDER_TIMEOUT_SECONDS", 30, gt=0)

@@ -16,7 +16,7 @@ from threadkeep.compose import open_memory
 from threadkeep.errors import MemoryClosed
 from threadkeep.events import Event
 from threadkeep.memory import Memory
-from threadkeep.model import ConversationPage, ErasureProof, History, Recalled, Receipt, Session, Stats
+from threadkeep.model import ConversationPage, ErasureProof, History, Indexing, Recalled, Receipt, Session, Stats
 from threadkeep.ports.health import Health
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
@@ -78,8 +78,10 @@ class SyncMemory:
     ) -> None:
         self.close()
 
-    def append(self, scope: Scope, events: Sequence[Event], key: str | None = None) -> Receipt:
-        return self._run(lambda memory: memory.append(scope, events, key))
+    def append(
+        self, scope: Scope, events: Sequence[Event], key: str | None = None, index: Indexing = "later"
+    ) -> Receipt:
+        return self._run(lambda memory: memory.append(scope, events, key, index))
 
     def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
         return self._run(lambda memory: memory.history(scope, limit, before))

@@ -9,6 +9,7 @@ import pytest
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.report import CapabilityReport
 
+from tests.servers.server import Server
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.settings import Settings
 
@@ -38,3 +39,9 @@ async def test_every_capability_passes_by_name(url: str) -> None:
     assert {name: result.failures for name, result in results.items()} == {name: [] for name in CAPABILITIES}
     assert all(result.detected and result.passed for result in results.values())
     assert {name: result.tests_passed for name, result in results.items()} == pytest.approx(CAPABILITIES)
+
+
+@pytest.mark.server("pgbouncer")
+async def test_every_capability_passes_behind_a_transaction_pooler(pgbouncer_server: Server) -> None:
+    results = (await report_on(f"{pgbouncer_server.url}?pooler=transaction")).results
+    assert {name: result.failures for name, result in results.items()} == {name: [] for name in CAPABILITIES}

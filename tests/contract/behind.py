@@ -16,7 +16,7 @@ from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.model import Admission, HistoryRange, Receipt
 from threadkeep.ports.placing import ArchiveWithPlacing, Entry, Placed, Placing
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.every_term import every_term
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
 from threadkeep.sessions.fallback import FallbackSessions
@@ -76,10 +76,8 @@ def sqlite_stores(path: Path | str = ":memory:", clock: FakeClock | None = None)
     async def open_(limits: SessionLimits = SessionLimits()) -> AsyncIterator[StoresUnderTest]:  # noqa: B008
         time, database = clock or FakeClock(), Database(str(path))
         await database.open()
-        archive = SqliteArchive(database, indexed_terms, limits, time)
-        yield StoresUnderTest(
-            archive, SqliteSessions(database, limits, time), SqliteIndex(database, indexed_terms), time
-        )
+        archive = SqliteArchive(database, every_term, limits, time)
+        yield StoresUnderTest(archive, SqliteSessions(database, limits, time), SqliteIndex(database, every_term), time)
         await database.close()
 
     return open_

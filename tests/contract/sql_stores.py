@@ -10,7 +10,7 @@ from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.index.sql import SqlIndex
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.every_term import every_term
 from threadkeep.sessions.sql import SqlSessions
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.testing.clock import FakeClock
@@ -23,8 +23,8 @@ def stores_at(url: str) -> OpenStores:
         clock, database = FakeClock(), SqlDatabase.at(url)
         await database.open()
         await ensure_schema(database, migrate_if_needed=True)
-        archive = SqlArchive(database, indexed_terms, limits, clock)
-        yield StoresUnderTest(archive, SqlSessions(database, limits, clock), SqlIndex(database), clock)
+        archive = SqlArchive(database, every_term, limits, clock)
+        yield StoresUnderTest(archive, SqlSessions(database, limits, clock), SqlIndex(database, every_term), clock)
         await database.close()
 
     return open_

@@ -21,7 +21,7 @@ from threadkeep.index.sql import SqlIndex
 from threadkeep.model import HistoryRange
 from threadkeep.ports.placing import ArchiveWithPlacing
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.every_term import every_term
 from threadkeep.resilience.guard import Watching
 from threadkeep.sessions.sql import SqlSessions
 from threadkeep.sql.database import SqlDatabase
@@ -43,10 +43,10 @@ async def opened(redis: str, sql: str, watching: Watching) -> AsyncIterator[tupl
     async with FaultProxy(there.hostname or "", there.port or 0) as line:
         database = SqlDatabase.at(line.url_for(sql), PoolLimits(work_seconds=1, connect_seconds=1))
         await database.open()
-        archive = SqlArchive(database, indexed_terms, LIMITS, clock)
+        archive = SqlArchive(database, every_term, LIMITS, clock)
         guard = guard_for(cast("ArchiveWithPlacing", archive), watching)
         sessions = GuardedSessions(SqlSessions(database, LIMITS, clock), guard)
-        stores = StoresUnderTest(archive, sessions, SqlIndex(database), clock)
+        stores = StoresUnderTest(archive, sessions, SqlIndex(database, every_term), clock)
         guarded = replace(stores, archive=GuardedArchive(cast("ArchiveWithPlacing", archive), guard))
         async with behind(redis, guarded, "fast", LIMITS) as parts:
             yield parts, line

@@ -7,6 +7,7 @@ import pytest
 from tests.contract.sql_stores import stores_at
 from tests.servers.server import Server
 from threadkeep.testing.archive_contract import ArchiveContract
+from threadkeep.testing.index_contract import IndexContract
 from threadkeep.testing.sessions_contract import SessionsContract
 from threadkeep.testing.stores import OpenStores
 
@@ -17,6 +18,10 @@ def open_stores(postgres_server: Server) -> OpenStores:
 
 
 class TestPostgresArchive(ArchiveContract):
+    pass
+
+
+class TestPostgresIndex(IndexContract):
     pass
 
 

@@ -58,7 +58,7 @@ async def test_a_question_ranks_the_same_as_on_sqlite(sql_url: str, question: st
             await memory.append(scope.with_conversation("c2"), TALK[::-1])
             await memory.append(new_scope(), TALK)
         embedded, served = [await _recalled(memory, scope, question) for memory in memories]
-    assert answer in served[0][1]
+    assert any(answer in content for _, content, _ in served[:3])
     assert served == embedded
 
 

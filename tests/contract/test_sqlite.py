@@ -11,12 +11,13 @@ import pytest
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.every_term import every_term
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.sqlite.database import Database
 from threadkeep.testing.archive_contract import ArchiveContract
 from threadkeep.testing.clock import FakeClock
+from threadkeep.testing.index_contract import IndexContract
 from threadkeep.testing.scratch_contract import ScratchContract, ScratchUnderTest
 from threadkeep.testing.sessions_contract import SessionsContract
 from threadkeep.testing.stores import OpenStores, StoresUnderTest
@@ -30,9 +31,9 @@ def open_stores(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStores:
     async def open_(limits: SessionLimits = SessionLimits()) -> AsyncIterator[StoresUnderTest]:  # noqa: B008
         clock, database = FakeClock(), Database(path)
         await database.open()
-        archive = SqliteArchive(database, indexed_terms, limits, clock)
+        archive = SqliteArchive(database, every_term, limits, clock)
         yield StoresUnderTest(
-            archive, SqliteSessions(database, limits, clock), SqliteIndex(database, indexed_terms), clock
+            archive, SqliteSessions(database, limits, clock), SqliteIndex(database, every_term), clock
         )
         await database.close()
 
@@ -46,6 +47,10 @@ def scratch() -> ScratchUnderTest:
 
 
 class TestSqliteArchive(ArchiveContract):
+    pass
+
+
+class TestSqliteIndex(IndexContract):
     pass
 
 

@@ -59,7 +59,7 @@ class MemoryBesideModel(RuleBasedStateMachine):
 
     def _open(self) -> None:
         url = f"sqlite:///{self.folder / 'test.db'}"
-        self.opening = open_memory(url, settings=Settings(), clock=self.clock)
+        self.opening = open_memory(url, settings=Settings(embedder="none"), clock=self.clock)
         self.memory = self.runner.run(self.opening.__aenter__())
 
     def _close(self) -> None:

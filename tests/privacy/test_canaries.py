@@ -9,6 +9,7 @@ import pytest
 
 from tests.privacy.canaries import Canary, all_canaries
 from tests.privacy.token_readers import every_encoding
+from tests.servers.embedding_stub import EmbeddingStub
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.models.token_bytes import unpack_ids
 from threadkeep.testing.clock import FakeClock
@@ -69,6 +70,25 @@ async def test_a_thousand_canaries_leave_no_trace_in_any_file(tmp_path: Path) ->
     outward = (tmp_path / "outward.jsonl").read_text()
     assert "What is on the menu?" in outward
     assert (tmp_path / "debug.log").exists()
+
+
+async def test_an_embedding_server_is_sent_no_canary(tmp_path: Path) -> None:
+    with EmbeddingStub() as server:
+        settings = Settings().model_copy(
+            update={"embedder": "ollama:bge-m3", "ollama_host": "127.0.0.1", "ollama_port": server.port}
+        )
+        async with open_memory(f"sqlite:///{tmp_path}/memory.db", settings=settings) as memory:
+            await send(memory, CANARIES)
+            await memory.flushed()
+            await memory.append(SCOPE, [canary.event for canary in CANARIES[:5]], index="sync")
+            secret = "write to ann.example@example.com or call +48 601 234 567"
+            await memory.recall(SCOPE, secret)
+        sent = [text for _, body, _ in server.asked for text in body["input"]]
+    assert "What is on the menu?" in sent
+    told = "\n".join(sent)
+    assert not [canary.needle for canary in CANARIES if canary.needle in told]
+    assert "ann.example" not in told
+    assert "601 234 567" not in told
 
 
 async def test_the_same_scan_finds_a_text_that_was_kept(tmp_path: Path) -> None:

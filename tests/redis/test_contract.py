@@ -16,7 +16,7 @@ from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.model import HistoryRange
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.every_term import every_term
 from threadkeep.sessions.hot import HotSessions
 from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient
@@ -55,8 +55,8 @@ def open_stores(server: Any, ageing_clock: AgeingClock) -> OpenStores:
         database, client = Database(":memory:"), RedisClient(server.url, PATIENT)
         await database.open()
         hot = RedisHotStore(client, ArchiveAsked(), HotOptions(limits=limits), ageing_clock)
-        archive = SqliteArchive(database, indexed_terms, limits, ageing_clock)
-        yield StoresUnderTest(archive, HotSessions(hot), SqliteIndex(database, indexed_terms), ageing_clock)
+        archive = SqliteArchive(database, every_term, limits, ageing_clock)
+        yield StoresUnderTest(archive, HotSessions(hot), SqliteIndex(database, every_term), ageing_clock)
         await client.close()
         await database.close()
 

@@ -13,10 +13,10 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.errors import error_of
 from threadkeep.sessions.redis.keys import Keys
 from threadkeep.sessions.redis.reading import hot_from
 from threadkeep.sessions.redis.recent import RecentWindows
-from threadkeep.sessions.redis.resp import error_of
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.clock import START, FakeClock
 from threadkeep.testing.drafts import admitted, draft, new_scope

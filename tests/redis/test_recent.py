@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -122,4 +123,5 @@ async def _something(rng: random.Random, store: RedisHotStore, scope: Scope, num
 
 
 def _said(rng: random.Random, number: int) -> Admission:
-    return admitted(*(f"{number} " + "x" * rng.randint(0, 30) for _ in range(rng.randint(1, 3))))
+    said = admitted(*(f"{number} " + "x" * rng.randint(0, 30) for _ in range(rng.randint(1, 3))))
+    return replace(said, new_ids=rng.random() < 0.7)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from redis.exceptions import InvalidResponse, NoScriptError, ResponseError
+from redis.exceptions import NoScriptError, ResponseError
 
-from threadkeep.sessions.redis.resp import Answers
+from threadkeep.sessions.redis.resp import Answers, NoAnswer
 from threadkeep.sessions.redis.wire import packed
 
 SAID = b"*3\r\n$4\r\na\r\nb\r\n*2\r\n:-5\r\n$-1\r\n*0\r\n+OK\r\n$0\r\n\r\n*-1\r\n:7\r\n"
@@ -37,7 +37,7 @@ def test_an_error_is_an_answer_of_its_kind() -> None:
 
 
 def test_what_is_no_answer_of_a_redis_is_told() -> None:
-    with pytest.raises(InvalidResponse):
+    with pytest.raises(NoAnswer):
         Answers().feed(b"HTTP/1.1 400 Bad Request\r\n")
 
 

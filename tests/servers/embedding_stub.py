@@ -19,6 +19,8 @@ class EmbeddingStub:
     models: tuple[str, ...] = ("bge-m3",)
     statuses: list[int] = field(default_factory=list[int])
     body: bytes | None = None  # answered as it is, in place of vectors
+    refused: str | None = None  # a text that holds this is answered with HTTP 400
+    away: bool = False  # hangs up on whoever asks
     asked: list[tuple[str, dict[str, Any], str | None]] = field(default_factory=list[Any])
 
     def __enter__(self) -> EmbeddingStub:
@@ -50,6 +52,8 @@ class EmbeddingStub:
             return 404, json.dumps({"error": f'model "{body["model"]}" not found, try pulling it first'}).encode()
         if self.body is not None:
             return 200, self.body
+        if self.refused is not None and any(self.refused in text for text in body["input"]):
+            return 400, b"{}"
         rows = [self.vector(text) for text in body["input"]]
         if path == "/api/embed":
             return 200, json.dumps({"model": body["model"], "embeddings": rows}).encode()
@@ -64,6 +68,9 @@ def _handler(stub: EmbeddingStub) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
+            if stub.away:
+                self.close_connection = True
+                return
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             stub.asked.append((self.path, body, self.headers.get("Authorization")))
             status, answer = stub.answer(self.path, body)

@@ -119,3 +119,19 @@ def test_a_table_shows_a_dash_where_there_is_no_figure() -> None:
 def test_p95_is_a_value_that_was_measured() -> None:
     assert p95([float(n) for n in range(1, 101)]) == 95
     assert p95([3.0]) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "store", ["sqlite", *(pytest.param(name, marks=pytest.mark.server(name)) for name in ("postgres", "mariadb"))]
+)
+def test_checkpoints_measures_ours_and_the_peer_early_and_late(store: str) -> None:
+    done = run_bench("checkpoints", "--quick", "--json", "--store", store)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)["databases"][store]
+    assert {"Threadkeep", told["peer"]} == {*told["contestants"]}
+    for its in told["contestants"].values():
+        assert all(its["ms"][verb][stage] > 0 for verb in its["ms"] for stage in ("early", "late"))
+        assert its["bytes_on_disk"] > 0
+    assert told["must_show"]["bytes_of_last_turn_over_early"] < 1.2
+    assert told["must_show"]["peer_over_ours_bytes_total"] > 1

@@ -151,6 +151,14 @@ async def test_recall_reaches_all_of_a_users_conversations_or_the_one_named(memo
 
 async def test_a_hit_tells_where_it_came_from(memory: Memory) -> None:
     receipt = await memory.append(ME, [UserMessage("hello"), UserMessage("peanuts")])
-    (hit,) = (await memory.recall(ME, "peanuts")).hits
+    hit = (await memory.recall(ME, "peanuts")).hits[0]
     assert (hit.message_id, hit.conversation, hit.seq, hit.role) == (receipt.kept[1], "c1", 2, "user")
-    assert hit.score > 0
+    assert hit.why["terms"] == ["peanut"]
+    assert hit.why["because"]
+
+
+async def test_a_turn_beside_what_was_asked_for_comes_after_it(memory: Memory) -> None:
+    await memory.append(ME, [UserMessage("hello"), UserMessage("peanuts"), UserMessage("goodbye")])
+    hits = (await memory.recall(ME, "peanuts")).hits
+    assert hits[0].content == "peanuts"
+    assert [hit.why["terms"] for hit in hits[1:]] == [[]] * (len(hits) - 1)

@@ -18,7 +18,7 @@ from threadkeep.index.sql_vectors import SqlVectors
 from threadkeep.index.sqlite_vectors import SqliteVectors
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.vectors import MessageVectors
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.every_term import every_term
 from threadkeep.scope import Scope
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sqlite.database import Database
@@ -37,14 +37,14 @@ def keeping(archive: Archive) -> Any:
 async def on_sqlite(path: str) -> AsyncIterator[VectorsUnderTest]:
     database = Database(path)
     await database.open()
-    yield VectorsUnderTest(SqliteVectors(database), keeping(SqliteArchive(database, indexed_terms)))
+    yield VectorsUnderTest(SqliteVectors(database), keeping(SqliteArchive(database, every_term)))
     await database.close()
 
 
 async def on_sql(url: str) -> AsyncIterator[VectorsUnderTest]:
     database = SqlDatabase.at(url)
     await ensure_schema(database, migrate_if_needed=True)
-    yield VectorsUnderTest(SqlVectors(database), keeping(SqlArchive(database, indexed_terms)))
+    yield VectorsUnderTest(SqlVectors(database), keeping(SqlArchive(database, every_term)))
     await database.close()
 
 
@@ -72,7 +72,7 @@ class TestSqliteVectors(VectorsContract):
         database = Database(str(tmp_path / "small.db"))
         await database.open()
         small = SqliteVectors(database, most_bytes=1)
-        vectors = VectorsUnderTest(small, keeping(SqliteArchive(database, indexed_terms)))
+        vectors = VectorsUnderTest(small, keeping(SqliteArchive(database, every_term)))
         model, scope = a_model(), new_scope()
         await put(vectors, model, scope, a=towards(1))
         assert [await ids(vectors, model, scope, 1) for _ in range(2)] == [["a"], ["a"]]
@@ -82,7 +82,7 @@ class TestSqliteVectors(VectorsContract):
     async def test_erasing_in_the_archive_erases_the_vectors(self, tmp_path: Path) -> None:
         database = Database(str(tmp_path / "tk.db"))
         await database.open()
-        archive = SqliteArchive(database, indexed_terms)
+        archive = SqliteArchive(database, every_term)
         await erased_with_the_archive(VectorsUnderTest(SqliteVectors(database), keeping(archive)), archive)
         await database.close()
 
@@ -91,7 +91,7 @@ class _OnServers(VectorsContract):
     async def test_erasing_in_the_archive_erases_the_vectors(self, server_url: str) -> None:
         database = SqlDatabase.at(server_url)
         await ensure_schema(database, migrate_if_needed=True)
-        archive = SqlArchive(database, indexed_terms)
+        archive = SqlArchive(database, every_term)
         await erased_with_the_archive(VectorsUnderTest(SqlVectors(database), keeping(archive)), archive)
         await database.close()
 

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from threadkeep.errors import Conflict, ScopeErased
 from threadkeep.model import Admission, Draft, Message, Receipt
@@ -31,6 +31,8 @@ def append(
     session: SessionSpan,
 ) -> Receipt:
     refuse_if_erased(connection, scope)
+    if admission.new_ids and (receipt := _append_new(connection, scope, admission, terms_of, session)) is not None:
+        return receipt
     digest = scope.digest("key", key) if key is not None else None
     if digest is not None and (first := _replayed(connection, digest, admission)) is not None:
         return first
@@ -45,7 +47,8 @@ def append(
     cid, last, is_latest, _ = place or (ensure_conversation(connection, scope, *session), 0, False, any_erased)
     stored = _store(connection, cid, last, allowed)
     if stored.inserted:
-        _note_activity(connection, cid, stored, admission, session)
+        noted = _noted(admission.drafts, stored.inserted, session)
+        connection.execute(f"{_NOTED} WHERE cid = ?5", (*noted, cid))
         if not is_latest:
             make_latest(connection, cid)
         index_when_due(connection, stored.newest, stored.inserted, terms_of)
@@ -55,6 +58,32 @@ def append(
     if digest is not None:
         _remember(connection, digest, cid, admission, receipt)
     return receipt
+
+
+def _append_new(
+    connection: sqlite3.Connection, scope: Scope, admission: Admission, terms_of: TermsOf, session: SessionSpan
+) -> Receipt | None:
+    """The common case in few statements: ids that nobody can have used before, in a conversation that exists."""
+    drafts = admission.drafts
+    if not drafts:
+        return None
+    row: tuple[int, int, bool] | None = connection.execute(
+        "SELECT cid, last_seq, EXISTS (SELECT 1 FROM tk_conversations AS theirs WHERE theirs.uid = ours.uid"
+        " AND theirs.activity > ours.activity) FROM tk_conversations AS ours"
+        " WHERE uid = (SELECT uid FROM tk_owners WHERE tenant = ? AND user = ?) AND conversation = ?",
+        (scope.tenant, scope.user, scope.conversation),
+    ).fetchone()
+    if row is None:
+        return None
+    cid, last, others_are_later = row
+    mid = 0
+    for seq, draft in enumerate(drafts, last + 1):
+        mid = connection.execute(_INSERT, _values(cid, seq, draft)).lastrowid or 0
+    connection.execute(f"{_NOTED} WHERE cid = ?5", (*_noted(drafts, len(drafts), session), cid))
+    if others_are_later:
+        make_latest(connection, cid)
+    index_when_due(connection, mid, len(drafts), terms_of)
+    return _receipt(admission, last + len(drafts), [draft.id for draft in drafts], erased=0)
 
 
 class SessionSpan(NamedTuple):
@@ -113,22 +142,20 @@ def _without_erased(connection: sqlite3.Connection, scope: Scope, drafts: Sequen
 
 def insert_message(connection: sqlite3.Connection, cid: int, seq: int, draft: Draft | Message) -> int | None:
     """The new row, or None when the conversation already holds a message with this id."""
-    cursor = connection.execute(
-        "INSERT INTO tk_messages (cid, seq, id, role, modality, content, language, meta, ts)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (cid, id) DO NOTHING",
-        (
-            cid,
-            seq,
-            draft.id,
-            draft.role,
-            draft.modality,
-            stored_text(draft.content),
-            draft.language,
-            json.dumps(dict(draft.meta)) if draft.meta else None,
-            moment(draft.ts),
-        ),
-    )
+    cursor = connection.execute(f"{_INSERT} ON CONFLICT (cid, id) DO NOTHING", _values(cid, seq, draft))
     return cursor.lastrowid if cursor.rowcount == 1 else None
+
+
+_INSERT = (
+    "INSERT INTO tk_messages (cid, seq, id, role, modality, content, language, meta, ts)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def _values(cid: int, seq: int, draft: Draft | Message) -> tuple[Any, ...]:
+    meta = json.dumps(dict(draft.meta)) if draft.meta else None
+    content = stored_text(draft.content)
+    return cid, seq, draft.id, draft.role, draft.modality, content, draft.language, meta, moment(draft.ts)
 
 
 def _seq_it_has(connection: sqlite3.Connection, cid: int, draft: Draft) -> int:
@@ -140,18 +167,17 @@ def _seq_it_has(connection: sqlite3.Connection, cid: int, draft: Draft) -> int:
     return seq
 
 
-def _note_activity(
-    connection: sqlite3.Connection, cid: int, stored: _Stored, admission: Admission, session: SessionSpan
-) -> None:
-    """A conversation with a new message is active again; the first language named on a message is the talk's."""
-    language = next((draft.language for draft in admission.drafts if draft.language), None)
-    connection.execute(
-        "UPDATE tk_conversations SET last_seq = ?1, messages = messages + ?2, status = 'active',"
-        " language = coalesce(language, ?3), last_activity_at = max(last_activity_at, ?4),"
-        " session_started_at = iif(session_expires_at > ?4, session_started_at, ?4), session_expires_at = ?5"
-        " WHERE cid = ?6",
-        (stored.last, stored.inserted, language, session.now, session.now + session.ttl, cid),
-    )
+# A conversation with a new message is active again; the first language named on a message is the talk's.
+_NOTED = (
+    "UPDATE tk_conversations SET last_seq = last_seq + ?1, messages = messages + ?1, status = 'active',"
+    " language = coalesce(language, ?2), last_activity_at = max(last_activity_at, ?3),"
+    " session_started_at = iif(session_expires_at > ?3, session_started_at, ?3), session_expires_at = ?4"
+)
+
+
+def _noted(drafts: Sequence[Draft], inserted: int, session: SessionSpan) -> tuple[Any, ...]:
+    language = next((draft.language for draft in drafts if draft.language), None)
+    return inserted, language, session.now, session.now + session.ttl
 
 
 def _replayed(connection: sqlite3.Connection, digest: bytes, admission: Admission) -> Receipt | None:

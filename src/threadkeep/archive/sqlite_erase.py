@@ -7,6 +7,7 @@ import sqlite3
 from threadkeep.model import Erased, ErasureProof
 from threadkeep.scope import Scope
 from threadkeep.sqlite.rows import conversation_of, generation_of, owner_of
+from threadkeep.sqlite.terms import forget_terms
 
 _WAL_PATIENCE_MS = 5_000
 NOT_SCRUBBED = Erased(found=1, failed=1)
@@ -32,9 +33,9 @@ def _erase_message(connection: sqlite3.Connection, scope: Scope, message_id: str
         "INSERT INTO tk_tombstones (digest) VALUES (?) ON CONFLICT DO NOTHING", (scope.digest("message", message_id),)
     )
     cid = conversation_of(connection, scope)
-    rows = connection.execute("SELECT mid FROM tk_messages WHERE cid = ? AND id = ?", (cid, message_id)).fetchall()
-    for (mid,) in rows:
-        connection.execute("DELETE FROM tk_terms WHERE rowid = ?", (mid,))
+    rows = connection.execute("SELECT mid, cid FROM tk_messages WHERE cid = ? AND id = ?", (cid, message_id)).fetchall()
+    for mid, cid in rows:
+        forget_terms(connection, mid, cid)
         connection.execute("DELETE FROM tk_messages WHERE mid = ?", (mid,))
         connection.execute("UPDATE tk_conversations SET messages = messages - 1 WHERE cid = ?", (cid,))
     return {"archive": _all(len(rows)), "index": _all(len(rows))}

@@ -31,6 +31,7 @@ from threadkeep.model import (
     ErasureProof,
     History,
     HistoryRange,
+    Message,
     Receipt,
     Stats,
 )
@@ -45,6 +46,7 @@ T = TypeVar("T")
 
 # More than a conversation can have in the journal when its hot store goes away.
 GAP = 100_000
+_MOST_QUEUED = 200  # of those that left the window, where somebody wants to search them
 NOT_REACHED = Erased(found=1, failed=1)
 _log = logging.getLogger("threadkeep.stores")
 
@@ -149,6 +151,17 @@ class WriteBehind:
                 raise
             return window_of(hot, wanted)
         return kept if hot is None else joined(kept, hot, wanted)
+
+    async def queued(self, scope: Scope) -> Sequence[Message]:
+        """What is hot of a conversation, newest last: all that the archive does not hold yet is among it."""
+        hot = await self._asked_hot(lambda: self._read_queued(scope))
+        return () if hot is None else (*hot.pending, *hot.window)
+
+    async def _read_queued(self, scope: Scope) -> Hot | None:
+        """Erasures that the hot store has not heard of come first, as in every read."""
+        with suppress(ArchiveAway):
+            await self._owed.tell(scope)
+        return await self._hot.read(scope, pending=_MOST_QUEUED)
 
     async def _read_hot(self, scope: Scope, wanted: HistoryRange, away: list[ArchiveAway]) -> Hot | None:
         """Notes in `away` that the archive did not answer, so that nobody waits for it a second time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import sqlite3
 from pathlib import Path
@@ -16,6 +17,7 @@ from threadkeep.cli.doctor_servers import redis_described, redis_named, server_d
 from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path, unknown_names
+from threadkeep.compose_terms import check_terms
 from threadkeep.errors import ThreadkeepError
 from threadkeep.settings import Settings, config_file, load_settings
 from threadkeep.sync import SyncMemory
@@ -71,11 +73,12 @@ def _store(
             return shown | {"status": "no tables of its own"} | facts, None
         with SyncMemory(where, redis=redis, worker=False, settings=as_it_is(settings)) as memory:
             counted, health = memory.stats(), memory.health()
+        terms = asyncio.run(check_terms(where, as_it_is(settings)))
     except ThreadkeepError as error:
         return shown | {"status": "failed", "error": {"code": error.code, "detail": str(error)}}, None
     if path is not None:
         facts = {"path": shown_path(path.resolve()), "journal_mode": _journal_mode(path)}
-    return shown | {"status": "reachable"} | facts | counted.as_dict(), health.as_dict()
+    return shown | {"status": "reachable", "terms": terms.as_dict()} | facts | counted.as_dict(), health.as_dict()
 
 
 def _journal_mode(path: Path) -> str:
@@ -110,6 +113,8 @@ def _warnings(report: dict[str, Any], url: str | None) -> list[str]:
         warnings.append("this SQLite cannot overwrite what it deletes: erase leaves bytes behind")
     if url is None and report["settings"]["DATABASE_URL"]["source"] == "default":
         warnings.append("DATABASE_URL is not set: the store's place depends on the current folder")
+    if "terms" in store and not store["terms"]["up_to_date"]:
+        warnings.append("messages are found by terms of another version: run `threadkeep index rebuild`")
     path = Path(store["path"]) if "path" in store else None
     if path is not None and path.exists() and path.stat().st_mode & 0o077:
         warnings.append("others on this machine may read the store's file; chmod 600 closes it")
@@ -122,6 +127,7 @@ def _print(report: dict[str, Any], found: list[Resolved]) -> None:
         table.add_row(one.name, "–" if one.value is None else str(one.value), one.source)
     screen().print(table)
     store = {name: value for name, value in report["store"].items() if value is not None}
+    store.pop("terms", None)
     print_pairs("Store", store | store.pop("server", {}))
     if report["redis"]:
         print_pairs("Redis", {name: report["redis"][name] for name in ("url", "version", "cluster")})

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.progress import Progress
 
+from threadkeep.cli.index_messages import messages_status, rebuild_messages
 from threadkeep.cli.options import Json, Tenant, Url, as_it_is
 from threadkeep.cli.output import notes, print_json, print_pairs, screen
 from threadkeep.compose_knowledge import Knowledge, open_knowledge
+from threadkeep.compose_terms import rebuild_terms
 from threadkeep.errors import EmbedderError
 from threadkeep.ports.embedder import model_of
 from threadkeep.scope import DEFAULT_TENANT
@@ -47,19 +49,26 @@ def add(
 
 @index.command()
 def rebuild(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
-    """Make the vectors that are missing, as after THREADKEEP_EMBEDDER changed. Searches go on meanwhile."""
-    _report(asyncio.run(_rebuild(url, tenant)), "Rebuilt", as_json=json)
+    """Make the vectors that are missing, and terms that another version made, anew. Searches go on meanwhile."""
+    report = asyncio.run(_rebuild(url, tenant))
+    _report(report, "Rebuilt", asyncio.run(rebuild_messages(url, as_it_is(load_settings()))), as_json=json)
 
 
 @index.command()
 def status(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
-    """Count documents and chunks, and the documents that have no vectors of the embedder in use."""
+    """Count documents, chunks, and what has no vectors of the embedder in use; list messages that were given up on."""
     told = asyncio.run(_status(url, tenant))
+    told["messages"] = asyncio.run(messages_status(url, as_it_is(load_settings())))
     if json:
         print_json(told)
         return
-    sources = told.pop("datasources")
-    print_pairs("Index", told | {f"documents in {name}": count for name, count in sources.items()})
+    sources: dict[str, int] = told.pop("datasources")
+    messages: dict[str, Any] = told.pop("messages") or {}
+    failed: list[dict[str, str]] = messages.get("embed_failed", [])
+    told |= {f"documents in {name}": count for name, count in sources.items()}
+    print_pairs("Index", told | {"messages waiting": messages.get("waiting_for_vectors"), "embed_failed": len(failed)})
+    for one in failed:
+        screen().print(f"embed_failed {one['user']}/{one['conversation']}/{one['message_id']}: {one['reason']}")
 
 
 async def _add(url: str | None, folder: Path, source: Any) -> IndexReport:
@@ -72,10 +81,19 @@ async def _add(url: str | None, folder: Path, source: Any) -> IndexReport:
 
 
 async def _rebuild(url: str | None, tenant: str | None) -> IndexReport:
+    await _rebuild_terms(url)
     async with open_knowledge(url, as_it_is(load_settings())) as knowledge:
         with Progress(console=notes, transient=True) as bar:
             task = bar.add_task("embedding", total=None)
             return await knowledge.indexer.rebuild(tenant, lambda done, _, __: bar.update(task, completed=done))
+
+
+async def _rebuild_terms(url: str | None) -> None:
+    """What messages are found by, if another version of Threadkeep made it."""
+    settings = load_settings()
+    with Progress(console=notes, transient=True) as bar:
+        task = bar.add_task("messages", total=None)
+        await rebuild_terms(url or settings.database_url, settings, lambda done: bar.update(task, completed=done))
 
 
 async def _status(url: str | None, tenant: str | None) -> dict[str, Any]:
@@ -101,8 +119,8 @@ async def _waiting(knowledge: Knowledge, tenant: str | None) -> int | None:
     return len(await knowledge.store.unembedded(model, tenant, _MOST_COUNTED))
 
 
-def _report(report: IndexReport, title: str, *, as_json: bool) -> None:
-    told = asdict(report)
+def _report(report: IndexReport, title: str, messages: dict[str, int] | None = None, *, as_json: bool) -> None:
+    told: dict[str, Any] = asdict(report) | ({} if messages is None else {"messages": messages})
     if as_json:
         print_json(told)
         return

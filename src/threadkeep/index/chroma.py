@@ -8,14 +8,25 @@ longer messages), unless another conversation's message has taken it.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from threadkeep.errors import StoreUnavailable
 from threadkeep.index.chroma_client import connected, is_missing, let_go, our_errors
-from threadkeep.index.chroma_rows import Row, collection_name, model_in, model_metadata, row_ids, rows_of, within
+from threadkeep.index.chroma_rows import (
+    Row,
+    collection_name,
+    key_of,
+    model_in,
+    model_metadata,
+    row_ids,
+    rows_of,
+    within,
+)
 from threadkeep.model import Erased
+from threadkeep.ports.backlog import MessageKey
 from threadkeep.ports.embedder import EmbeddingModel, Vector
 from threadkeep.ports.vectors import MessageVectors, VectorHit
 from threadkeep.recall.vectors import fitting
@@ -60,6 +71,17 @@ class ChromaVectors:
 
     async def models(self, scope: Scope | None = None) -> dict[EmbeddingModel, int]:
         return await self._run(lambda client: _models(client, scope))
+
+    async def models_of(self, user: Scope) -> Sequence[EmbeddingModel]:
+        return await self._run(lambda client: _models_of(client, user.whole_user))
+
+    async def held(self, model: EmbeddingModel, messages: Sequence[MessageKey]) -> set[MessageKey]:
+        """Those of the messages that have all of their vectors here."""
+        return await self._run(lambda client: _held(client, model, messages))
+
+    async def page(self, offset: int, size: int) -> Sequence[MessageKey] | None:
+        """Messages that have any vector here, whatever the model; None past the last page."""
+        return await self._run(lambda client: _page(client, offset, size))
 
     async def forget_model(self, model: EmbeddingModel) -> int:
         return await self._run(lambda client: _forget(client, model))
@@ -162,6 +184,30 @@ def _models(client: Any, scope: Scope | None) -> dict[EmbeddingModel, int]:
         if messages and model is not None:
             counted[model] = len(messages)
     return counted
+
+
+def _models_of(client: Any, user: Scope) -> list[EmbeddingModel]:
+    held = [one for one in _ours(client) if one.get(where=within(user), limit=1, include=[])["ids"]]
+    return [model for one in held if (model := model_in(one.metadata)) is not None]
+
+
+def _held(client: Any, model: EmbeddingModel, messages: Sequence[MessageKey]) -> set[MessageKey]:
+    collection = _collection(client, model)
+    if collection is None or not messages:
+        return set()
+    found = Counter[tuple[MessageKey, int]]()
+    ids = sorted({message.message_id for message in messages})
+    for start in range(0, len(ids), _AT_ONCE):
+        where = {"message_id": {"$in": ids[start : start + _AT_ONCE]}}
+        found.update(
+            (key_of(one), one["chunks"]) for one in collection.get(where=where, include=["metadatas"])["metadatas"]
+        )
+    return {key for (key, chunks), count in found.items() if count >= chunks} & set(messages)
+
+
+def _page(client: Any, offset: int, size: int) -> list[MessageKey] | None:
+    pages = [one.get(limit=size, offset=offset, include=["metadatas"])["metadatas"] for one in _ours(client)]
+    return list(dict.fromkeys(key_of(place) for page in pages for place in page)) if any(pages) else None
 
 
 def _forget(client: Any, model: EmbeddingModel) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from threadkeep.ports.backlog import MessageKey
 from threadkeep.ports.embedder import EmbeddingModel, Vectors
 from threadkeep.ports.vectors import MessageVectors, vector_id
 from threadkeep.scope import Scope
@@ -41,6 +42,10 @@ def _place(message: MessageVectors, chunk: int, chunks: int) -> dict[str, str | 
         "chunk": chunk,
         "chunks": chunks,
     }
+
+
+def key_of(place: Mapping[str, Any]) -> MessageKey:
+    return MessageKey(Scope(place["tenant"], place["user_id"], place["conversation_id"]), place["message_id"])
 
 
 def row_ids(rows: Sequence[Row], taken: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -21,7 +21,7 @@ from threadkeep.index.sql_models import number_for, number_of
 from threadkeep.model import Erased
 from threadkeep.ports.embedder import EmbeddingModel, Vector
 from threadkeep.ports.vectors import MessageVectors, VectorHit
-from threadkeep.recall.vectors import decode, encode, fitting
+from threadkeep.recall.vectors import ENCODING, decode, encode, fitting
 from threadkeep.scope import Scope
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.knowledge_tables import models, vectors
@@ -31,14 +31,14 @@ from threadkeep.sql.tables import conversations, messages, owners
 
 MOST_COMPARED = 20_000  # of an owner's, the newest, where we do the comparing
 
-_MESSAGE = (
+MESSAGE = (
     select(messages.c.mid, conversations.c.uid)
     .join(conversations, conversations.c.cid == messages.c.cid)
     .where(*IN_SCOPE, messages.c.id == bindparam("of_message"))
-    .with_for_update(read=True, of=messages)  # it cannot be erased before its vectors are in
+    .with_for_update(key_share=True, of=messages)  # nobody else embeds it, and it cannot be erased before they are in
 )
 _NAMES = (
-    select(messages.c.mid, conversations.c.conversation, messages.c.id)
+    select(messages.c.mid, conversations.c.conversation, messages.c.id, messages.c.seq)
     .join(conversations, conversations.c.cid == messages.c.cid)
     .where(messages.c.mid.in_(bindparam("mids", expanding=True)))
 )
@@ -77,13 +77,16 @@ class SqlVectors:
     async def models(self, scope: Scope | None = None) -> dict[EmbeddingModel, int]:
         return await self._database.read(partial(self._models, scope=scope))
 
+    async def models_of(self, user: Scope) -> Sequence[EmbeddingModel]:
+        return await self._database.read(partial(self._models_of, user=user))
+
     async def forget_model(self, model: EmbeddingModel) -> int:
         return await self._database.write(partial(self._forget_model, model=model))
 
     async def close(self) -> None:
         """The database is closed by the archive."""
 
-    async def _table(self, connection: AsyncConnection) -> Any:
+    async def table(self, connection: AsyncConnection) -> Any:
         """The one that holds the vectors here: pgvector's, where the migration could make it."""
         if self._has_pgvector is None:
             asked = text("SELECT to_regclass('tk_pgvectors') IS NOT NULL")
@@ -91,11 +94,11 @@ class SqlVectors:
         return pgvectors if self._has_pgvector else vectors
 
     async def _upsert(self, connection: AsyncConnection, model: EmbeddingModel, rows: Sequence[Any]) -> int:
-        table, number = await self._table(connection), await number_for(connection, model)
+        table, number = await self.table(connection), await number_for(connection, model)
         stored = 0
         for message, given in rows:
             values = named(message.scope) | {"of_message": message.message_id}
-            place = (await connection.execute(_MESSAGE, values)).one_or_none()
+            place = (await connection.execute(MESSAGE, values)).one_or_none()
             if place is None:
                 continue
             key = {"uid": place.uid, "model": number, "mid": place.mid}
@@ -117,28 +120,29 @@ class SqlVectors:
         number = await number_of(connection, model)
         if number is None:
             return ()
-        if await self._table(connection) is pgvectors:
+        if await self.table(connection) is pgvectors:
             found = await by_distance(connection, scope, number, vector, k)
         else:
             found = (await _newest(connection, scope, number, model)).nearest(vector, k)
         if not found:
             return ()
         rows = await connection.execute(_NAMES, {"mids": [mid for mid, _, _ in found]})
-        names = {row[0]: (row[1], row[2]) for row in rows}
-        return tuple(VectorHit(*names[mid], chunk, score) for mid, chunk, score in found if mid in names)
+        names = {row.mid: row for row in rows}
+        hits = ((names[mid], chunk, score) for mid, chunk, score in found if mid in names)
+        return tuple(VectorHit(row.conversation, row.id, chunk, score, row.seq) for row, chunk, score in hits)
 
     async def _delete(self, connection: AsyncConnection, chosen: Any, values: dict[str, Any]) -> int:
-        table = await self._table(connection)
+        table = await self.table(connection)
         mids = list((await connection.execute(chosen, values)).scalars())
         return (await connection.execute(delete(table).where(table.c.mid.in_(mids)))).rowcount if mids else 0
 
     async def _delete_owner(self, connection: AsyncConnection, scope: Scope) -> int:
-        table = await self._table(connection)
+        table = await self.table(connection)
         uid = (await connection.execute(select(owners.c.uid).where(*OWNED), named(scope))).scalar()
         return (await connection.execute(delete(table).where(table.c.uid == uid))).rowcount
 
     async def _models(self, connection: AsyncConnection, scope: Scope | None) -> dict[EmbeddingModel, int]:
-        table = await self._table(connection)
+        table = await self.table(connection)
         query = select(models.c.name, models.c.dimensions, func.count(table.c.mid.distinct()))
         query = query.join_from(table, models, models.c.model == table.c.model)
         if scope is not None:
@@ -150,8 +154,14 @@ class SqlVectors:
         rows = await connection.execute(query.group_by(models.c.name, models.c.dimensions), values)
         return {EmbeddingModel(row[0], row[1]): row[2] for row in rows}
 
+    async def _models_of(self, connection: AsyncConnection, user: Scope) -> list[EmbeddingModel]:
+        table = await self.table(connection)
+        any_ = select(table.c.mid).where(table.c.uid == UID, table.c.model == models.c.model).exists()
+        query = select(models.c.name, models.c.dimensions).where(models.c.encoding == ENCODING, any_)
+        return [EmbeddingModel(row[0], row[1]) for row in await connection.execute(query, named(user))]
+
     async def _forget_model(self, connection: AsyncConnection, model: EmbeddingModel) -> int:
-        table, number = await self._table(connection), await number_of(connection, model)
+        table, number = await self.table(connection), await number_of(connection, model)
         return (await connection.execute(delete(table).where(table.c.model == number))).rowcount
 
 

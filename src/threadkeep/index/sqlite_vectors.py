@@ -47,6 +47,9 @@ class SqliteVectors:
     async def models(self, scope: Scope | None = None) -> dict[EmbeddingModel, int]:
         return await self._database.read(partial(_models, scope=scope))
 
+    async def models_of(self, user: Scope) -> Sequence[EmbeddingModel]:
+        return await self._database.read(partial(_models_of, user=user))
+
     async def forget_model(self, model: EmbeddingModel) -> int:
         return await self._database.write(partial(_forget_model, model=model))
 
@@ -56,7 +59,7 @@ class SqliteVectors:
     def _search(
         self, connection: sqlite3.Connection, scope: Scope, model: EmbeddingModel, vector: Vector, k: int
     ) -> tuple[VectorHit, ...]:
-        uid, number = owner_of(connection, scope), _number_of(connection, model)
+        uid, number = owner_of(connection, scope), number_of(connection, model)
         if uid is None or number is None:
             return ()
         matrix = self._matrix(connection, uid, number, model)
@@ -90,14 +93,15 @@ def _matrix_of(rows: list[tuple[Any, ...]], model: EmbeddingModel, added: int, r
 def _hits(connection: sqlite3.Connection, found: list[tuple[int, int, float]]) -> tuple[VectorHit, ...]:
     marks = ",".join("?" * len(found))
     rows = connection.execute(
-        f"SELECT mid, conversation, id FROM tk_messages JOIN tk_conversations USING (cid) WHERE mid IN ({marks})",  # noqa: S608
+        f"SELECT mid, conversation, id, seq FROM tk_messages JOIN tk_conversations USING (cid) WHERE mid IN ({marks})",  # noqa: S608
         [mid for mid, _, _ in found],
     )
-    named = {mid: (conversation, id_) for mid, conversation, id_ in rows}
-    return tuple(VectorHit(*named[mid], chunk, score) for mid, chunk, score in found if mid in named)
+    named = {mid: (conversation, id_, seq) for mid, conversation, id_, seq in rows}
+    hits = ((*named[mid], chunk, score) for mid, chunk, score in found if mid in named)
+    return tuple(VectorHit(conversation, id_, chunk, score, seq) for conversation, id_, seq, chunk, score in hits)
 
 
-def _number_of(connection: sqlite3.Connection, model: EmbeddingModel) -> int | None:
+def number_of(connection: sqlite3.Connection, model: EmbeddingModel) -> int | None:
     row = connection.execute(
         "SELECT model FROM tk_models WHERE name = ? AND dimensions = ? AND encoding = ?",
         (model.name, model.dimensions, ENCODING),
@@ -106,7 +110,7 @@ def _number_of(connection: sqlite3.Connection, model: EmbeddingModel) -> int | N
 
 
 def number_for(connection: sqlite3.Connection, model: EmbeddingModel) -> int:
-    number = _number_of(connection, model)
+    number = number_of(connection, model)
     if number is None:
         values = (model.name, model.dimensions, ENCODING)
         insert = "INSERT INTO tk_models (name, dimensions, encoding) VALUES (?, ?, ?) RETURNING model"
@@ -120,7 +124,7 @@ def _upsert(
     number = number_for(connection, model)
     stored = 0
     for message, blobs in rows:
-        place = _message(connection, message.scope, message.message_id)
+        place = message_row(connection, message.scope, message.message_id)
         if place is None:
             continue
         mid, uid = place
@@ -133,7 +137,7 @@ def _upsert(
     return stored
 
 
-def _message(connection: sqlite3.Connection, scope: Scope, message_id: str) -> tuple[int, int] | None:
+def message_row(connection: sqlite3.Connection, scope: Scope, message_id: str) -> tuple[int, int] | None:
     return connection.execute(
         "SELECT mid, uid FROM tk_messages JOIN tk_conversations USING (cid) JOIN tk_owners USING (uid)"
         " WHERE tenant = ? AND user = ? AND conversation = ? AND id = ?",
@@ -142,7 +146,7 @@ def _message(connection: sqlite3.Connection, scope: Scope, message_id: str) -> t
 
 
 def _delete(connection: sqlite3.Connection, scope: Scope, message_id: str) -> int:
-    place = _message(connection, scope, message_id)
+    place = message_row(connection, scope, message_id)
     if place is None:
         return 0
     return connection.execute("DELETE FROM tk_vectors WHERE mid = ?", place[:1]).rowcount
@@ -172,6 +176,15 @@ def _models(connection: sqlite3.Connection, scope: Scope | None) -> dict[Embeddi
     return {EmbeddingModel(name, dimensions): count for name, dimensions, count in rows}
 
 
+def _models_of(connection: sqlite3.Connection, user: Scope) -> list[EmbeddingModel]:
+    rows = connection.execute(
+        "SELECT name, dimensions FROM tk_vector_changes JOIN tk_models USING (model)"
+        " WHERE uid = ? AND encoding = ? AND added > removed",
+        (owner_of(connection, user), ENCODING),
+    )
+    return [EmbeddingModel(name, dimensions) for name, dimensions in rows]
+
+
 def _forget_model(connection: sqlite3.Connection, model: EmbeddingModel) -> int:
-    number = _number_of(connection, model)
+    number = number_of(connection, model)
     return connection.execute("DELETE FROM tk_vectors WHERE model = ?", (number,)).rowcount

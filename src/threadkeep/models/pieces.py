@@ -25,10 +25,15 @@ class KnownPieces:
 
     def __init__(self, encode: Callable[[str], Sequence[int]]) -> None:
         self._known = _Known(encode)
+        self._written = _Written(self._known)
 
     def encode(self, text: str) -> list[int]:
         known = self._known
         return [number for piece in _PIECES.findall(text) for number in known[piece]]
+
+    def written(self, text: str) -> bytes:
+        """The numbers with commas between them."""
+        return b",".join(map(self._written.__getitem__, _PIECES.findall(text)))
 
 
 class _Known(dict[str, tuple[int, ...]]):
@@ -41,3 +46,17 @@ class _Known(dict[str, tuple[int, ...]]):
         if len(piece) <= _LONGEST_PIECE and len(self) < _MOST_PIECES:
             self[piece] = numbers
         return numbers
+
+
+class _Written(dict[str, bytes]):
+    """A piece has one number or more, so its text is never empty."""
+
+    def __init__(self, known: _Known) -> None:
+        super().__init__()
+        self._known = known
+
+    def __missing__(self, piece: str) -> bytes:
+        text = b",".join([b"%d" % number for number in self._known[piece]])
+        if len(piece) <= _LONGEST_PIECE and len(self) < _MOST_PIECES:
+            self[piece] = text
+        return text

@@ -66,6 +66,15 @@ class Tokenizer:
             return self._bpe.encode_ordinary(text)
         return [number for part in _parts(text) for number in _encoded(self._bpe, part)]
 
+    def written(self, text: str) -> bytes:
+        """What `encode` gives, as a JSON list."""
+        if self._can_go_by_pieces(text) and self._pieces is not None:
+            return b"[%b]" % self._pieces.written(text)
+        return json.dumps(self.encode(text), separators=(",", ":")).encode()
+
+    def _can_go_by_pieces(self, text: str) -> bool:
+        return self._bpe is not None and len(text) <= _LONGEST_PART and text.isascii()
+
     def count(self, text: str) -> int:
         return len(self.encode(text))
 

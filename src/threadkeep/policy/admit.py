@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,6 @@ from threadkeep.model import Admission, Draft
 from threadkeep.policy.digest import NO_DIGEST, digest_of
 from threadkeep.policy.fields import (
     DEFAULT_MAX_BYTES,
-    NO_ID,
     checked_id,
     checked_language,
     checked_text,
@@ -50,10 +49,16 @@ class Rules:
 
 
 @dataclass(slots=True)
-class _Tally:
-    refused: dict[str, int] = field(default_factory=dict[str, int])
-    stripped: dict[str, int] = field(default_factory=dict[str, int])
-    redacted: dict[str, int] = field(default_factory=dict[str, int])
+class _Door:
+    """One append on its way through: what it is held to, and what was counted of it."""
+
+    rules: Rules
+    ids: MessageIds
+    now: datetime
+    language: str | None
+    refused: dict[str, int]
+    stripped: dict[str, int]
+    redacted: dict[str, int]
 
 
 def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: str | None = None) -> Admission:
@@ -63,20 +68,23 @@ def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: s
     """
     if rules.redactor_for is not None:
         rules = replace(rules, redactor=rules.redactor_for(ids.scope))
-    tally = _Tally()
+    door = _Door(rules, ids, now, language, {}, {}, {})
+    given = _checked_list(events, rules.max_events)
     drafts: list[Draft] = []
-    for index, event in enumerate(_checked_list(events, rules.max_events)):
+    for index, event in enumerate(given):
         try:
-            draft = _admit_one(event, rules, tally, language)
+            draft = _admit_one(event, door)
         except InvalidInput as error:
             raise error.inside(f"events[{index}]") from None
         if draft is not None:
             drafts.append(draft)
     secret = ids.secret()
-    digest = digest_of(drafts, tally.refused, secret) if secret is not None else NO_DIGEST
+    if secret is None:
+        new_ids = all(getattr(event, "id", None) is None for event in given)
+        return Admission(tuple(drafts), NO_DIGEST, door.refused, door.stripped, door.redacted, new_ids)
+    digest = digest_of(drafts, door.refused, secret)
     placed = tuple(ids.complete(draft, index, now) for index, draft in enumerate(drafts))
-    new_ids = ids.key is None and all(draft.id == NO_ID for draft in drafts)
-    return Admission(placed, digest, tally.refused, tally.stripped, tally.redacted, new_ids)
+    return Admission(placed, digest, door.refused, door.stripped, door.redacted)
 
 
 def _count(counts: dict[str, int], what: str, times: int = 1) -> None:
@@ -92,42 +100,42 @@ def _checked_list(events: Any, most: int) -> list[Any]:
     return given
 
 
-def _admit_one(event: Any, rules: Rules, tally: _Tally, language: str | None) -> Draft | None:
+def _admit_one(event: Any, door: _Door) -> Draft | None:
     kind: Any = type(event)  # pyright: ignore[reportUnknownVariableType]
     if (reason := REFUSED_KINDS.get(kind)) is not None:
-        _count(tally.refused, reason)
+        _count(door.refused, reason)
         return None
     if isinstance(event, ModelResponse):
-        return _admit_response(event, rules, tally, language)
+        return _admit_response(event, door)
     if isinstance(event, UserMessage):
-        return _admit_message(event, rules, tally, language)
+        return _admit_message(event, door)
     raise InvalidEvent("kind", f"is {kind.__name__}", "use one of the event kinds threadkeep exports")
 
 
-def _admit_response(event: ModelResponse, rules: Rules, tally: _Tally, language: str | None) -> Draft | None:
+def _admit_response(event: ModelResponse, door: _Door) -> Draft | None:
     if event.function_calls:
-        _count(tally.stripped, "function_call_arguments", _how_many(event.function_calls))
+        _count(door.stripped, "function_call_arguments", _how_many(event.function_calls))
     if event.channel != "text":
-        _count(tally.refused, "non_text_channel")
+        _count(door.refused, "non_text_channel")
         return None
-    return _draft(event, event.text, "text", rules, tally, language)
+    return _draft(event, event.text, "text", door)
 
 
-def _admit_message(event: UserMessage, rules: Rules, tally: _Tally, language: str | None) -> Draft | None:
+def _admit_message(event: UserMessage, door: _Door) -> Draft | None:
     if event.modality not in ("text", "voice", "image"):
         raise InvalidEvent("modality", "is not one that memory knows", "use text, voice or image")
     if event.data is not None:
-        _count(tally.stripped, "raw_media")
+        _count(door.stripped, "raw_media")
     if event.modality == "text":
         if event.meta:
-            _count(tally.stripped, "meta", _how_many(event.meta))
-        return _draft(event, event.text, "text", rules, tally, language)
+            _count(door.stripped, "meta", _how_many(event.meta))
+        return _draft(event, event.text, "text", door)
     if event.text:
-        _count(tally.stripped, "media_text")  # a transcript is not a summary
+        _count(door.stripped, "media_text")  # a transcript is not a summary
     if not event.summary:
-        _count(tally.refused, "media_without_summary")
+        _count(door.refused, "media_without_summary")
         return None
-    return _draft(event, event.summary, event.modality, rules, tally, language)
+    return _draft(event, event.summary, event.modality, door)
 
 
 def _harmless(id_: str, rules: Rules) -> str:
@@ -144,32 +152,18 @@ def _how_many(stripped: Any) -> int:
     return len(stripped) if isinstance(stripped, Sized) else 1
 
 
-def _draft(
-    event: UserMessage | ModelResponse,
-    text: str | None,
-    modality: Any,
-    rules: Rules,
-    tally: _Tally,
-    language: str | None,
-) -> Draft | None:
-    field_name = "text" if modality == "text" else "summary"
-    checked = checked_text(field_name, text, rules.max_bytes)
-    if not checked.strip():
-        _count(tally.refused, "empty_text")
+def _draft(event: UserMessage | ModelResponse, text: str | None, modality: Any, door: _Door) -> Draft | None:
+    checked = checked_text("text" if modality == "text" else "summary", text, door.rules.max_bytes)
+    if not checked or checked.isspace():
+        _count(door.refused, "empty_text")
         return None
     own_language = checked_language("language", event.language)
-    redacted = rules.redactor(checked, own_language or language)
+    redacted = door.rules.redactor(checked, own_language or door.language)
     for kind, times in redacted.counts.items():
-        _count(tally.redacted, kind, times)
+        _count(door.redacted, kind, times)
     meta, dropped = kept_meta(event.meta) if isinstance(event, UserMessage) and modality != "text" else ({}, 0)
     if dropped:
-        _count(tally.stripped, "meta", dropped)
-    return Draft(
-        id=_harmless(checked_id(event.id), rules),
-        role="user" if isinstance(event, UserMessage) else "assistant",
-        content=redacted.text,
-        ts=checked_time(event.ts),
-        modality=modality,
-        language=own_language,
-        meta=meta,
-    )
+        _count(door.stripped, "meta", dropped)
+    id_, ts = door.ids.begun(_harmless(checked_id(event.id), door.rules), checked_time(event.ts), door.now)
+    role = "user" if isinstance(event, UserMessage) else "assistant"
+    return Draft(id_, role, redacted.text, ts, modality, own_language, meta)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from threadkeep.model import Erased
+from threadkeep.ports.backlog import Backlog
 from threadkeep.ports.embedder import EmbeddingModel, Vector
 from threadkeep.scope import Scope
 
@@ -28,6 +29,7 @@ class VectorHit:
     message_id: str
     chunk: int
     score: float
+    seq: int = 0  # of the message; 0 where the index knows nothing of the archive
 
 
 def vector_id(message_id: str, chunk: int, chunks: int) -> str:
@@ -62,6 +64,10 @@ class VectorIndex(Protocol):
         """How many messages have vectors, by model; of a scope, or of the whole index."""
         ...
 
+    async def models_of(self, user: Scope) -> Sequence[EmbeddingModel]:
+        """Of which models the user has any vectors. Answered at once, however many there are."""
+        ...
+
     async def forget_model(self, model: EmbeddingModel) -> int:
         """All vectors of a model that was replaced; how many there were."""
         ...
@@ -69,3 +75,14 @@ class VectorIndex(Protocol):
     async def close(self) -> None:
         """Closing twice is allowed. A database that others share stays open."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class VectorStores:
+    """Where the vectors of an archive are kept, and which of its messages have none."""
+
+    index: VectorIndex
+    backlog: Backlog
+    tidy: Callable[[], Awaitable[object]] | None = None  # deletes what the archive no longer holds, where that can be
+    late_seconds: float = 60.0  # by which a message may be seen after one with a higher number
+    numbers_return: bool = False  # those of erased messages are given again

@@ -12,19 +12,21 @@ from threadkeep.recall.presets import DEFAULT
 from threadkeep.recall.question import Question
 
 _TOLD = 4  # reasons a hit gives
+_ALIKE = 0.4  # a cosine that speaks for a turn by itself
 
 
 def fused(question: Question, evidence: Evidence, k: int, preset: Mapping[str, float] = DEFAULT) -> tuple[Hit, ...]:
     """Best first; equal scores by newest `seq`, then id, so that the order never depends on the store.
 
-    A turn that neither holds nor stands near anything asked for, nor is alike, is no hit.
+    A turn that neither holds anything asked for nor is alike by its vector is no hit: what stands around the hits is
+    given to the model beside them, and speaks for them here.
     """
     reading = Reading(question, evidence)
     columns = reading.columns()
     hits = [
         _hit(turn, row, columns, preset)
         for row, turn in enumerate(reading.turns)
-        if reading.around[row] > 0 or reading.alike[row] > 0
+        if reading.own[row] > 0 or evidence.cosines.get(turn.message.id, 0.0) >= _ALIKE
     ]
     return tuple(sorted(hits, key=lambda hit: (-hit.score, -hit.seq, hit.message_id))[:k])
 

@@ -221,13 +221,26 @@ class _DirectAttempt:
         line = self.idle.pop() if self.idle else await open_line(self.engine)
         try:
             result = await work(line)
+        except Undo as undo:
+            await self._settle(line)
+            return undo.result
         except BaseException as error:
-            await line.close()  # in which state it is, nobody knows
-            if isinstance(error, Undo):
-                return error.result
+            if isinstance(error, Exception) and not never_answered(error):
+                await self._settle(line)
+            else:
+                line.drop()
             raise
         self.idle.append(line)
         return result
+
+    async def _settle(self, line: Line) -> None:
+        """Ready for the next one, or gone."""
+        try:
+            await line.settle()
+        except BaseException:
+            line.drop()
+            raise
+        self.idle.append(line)
 
 
 def _product(connection: AsyncConnection) -> tuple[str, tuple[int, ...]]:

@@ -39,6 +39,15 @@ vectors = Table(
     Index("tk_vectors_by_message", "mid"),
 )
 
+embed_failed = Table(
+    "tk_embed_failed",
+    metadata,
+    Column("mid", BigInteger, ForeignKey(messages.c.mid, ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    _numbered("model"),
+    Column("reason", AnyText, nullable=False),
+    Column("failed_at", BigInteger, nullable=False),
+)
+
 documents = Table(
     "tk_documents",
     metadata,

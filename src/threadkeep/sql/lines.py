@@ -6,6 +6,7 @@ connection of the same engine, taken out of its pool, that commits each statemen
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 Values = Mapping[str, Any]
 
 _NAMED = re.compile(r"(?<!:):([a-z]\w*)")
+_PARTING_SECONDS = 1.0
 _LOST = {2006, 2013, 2055, 4031}  # what MySQL's clients say of a connection that is gone
 
 
@@ -33,7 +35,15 @@ class Line(Protocol):
 
     async def commit(self) -> None: ...
 
+    async def settle(self) -> None:
+        """Undo what was begun, if anything was."""
+        ...
+
     async def close(self) -> None: ...
+
+    def drop(self) -> None:
+        """Without a word to the server: in which state it is, nobody knows."""
+        ...
 
 
 async def open_line(engine: AsyncEngine) -> Line:
@@ -71,7 +81,18 @@ class _PostgresLine:
         with _TOLD:
             await self._raw.execute("COMMIT")
 
+    async def settle(self) -> None:
+        if self._raw.is_in_transaction():
+            with _TOLD:
+                await self._raw.execute("ROLLBACK")
+
     async def close(self) -> None:
+        try:
+            await self._raw.close(timeout=_PARTING_SECONDS)
+        except Exception:  # a line that is dead already
+            self.drop()
+
+    def drop(self) -> None:
         self._raw.terminate()
 
 
@@ -109,8 +130,19 @@ class _MySqlLine:
         with _TOLD:
             await self._raw.commit()
 
+    async def settle(self) -> None:
+        with _TOLD:
+            await self._raw.rollback()
+
     async def close(self) -> None:
-        with suppress(Exception):  # a line that is dead already
+        try:
+            async with asyncio.timeout(_PARTING_SECONDS):
+                await self._raw.ensure_closed()
+        except Exception:  # a line that is dead already
+            self.drop()
+
+    def drop(self) -> None:
+        with suppress(Exception):
             self._raw.close()
 
 

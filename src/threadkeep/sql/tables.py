@@ -6,10 +6,9 @@ conversations without a clock. Row ids are never given twice, so a reader who ho
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, MetaData, Table, UniqueConstraint
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, UniqueConstraint
 
-from threadkeep.sql.types import AnyText, Digest, Exact, Word
+from threadkeep.sql.types import AnyText, Digest, Exact, Word, WordsOfARow
 
 metadata = MetaData()
 
@@ -34,6 +33,7 @@ conversations = Table(
     Column("status", Word, nullable=False, server_default="active"),
     Column("last_seq", BigInteger, nullable=False, server_default="0"),
     Column("messages", BigInteger, nullable=False, server_default="0"),
+    Column("terms", BigInteger, nullable=False, server_default="0"),  # of all its messages together
     Column("activity", BigInteger, nullable=False, server_default="0"),
     Column("started_at", BigInteger, nullable=False),
     Column("last_activity_at", BigInteger, nullable=False),
@@ -56,8 +56,8 @@ messages = Table(
     Column("language", Word),
     Column("meta", AnyText),
     Column("ts", BigInteger, nullable=False),
-    # On PostgreSQL only, where the search words stand in the row, under a GIN index. Elsewhere: `words` below.
-    Column("words", postgresql.ARRAY(BigInteger)),
+    # The search words, repeats included. On PostgreSQL under a GIN index; elsewhere the table `words` finds them.
+    Column("words", WordsOfARow),
     UniqueConstraint("cid", "seq", name="tk_messages_by_seq"),
     UniqueConstraint("cid", "id", name="tk_messages_by_id"),
 )
@@ -70,6 +70,17 @@ words = Table(
     Column("word", BigInteger, primary_key=True, autoincrement=False),
     Column("cid", BigInteger, primary_key=True, autoincrement=False),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("times", Integer, nullable=False, server_default="1"),
+    Column("length", Integer, nullable=False, server_default="0"),  # of the message, in words; nought: not told
+)
+
+# By which version of the normaliser terms were made, and while they are made anew, how far that has come.
+indexes = Table(
+    "tk_indexes",
+    metadata,
+    Column("name", Word, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("reached", BigInteger, nullable=False, server_default="0"),
 )
 
 appends = Table(

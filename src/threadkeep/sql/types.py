@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from sqlalchemy import Dialect, LargeBinary, String, Text, TypeDecorator
-from sqlalchemy.dialects import mysql
+from sqlalchemy import BigInteger, Dialect, LargeBinary, String, Text, TypeDecorator
+from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.types import TypeEngine
 
 from threadkeep.scope import MAX_PART_LENGTH
@@ -16,6 +16,8 @@ _ENCODED = "\x01tk64:"
 
 Digest = LargeBinary(16).with_variant(mysql.BINARY(16), "mysql", "mariadb")
 Word = Text().with_variant(mysql.VARCHAR(32), "mysql", "mariadb")  # of our own vocabulary: a role, a status, a tag
+
+WordsOfARow = postgresql.ARRAY(BigInteger).with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
 
 
 class Exact(TypeDecorator[str]):

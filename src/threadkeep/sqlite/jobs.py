@@ -26,12 +26,19 @@ class Job:
 
 def answer(jobs: Sequence[Job]) -> None:
     """From any thread. Tasks of one loop are woken together: waking a loop costs more than all that happens in it."""
+    if len(jobs) == 1:
+        _wake(jobs[0].done.get_loop(), jobs)
+        return
     waiting: dict[asyncio.AbstractEventLoop, list[Job]] = {}
     for job in jobs:
         waiting.setdefault(job.done.get_loop(), []).append(job)
     for loop, its_jobs in waiting.items():
-        with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
-            loop.call_soon_threadsafe(_settle, its_jobs)
+        _wake(loop, its_jobs)
+
+
+def _wake(loop: asyncio.AbstractEventLoop, jobs: Sequence[Job]) -> None:
+    with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
+        loop.call_soon_threadsafe(_settle, jobs)
 
 
 def _settle(jobs: Sequence[Job]) -> None:

@@ -220,7 +220,37 @@ CREATE TRIGGER tk_document_gone AFTER DELETE ON tk_documents BEGIN
   DELETE FROM tk_chunk_vectors WHERE did = old.did; END;
 """
 
-MIGRATIONS = (_V1, _V2, _V3)
+# How long what was said is: of a conversation's indexed messages together. `tk_holding` tells how many messages hold a
+# term; it keeps nothing of its own. `tk_indexes` says by which version of the normaliser terms were made, and while
+# they are made anew, how far that has come.
+_V4 = """
+ALTER TABLE tk_conversations ADD COLUMN terms INTEGER NOT NULL DEFAULT 0;
+UPDATE tk_conversations SET terms = coalesce((
+  SELECT sum(length(t.terms) - length(replace(t.terms, ' ', '')) + (t.terms <> ''))
+  FROM tk_messages m JOIN tk_terms t ON t.rowid = m.mid WHERE m.cid = tk_conversations.cid), 0);
+CREATE VIRTUAL TABLE tk_holding USING fts5vocab (tk_terms, row);
+CREATE TABLE tk_indexes (
+  name TEXT PRIMARY KEY,
+  version INTEGER NOT NULL,
+  reached INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+INSERT INTO tk_indexes SELECT 'terms', 0, 0 WHERE EXISTS (SELECT 1 FROM tk_messages);
+"""
+
+# Messages that were given up on by an embedder, and why. The backlog itself is no table: it is what has no vector.
+_V5 = """
+CREATE TABLE tk_embed_failed (
+  mid INTEGER NOT NULL,
+  model INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  failed_at INTEGER NOT NULL,
+  PRIMARY KEY (mid, model)
+) WITHOUT ROWID;
+CREATE TRIGGER tk_embed_failed_of_message AFTER DELETE ON tk_messages BEGIN
+  DELETE FROM tk_embed_failed WHERE mid = old.mid; END;
+"""
+
+MIGRATIONS = (_V1, _V2, _V3, _V4, _V5)
 NEWEST = len(MIGRATIONS)
 
 

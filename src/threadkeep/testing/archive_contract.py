@@ -1,4 +1,4 @@
-"""The contract of the `Archive` port, and of the `LexicalIndex` beside it: subclass, and give it `open_stores`."""
+"""The contract of the `Archive` port, and of the `TermIndex` beside it: subclass, and give it `open_stores`."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import count
 from typing import Any
@@ -12,8 +12,10 @@ import uuid_utils
 from threadkeep.model import Admission, Draft, HistoryRange, Message, Receipt
 from threadkeep.policy.digest import digest_of
 from threadkeep.ports.archive import Archive
-from threadkeep.ports.index import Candidate, LexicalIndex
-from threadkeep.recall.normalise import terms_of
+from threadkeep.ports.evidence import Turn
+from threadkeep.ports.index import TermIndex
+from threadkeep.recall.question import Question
+from threadkeep.recall.search import search_for
 from threadkeep.scope import Scope
 from threadkeep.testing.clock import START
 
@@ -50,9 +52,10 @@ async def texts(archive: Archive, scope: Scope) -> list[str]:
     return [message.content for message in await kept(archive, scope)]
 
 
-async def found(index: LexicalIndex, scope: Scope, text: str) -> Sequence[Candidate]:
-    """Asked for in the form in which `Memory` asks, so that the suite does not care how words are normalised."""
-    return await index.candidates(scope, list(dict.fromkeys(terms_of(text))), 10)
+async def found(index: TermIndex, scope: Scope, text: str) -> list[Turn]:
+    """Turns that hold one of the words, asked for as `Memory` asks: how words are normalised is no matter here."""
+    evidence = await index.evidence(scope, search_for(Question(text)))
+    return [turn for turn in evidence.turns if turn.counts]
 
 
 def a_tenant() -> str:

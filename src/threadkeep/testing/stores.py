@@ -28,7 +28,7 @@ from typing import Protocol
 import pytest
 
 from threadkeep.ports.archive import Archive
-from threadkeep.ports.index import LexicalIndex
+from threadkeep.ports.index import TermIndex
 from threadkeep.ports.sessions import SessionLimits, Sessions
 from threadkeep.testing.clock import FakeClock
 
@@ -39,7 +39,7 @@ class StoresUnderTest:
 
     archive: Archive
     sessions: Sessions
-    index: LexicalIndex
+    index: TermIndex
     clock: FakeClock
 
 

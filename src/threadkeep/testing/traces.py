@@ -163,7 +163,9 @@ def _cells(connection: sqlite3.Connection) -> Iterator[bytes]:
 
 
 def _vocabulary(connection: sqlite3.Connection) -> Iterator[bytes]:
-    tables = connection.execute("SELECT name FROM sqlite_master WHERE sql LIKE '%USING fts5%'").fetchall()
+    tables = connection.execute(
+        "SELECT name FROM sqlite_master WHERE sql LIKE '%USING fts5%' AND sql NOT LIKE '%USING fts5vocab%'"
+    ).fetchall()
     for (name,) in tables:
         quoted = name.replace("'", "''")
         connection.execute(f"CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', '{quoted}', 'row')")

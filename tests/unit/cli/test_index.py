@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from threadkeep import Scope, SyncMemory, UserMessage
 from threadkeep.cli.app import run
 
 
@@ -39,6 +40,7 @@ def test_a_folder_is_added_and_counted(folder: Path, capsys: pytest.CaptureFixtu
         "embedder": None,
         "waiting_for_vectors": None,
         "datasources": {"shop": 1},
+        "messages": None,
     }
 
 
@@ -50,6 +52,20 @@ def test_vectors_of_another_embedder_are_made_by_rebuilding(
     assert told(capsys, "status")["waiting_for_vectors"] == 1
     assert told(capsys, "rebuild")["embedded"] == 1
     assert told(capsys, "status")["waiting_for_vectors"] == 0
+
+
+def test_messages_without_vectors_are_counted_and_get_them_by_rebuilding(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(capsys, "add", str(folder), "--datasource", "shop")
+    with SyncMemory(worker=False) as memory:
+        memory.append(Scope("shop", "ann", "c1"), [UserMessage("hello"), UserMessage("peanuts")])
+    monkeypatch.setenv("THREADKEEP_EMBEDDER", "offline")
+    assert told(capsys, "status")["messages"] == {"waiting_for_vectors": 2, "embed_failed": []}
+    assert told(capsys, "rebuild")["messages"] == {"embedded": 2, "embed_failed": 0}
+    assert told(capsys, "status")["messages"] == {"waiting_for_vectors": 0, "embed_failed": []}
+    assert run(["index", "status"]) == 0
+    assert "messages waiting" in capsys.readouterr().out
 
 
 def test_an_embedder_that_is_away_is_told_and_the_documents_are_there(

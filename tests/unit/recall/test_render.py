@@ -1,17 +1,27 @@
 """What is recalled stays within the budget, counted as the model will count it."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from threadkeep.model import Hit
+from threadkeep.model import Hit, Message
 from threadkeep.models.tokens import ENCODINGS, Tokenizer
-from threadkeep.recall.render import fenced, tokens_in, within_budget
+from threadkeep.ports.evidence import Evidence, Statistics, Turn
+from threadkeep.recall.context import assembled
+from threadkeep.recall.render import tokens_in
 
 COUNT = {name: Tokenizer(name).count for name in ENCODINGS}
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+NOTHING = Evidence(Statistics(0, 0.0, {}), (), {})
+
+
+def messages(first: int, past: int) -> list[Message]:
+    return [Message(n, f"m{n}", "user", f"said {n}", NOON + timedelta(minutes=n)) for n in range(first, past)]
 
 
 def hits_of(texts: list[str]) -> list[Hit]:
@@ -22,8 +32,9 @@ def hits_of(texts: list[str]) -> list[Hit]:
 @given(texts=st.lists(st.text(), max_size=8), budget=st.integers(0, 300))
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_the_text_is_never_over_the_budget_in_the_models_own_tokens(name: str, texts: list[str], budget: int) -> None:
-    kept = within_budget(hits_of(texts), budget, COUNT[name])
-    assert COUNT[name](fenced(kept)) <= budget
+    recalled = assembled(hits_of(texts), NOTHING, messages(9, 12), "c1", budget, COUNT[name])
+    assert COUNT[name](recalled.text) <= budget
+    assert len(recalled.hits) + recalled.left_out == len(texts)
 
 
 FOUR_LANGUAGES = [
@@ -41,5 +52,31 @@ def test_where_there_is_no_tokenizer_the_estimate_errs_on_the_side_of_the_budget
 
 def test_a_tokenizer_that_counts_exactly_keeps_more_than_the_estimate() -> None:
     hits = hits_of(FOUR_LANGUAGES * 5)
-    exact = within_budget(hits, 300, COUNT["cl100k_base"])
-    assert len(exact) > len(within_budget(hits, 300)) > 0
+    exact = assembled(hits, NOTHING, budget=300, tokens_in=COUNT["cl100k_base"]).hits
+    assert len(exact) > len(assembled(hits, NOTHING, budget=300).hits) > 0
+
+
+def test_a_hit_comes_with_its_neighbours_and_where_the_talk_is_now_each_once() -> None:
+    beside = [Turn(message, "c2", 1, {}) for message in messages(4, 9)]
+    hits = [Hit("m6", "c2", 6, "user", "six", NOON + timedelta(minutes=6), 1.0)]
+    lines = assembled(hits, replace(NOTHING, turns=beside), messages(30, 32), "c1").text.splitlines()
+    assert [line.split("] ")[-1] for line in lines[1:-1]] == ["said 5", "six", "said 7", "said 30", "said 31"]
+    assert [", another conversation]" in line for line in lines[1:-1]] == [True] * 3 + [False] * 2
+
+
+def test_what_was_recalled_and_is_recent_too_stands_there_once() -> None:
+    hits = [Hit("m30", "c1", 30, "user", "said 30", NOON, 1.0)]
+    text = assembled(hits, NOTHING, messages(29, 32), "c1").text
+    assert [text.count(f"said {number}") for number in (29, 30, 31)] == [1, 1, 1]
+
+
+def test_room_goes_to_hits_first_and_the_text_says_what_was_left_out() -> None:
+    hits = hits_of(["word " * 30] * 4)
+    recalled = assembled(hits, NOTHING, messages(20, 40), "c1", 130, COUNT["cl100k_base"])
+    assert recalled.hits == tuple(hits[: len(recalled.hits)])
+    assert recalled.left_out == 4 - len(recalled.hits) > 0
+    assert f"({recalled.left_out} more found, left out for lack of room)" in recalled.text
+
+
+def test_nothing_recalled_is_no_text_whatever_is_recent() -> None:
+    assert assembled([], NOTHING, messages(1, 5), "c1").text == ""

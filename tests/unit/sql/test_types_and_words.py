@@ -11,7 +11,7 @@ from sqlalchemy.dialects import mysql, postgresql
 
 from threadkeep.scope import Scope
 from threadkeep.sql.types import AnyText, Exact
-from threadkeep.sql.words import hashed
+from threadkeep.sql.words import hashed, packed, unpacked
 
 DIALECTS = [postgresql.dialect(), mysql.dialect()]  # type: ignore[no-untyped-call]
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=30)
@@ -47,7 +47,13 @@ def test_the_same_term_of_two_users_is_two_words() -> None:
 
 def test_a_users_words_are_the_same_in_every_conversation_and_generation() -> None:
     scope = Scope("shop", "ann", "c1", generation=3)
-    assert hashed(scope, ["a", "b", "a"]) == hashed(Scope("shop", "ann"), ["a", "b"])
+    assert hashed(scope, ["a", "b"]) == hashed(Scope("shop", "ann"), ["a", "b"])
+
+
+def test_a_repeated_term_is_a_repeated_word_and_survives_packing() -> None:
+    words = hashed(SCOPES[0], ["a", "b", "a"])
+    assert words[0] == words[2] != words[1]
+    assert unpacked(packed(words)) == words
 
 
 def test_a_users_words_lie_side_by_side() -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import ormsgpack
 from langchain_core.messages import BaseMessage
+from pydantic import BaseModel
 
-_OPTIONS = (
+PACKING = (
     ormsgpack.OPT_NON_STR_KEYS
     | ormsgpack.OPT_PASSTHROUGH_DATACLASS
     | ormsgpack.OPT_PASSTHROUGH_DATETIME
@@ -21,7 +22,12 @@ _OPTIONS = (
     | ormsgpack.OPT_PASSTHROUGH_UUID
 )
 _ATOMS = (str, int, float, bool, bytes, type(None))
-_set = object.__setattr__
+# The slots themselves: half the time of setting attributes by name, which a model would look at first.
+_slots: dict[str, Any] = {**BaseModel.__dict__}
+_set_fields = _slots["__dict__"].__set__
+_set_given = _slots["__pydantic_fields_set__"].__set__
+_set_extra = _slots["__pydantic_extra__"].__set__
+_set_private = _slots["__pydantic_private__"].__set__
 
 
 def fingerprint(value: Any) -> int | None:
@@ -32,10 +38,10 @@ def fingerprint(value: Any) -> int | None:
     if not isinstance(value, BaseMessage):
         return None
     try:
-        data = ormsgpack.packb(value.__dict__, None, _OPTIONS)
+        data = ormsgpack.packb(value.__dict__, None, PACKING)
         extra = value.__pydantic_extra__
         if extra:
-            data += ormsgpack.packb(extra, None, _OPTIONS)
+            data += ormsgpack.packb(extra, None, PACKING)
     except (TypeError, ValueError):
         return None
     return hash((type(value), data))
@@ -74,10 +80,10 @@ class Template:
 def made(kind: type[BaseMessage], fields: dict[str, Any], given: set[str], extra: dict[str, Any]) -> BaseMessage:
     """Without validation: of values that were a valid message's before."""
     message = kind.__new__(kind)
-    _set(message, "__dict__", fields)
-    _set(message, "__pydantic_fields_set__", given)
-    _set(message, "__pydantic_extra__", extra)
-    _set(message, "__pydantic_private__", None)
+    _set_fields(message, fields)
+    _set_given(message, given)
+    _set_extra(message, extra)
+    _set_private(message, None)
     return message
 
 
@@ -93,7 +99,7 @@ def template_of(value: Any) -> Template | None:
 def _packed(value: Any) -> bytes:
     """Only what comes back from it exactly as it was."""
     _refuse_all_but_plain(value)
-    return ormsgpack.packb(value, None, _OPTIONS)
+    return ormsgpack.packb(value, None, PACKING)
 
 
 def _refuse_all_but_plain(value: Any) -> None:

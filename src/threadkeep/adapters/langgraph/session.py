@@ -10,6 +10,7 @@ from threadkeep.adapters.langgraph.door import Door
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.reading import Reading, StateCache
 from threadkeep.adapters.langgraph.strands import StrandCache
+from threadkeep.adapters.langgraph.whole_lists import LatestLists
 from threadkeep.errors import InvalidSetting
 from threadkeep.threads import Thread
 
@@ -37,6 +38,7 @@ class Session:
     limits: Limits = field(default_factory=Limits)
     strands: StrandCache = field(init=False)
     states: StateCache = field(default_factory=StateCache)
+    latest_lists: LatestLists = field(default_factory=LatestLists)
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,3 +52,4 @@ class Session:
     def forget(self, thread: Thread) -> None:
         self.strands.forget(thread)
         self.states.forget(thread)
+        self.latest_lists.forget(thread)

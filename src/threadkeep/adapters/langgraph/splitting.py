@@ -62,12 +62,23 @@ class Comparison:
 
 
 def split(
-    values: Sequence[Any], old: Sequence[Item], runs: Sequence[Run], codec: Codec, where: str, *, grow: bool = True
+    values: Sequence[Any],
+    old: Sequence[Item],
+    runs: Sequence[Run],
+    codec: Codec,
+    where: str,
+    *,
+    grow: bool = True,
+    common: int | None = None,
 ) -> Split:
-    """`old` are the items of `runs`, in order. Without `grow` no strand of theirs is added to."""
-    common = _common(values, old, codec, where)
+    """`old` are the items of `runs`, in order. Without `grow` no strand of theirs is added to.
+
+    `common`: all of them are equal from the start, so many, and nobody had to look: then `old` may be empty.
+    """
+    known = common is not None
+    common = _common(values, old, codec, where) if common is None else common
     rest = [Comparison(value, codec, where) for value in values[common:]]
-    places = _found_again(rest, old, common, codec)
+    places: list[int | None] = [None] * len(rest) if known else _found_again(rest, old, common, codec)
     whole = _joined(_first(runs, common), places, rest, runs, grow=grow)
     if len(whole.runs) > _MOST_RUNS:
         return fresh([Comparison(value, codec, where).item for value in values])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import zlib
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -61,6 +62,7 @@ def _decompressed(data: bytes) -> bytes:
         raise ValueError("is not compressed data") from error
 
 
+@cache
 def _zstd() -> Any:
     try:
         return import_module("zstandard")

@@ -1,13 +1,15 @@
 """Items that were read or written lately, by strand and position. A position never changes its meaning.
 
-Bounded by bytes; whole strands go, the longest unused first. Values that are handed out are copies.
+Bounded by bytes and by time; whole strands go, the longest unused first. Values that are handed out are copies.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from threadkeep.adapters.langgraph.codec import Codec
@@ -15,6 +17,7 @@ from threadkeep.adapters.langgraph.messages import Template, template_of
 from threadkeep.ports.checkpoints import Run
 from threadkeep.threads import Thread
 
+_IDLE_SECONDS = 600.0
 _OVERHEAD = 400  # bytes of Python objects around an item, roughly
 
 
@@ -37,9 +40,15 @@ class Item:
             return self.template.copy()
         value = codec.decode(self.kind, self.data, where)
         if self.asked:
-            self.template = template_of(value)
+            self._make_template(value, codec)
         self.asked = True
         return value
+
+    def _make_template(self, value: Any, codec: Codec) -> None:
+        template = template_of(value)
+        if template is not None:
+            self.tells_same(codec)
+            self.template, self.data = template, b""  # the text once is enough
 
     def tells_same(self, codec: Codec) -> int | None:
         if self.same is None:
@@ -47,7 +56,13 @@ class Item:
         return self.same
 
 
-Strand = list[Item | None]
+@dataclass(slots=True)
+class _Held:
+    """What is here of one strand."""
+
+    items: list[Item | None] = field(default_factory=list["Item | None"])
+    size: int = 0
+    used_at: float = 0.0
 
 
 class StrandCache:
@@ -55,19 +70,19 @@ class StrandCache:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._strands: OrderedDict[tuple[bytes, bytes], tuple[Strand, list[int]]] = OrderedDict()
+        self._strands: OrderedDict[tuple[bytes, bytes], _Held] = OrderedDict()
         self._bytes = 0
         self._changing = threading.Lock()
 
     def add(self, thread: Thread, strand: bytes, start: int, items: Sequence[Item]) -> None:
         with self._changing:
-            held, size = self._strands.setdefault((thread.key, strand), ([], [0]))
-            self._strands.move_to_end((thread.key, strand))
-            held.extend([None] * (start + len(items) - len(held)))
+            held = self._strands.setdefault((thread.key, strand), _Held())
+            self._used(thread, strand, held)
+            held.items.extend([None] * (start + len(items) - len(held.items)))
             for position, item in enumerate(items, start):
-                if held[position] is None:
-                    held[position] = item
-                    size[0] += len(item.data) + _OVERHEAD
+                if held.items[position] is None:
+                    held.items[position] = item
+                    held.size += len(item.data) + _OVERHEAD
                     self._bytes += len(item.data) + _OVERHEAD
             self._make_room()
 
@@ -77,8 +92,8 @@ class StrandCache:
             found = self._strands.get((thread.key, run.strand))
             if found is None:
                 return None
-            self._strands.move_to_end((thread.key, run.strand))
-            held = found[0][run.start : run.stop]
+            self._used(thread, run.strand, found)
+            held = found.items[run.start : run.stop]
         held.extend([None] * (run.stop - run.start - len(held)))
         return held
 
@@ -95,14 +110,16 @@ class StrandCache:
     def forget(self, thread: Thread) -> None:
         with self._changing:
             for key in [key for key in self._strands if key[0] == thread.key]:
-                self._bytes -= self._strands.pop(key)[1][0]
+                self._bytes -= self._strands.pop(key).size
 
-    def clear(self) -> None:
-        with self._changing:
-            self._strands.clear()
-            self._bytes = 0
+    def _used(self, thread: Thread, strand: bytes, held: _Held) -> None:
+        self._strands.move_to_end((thread.key, strand))
+        held.used_at = time.monotonic()
 
     def _make_room(self) -> None:
-        while self._bytes > self._max_bytes and len(self._strands) > 1:
-            _, (_, size) = self._strands.popitem(last=False)
-            self._bytes -= size[0]
+        idle_since = time.monotonic() - _IDLE_SECONDS
+        while len(self._strands) > 1:
+            oldest = next(iter(self._strands.values()))
+            if self._bytes <= self._max_bytes and oldest.used_at > idle_since:
+                return
+            self._bytes -= self._strands.popitem(last=False)[1].size

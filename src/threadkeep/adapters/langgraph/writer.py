@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -20,12 +21,29 @@ from langgraph.checkpoint.base.id import uuid6
 from threadkeep.adapters.langgraph.body import Listed, unpack_body
 from threadkeep.adapters.langgraph.facts import facts_of
 from threadkeep.adapters.langgraph.place import Place
-from threadkeep.adapters.langgraph.reading import Held, State, where_is
+from threadkeep.adapters.langgraph.reading import State, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
-from threadkeep.adapters.langgraph.writing import Draft, Drafting, encoded_metadata, encoded_writes
-from threadkeep.errors import StaleWriter
-from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, ParentGone, PositionTaken
+from threadkeep.adapters.langgraph.whole_lists import ListSnapshot
+from threadkeep.adapters.langgraph.writing import (
+    Draft,
+    Drafting,
+    DraftLimits,
+    Parent,
+    encoded_metadata,
+    encoded_writes,
+    inner_value,
+)
+from threadkeep.errors import ScopeErased, StaleWriter
+from threadkeep.ports.checkpoints import (
+    CheckpointStore,
+    NewCheckpoint,
+    NotTheLatest,
+    ParentGone,
+    PositionTaken,
+    Run,
+    Write,
+)
 from threadkeep.threads import Thread, short_id
 
 
@@ -52,6 +70,8 @@ class Writer:
         with self._putting(place.thread):
             draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest))
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
+        for continued in draft.continued:
+            self._session.latest_lists.stored(place.thread, continued)
         for addition in draft.additions:
             self._session.strands.add(place.thread, addition.strand, addition.start, addition.items)
         return asking.identity.config(place.thread.owner, place.thread.id, place.ns, id_)
@@ -64,12 +84,11 @@ class Writer:
         new_versions: ChannelVersions,
         rest: tuple[bytes, bytes | None, bool],
     ) -> Draft:
-        parent, held = await self._parent(place, asking, new_versions)
+        parent = await self._parent(place, asking, checkpoint, new_versions)
         grow = True
         while True:
-            limit = self._session.limits.max_value_bytes
-            drafting = Drafting(place.thread, asking.codec, limit, parent, held, grow=grow)
-            draft = drafting.draft(checkpoint, new_versions)
+            limits = DraftLimits(self._session.limits.max_value_bytes, grow)
+            draft = Drafting(place.thread, asking.codec, limits, parent).draft(checkpoint, new_versions)
             meta, facts, must_be_latest = rest
             new = NewCheckpoint(
                 ns=place.ns,
@@ -89,7 +108,7 @@ class Writer:
                     raise
                 grow = False  # another run has grown this strand: begin one of our own
             except ParentGone:
-                parent, held = None, None  # pruned meanwhile: refer to nothing of it
+                parent = None  # pruned meanwhile: refer to nothing of it
             except NotTheLatest:
                 raise StaleWriter(
                     f"thread {place.thread.id!r}: another run has gone on from checkpoint {place.checkpoint!r};"
@@ -99,20 +118,27 @@ class Writer:
                 return draft
 
     async def _parent(
-        self, place: Place, asking: Asking, new_versions: ChannelVersions
-    ) -> tuple[State | None, Held | None]:
-        """What the parent refers to, and the items of the lists that have changed since."""
+        self, place: Place, asking: Asking, checkpoint: Checkpoint, new_versions: ChannelVersions
+    ) -> Parent | None:
         if place.checkpoint is None:
-            return None, None
+            return None
         state = self._session.states[place.thread.key, place.ns, place.checkpoint]
         if state is None:
             state = await self._read_parent(place, asking)
         if state is None:
-            return None, None
-        changed = (ref for channel, ref in state.refs.items() if channel in new_versions)
-        runs = [run for ref in changed if isinstance(ref, Listed) for run in ref.runs]
+            return None
+        going_on: dict[tuple[Run, ...], ListSnapshot] = {}
+        wanted: list[Run] = []
+        for channel, ref in state.refs.items():
+            if channel in new_versions and isinstance(ref, Listed):
+                before = self._session.latest_lists.get(place.thread, ref.runs)
+                value, _ = inner_value(checkpoint["channel_values"].get(channel))
+                if before is not None and isinstance(value, list) and before.goes_on_in(cast("list[Any]", value)):
+                    going_on[ref.runs] = before
+                else:
+                    wanted += ref.runs
         where = f"thread {place.thread.id!r}, checkpoint {place.checkpoint!r}"
-        return state, await self._session.reading.fetch(place.thread, runs, where)
+        return Parent(state, await self._session.reading.fetch(place.thread, wanted, where), going_on)
 
     async def _read_parent(self, place: Place, asking: Asking) -> State | None:
         row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint))
@@ -130,9 +156,16 @@ class Writer:
         encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
         if not encoded:
             return
-        for put in tuple(self._underway.get(place.thread.key, ())):
-            await asyncio.wait([asyncio.wrap_future(put)])  # or a new thread's writes might come before the thread
-        await self._session.door.use(lambda store: store.put_writes(place.thread, place.ns, id_, encoded))
+        work = partial(_store_writes, place=place, id_=id_, writes=encoded)
+        underway = tuple(self._underway.get(place.thread.key, ()))
+        try:
+            await self._session.door.use(work)
+        except ScopeErased:
+            if not underway:
+                raise
+            # On a thread that was deleted once, the writes of a new run may come before its first checkpoint.
+            await asyncio.wait([asyncio.wrap_future(put) for put in underway])
+            await self._session.door.use(work)
 
     @contextmanager
     def _putting(self, thread: Thread) -> Generator[None]:
@@ -146,3 +179,7 @@ class Writer:
             if not puts:
                 self._underway.pop(thread.key, None)
             done.set_result(None)
+
+
+async def _store_writes(store: CheckpointStore, place: Place, id_: str, writes: Sequence[Write]) -> None:
+    await store.put_writes(place.thread, place.ns, id_, writes)

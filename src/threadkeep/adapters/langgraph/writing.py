@@ -18,13 +18,31 @@ from threadkeep.adapters.langgraph.reading import Held, State
 from threadkeep.adapters.langgraph.splitting import Addition, Split, fresh, split
 from threadkeep.adapters.langgraph.squeeze import squeezed
 from threadkeep.adapters.langgraph.strands import Item
+from threadkeep.adapters.langgraph.whole_lists import Continued, ListSnapshot
+from threadkeep.adapters.langgraph.whole_lists import snapshot as snapshot_of
 from threadkeep.errors import TooLarge
 from threadkeep.ports.checkpoints import Page, Run, Write
 from threadkeep.threads import Thread, short_id
 
 _INLINE_BYTES = 128  # what is larger is stored once, however many checkpoints have it
 _PASSING_INLINE_BYTES = 2_048  # of LangGraph's own channels, whose values are gone with the next step
+_METADATA_BYTES = 4 << 20
 _NOTHING = State({}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """What the parent refers to; of the lists that have changed since, the items, or that they were only added to."""
+
+    state: State
+    held: Held
+    going_on: Mapping[tuple[Run, ...], ListSnapshot]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftLimits:
+    most_bytes: int  # of one value
+    grow: bool = True  # strands of the parent's; or only refer to them, and begin new ones
 
 
 @dataclass(slots=True)
@@ -36,23 +54,30 @@ class Draft:
     pages: list[Page] = field(default_factory=list[Page])
     additions: list[Addition] = field(default_factory=list[Addition])
     builds_on_parent: bool = False
+    continued: list[Continued] = field(default_factory=list[Continued])
 
 
 class Drafting:
-    """One put. `parent` and `held` may be empty: then everything is written anew."""
+    """One put. Without a parent everything is written anew."""
 
     def __init__(
-        self, thread: Thread, codec: Codec, most_bytes: int, parent: State | None, held: Held | None, *, grow: bool
+        self,
+        thread: Thread,
+        codec: Codec,
+        limits: DraftLimits,
+        parent: Parent | None = None,
     ) -> None:
         self._thread = thread
         self._codec = codec
-        self._most_bytes = most_bytes
-        self._parent = parent or _NOTHING
-        self._held = held or {}
-        self._grow = grow  # strands of the parent's; or only refer to them, and begin new ones
+        self._most_bytes = limits.most_bytes
+        self._grow = limits.grow
+        self._parent = parent.state if parent else _NOTHING
+        self._held: Held = parent.held if parent else {}
+        self._going_on: Mapping[tuple[Run, ...], ListSnapshot] = parent.going_on if parent else {}
         self._pages: list[Page] = []
         self._additions: list[Addition] = []
         self._shares = False
+        self._continued_lists: list[Continued] = []
 
     def draft(self, checkpoint: Checkpoint, new_versions: ChannelVersions) -> Draft:
         values = checkpoint["channel_values"]
@@ -66,14 +91,16 @@ class Drafting:
             elif channel in values:
                 refs[channel] = self._ref(channel, values[channel], old)
         body = Body(without_values(checkpoint), refs)
-        return Draft(pack_body(body, self._codec), body, self._pages, self._additions, self._shares)
+        return Draft(
+            pack_body(body, self._codec), body, self._pages, self._additions, self._shares, self._continued_lists
+        )
 
     def _shared(self, ref: Ref) -> Ref:
         self._shares = self._shares or bool(runs_of(ref))
         return ref
 
     def _ref(self, channel: str, value: Any, old: Ref | None) -> Ref:
-        inner, snapshot = _inner(value)
+        inner, snapshot = inner_value(value)
         if type(inner) is list and inner:
             return self._list_ref(channel, cast("list[Any]", inner), old, snapshot=snapshot)
         encoded = self._checked(channel, self._codec.encode(value, _where(channel)))
@@ -96,11 +123,10 @@ class Drafting:
 
     def _list_ref(self, channel: str, values: list[Any], old: Ref | None, *, snapshot: bool) -> Ref:
         where = _where(channel)
-        if not isinstance(old, Listed) or any(run not in self._held for run in old.runs):
+        if not isinstance(old, Listed) or not self._knows(old):
             made = self._new_list(channel, values, snapshot=snapshot)
         else:
-            held = [item for run in old.runs for item in self._held[run]]
-            made = split(values, held, old.runs, self._codec, where, grow=self._grow)
+            made = self._continued(values, old, where)
             self._shares = self._shares or bool({run.strand for run in made.runs} & {run.strand for run in old.runs})
         if not isinstance(made, Split):
             return made
@@ -111,6 +137,20 @@ class Drafting:
             self._pages += pages_for(addition.strand, addition.start, addition.items)
         self._additions += made.additions
         return Listed(made.runs, snapshot=snapshot)
+
+    def _continued(self, values: list[Any], old: Listed, where: str) -> Split:
+        """A list that was only added to needs no look at what is stored of it."""
+        before = self._going_on.get(old.runs)
+        held = [] if before else [item for run in old.runs for item in self._held[run]]
+        common = len(before.rows) if before else None
+        made = split(values, held, old.runs, self._codec, where, grow=self._grow, common=common)
+        after = snapshot_of(values, before)
+        if after is not None:
+            self._continued_lists.append(Continued(old.runs, made.runs, after))
+        return made
+
+    def _knows(self, old: Listed) -> bool:
+        return old.runs in self._going_on or all(run in self._held for run in old.runs)
 
     def _new_list(self, channel: str, values: list[Any], *, snapshot: bool) -> Split | Inline:
         items = [Item(*self._codec.encode(value, _where(channel))) for value in values]
@@ -123,6 +163,8 @@ class Drafting:
 
 def encoded_metadata(metadata: Mapping[str, Any], codec: Codec) -> bytes:
     kind, data, _ = codec.encode(dict(metadata), "metadata")
+    if len(data) > _METADATA_BYTES:
+        raise TooLarge("metadata", f"has {len(data):,} bytes", f"the limit is {_METADATA_BYTES:,}")
     return squeezed(packed([kind, data]))
 
 
@@ -144,6 +186,6 @@ def _where(channel: str) -> str:
     return f"channel {channel!r}"
 
 
-def _inner(value: Any) -> tuple[object, bool]:
+def inner_value(value: Any) -> tuple[object, bool]:
     """The value, or what a delta channel's snapshot holds."""
     return (value.value, True) if isinstance(value, _DeltaSnapshot) else (value, False)

@@ -70,6 +70,7 @@ _NOTE_ACTIVITY = (
     .values(
         last_seq=func.greatest(conversations.c.last_seq, bindparam("last")),
         messages=conversations.c.messages + bindparam("inserted"),
+        terms=conversations.c.terms + bindparam("more_terms"),
         status="active",
         activity=bindparam("activity"),
         language=func.coalesce(conversations.c.language, bindparam("language")),
@@ -213,6 +214,7 @@ def _growth(place: Place, stored: _Stored, admission: Admission, span: Span) -> 
         "which": place.cid,
         "last": stored.last,
         "inserted": len(stored.rows),
+        "more_terms": sum(len(row["words"]) for row in stored.rows),
         "activity": place.activity + 1,
         "language": next((draft.language for draft in admission.drafts if draft.language), None),
         "now": span.now,

@@ -14,7 +14,7 @@ from threadkeep.scope import Scope
 from threadkeep.sql.locks import generation_of, hold_owner, lock
 from threadkeep.sql.rows import insert_if_absent, is_postgres
 from threadkeep.sql.tables import appends, conversations, generations, messages, owners, tombstones
-from threadkeep.sql.words import forget_words
+from threadkeep.sql.words import forget_words, number_of_words
 
 _AT_ONCE = 1_000
 # Deleted rows stay in pages until they are reused; a log is what a server recovers and replicates from.
@@ -48,13 +48,13 @@ async def _erase_message(connection: AsyncConnection, scope: Scope, message_id: 
     if place is None:
         return {"archive": Erased(), "index": Erased()}
     where = messages.c.cid == place.cid, messages.c.id == message_id
-    seqs = (await connection.execute(select(messages.c.seq).where(*where))).scalars().all()
-    for seq in seqs:
+    rows = (await connection.execute(select(messages.c.seq, number_of_words(connection)).where(*where))).all()
+    for seq, terms in rows:
         await forget_words(connection, place.uid, place.cid, seq)
         await connection.execute(delete(messages).where(*where))
-        less = update(conversations).where(conversations.c.cid == place.cid)
-        await connection.execute(less.values(messages=conversations.c.messages - 1))
-    return {"archive": _all(len(seqs)), "index": _all(len(seqs))}
+        less = {"messages": conversations.c.messages - 1, "terms": conversations.c.terms - terms}
+        await connection.execute(update(conversations).where(conversations.c.cid == place.cid).values(less))
+    return {"archive": _all(len(rows)), "index": _all(len(rows))}
 
 
 async def _erase_scope(connection: AsyncConnection, scope: Scope, uid: int) -> dict[str, Erased]:

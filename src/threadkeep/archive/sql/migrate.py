@@ -16,7 +16,13 @@ from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.rows import is_postgres
 
 VERSION_TABLE = "tk_alembic_version"
-REVISIONS: tuple[str, ...] = ("0001", "0002", "0003")  # oldest first; a test compares it with the folder
+REVISIONS: tuple[str, ...] = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+)  # oldest first; a test compares it with the folder
 NEWEST = REVISIONS[-1]
 # Alembic would name the primary key, at which MariaDB complains in the application's log.
 _MAKE_VERSION_TABLE = f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"

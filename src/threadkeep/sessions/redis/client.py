@@ -18,7 +18,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 
 from threadkeep.errors import CapabilityMissing, InvalidSetting, MemoryClosed
-from threadkeep.sessions.redis.errors import our_errors
+from threadkeep.sessions.redis.errors import DRIVER_ERRORS, our_errors, translated
 from threadkeep.sessions.redis.keys import Keys
 from threadkeep.sessions.redis.scripts import Script
 from threadkeep.sessions.redis.wire import Argument, Wire, packed
@@ -82,13 +82,15 @@ class RedisClient:
     async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Any:
         """By its digest; a server that does not know the script yet is sent its text."""
         link = await self.link()
-        words = (len(keys), *keys, *arguments)
+        server = link.server
 
         async def evaluate() -> Any:
             try:
-                return await link.server.execute_command("EVALSHA", script.sha, *words)
+                if isinstance(server, Wire):
+                    return await server.evaluate(script.sha, tuple(keys), arguments)
+                return await server.execute_command("EVALSHA", script.sha, len(keys), *keys, *arguments)
             except theirs.NoScriptError:
-                return await link.server.execute_command("EVAL", script.text, *words)
+                return await server.execute_command("EVAL", script.text, len(keys), *keys, *arguments)
 
         return await self._within_deadline(evaluate)
 
@@ -132,7 +134,7 @@ class RedisClient:
 
     async def _within_deadline(self, work: Callable[[], Awaitable[Any]], wait: float = 0) -> Any:
         """Once more when the connection broke: every call of ours may be repeated without harm."""
-        with our_errors(self.place):
+        try:
             async with asyncio.timeout(self._options.timeout + wait), self._free:
                 try:
                     return await work()
@@ -140,6 +142,8 @@ class RedisClient:
                     raise
                 except theirs.ConnectionError:
                     return await work()
+        except DRIVER_ERRORS as error:
+            raise translated(error, self.place) from None  # as `our_errors`, which costs more than a try
 
     async def _find(self) -> Link:
         if self._given is not None:

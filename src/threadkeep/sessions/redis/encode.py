@@ -47,10 +47,10 @@ def fragment_of(message: Draft | Message) -> bytes:
     )
 
 
-def head_of(message: Draft | Message) -> bytes:
-    """Its other fields, without the braces: the script puts them between `seq` and the fragment."""
+def head_of(message: Draft | Message, id_: bytes) -> bytes:
+    """Its other fields, without the braces: the script puts them between `seq` and the fragment. `id_` is JSON."""
     if message.modality == "text" and message.language is None and not message.meta and message.content.isascii():
-        return b'"id":' + to_json(message.id)  # the usual case
+        return b'"id":' + id_  # the usual case
     fields: dict[str, Any] = {"id": message.id}
     if message.modality != "text":
         fields["modality"] = message.modality
@@ -101,9 +101,13 @@ def _message(fields: dict[str, Any]) -> Message:
 
 def items(messages: Iterable[Message]) -> bytes:
     """As the window holds them."""
-    return b"\n".join(
-        b"%d\n%d\n\n%b\n%b\n%b" % (m.seq, len(m.content), to_json(m.id), head_of(m), fragment_of(m)) for m in messages
-    )
+    return b"\n".join(map(_item, messages))
+
+
+def _item(message: Message) -> bytes:
+    id_ = to_json(message.id)
+    parts = (message.seq, len(message.content), id_, head_of(message, id_), fragment_of(message))
+    return b"%d\n%d\n\n%b\n%b\n%b" % parts
 
 
 def optional_json(value: str | None) -> bytes:

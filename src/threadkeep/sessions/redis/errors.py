@@ -10,6 +10,7 @@ from redis import exceptions as theirs
 
 from threadkeep.errors import LoginRefused, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 
+DRIVER_ERRORS = (theirs.RedisError, OSError, TimeoutError)
 _CODE = re.compile(r"-?([A-Z]{2,20})\b")
 _REFUSED_CREDENTIALS = "refused the credentials; correct the user and password in REDIS_URL"
 _BY_CODE: dict[str, tuple[type[StoreError], str]] = {
@@ -43,6 +44,11 @@ _BY_KIND: list[tuple[type[Exception], type[StoreError], str]] = [
 ]
 
 
+def error_of(answer: str) -> theirs.ResponseError:
+    """What the server answered, as redis-py would raise it."""
+    return theirs.NoScriptError(answer) if answer.startswith("NOSCRIPT") else theirs.ResponseError(answer)
+
+
 def translated(error: Exception, place: str) -> StoreError:
     match = _CODE.match(str(error))
     code = match[1] if match else ""
@@ -59,6 +65,6 @@ def translated(error: Exception, place: str) -> StoreError:
 def our_errors(place: str) -> Generator[None]:
     try:
         yield
-    except (theirs.RedisError, OSError, TimeoutError) as error:
+    except DRIVER_ERRORS as error:
         # Not chained: the server's own words may quote what it was sent.
         raise translated(error, place) from None

@@ -86,8 +86,10 @@ class RecentWindows:
             return
         mark = Mark.of(shown)
         if mark.follows(copy.mark, len(drafts)) and not _has_absorbed(copy.hot):
-            hot = _extended(copy, drafts, mark)
-            self._put(place, Copy(shown, mark, copy.run, hot, _size(hot.window), _now()))
+            new, floor = _placed(drafts, copy.hot.last_seq), int(mark.floor)
+            new, gone = new[_trimmed(new, floor) :], _trimmed(copy.hot.window, floor)
+            size = copy.size + _size(new) - _size(copy.hot.window[:gone])
+            self._put(place, Copy(shown, mark, copy.run, _extended(copy, gone, new, mark), size, _now()))
 
     def forget(self, scope: Scope) -> None:
         """A conversation, or all of a user."""
@@ -147,15 +149,28 @@ def _has_absorbed(hot: Hot) -> bool:
     return bool(hot.window) and hot.window[0].seq < 1
 
 
-def _extended(copy: Copy, drafts: Sequence[Draft], mark: Mark) -> Hot:
-    floor, before = int(mark.floor), copy.hot
-    new = [
-        Message(seq, draft.id, draft.role, draft.content, draft.ts, draft.modality, draft.language)
-        for seq, draft in enumerate(drafts, before.last_seq + 1)
-    ]
+def _placed(drafts: Sequence[Draft], last_seq: int) -> tuple[Message, ...]:
+    return tuple(
+        [
+            Message(seq, draft.id, draft.role, draft.content, draft.ts, draft.modality, draft.language)
+            for seq, draft in enumerate(drafts, last_seq + 1)
+        ]
+    )
+
+
+def _trimmed(window: Sequence[Message], floor: int) -> int:
+    """How many of its oldest have left: they stand first."""
+    gone = 0
+    while gone < len(window) and window[gone].seq <= floor:
+        gone += 1
+    return gone
+
+
+def _extended(copy: Copy, gone: int, new: tuple[Message, ...], mark: Mark) -> Hot:
+    before = copy.hot
     return Hot(
         scope=before.scope,
-        window=tuple([message for message in (*before.window, *new) if message.seq > floor]),
+        window=before.window[gone:] + new,
         pending=(),
         last_seq=int(mark.seq),
         language=optional_text(mark.language),

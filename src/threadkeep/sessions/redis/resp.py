@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from redis import exceptions as theirs
+from threadkeep.sessions.redis.errors import error_of
 
 _END = b"\r\n"
 _NUMBER, _WORD, _TEXT, _LIST, _ERROR = b":+$*-"
+
+
+class NoAnswer(ValueError):
+    """No Redis writes this."""
 
 
 class Answers:
@@ -79,8 +83,4 @@ def _plain(kind: int, word: bytes) -> Any:
         return word
     if kind == _ERROR:
         return error_of(word.decode("utf-8", "replace"))
-    raise theirs.InvalidResponse(f"an answer begins with {chr(kind)!r}")
-
-
-def error_of(text: str) -> theirs.ResponseError:
-    return theirs.NoScriptError(text) if text.startswith("NOSCRIPT") else theirs.ResponseError(text)
+    raise NoAnswer(f"an answer begins with {chr(kind)!r}")

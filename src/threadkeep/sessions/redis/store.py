@@ -56,7 +56,7 @@ class RedisHotStore:
     ) -> None:
         self._client = client
         self._ask_archive = ask_archive
-        self._tokenize = options.tokenize
+        self._tokens = options.write_tokens()
         self._frame = options.frame()
         self._clock = clock
         self._recent = RecentWindows()
@@ -64,7 +64,7 @@ class RedisHotStore:
     async def append(
         self, scope: Scope, admission: Admission, key: str | None = None, at: datetime | None = None
     ) -> Receipt:
-        arguments = append_arguments(scope, admission, key, self._tokenize)
+        arguments = append_arguments(scope, admission, key, self._tokens)
         about = Question(self._ask_archive, scope, admission, key)
         try:
             reply = await self._run(scripts.APPEND, scope, arguments, at, about=about)
@@ -84,7 +84,7 @@ class RedisHotStore:
         return Receipt("queued", int(reply[1]), kept, admission.refused, admission.stripped, admission.redacted)
 
     async def refresh(self, scope: Scope, messages: Sequence[Message]) -> None:
-        reply = await self._run(scripts.REFRESH, scope, refresh_arguments(scope, messages, self._tokenize))
+        reply = await self._run(scripts.REFRESH, scope, refresh_arguments(scope, messages, self._tokens))
         if reply[0] == b"tombstones":
             erased = indices(reply[1])
             await self.refresh(scope, [one for index, one in enumerate(messages) if index not in erased])
@@ -125,7 +125,7 @@ class RedisHotStore:
 
     async def set_latest_reflection(self, scope: Scope, message_id: str, reflection: Reflection) -> bool:
         """See `ports.latest`."""
-        own = [to_json(message_id), *reflection_arguments(reflection, self._tokenize)]
+        own = [to_json(message_id), *reflection_arguments(reflection, self._tokens)]
         return (await self._run(scripts.REFLECT, scope, own))[0] == b"ok"
 
     async def seed(self, scope: Scope, seed: Seed) -> None:

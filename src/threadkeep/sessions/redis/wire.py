@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from redis import exceptions as theirs
@@ -26,7 +27,15 @@ class Wire:
 
     async def execute_command(self, *words: Argument) -> Any:
         """Raises what the server answered, and `ConnectionError`."""
-        (answer,) = await self.answers(packed(words), 1)
+        return await self._answer(packed(words))
+
+    async def evaluate(self, sha: str, keys: tuple[str, ...], arguments: Sequence[Argument]) -> Any:
+        """A script that the server knows by its digest. What comes before the arguments is written once per talk."""
+        count = 3 + len(keys) + len(arguments)
+        return await self._answer(b"*%d\r\n%b%b" % (count, _script_and_keys(sha, keys), _written(arguments)))
+
+    async def _answer(self, command: bytes) -> Any:
+        (answer,) = await self.answers(command, 1)
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -100,7 +109,7 @@ class _Line(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._answers += self._incoming.feed(data)
-        except (theirs.RedisError, ValueError) as error:  # no Redis at the other end
+        except ValueError as error:  # no Redis at the other end
             self._end(theirs.ConnectionError(f"an answer that is none ({type(error).__name__})"))
             self.close()
             return
@@ -124,8 +133,17 @@ class _Line(asyncio.Protocol):
 
 def packed(words: Sequence[Argument]) -> bytes:
     """One command, as the protocol writes it."""
-    parts = [b"*%d\r\n" % len(words)]
+    return b"*%d\r\n%b" % (len(words), _written(words))
+
+
+@lru_cache(maxsize=4_096)
+def _script_and_keys(sha: str, keys: tuple[str, ...]) -> bytes:
+    return _written(("EVALSHA", sha, len(keys), *keys))
+
+
+def _written(words: Sequence[Argument]) -> bytes:
+    parts: list[bytes] = []
     for word in words:
-        data = word if isinstance(word, bytes) else str(word).encode()
+        data = word if type(word) is bytes else str(word).encode()
         parts.append(b"$%d\r\n%b\r\n" % (len(data), data))
     return b"".join(parts)

@@ -10,7 +10,7 @@ import pytest
 from threadkeep.errors import MemoryClosed
 from threadkeep.model import ConversationChange, HistoryRange
 from threadkeep.scope import Scope
-from threadkeep.testing.drafts import new_scope, say
+from threadkeep.testing.drafts import found, new_scope, say
 from threadkeep.testing.stores import StoresUnderTest, WithStores
 
 Verb = Callable[[StoresUnderTest, Scope], Awaitable[object]]
@@ -28,7 +28,7 @@ VERBS: dict[str, Verb] = {
     "erase": lambda stores, scope: stores.archive.erase(scope),
     "stats": lambda stores, scope: stores.archive.stats(scope),
     "records": _first_record,
-    "candidates": lambda stores, scope: stores.index.candidates(scope, ["word"], 10),
+    "evidence": lambda stores, scope: found(stores.index, scope, "word"),
 }
 
 

@@ -1,7 +1,7 @@
 -- Place drafts under the next seq: window, document, latest turn, pending, journal, receipt; all of it or nothing.
 local KEY, PAYLOAD, HEAD, RECEIPT_TAIL = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3], ARGV[OWN + 4]
 local LANGUAGE, NEW_IDS = ARGV[OWN + 5], ARGV[OWN + 6] == '1'
-local TURN_AT, DRAFTS_AT = OWN + 7, OWN + 15
+local TURN_AT, DRAFTS_AT = OWN + 7, OWN + 13
 
 local ANY = '9007199254740991' -- a generation that is not known yet is no older one; an erase purges receipts anyway
 
@@ -100,7 +100,7 @@ if #fresh > 0 then
   call('HSET', IDS, unpack(index))
   s.seq = s.seq + #fresh
   s.lang = s.lang ~= '' and s.lang or LANGUAGE
-  write_turn(turn_at(TURN_AT))
+  keep_turn(turn_after(drafts, TURN_AT))
 end
 write_session(s, fresh)
 note_talk(#fresh > 0 or call('EXISTS', PENDING) == 1)

@@ -9,10 +9,15 @@ local DOC, LATEST, META, WINDOW, PENDING, IDS, TURN, RECEIPTS, RECORD, USER_RECO
 local SESSION_TTL, LATEST_TTL = tonumber(ARGV[1]), tonumber(ARGV[2])
 local MAX_MESSAGES, MAX_CHARS = tonumber(ARGV[3]), tonumber(ARGV[4])
 local JUMP, TALK, AT, GIVEN = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
-local SEED, SEED_SEQ, SEED_GEN, SEED_LANG = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12]
-local ABSORB, ABSORB_CREATED, ABSORB_LANG, ABSORB_ITEMS = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
-local SEED_ACTIVE, SEED_IDS = tonumber(ARGV[17]), ARGV[18]
-local OWN = 18 -- a script's own arguments come after these
+local SEED, SEED_SEQ, SEED_GEN, SEED_LANG, SEED_ACTIVE, SEED_IDS = ARGV[9], 0, 0, '', 0, ''
+local ABSORB, ABSORB_CREATED, ABSORB_LANG, ABSORB_ITEMS = '', '', '', ''
+local OWN = 9 -- a script's own arguments come after these
+if SEED ~= '-' then -- somebody answers
+  SEED_SEQ, SEED_GEN, SEED_LANG = tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12]
+  ABSORB, ABSORB_CREATED, ABSORB_LANG, ABSORB_ITEMS = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
+  SEED_ACTIVE, SEED_IDS = tonumber(ARGV[17]), ARGV[18]
+  OWN = 18
+end
 
 local META_TTL = math.max(SESSION_TTL, LATEST_TTL)
 local GROUP = 'archive'

@@ -53,15 +53,21 @@ if sid then
   end
 end
 call('HDEL', IDS, ID)
-local turn = call('HMGET', TURN, 'user_id', 'assistant_id')
-if turn[1] == ID then
-  call('HDEL', TURN, 'user', 'user_tokens', 'user_id')
+local turn = turn_kept()
+local asked, answered = turn.user_id == ID, turn.assistant_id == ID
+if asked then
+  turn.user, turn.user_tokens, turn.user_id = '', '', ''
 end
-if turn[2] == ID then
-  call('HDEL', TURN, 'assistant', 'assistant_tokens', 'assistant_id', 'reflection', 'reflection_tokens')
+if answered then
+  turn.assistant, turn.assistant_tokens, turn.assistant_id, turn.reflection, turn.reflection_tokens = '', '', '', '', ''
 end
-if turn[1] == ID or turn[2] == ID then
-  write_latest()
+if (asked or answered) and turn.readable then
+  keep_turn(turn)
+elseif asked or answered then
+  call('DEL', LATEST) -- whatever somebody wrote there
+end
+if asked or answered or not turn.in_hash then
+  call('DEL', TURN)
 end
 if s.live and s.created and in_window > 0 then
   s.gap = math.max(s.gap, s.floor) -- there is room now for one that the window no longer has

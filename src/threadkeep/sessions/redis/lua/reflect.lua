@@ -4,12 +4,11 @@ if is_erased(state()) then
   return { 'erased' }
 end
 local left = call('PTTL', LATEST)
-local turn = call('HMGET', TURN, 'user_id', 'assistant_id')
-if left < 0 or (turn[1] ~= ABOUT and turn[2] ~= ABOUT) then
+local turn = turn_kept()
+if left < 0 or not turn.readable or (turn.user_id ~= ABOUT and turn.assistant_id ~= ABOUT) then
   return { 'other' }
 end
-call('HSET', TURN, 'reflection', REFLECTION, 'reflection_tokens', TOKENS)
-write_latest()
+turn.reflection, turn.reflection_tokens = REFLECTION, TOKENS
+keep_turn(turn)
 call('PEXPIRE', LATEST, left)
-call('PEXPIRE', TURN, left)
 return { 'ok' }

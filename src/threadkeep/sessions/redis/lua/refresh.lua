@@ -1,5 +1,5 @@
 -- Messages that the archive has placed enter the window, each at its own seq; never the journal, never pending.
-local TURN_AT, MESSAGES_AT = OWN + 2, OWN + 10
+local TURN_AT, MESSAGES_AT = OWN + 2, OWN + 8
 local LANGUAGE = ARGV[OWN + 1]
 
 local s = state()
@@ -59,7 +59,7 @@ for _, message in ipairs(fresh) do
 end
 s.lang = s.lang ~= '' and s.lang or LANGUAGE
 if #fresh > 0 then
-  write_turn(turn_at(TURN_AT))
+  keep_turn(turn_after(messages, TURN_AT))
 end
 write_session(s)
 note_talk(call('EXISTS', PENDING) == 1)

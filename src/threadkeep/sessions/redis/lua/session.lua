@@ -1,4 +1,4 @@
--- The session document, its index and the latest turn, for the scripts that write them; after common.lua.
+-- The session document and its index, for the scripts that write them; after common.lua.
 
 local function leave_window(s, oldest) -- the messages at the beginning of it
   call('ZREMRANGEBYRANK', WINDOW, 0, #oldest - 1)
@@ -89,46 +89,4 @@ local function write_session(s, added)
   call('PEXPIRE', WINDOW, SESSION_TTL)
   call('PEXPIRE', IDS, META_TTL)
   save(s)
-end
-
--- Parts are JSON. What is not known is left out of the hash, and null in the document.
-local function show_latest(user, assistant, reflection, user_tokens, assistant_tokens, reflection_tokens, owner, ts)
-  call('SET', LATEST, '{"user_msg":' .. (user or 'null') .. ',"assistant_msg":' .. (assistant or 'null')
-    .. ',"reflection":' .. (reflection or 'null') .. ',"token_data":{"user":' .. (user_tokens or '[]')
-    .. ',"assistant":' .. (assistant_tokens or '[]') .. ',"reflection":' .. (reflection_tokens or '[]')
-    .. '},"user_id":' .. owner .. ',"ts":' .. ts .. '}', 'PX', LATEST_TTL)
-  call('PEXPIRE', TURN, LATEST_TTL)
-end
-
-local function write_latest()
-  show_latest(unpack(call('HMGET', TURN, 'user', 'assistant', 'reflection', 'user_tokens', 'assistant_tokens',
-    'reflection_tokens', 'owner', 'ts')))
-end
-
--- A new user message begins a turn; an answer completes the one at hand. '' is no part.
-local function write_turn(part)
-  local user, assistant = part.user ~= '', part.assistant ~= ''
-  if user then
-    call('DEL', TURN)
-    call('HSET', TURN, 'owner', part.owner, 'ts', part.ts, 'user', part.user, 'user_tokens', part.user_tokens,
-      'user_id', part.user_id)
-  end
-  if assistant then
-    call('HSET', TURN, 'owner', part.owner, 'ts', part.ts, 'assistant', part.assistant,
-      'assistant_tokens', part.assistant_tokens, 'assistant_id', part.assistant_id)
-  end
-  if user then
-    show_latest(part.user, assistant and part.assistant, nil, part.user_tokens, assistant and part.assistant_tokens,
-      nil, part.owner, part.ts)
-  else
-    call('HDEL', TURN, 'reflection', 'reflection_tokens') -- it was about another answer
-    write_latest()
-  end
-end
-
-local function turn_at(i) -- eight arguments, beginning with the i-th
-  return {
-    user = ARGV[i], user_tokens = ARGV[i + 1], user_id = ARGV[i + 2], assistant = ARGV[i + 3],
-    assistant_tokens = ARGV[i + 4], assistant_id = ARGV[i + 5], owner = ARGV[i + 6], ts = ARGV[i + 7]
-  }
 end

@@ -1,0 +1,34 @@
+"""Vectors of messages, for `threadkeep index`: how many are missing, which were given up on, and making them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from threadkeep.compose_worker import embed_all, open_embedding
+from threadkeep.errors import EmbedderError
+from threadkeep.ports.embedder import model_of
+from threadkeep.settings import Settings
+
+_MOST_LISTED = 1_000
+
+
+async def messages_status(url: str | None, settings: Settings) -> dict[str, Any] | None:
+    """None where messages get no vectors, or where only the process that runs can tell."""
+    async with open_embedding(url, settings) as parts:
+        if parts is None:
+            return None
+        failed = [one.as_dict() for one in await parts.stores.backlog.given_up(_MOST_LISTED)]
+        try:
+            waiting = await parts.stores.backlog.count(await model_of(parts.embedder))
+        except EmbedderError:
+            waiting = None  # it does not say what its vectors are like
+        return {"waiting_for_vectors": waiting, "embed_failed": failed}
+
+
+async def rebuild_messages(url: str | None, settings: Settings) -> dict[str, int] | None:
+    """Raises `EmbedderError` when the embedder does not answer."""
+    async with open_embedding(url, settings) as parts:
+        if parts is None:
+            return None
+        embedded, failed = await embed_all(parts)
+        return {"embedded": embedded, "embed_failed": failed}

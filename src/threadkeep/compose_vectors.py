@@ -1,0 +1,125 @@
+"""Settings and stores to vectors of messages: the embedder, where its vectors go, and the worker that makes them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from threadkeep.errors import MissingExtra
+from threadkeep.memory import Stores
+from threadkeep.models.embedders import EmbedderChoice, embedder_by_model, embedder_for
+from threadkeep.models.tokens import BYTES, Tokenizer
+from threadkeep.ports.nearest import Near
+from threadkeep.recall.render import tokens_in as estimated_tokens
+from threadkeep.scope import Scope
+from threadkeep.settings import Settings
+from threadkeep.worker.embed import Cut, EmbedParts
+from threadkeep.worker.embedding import InProcessEmbedding
+
+if TYPE_CHECKING:
+    from threadkeep.index.nearest import VectorNearest
+
+_SHORT = 400  # characters: whatever the tokenizer and the script, these fit a chunk
+
+
+def with_vectors(stores: Stores, settings: Settings, *, worker: bool) -> Stores:
+    """The same stores; where there is an embedder, messages get vectors and are found by them.
+
+    Raises `InvalidSetting` and `MissingExtra`. `auto` without its extra means words alone.
+    """
+    if stores.vectors is None or not embeds(settings):
+        return stores
+    late = LateVectors(stores, settings)
+    embedding = InProcessEmbedding(late.parts, late.close, worker=worker)
+    return replace(stores, embedding=embedding, nearest=late.nearest)
+
+
+def embeds(settings: Settings) -> bool:
+    """Checked at once where an embedder was named; what may be missing in silence is not imported for that."""
+    if uses_chroma(settings) and find_spec("chromadb") is None:
+        raise MissingExtra("chroma", "THREADKEEP_VECTOR_STORE=chroma")
+    if settings.embedder == "auto":
+        return find_spec("wordllama") is not None and find_spec("numpy") is not None
+    return embedder_for(embedder_choice(settings)) is not None
+
+
+def uses_chroma(settings: Settings) -> bool:
+    """`auto`: where somebody has said where Chroma is, and it is installed."""
+    if settings.vector_store == "auto":
+        return "chroma_path" in settings.model_fields_set and find_spec("chromadb") is not None
+    return settings.vector_store == "chroma"
+
+
+def embedder_choice(settings: Settings) -> EmbedderChoice:
+    return EmbedderChoice(
+        settings.embedder,
+        settings.embedder_key,
+        settings.embedder_timeout_seconds,
+        settings.ollama_host,
+        settings.ollama_port,
+    )
+
+
+class LateVectors:
+    """Opened by whoever comes first; in a thread, because importing what they need takes a while."""
+
+    def __init__(self, stores: Stores, settings: Settings) -> None:
+        self._stores = stores
+        self._settings = settings
+        self._opening = asyncio.Lock()
+        self._parts: EmbedParts | None = None
+        self._nearest: VectorNearest | None = None
+
+    async def parts(self) -> EmbedParts:
+        async with self._opening:
+            if self._parts is None:
+                self._parts = await asyncio.to_thread(self._opened)
+        return self._parts
+
+    async def nearest(self, scope: Scope, question: str, k: int) -> list[Near]:
+        parts = await self.parts()
+        if self._nearest is None:
+            # A question is asked once: whoever waits for the answer has words to go on with.
+            choice = replace(embedder_choice(self._settings), pauses=())
+            embedder = embedder_for(choice) or parts.embedder
+            from threadkeep.index.nearest import VectorNearest
+
+            self._nearest = VectorNearest(embedder, parts.stores.index, partial(embedder_by_model, choice=choice))
+        return list(await self._nearest(scope, question, k))
+
+    async def close(self) -> None:
+        if self._nearest is not None:
+            await self._nearest.close()
+        if self._parts is not None:
+            await self._parts.embedder.close()
+            await self._parts.stores.index.close()
+
+    def _opened(self) -> EmbedParts:
+        embedder = embedder_for(embedder_choice(self._settings))
+        assert embedder is not None
+        assert self._stores.vectors is not None
+        apart = None
+        if uses_chroma(self._settings):
+            apart = import_module("threadkeep.index.chroma").ChromaVectors(self._settings.chroma_path)
+        return EmbedParts(embedder, self._stores.vectors(apart), _cutting(self._settings))
+
+
+def _cutting(settings: Settings) -> Cut:
+    reading, chunking = (import_module(f"threadkeep.knowledge.{name}") for name in ("reading", "chunking"))
+    tokenizer = Tokenizer(settings.tokenizer_name)
+
+    def cut(text: str) -> list[str]:
+        if len(text) <= _SHORT:
+            return [text]
+        _, chunks = chunking.cut([reading.Block(text)], partial(_tokens_in, tokenizer))
+        return [chunk.content for chunk in chunks]
+
+    return cut
+
+
+def _tokens_in(tokenizer: Tokenizer, text: str) -> int:
+    return estimated_tokens(text) if tokenizer.encoding == BYTES else tokenizer.count(text)

@@ -1,0 +1,79 @@
+"""What is asked of a server's words, and what its rows say, in the form that ranking wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+from threadkeep.ports.evidence import Place, Posting, Shape, Statistics, Turn
+from threadkeep.recall.spans import spans
+from threadkeep.scope import Scope
+from threadkeep.sql.rows import MESSAGE_COLUMNS, message_of
+from threadkeep.sql.types import AnyText
+
+MESSAGE = ", ".join(f"m.{column.name}" for column in MESSAGE_COLUMNS)
+_TEXTS = [number for number, column in enumerate(MESSAGE_COLUMNS) if isinstance(column.type, AnyText)]
+_ANY_TEXT = AnyText()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question's terms, each with the word it is for this user."""
+
+    scope: Scope
+    words: Mapping[str, int]
+    words_of: Callable[[Scope, str], Sequence[int]]
+
+    @cached_property
+    def terms(self) -> dict[int, str]:
+        return {word: term for term, word in self.words.items()}
+
+    def statistics(self, turns: int, length: int, holding: Iterable[tuple[int, int]]) -> Statistics:
+        counted = {self.terms[word]: count for word, count in holding if count}
+        return Statistics(turns, length / turns if turns else 0.0, counted)
+
+    def postings(self, rows: Iterable[Sequence[Any]]) -> tuple[list[Posting], dict[str, Shape]]:
+        """From rows of word, times, length, `seq`; conversation, its turns and its terms."""
+        found: list[Posting] = []
+        shapes: dict[str, Shape] = {}
+        for word, times, length, seq, name, turns, terms in rows:
+            name = text_of(name)
+            shapes[name] = Shape(turns, terms)
+            found.append(Posting(self.terms[word], Place(name, seq), times, length))
+        return found, shapes
+
+    def turns(self, rows: Iterable[Sequence[Any]]) -> tuple[list[Turn], dict[str, Shape]]:
+        """From rows of conversation, its turns and its terms; the words of the message, and the message."""
+        found: list[Turn] = []
+        shapes: dict[str, Shape] = {}
+        for name, turns, terms, words, *message in rows:
+            name = text_of(name)
+            shapes[name] = Shape(turns, terms)
+            found.append(self._turn(name, words, message))
+        return found, shapes
+
+    def _turn(self, name: str, words: Sequence[int] | None, row: list[Any]) -> Turn:
+        """A message from before words were kept with it is taken apart now."""
+        for number in _TEXTS:
+            row[number] = _ANY_TEXT.process_result_value(row[number], _NO_DIALECT)
+        row[1] = text_of(row[1])
+        message = message_of(row)
+        own = self.words_of(self.scope, message.content) if words is None else words
+        return Turn(message, name, len(own), {self.terms[word]: own.count(word) for word in self.terms.keys() & own})
+
+
+_NO_DIALECT: Any = None  # AnyText reads the same on every server
+
+
+def text_of(name: str | bytes) -> str:
+    """Ids are text on PostgreSQL and bytes elsewhere."""
+    return name if isinstance(name, str) else name.decode()
+
+
+def ranges(places: Collection[Place]) -> list[tuple[str, int, int]]:
+    """Conversation, first and last `seq` of each run of places."""
+    by_name = groupby(sorted(places), key=lambda place: place.conversation)
+    return [(name, first, last) for name, its in by_name for first, last in spans(place.seq for place in its)]

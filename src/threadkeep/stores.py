@@ -1,0 +1,37 @@
+"""All that one memory works on. What is None is not there, or not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from threadkeep.model import Message
+from threadkeep.ports.archive import Archive
+from threadkeep.ports.checkpoints import CheckpointThreads
+from threadkeep.ports.embedding import Embedding
+from threadkeep.ports.flushing import Flushing
+from threadkeep.ports.health import Health
+from threadkeep.ports.index import TermIndex, TermUpkeep
+from threadkeep.ports.nearest import Nearest
+from threadkeep.ports.scratch import Scratch
+from threadkeep.ports.sessions import Sessions
+from threadkeep.ports.vectors import VectorStores
+from threadkeep.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    archive: Archive
+    sessions: Sessions
+    scratch: Scratch
+    index: TermIndex
+    upkeep: TermUpkeep | None = None  # of that index
+    checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
+    # Made when first wanted, since they need an extra: in the archive's database, or beside a store of their own.
+    vectors: Callable[[Any], VectorStores] | None = None
+    embedding: Embedding | None = None  # where there is an embedder
+    nearest: Nearest | None = None
+    flushing: Flushing | None = None  # where appends are answered before the archive has them
+    queued: Callable[[Scope], Awaitable[Sequence[Message]]] | None = None  # the same: what a talk has waiting there
+    health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive

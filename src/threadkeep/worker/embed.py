@@ -1,0 +1,247 @@
+"""From stored messages to their vectors: find a batch without, embed it, put it into the index; newest first.
+
+What is missing is read from the stores, so a worker that is killed leaves nothing to repair: the next one finds the
+same messages, and an upsert does not double any. An embedder that is away, or refuses everything, is waited for and
+nothing is given up. A message that it refuses while it takes others is tried again after 1, 2 and 4 seconds, and then
+marked `embed_failed` with the reason; its words still find it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from threadkeep.errors import EmbedderError, StoreError, ThreadkeepError
+from threadkeep.ports.backlog import Waiting
+from threadkeep.ports.embedder import Embedder, EmbeddingModel, model_of
+from threadkeep.ports.vectors import MessageVectors, VectorStores
+from threadkeep.resilience.breaker import Breaker
+from threadkeep.worker.unembedded import Spans
+
+_log = logging.getLogger("threadkeep.worker")
+_PROBE = "Are you there?"
+Cut = Callable[[str], Sequence[str]]  # a text into chunks, one for most
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedLimits:
+    batch: int = 64
+    quiet_seconds: float = 0.05  # appends come first: wait until there was none for so long,
+    latest_seconds: float = 1.0  # but no longer than this
+    poll_seconds: float = 2.0  # for what other processes have stored
+    retry_seconds: tuple[float, ...] = (1.0, 2.0, 4.0)
+    longest_pause: float = 5.0
+    sweep_seconds: float = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedParts:
+    embedder: Embedder
+    stores: VectorStores
+    cut: Cut
+
+
+class EmbedWorker:
+    """Several may work on one store: they may do the same work twice, never harm."""
+
+    def __init__(self, parts: EmbedParts, limits: EmbedLimits | None = None) -> None:
+        self._parts = parts
+        self._limits = limits or EmbedLimits()
+        self._spans = Spans(parts.stores.late_seconds)
+        self._health = Breaker(f"The embedder {parts.embedder.name} or its index")  # only for telling
+        self._woken, self._hurry, self._stopping = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._last_woken = 0.0
+        self._next_sweep = 0.0
+        self._asked: list[asyncio.Future[None]] = []
+        self._retried: dict[int, asyncio.Task[None]] = {}
+
+    def wake(self) -> None:
+        """Something was stored."""
+        self._last_woken = _now()
+        self._woken.set()
+
+    def erased(self) -> None:
+        """Where numbers are given again, one that was looked at may be another message's by now."""
+        if self._parts.stores.numbers_return:
+            self._next_sweep = 0.0
+
+    def stop(self) -> None:
+        for event in (self._stopping, self._woken, self._hurry):
+            event.set()
+
+    async def run(self) -> None:
+        """Until `stop`; a batch that was begun is finished."""
+        pause = 0.1
+        while not self._stopping.is_set():
+            try:
+                await self._pass()
+                self._health.succeeded()
+                pause = 0.1
+                await self._wait_for_more()
+            except Exception as error:  # nothing may end a worker but a stop
+                self._health.failed(error)
+                await _until(self._stopping, pause)
+                pause = min(pause * 2, self._limits.longest_pause)
+        for task in self._retried.values():
+            task.cancel()
+        await asyncio.gather(*self._retried.values(), return_exceptions=True)
+
+    async def caught_up(self) -> None:
+        """Return once everything that is stored by now has its vector, or was given up on."""
+        asked = asyncio.get_running_loop().create_future()
+        self._asked.append(asked)
+        self._woken.set()
+        self._hurry.set()
+        await asked
+
+    async def _pass(self) -> None:
+        """Everything that is missing by now."""
+        asked, self._asked = self._asked, []
+        try:
+            if not asked:
+                await self._quiet()
+            model = await model_of(self._parts.embedder)
+            await self._look(model)
+            while not self._stopping.is_set() and (span := self._spans.newest()) is not None:
+                began = _now()
+                found = await self._parts.stores.backlog.waiting(model, span, self._limits.batch)
+                await self._handled(model, [one for one in found if one.number not in self._retried])
+                self._spans.done(span, found[-1].number - 1 if len(found) == self._limits.batch else span.after)
+                if not asked:
+                    await self._give_way(_now() - began)
+                if self._woken.is_set():
+                    await self._look(model)
+            await self._swept(model)
+            if asked and self._retried:
+                await asyncio.wait(set(self._retried.values()))
+        except BaseException:
+            self._asked = asked + self._asked  # they go on waiting
+            raise
+        for one in asked:
+            if not one.done():
+                one.set_result(None)
+
+    async def _look(self, model: EmbeddingModel) -> None:
+        """Note what was stored since the last look; now and then, everything."""
+        self._woken.clear()
+        if _now() >= self._next_sweep:
+            if self._parts.stores.tidy is not None:
+                await self._parts.stores.tidy()
+            self._next_sweep = _now() + self._limits.sweep_seconds
+            self._spans.everything(await self._parts.stores.backlog.newest(), _now())
+        else:
+            self._spans.upto(await self._parts.stores.backlog.newest(), _now())
+
+    async def _swept(self, model: EmbeddingModel) -> None:
+        """All messages have vectors of this model: those of earlier ones have served."""
+        if self._stopping.is_set() or not self._spans.all_seen():
+            return
+        for other in await self._parts.stores.index.models():
+            if other != model:
+                count = await self._parts.stores.index.forget_model(other)
+                _log.info("%s vectors of %s were replaced by those of %s", count, other.name, model.name)
+
+    async def _handled(self, model: EmbeddingModel, waiting: Sequence[Waiting]) -> None:
+        if not waiting:
+            return
+        try:
+            await embed(self._parts, model, waiting)
+        except StoreError:
+            raise
+        except Exception as error:  # whatever it is about a message, it must not hold up the others
+            await self._answers_at_all(model, error)
+            if len(waiting) == 1:
+                self._retry_later(model, waiting[0])
+                return
+            for half in (waiting[: len(waiting) // 2], waiting[len(waiting) // 2 :]):
+                await self._handled(model, half)
+
+    async def _answers_at_all(self, model: EmbeddingModel, error: Exception) -> None:
+        """Raises the error unless the embedder does well with another text: then it is about what it was given."""
+        try:
+            (vector,) = await self._parts.embedder.embed([_PROBE])
+        except EmbedderError:
+            raise error from None
+        if len(vector) != model.dimensions:
+            raise error
+
+    def _retry_later(self, model: EmbeddingModel, one: Waiting) -> None:
+        task = asyncio.create_task(self._retry(model, one))
+        self._retried[one.number] = task
+        task.add_done_callback(lambda _: self._retried.pop(one.number, None))
+
+    async def _retry(self, model: EmbeddingModel, one: Waiting) -> None:
+        """An outage proves nothing about the message: it is found again when that is over."""
+        reason = ""
+        try:
+            for seconds in self._limits.retry_seconds:
+                await asyncio.sleep(seconds)
+                try:
+                    await embed(self._parts, model, [one])
+                    return
+                except StoreError:
+                    raise
+                except Exception as error:
+                    await self._answers_at_all(model, error)
+                    reason = _reason(error)
+            await self._parts.stores.backlog.give_up(model, {one.key: reason})
+            _log.error("a message was given up on (embed_failed): %s", reason)
+        except Exception as error:
+            self._spans.again(one.number)
+            _log.info("a message that was refused will be tried anew (%s)", type(error).__name__)
+
+    async def _quiet(self) -> None:
+        """Until nothing was stored for a moment: an append must not wait for the work it caused."""
+        began = _now()
+        while not self._hurry.is_set() and _now() - began < self._limits.latest_seconds:
+            left = self._last_woken + self._limits.quiet_seconds - _now()
+            if left <= 0:
+                return
+            await self._rest(left)
+
+    async def _give_way(self, took: float) -> None:
+        """Between batches, while there are appends: work a quarter of the time only."""
+        if _now() - self._last_woken < self._limits.quiet_seconds:
+            await self._rest(3 * took)
+
+    async def _wait_for_more(self) -> None:
+        if self._asked or self._stopping.is_set():
+            return
+        self._hurry.clear()
+        await _until(self._woken, self._limits.poll_seconds * random.uniform(0.9, 1.1))
+
+    async def _rest(self, seconds: float) -> None:
+        """A stop, or somebody who waits for all to be done, ends it."""
+        await _until(self._hurry, seconds)
+
+
+async def embed(parts: EmbedParts, model: EmbeddingModel, waiting: Sequence[Waiting]) -> None:
+    """Of stored messages only. Raises what keeps it from being done."""
+    chunks = [list(parts.cut(one.content)) or [one.content] for one in waiting]
+    vectors = await parts.embedder.embed([chunk for some in chunks for chunk in some])
+    rows: list[MessageVectors] = []
+    start = 0
+    for one, some in zip(waiting, chunks, strict=True):
+        rows.append(MessageVectors(one.scope, one.message_id, vectors[start : start + len(some)]))
+        start += len(some)
+    await parts.stores.index.upsert(model, rows)
+
+
+async def _until(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+def _reason(error: Exception) -> str:
+    """Our own errors tell nothing that was sent; what others say might."""
+    return f"{type(error).__name__}: {error}" if isinstance(error, ThreadkeepError) else type(error).__name__
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,233 @@
+"""The pure parts of the saver: lists as runs, messages without their classes, what is cached."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.messages import fingerprint, template_of
+from threadkeep.adapters.langgraph.plain_messages import plain_message
+from threadkeep.adapters.langgraph.splitting import Split, fresh, split
+from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
+from threadkeep.adapters.langgraph.strands import Item, StrandCache
+from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
+from threadkeep.adapters.langgraph.whole_lists import snapshot
+from threadkeep.ports.checkpoints import Run
+from threadkeep.scope import Scope
+from threadkeep.threads import Thread, escaped, unescaped
+
+SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
+CODEC = Codec(SERDE)
+CALL = {"name": "look", "args": {"x": [1, {"y": None}]}, "id": "c1", "type": "tool_call"}
+MESSAGES: list[BaseMessage] = [
+    HumanMessage("hello"),
+    HumanMessage("hello", id="1", name="ann"),
+    HumanMessage([{"type": "text", "text": "parts"}], id="2"),
+    HumanMessage("hello", extra_field="kept"),
+    AIMessage("", id="3", tool_calls=[CALL]),
+    AIMessage("said", additional_kwargs={"tool_calls": []}, response_metadata={"model_name": "m", "n": 1.5}),
+    AIMessage("said", usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}),
+    AIMessage(
+        "said",
+        usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3, "input_token_details": {"audio": 1}},
+    ),
+    AIMessage(
+        "", invalid_tool_calls=[{"name": "x", "args": "{", "id": "1", "error": "e", "type": "invalid_tool_call"}]
+    ),
+    SystemMessage("be kind"),
+    ToolMessage("found", tool_call_id="c1"),
+    ToolMessage("failed", tool_call_id="c1", status="error", artifact={"raw": b"bytes"}),
+    ToolMessage([{"type": "text", "text": "parts"}], tool_call_id="c1"),
+]
+
+
+def state_of(message: Any) -> tuple[Any, ...]:
+    return (
+        type(message),
+        message.__dict__,
+        list(message.__dict__),
+        message.__pydantic_fields_set__,
+        message.__pydantic_extra__,
+        message.__pydantic_private__,
+    )
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
+def test_a_message_read_without_its_class_is_what_its_class_would_make(message: BaseMessage) -> None:
+    data = SERDE.dumps_typed(message)[1]
+    read = plain_message(data)
+    if read is not None:
+        assert state_of(read) == state_of(SERDE.loads_typed(("msgpack", data)))
+
+
+def test_simple_messages_are_read_without_their_classes() -> None:
+    simple = [plain_message(SERDE.dumps_typed(message)[1]) is not None for message in MESSAGES]
+    assert simple == [True, True, False, False, True, False, True, False, False, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xc1", b"\x93\x01\x02\x03", SERDE.dumps_typed({"a": 1})[1], SERDE.dumps_typed("x")[1]]
+)
+def test_what_is_no_message_is_left_to_the_serializer(data: bytes) -> None:
+    assert plain_message(data) is None
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
+def test_a_copy_equals_what_was_decoded(message: BaseMessage) -> None:
+    decoded = SERDE.loads_typed(SERDE.dumps_typed(message))
+    template = template_of(decoded)
+    if template is not None:
+        assert state_of(template.copy()) == state_of(decoded)
+
+
+def test_a_fingerprint_tells_every_change_and_nothing_else() -> None:
+    prints = [fingerprint(message) for message in MESSAGES]
+    assert [fingerprint(message.model_copy(deep=True)) for message in MESSAGES] == prints
+    told = [one for one in prints if one is not None]
+    assert len(set(told)) == len(told) >= 10
+    for change in (
+        {"content": "other"},
+        {"additional_kwargs": {"a": 1}},
+        {"additional_kwargs": {"a": True}},
+        {"id": "x"},
+    ):
+        assert fingerprint(MESSAGES[0].model_copy(update=change)) not in prints
+    assert fingerprint("hello") is None
+
+
+ITEMS = st.integers(0, 12) | st.sampled_from(["text", "TEXT", None, 1.0, True, {"a": 1}])
+
+
+def strict(values: list[Any]) -> list[tuple[type, Any]]:
+    return [(type(value), value) for value in values]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(ITEMS, min_size=1, max_size=30), min_size=1, max_size=8))
+def test_every_version_of_a_list_is_read_back_from_its_runs(versions: list[list[Any]]) -> None:
+    strands: dict[bytes, list[Item]] = {}
+    runs: tuple[Run, ...] = ()
+    stored: list[tuple[list[Any], tuple[Run, ...]]] = []
+    for values in versions:
+        old = [item for run in runs for item in strands[run.strand][run.start : run.stop]]
+        made: Split = (
+            split(values, old, runs, CODEC, "x") if runs else fresh([Item(*CODEC.encode(v, "x")) for v in values])
+        )
+        if any(len(strands.get(one.strand, ())) != one.start for one in made.additions):  # the position is taken
+            made = split(values, old, runs, CODEC, "x", grow=False)
+        for addition in made.additions:
+            strand = strands.setdefault(addition.strand, [])
+            assert len(strand) == addition.start
+            strand.extend(addition.items)
+        runs = made.runs
+        stored.append((values, runs))
+    for values, its_runs in stored:
+        items = [item for run in its_runs for item in strands[run.strand][run.start : run.stop]]
+        assert strict([item.value(CODEC, "x") for item in items]) == strict(values)
+
+
+def test_a_list_in_too_many_pieces_is_written_anew() -> None:
+    made = fresh([Item(*CODEC.encode(n, "x")) for n in range(100)])
+    old = made.additions[0].items
+    every_other = split([n for n in range(100) if n % 2], old, made.runs, CODEC, "x")
+    assert len(every_other.runs) == 1
+    assert len(every_other.additions[0].items) == 50
+
+
+def thread_named(name: str) -> Thread:
+    return Thread(Scope("shop", "ann"), name)
+
+
+def test_the_cache_holds_no_more_than_it_may_and_forgets_the_longest_unused() -> None:
+    cache = StrandCache(max_bytes=10_000)
+    threads = [thread_named(str(number)) for number in range(6)]
+    for thread in threads:
+        cache.add(thread, b"s", 0, [Item("bytes", b"x" * 2_000)])
+        cache.items(threads[0], Run(b"s", 0, 1))
+    held = [cache.items(thread, Run(b"s", 0, 1)) is not None for thread in threads]
+    assert held == [True, False, False, True, True, True]
+    cache.forget(threads[0])
+    assert cache.items(threads[0], Run(b"s", 0, 1)) is None
+
+
+def test_only_what_is_missing_of_a_run_is_asked_for() -> None:
+    cache, thread = StrandCache(1 << 20), thread_named("t")
+    cache.add(thread, b"s", 2, [Item("bytes", b"c"), Item("bytes", b"d")])
+    assert cache.gap(thread, Run(b"s", 2, 4)) is None
+    assert cache.gap(thread, Run(b"s", 2, 9)) == Run(b"s", 4, 9)
+    assert cache.gap(thread, Run(b"s", 0, 4)) == Run(b"s", 0, 2)
+    assert cache.gap(thread, Run(b"other", 0, 4)) == Run(b"other", 0, 4)
+
+
+@given(st.text(st.characters() | st.sampled_from("\x00\x01\x1a\ud800\udfff?"), max_size=30))
+def test_any_text_survives_being_spelled_and_escaped(text: str) -> None:
+    assert unspelled(spelled({text: [text]})) == {text: [text]}
+    assert not has_lone(spelled(text))
+    assert unescaped(escaped(text)) == text
+    escaped(text).encode()
+    assert "\x00" not in escaped(text)
+
+
+@given(st.binary(max_size=300) | st.binary(max_size=3).map(lambda data: data * 100))
+def test_compressed_bytes_come_back(data: bytes) -> None:
+    assert unsqueezed(squeezed(data)) == data
+    assert len(squeezed(data)) <= len(data) + 1
+
+
+PLAIN = [MESSAGES[number] for number in (0, 1, 2, 4, 5, 6, 7, 9, 10)]
+
+
+def test_a_list_that_was_only_added_to_goes_on() -> None:
+    before = snapshot([message.model_copy(deep=True) for message in PLAIN])
+    assert before is not None
+    assert before.goes_on_in(PLAIN)
+    longer = [*PLAIN, HumanMessage("more")]
+    assert before.goes_on_in(longer)
+    after = snapshot(longer, before)
+    assert after is not None
+    assert after.goes_on_in([message.model_copy(deep=True) for message in longer])
+    assert not after.goes_on_in(PLAIN)
+    assert not before.goes_on_in(PLAIN[1:])
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"content": "other"},
+    {"id": "other"},
+    {"additional_kwargs": {"n": 1}},
+    {"response_metadata": {"model_name": "m", "n": 1}},
+    {"tool_calls": [CALL | {"args": {"x": [True, {"y": None}]}}]},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("place", range(len(PLAIN)))
+def test_a_list_in_which_one_message_differs_does_not_go_on(place: int, change: dict[str, Any]) -> None:
+    before = snapshot(PLAIN)
+    assert before is not None
+    changed = [*PLAIN]
+    changed[place] = PLAIN[place].model_copy(update=change)
+    if fingerprint(changed[place]) != fingerprint(PLAIN[place]):
+        assert not before.goes_on_in(changed)
+
+
+def test_a_change_in_the_depths_of_a_message_is_noticed() -> None:
+    message = AIMessage("", tool_calls=[CALL], additional_kwargs={"a": {"b": [1]}})
+    before = snapshot([message])
+    assert before is not None
+    message.additional_kwargs["a"]["b"][0] = True
+    assert not before.goes_on_in([message])
+    message.additional_kwargs["a"]["b"][0] = 1
+    assert before.goes_on_in([message])
+    message.response_metadata["added"] = 1
+    assert not before.goes_on_in([message])
+
+
+@pytest.mark.parametrize("values", [["text"], [1], [HumanMessage("x", extra_field=1)], [HumanMessage("x"), {"a": 1}]])
+def test_other_lists_have_no_snapshot(values: list[Any]) -> None:
+    assert snapshot(values) is None

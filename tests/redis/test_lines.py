@@ -1,0 +1,98 @@
+"""Whatever line leads to the server, the same is said over it, and a line that broke is replaced."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from redis.exceptions import ResponseError
+
+from tests.redis.conftest import PATIENT
+from tests.servers.ports import LOOPBACK, free_port
+from tests.servers.redis import RedisServer
+from tests.servers.redis import client as plain_client
+from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.store import RedisHotStore
+from threadkeep.sessions.redis.wire import Wire
+from threadkeep.testing.drafts import admitted, new_scope
+from threadkeep.testing.hot_cases.under_test import ArchiveAsked
+
+NewRedis = Callable[..., RedisServer]
+BIG = "ż" * 1_500_000
+
+
+def with_password(new_redis: NewRedis) -> str:
+    server = new_redis()
+    with plain_client(server.url) as redis:
+        redis.config_set("requirepass", "right")
+    return server.url.replace("redis://", "redis://:right@")
+
+
+def through_a_socket(new_redis: NewRedis) -> str:
+    server = new_redis(settings=["--unixsocket", "redis.sock"])
+    return f"unix://{server.folder}/redis.sock"
+
+
+def encrypted(new_redis: NewRedis) -> str:
+    server, port = new_redis(), free_port()
+    certificate, key = _self_signed(Path(server.folder))
+    named = {"tls-cert-file": certificate, "tls-key-file": key, "tls-ca-cert-file": certificate}
+    with plain_client(server.url) as redis:
+        try:
+            redis.config_set("tls-auth-clients", "no", *(part for pair in named.items() for part in pair))
+            redis.config_set("tls-port", port)
+        except ResponseError as error:
+            pytest.skip(f"this server was built without TLS ({error})")
+    return f"rediss://{LOOPBACK}:{port}/0?ssl_ca_certs={certificate}&ssl_check_hostname=false"
+
+
+def _self_signed(folder: Path) -> tuple[str, str]:
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(now - datetime.timedelta(days=1))
+    builder = builder.not_valid_after(now + datetime.timedelta(days=1))
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    (folder / "cert.pem").write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(pem))
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    for file in ("cert.pem", "key.pem"):
+        (folder / file).chmod(0o644)  # the server may run as another user
+    return str(folder / "cert.pem"), str(folder / "key.pem")
+
+
+@pytest.fixture(params=[with_password, through_a_socket, encrypted], ids=lambda way: way.__name__)
+async def client(request: pytest.FixtureRequest, new_redis: NewRedis) -> AsyncIterator[RedisClient]:
+    client = RedisClient(request.param(new_redis), PATIENT)
+    assert isinstance((await client.link()).server, Wire)
+    yield client
+    await client.close()
+
+
+async def test_a_talk_goes_on_over_it(client: RedisClient) -> None:
+    hot, scope = RedisHotStore(client, ArchiveAsked()), new_scope()
+    await hot.append(scope, admitted("one"))
+    assert (await hot.append(scope, admitted("two"))).seq == 2
+    found = await hot.read(scope, pending=0)
+    assert found is not None
+    assert [message.content for message in found.window] == ["one", "two"]
+
+
+async def test_an_answer_of_megabytes_arrives_whole(client: RedisClient) -> None:
+    await client.command("SET", "big", BIG)
+    assert await client.command("GET", "big") == BIG.encode()
+
+
+async def test_a_line_that_the_server_ended_is_replaced(client: RedisClient) -> None:
+    await client.command("SET", "a", "1")
+    own: Any = await client.command("CLIENT", "ID")
+    await client.command("CLIENT", "KILL", "ID", own, "SKIPME", "no")
+    assert await client.command("GET", "a") == b"1"
+    assert await client.command("CLIENT", "ID") != own
