@@ -19,7 +19,7 @@ from threadkeep.recall.evidence import Evidence, Place, Posting, Shape, Statisti
 from threadkeep.recall.normalise import terms_of
 from threadkeep.recall.question import Question
 
-_NEAREST = 1_000  # messages that the vectors' leg names
+_NEAREST = 200  # messages that the vectors' leg names
 _OF_THEM = 50  # that are candidates by it alone
 _WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 

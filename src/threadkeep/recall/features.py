@@ -15,7 +15,7 @@ from itertools import pairwise
 from threadkeep.recall.bm25 import Saturation, rarity, score
 from threadkeep.recall.dates import nearness
 from threadkeep.recall.evidence import Evidence, Turn
-from threadkeep.recall.normalise import fold, is_written_without_spaces, words_of
+from threadkeep.recall.normalise import fold, words_of
 from threadkeep.recall.question import Question
 from threadkeep.recall.speakers import speakers
 from threadkeep.recall.stem import stem
@@ -28,8 +28,9 @@ _NEAR, _AROUND = Fading(0.7, 4), Fading(0.85, 8)
 _SHORT = 15  # terms; a shorter turn seldom says anything worth finding
 _READ_CLOSELY = 30  # turns
 _SIDE_BY_SIDE = 0.25
-_WITH_SPACES = 0.4  # of what standing together tells; it tells more of characters than of words
-_FOREIGN = 0.25  # what the vectors of a text in another language than English are worth
+# What standing together tells, by script: much of characters, little of syllables, whose pairs are terms already.
+_TOGETHER = {"characters": 1.2, "syllables": 0.1, "words": 0.4}
+_SPREAD = 0.7  # of cosines between the most alike text and one of quite another kind
 _READ = 1_000  # characters of a turn that are searched for times and numbers
 
 Column = list[float]
@@ -109,7 +110,7 @@ class Reading:
     def together(self) -> Column:
         """How much of it stands in one stretch of the turn, where turns are long. Only the best are read so closely."""
         column = [0.0] * len(self.turns)
-        trust = 1.0 if is_written_without_spaces(self.question.text) else _WITH_SPACES
+        trust = _TOGETHER[self.question.script]
         for row in self._most_promising:
             share = share_in_one_stretch(self.turns[row].message.content, self._phrases)
             column[row] = trust * (1 - self._leaning[row]) * share
@@ -130,14 +131,17 @@ class Reading:
 
     @cached_property
     def alike(self) -> Column:
-        """The vector's leg: 0 for the least alike at hand, 1 for the most, less where the embedder knows no better."""
+        """The vector's leg: 1 for the most alike. Less where the embedder does not know the language.
+
+        How far behind the others are is told by the cosines themselves, so it does not matter how many the index names.
+        """
         known = self.evidence.cosines
-        if not known:
+        if not known or not self.question.is_english:
             return [0.0] * len(self.turns)
         least, most = min(known.values()), max(known.values())
-        span = (most - least) or 1.0
-        trust = max(_FOREIGN, self.question.is_english)
-        return [trust * (known.get(turn.message.id, least) - least) / span for turn in self.turns]
+        trust = self.question.is_english
+        behind = (most - known.get(turn.message.id, least) for turn in self.turns)
+        return [trust * max(0.0, 1 - distance / _SPREAD) for distance in behind]
 
     def lean(self, column: Sequence[float]) -> Column:
         return [leans * value for leans, value in zip(self._leaning, column, strict=True)]

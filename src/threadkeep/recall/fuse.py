@@ -13,22 +13,27 @@ from threadkeep.recall.question import Question
 
 _TOLD = 4  # reasons a hit gives
 _ALIKE = 0.4  # a cosine that speaks for a turn by itself
+_BESIDE = 0.3  # of the best turn's worth, by neighbours alone
+_SAYS_SOMETHING = 6  # terms; "Noted." is no answer
 
 
 def fused(question: Question, evidence: Evidence, k: int, preset: Mapping[str, float] = DEFAULT) -> tuple[Hit, ...]:
     """Best first; equal scores by newest `seq`, then id, so that the order never depends on the store.
 
-    A turn that neither holds anything asked for nor is alike by its vector is no hit: what stands around the hits is
-    given to the model beside them, and speaks for them here.
+    A hit holds something asked for, is alike by its vector, or stands right beside what was asked and says something
+    itself: in talk, the answer to a question seldom repeats its words.
     """
     reading = Reading(question, evidence)
     columns = reading.columns()
-    hits = [
-        _hit(turn, row, columns, preset)
-        for row, turn in enumerate(reading.turns)
-        if reading.own[row] > 0 or evidence.cosines.get(turn.message.id, 0.0) >= _ALIKE
-    ]
+    hits = [_hit(turn, row, columns, preset) for row, turn in enumerate(reading.turns) if _bears(reading, row)]
     return tuple(sorted(hits, key=lambda hit: (-hit.score, -hit.seq, hit.message_id))[:k])
+
+
+def _bears(reading: Reading, row: int) -> bool:
+    turn = reading.turns[row]
+    if reading.own[row] > 0 or reading.evidence.cosines.get(turn.message.id, 0.0) >= _ALIKE:
+        return True
+    return reading.near[row] >= _BESIDE and turn.length >= _SAYS_SOMETHING
 
 
 def _hit(turn: Turn, row: int, columns: Mapping[str, Column], preset: Mapping[str, float]) -> Hit:

@@ -89,11 +89,11 @@ def test_a_speaker_who_is_named_is_preferred_and_the_name_is_no_word_to_look_for
     assert found["covered"] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
 
 
-def test_vectors_count_little_where_the_embedder_does_not_know_the_language() -> None:
+def test_vectors_count_for_nothing_where_the_embedder_does_not_know_the_language() -> None:
     cosines = {"0": 0.1, "1": 0.9}
-    assert columns("What do you like to eat?", ["a", "b"], cosines=cosines)["alike"] == [0.0, 1.0]
-    assert columns("Bạn thích ăn gì?", ["a", "b"], cosines=cosines)["alike"] == [0.0, 0.25]
-    assert columns("你喜歡吃什麼", ["a", "b"], cosines=cosines)["alike"] == [0.0, 0.25]
+    assert columns("What do you like to eat?", ["a", "b"], cosines=cosines)["alike"][1] == 1.0
+    assert columns("Bạn thích ăn gì?", ["a", "b"], cosines=cosines)["alike"] == [0.0, 0.0]
+    assert columns("你喜歡吃什麼", ["a", "b"], cosines=cosines)["alike"] == [0.0, 0.0]
 
 
 def test_without_vectors_nothing_is_alike() -> None:
