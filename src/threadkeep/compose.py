@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
+from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
 from threadkeep.compose_vectors import with_vectors
@@ -23,15 +24,14 @@ from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.index.sqlite_upkeep import SqliteUpkeep
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
-from threadkeep.models.tokens import BYTES, Tokenizer
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
 from threadkeep.recall.normalise import NORMALISER_VERSION
-from threadkeep.recall.render import tokens_in as estimated_tokens
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.settings import Settings, load_settings
@@ -55,13 +55,15 @@ async def open_memory(
     clock: Clock = system_clock,
     detector: LanguageDetector | None = None,
     engine: AsyncEngine | None = None,
+    embedder: Embedder | None = None,
 ) -> AsyncGenerator[Memory]:
     """A Memory on the archive at `url` (`sqlite:///path.db`, `postgresql://…`, `mysql://…`), or at `DATABASE_URL`.
 
     `redis` puts a hot store and a journal in front of it; `worker=False` leaves flushing the journal to
-    `threadkeep worker`. `engine` is an application's own, in place of a URL; it is left open. `detector` tells the
-    language of a talk. Raises `InvalidSetting`, `CapabilityMissing` and the `StoreError` that says why it would not
-    open. With a Redis, either of the two may be away: the process starts, and goes on with the other.
+    `threadkeep worker`. `engine` is an application's own, in place of a URL, and `embedder` in place of the one that
+    `THREADKEEP_EMBEDDER` names; both are left open. `detector` tells the language of a talk. Raises `InvalidSetting`,
+    `CapabilityMissing` and the `StoreError` that says why it would not open. With a Redis, either of the two may be
+    away: the process starts, and goes on with the other.
     """
     settings = settings or load_settings()
     limits, rules = session_limits(settings), admission_rules(settings)
@@ -71,10 +73,9 @@ async def open_memory(
         stores = await _behind_redis(hot, archive, settings, clock, worker=worker)
     else:
         stores = await stores_at(archive, settings, clock)
-    stores = with_vectors(stores, settings, worker=worker)
+    stores = with_vectors(stores, settings, worker=worker, embedder=embedder)
     languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
-    count_tokens = partial(_tokens_in, Tokenizer(settings.tokenizer_name))
-    memory = Memory(stores, rules, limits, clock, _outward_log(settings), languages, count_tokens)
+    memory = Memory(stores, rules, limits, clock, _outward_log(settings), languages, count_tokens(settings))
     try:
         yield memory
     finally:
@@ -145,11 +146,6 @@ def sql_parts(where: str | AsyncEngine) -> ModuleType:
         scheme = _scheme(where) if isinstance(where, str) else ""
         extra = "mysql" if scheme.startswith(("mysql", "mariadb")) else "postgres"
         raise MissingExtra(extra, f"{scheme}://" if scheme else "engine=") from None
-
-
-def _tokens_in(tokenizer: Tokenizer, text: str) -> int:
-    """As the model will count where its dictionary is here, which the first call finds out; otherwise an estimate."""
-    return estimated_tokens(text) if tokenizer.encoding == BYTES else tokenizer.count(text)
 
 
 def redis_parts() -> ModuleType:

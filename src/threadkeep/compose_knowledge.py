@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.compose import is_server_url, redaction_rules, sql_parts, sqlite_path
+from threadkeep.compose_embedder import chosen_embedder, count_tokens
 from threadkeep.errors import MissingExtra
-from threadkeep.models.embedders import EmbedderChoice, embedder_for
-from threadkeep.models.tokens import BYTES, Tokenizer
 from threadkeep.policy.redact import Redactor
 from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.knowledge import KnowledgeStore
 from threadkeep.recall.normalise import indexed_terms
-from threadkeep.recall.render import tokens_in as estimated_tokens
 from threadkeep.settings import Settings
 from threadkeep.sqlite.database import Database
 
@@ -43,25 +40,14 @@ async def open_knowledge(
     """
     where = url or settings.database_url
     indexing = _part("threadkeep.knowledge.indexing")
-    chosen = embedder or embedder_for(embedder_choice(settings))
+    chosen = chosen_embedder(settings, embedder)
     database, store = await (_on_server if is_server_url(where) else _on_sqlite)(where, settings)
-    count = partial(_tokens_in, Tokenizer(settings.tokenizer_name))
     try:
-        yield Knowledge(store, chosen, indexing.FolderIndexer(store, count, chosen, _redact(settings)))
+        yield Knowledge(store, chosen, indexing.FolderIndexer(store, count_tokens(settings), chosen, _redact(settings)))
     finally:
-        if chosen is not None and embedder is None:
+        if chosen is not None:
             await chosen.close()
         await database.close()
-
-
-def embedder_choice(settings: Settings) -> EmbedderChoice:
-    return EmbedderChoice(
-        settings.embedder,
-        settings.embedder_key,
-        settings.embedder_timeout_seconds,
-        settings.ollama_host,
-        settings.ollama_port,
-    )
 
 
 async def _on_sqlite(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]:
@@ -96,7 +82,3 @@ def _redact(settings: Settings) -> Callable[[str], str] | None:
         return None
     redactor = Redactor(redaction_rules(settings))
     return lambda text: redactor(text).text
-
-
-def _tokens_in(tokenizer: Tokenizer, text: str) -> int:
-    return estimated_tokens(text) if tokenizer.encoding == BYTES else tokenizer.count(text)

@@ -9,12 +9,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from threadkeep.compose_embedder import chosen_embedder, count_tokens, embedder_choice
 from threadkeep.errors import MissingExtra
 from threadkeep.memory import Stores
-from threadkeep.models.embedders import EmbedderChoice, embedder_by_model, embedder_for
-from threadkeep.models.tokens import BYTES, Tokenizer
+from threadkeep.models.embedders import embedder_by_model, embedder_for
+from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.nearest import Near
-from threadkeep.recall.render import tokens_in as estimated_tokens
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 from threadkeep.worker.embed import Cut, EmbedParts
@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 _SHORT = 400  # characters: whatever the tokenizer and the script, these fit a chunk
 
 
-def with_vectors(stores: Stores, settings: Settings, *, worker: bool) -> Stores:
+def with_vectors(stores: Stores, settings: Settings, *, worker: bool, embedder: Embedder | None = None) -> Stores:
     """The same stores; where there is an embedder, messages get vectors and are found by them.
 
-    Raises `InvalidSetting` and `MissingExtra`. `auto` without its extra means words alone.
+    `embedder` is an application's own. Raises `InvalidSetting` and `MissingExtra`. `auto` without its extra means words
+    alone.
     """
-    if stores.vectors is None or not embeds(settings):
+    if stores.vectors is None or not (embeds(settings) or embedder):
         return stores
-    late = LateVectors(stores, settings)
+    late = LateVectors(stores, settings, embedder)
     embedding = InProcessEmbedding(late.parts, late.close, worker=worker)
     return replace(stores, embedding=embedding, nearest=late.nearest)
 
@@ -54,22 +55,13 @@ def uses_chroma(settings: Settings) -> bool:
     return settings.vector_store == "chroma"
 
 
-def embedder_choice(settings: Settings) -> EmbedderChoice:
-    return EmbedderChoice(
-        settings.embedder,
-        settings.embedder_key,
-        settings.embedder_timeout_seconds,
-        settings.ollama_host,
-        settings.ollama_port,
-    )
-
-
 class LateVectors:
     """Opened by whoever comes first; in a thread, because importing what they need takes a while."""
 
-    def __init__(self, stores: Stores, settings: Settings) -> None:
+    def __init__(self, stores: Stores, settings: Settings, embedder: Embedder | None = None) -> None:
         self._stores = stores
         self._settings = settings
+        self._own = embedder
         self._opening = asyncio.Lock()
         self._parts: EmbedParts | None = None
         self._nearest: VectorNearest | None = None
@@ -85,7 +77,7 @@ class LateVectors:
         if self._nearest is None:
             # A question is asked once: whoever waits for the answer has words to go on with.
             choice = replace(embedder_choice(self._settings), pauses=())
-            embedder = embedder_for(choice) or parts.embedder
+            embedder = parts.embedder if self._own else embedder_for(choice) or parts.embedder
             from threadkeep.index.nearest import VectorNearest
 
             self._nearest = VectorNearest(embedder, parts.stores.index, partial(embedder_by_model, choice=choice))
@@ -99,7 +91,7 @@ class LateVectors:
             await self._parts.stores.index.close()
 
     def _opened(self) -> EmbedParts:
-        embedder = embedder_for(embedder_choice(self._settings))
+        embedder = chosen_embedder(self._settings, self._own)
         assert embedder is not None
         assert self._stores.vectors is not None
         apart = None
@@ -110,16 +102,12 @@ class LateVectors:
 
 def _cutting(settings: Settings) -> Cut:
     reading, chunking = (import_module(f"threadkeep.knowledge.{name}") for name in ("reading", "chunking"))
-    tokenizer = Tokenizer(settings.tokenizer_name)
+    count = count_tokens(settings)
 
     def cut(text: str) -> list[str]:
         if len(text) <= _SHORT:
             return [text]
-        _, chunks = chunking.cut([reading.Block(text)], partial(_tokens_in, tokenizer))
+        _, chunks = chunking.cut([reading.Block(text)], count)
         return [chunk.content for chunk in chunks]
 
     return cut
-
-
-def _tokens_in(tokenizer: Tokenizer, text: str) -> int:
-    return estimated_tokens(text) if tokenizer.encoding == BYTES else tokenizer.count(text)

@@ -206,6 +206,18 @@ class Hit:
     score: float
     why: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "message_id": self.message_id,
+            "conversation": self.conversation,
+            "seq": self.seq,
+            "role": self.role,
+            "content": self.content,
+            "ts": self.ts.isoformat(),
+            "score": self.score,
+            "why": dict(self.why),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
@@ -216,6 +228,14 @@ class Recalled:
     text: str
     left_out: int = 0  # hits for which the budget had no room
     degraded: bool = False  # by words alone, because the embedder or its index did not answer
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "hits": [hit.as_dict() for hit in self.hits],
+            "text": self.text,
+            "left_out": self.left_out,
+            "degraded": self.degraded,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,20 @@ ALLOWED: dict[str, set[str]] = {
     "memory": PURE | {"arguments", "erasing", "stores", "health", "talk_language"},
     "compose": CORE
     | BACKEND
-    | {"compose_redaction", "compose_vectors", "settings", "archive", "sessions", "index", "models", "talk_language"}
+    | {
+        "compose_redaction",
+        "compose_embedder",
+        "compose_vectors",
+        "settings",
+        "archive",
+        "sessions",
+        "index",
+        "models",
+        "talk_language",
+    }
     | {"checkpoints"},
-    "compose_vectors": CORE | {"settings", "models", "worker", "knowledge", "index"},
+    "compose_embedder": CORE | {"settings", "models"},
+    "compose_vectors": CORE | {"compose_embedder", "settings", "models", "worker", "knowledge", "index"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
     "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index", "checkpoints"},
     "compose_checkpoints": PORTS | {"compose", "settings", "sqlite", "checkpoints"},
@@ -59,7 +70,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose_inspect": {"compose", "compose_mapped", "settings"},
     "compose_worker": PORTS | {"compose", "compose_vectors", "settings", "worker"},
     "compose_terms": CORE | {"compose", "settings"},
-    "compose_knowledge": CORE | {"compose", "settings", "models", "knowledge", "sqlite"},
+    "compose_knowledge": CORE | {"compose", "compose_embedder", "settings", "models", "knowledge", "sqlite"},
     "compose_redis": CORE | {"health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},

@@ -98,7 +98,29 @@ async def test_a_budget_of_nought_is_answered_with_nothing(client: httpx.AsyncCl
     await append(client, PEANUTS, NOTED)
     answer = await client.post("/v1/memory/recall", json={"scope": WHOLE_USER, "query": "peanuts?", "budget": 0})
 
-    assert (answer.status_code, answer.json()) == (200, {"hits": [], "text": ""})
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"hits": [], "text": "", "left_out": 1, "degraded": False},
+    )
+
+
+async def test_recall_says_what_the_budget_left_out(client: httpx.AsyncClient) -> None:
+    await append(client, *(said(f"peanuts number {number} {'again ' * 30}") for number in range(5)))
+    found = await client.post("/v1/memory/recall", json={"scope": WHOLE_USER, "query": "peanuts", "budget": 150})
+
+    assert found.json()["left_out"] == 5 - len(found.json()["hits"]) > 0
+
+
+async def test_a_critical_message_is_indexed_before_the_answer(client: httpx.AsyncClient) -> None:
+    body = {"scope": TALK, "events": [said("Never give me peanuts")]}
+    at_once = await client.post("/v1/memory/append", json=body | {"index": "sync"})
+    later = await client.post("/v1/memory/append", json=body | {"index": "later"})
+
+    assert at_once.json()["indexed"] is True
+    assert "indexed" not in later.json()
+    assert is_problem(
+        await client.post("/v1/memory/append", json=body | {"index": "soon"}), 422, "invalid_input", "index"
+    )
 
 
 async def test_conversations_are_listed_page_by_page(client: httpx.AsyncClient) -> None:

@@ -93,11 +93,11 @@ async def test_content_can_neither_close_the_fence_nor_open_one(memory: Memory) 
     assert text.endswith("\n</memory>")
 
 
-async def test_recalled_text_reads_in_the_order_of_time(memory: Memory) -> None:
+async def test_recalled_text_reads_in_the_order_it_was_said_whatever_the_clock(memory: Memory) -> None:
     late, early = START + timedelta(hours=1), START
     await memory.append(ME, [UserMessage("peanuts late", ts=late), ModelResponse("peanuts early", ts=early)])
     lines = (await memory.recall(ME, "peanuts")).text.splitlines()
-    assert lines[1:-1] == ["[2026-03-01 09:00 assistant] peanuts early", "[2026-03-01 10:00 user] peanuts late"]
+    assert lines[1:-1] == ["[2026-03-01 10:00 user] peanuts late", "[2026-03-01 09:00 assistant] peanuts early"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"], ids=ascii)

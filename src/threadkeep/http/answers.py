@@ -39,6 +39,7 @@ class ReceiptAnswer(_Answer):
     refused: dict[str, int] = Field(description="Whole events that were not kept: reason → count")
     stripped: dict[str, int] = Field(description="Parts of kept events: reason → count")
     redacted: dict[str, int] = Field(description="Type → count")
+    indexed: bool = Field(default=False, description='Only with `index: "sync"`: false when vectors follow later')
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -88,6 +89,8 @@ class HitAnswer(_Answer):
 class RecallAnswer(_Answer):
     hits: list[HitAnswer]
     text: str = Field(description="The hits rendered for a prompt, fenced as data")
+    left_out: int = Field(description="Hits for which the budget had no room")
+    degraded: bool = Field(description="By words alone: the embedder or its index did not answer")
 
 
 class ConversationAnswer(_Answer):

@@ -46,6 +46,7 @@ class AppendBody(Body):
     scope: ConversationScopeBody
     events: list[EventBody] = Field(max_length=1_000)
     key: Key | None = Field(None, description="Idempotency key; the `Idempotency-Key` header says the same")
+    index: Literal["later", "sync"] = Field("later", description="`sync` answers once it is found by meaning too")
 
     model_config = ConfigDict(
         json_schema_extra={

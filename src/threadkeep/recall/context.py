@@ -1,7 +1,7 @@
 """What a model is given to read: the hits, what stands beside them, and where the talk is now, within a budget.
 
 Room goes to what is worth most: the hits, best first; then the turn before and the turn after each of them; then the
-newest messages of the talk at hand. Nothing stands there twice, all of it in the order of time.
+newest messages of the talk at hand. Nothing stands there twice, all of it in the order it was said.
 """
 
 from __future__ import annotations

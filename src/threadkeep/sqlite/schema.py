@@ -10,6 +10,7 @@ from pathlib import Path
 
 from threadkeep.errors import SchemaTooNew
 from threadkeep.sqlite.errors import our_errors
+from threadkeep.sqlite.schema_items import ITEMS_AND_TURNS
 
 # `content` is TEXT, or a BLOB when the text holds lone surrogates, which UTF-8 cannot carry.
 # Times are whole microseconds since 1970 UTC. Order is `seq`; `activity`, a counter of each owner's own, orders
@@ -250,7 +251,7 @@ CREATE TRIGGER tk_embed_failed_of_message AFTER DELETE ON tk_messages BEGIN
   DELETE FROM tk_embed_failed WHERE mid = old.mid; END;
 """
 
-MIGRATIONS = (_V1, _V2, _V3, _V4, _V5)
+MIGRATIONS = (_V1, _V2, _V3, _V4, _V5, ITEMS_AND_TURNS)
 NEWEST = len(MIGRATIONS)
 
 

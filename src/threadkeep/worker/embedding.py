@@ -6,16 +6,20 @@ Nothing is imported or loaded before it is wanted: numpy and a model's weights t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from threadkeep.errors import EmbedderError, StoreError, StoreUnavailable
+from threadkeep.errors import StoreUnavailable, ThreadkeepError
 from threadkeep.model import Draft, Erased
 from threadkeep.ports.backlog import Waiting
 from threadkeep.ports.embedder import model_of
+from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
 from threadkeep.worker.embed import EmbedLimits, EmbedParts, EmbedWorker, embed
 
+_log = logging.getLogger("threadkeep.worker")
 _FIRST_LOOK_SECONDS = 1.0  # for what was left over, where nothing is stored meanwhile
+_LONGEST_PAUSE = 30.0
 _CLOSE_SECONDS = 10.0
 _AT_ONCE_SECONDS = 10.0
 NOT_REACHED = Erased(found=1, failed=1)
@@ -52,7 +56,8 @@ class InProcessEmbedding:
                 parts = await self._make()
                 model = await model_of(parts.embedder)
                 await embed(parts, model, [Waiting(0, scope, draft.id, draft.content) for draft in drafts])
-        except (EmbedderError, StoreError, TimeoutError):
+        except Exception as error:  # they are stored: whatever keeps them from a vector must not say otherwise
+            _log.info("messages will be embedded later (%s)", type(error).__name__)
             return False
         return True
 
@@ -64,7 +69,8 @@ class InProcessEmbedding:
             if message_id is None:
                 return await parts.stores.index.erase(scope)
             count = await parts.stores.index.delete(scope, message_id)
-        except StoreUnavailable:
+        except ThreadkeepError as error:  # the archive must be erased all the same
+            _log.warning("vectors could not be erased (%s: %s)", type(error).__name__, error)
             return NOT_REACHED
         return Erased(count, count)
 
@@ -95,7 +101,21 @@ class InProcessEmbedding:
                 await self._woken.wait()
         except TimeoutError:
             pass
-        self._worker = EmbedWorker(await self._make(), self._limits)
+        self._worker = EmbedWorker(await self._parts(), self._limits)
         self._worker.wake()
         self._opened.set_result(self._worker)
         await self._worker.run()
+
+    async def _parts(self) -> EmbedParts:
+        """What cannot be opened now (a folder in use, a disk that is full) may be later."""
+        health, pause = Breaker("The embedder or its index"), _FIRST_LOOK_SECONDS
+        while True:
+            try:
+                parts = await self._make()
+            except Exception as error:
+                health.failed(error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                health.succeeded()
+                return parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -17,7 +17,6 @@ from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.problem import Problem
 from threadkeep.http.strict_request import StrictRoute
 from threadkeep.memory import Memory
-from threadkeep.model import Hit
 from threadkeep.record import ConversationRecord
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"], route_class=StrictRoute)
@@ -38,7 +37,7 @@ async def append(memory: Opened, body: schemas.AppendBody, key: KeyHeader = None
     if key is not None and body.key is not None and key != body.key:
         raise InvalidInput("key", f"differs from the {KEY_HEADER} header", "give one of the two")
     events = [event.event() for event in body.events]
-    receipt = await memory.append(body.scope.scope(), events, body.key if key is None else key)
+    receipt = await memory.append(body.scope.scope(), events, body.key if key is None else key, body.index)
     headers = {"Idempotent-Replayed": "true"} if receipt.replayed else None
     return JsonAnswer(receipt.as_dict(), headers=headers)
 
@@ -54,7 +53,7 @@ async def history(memory: Opened, query: Annotated[schemas.HistoryQuery, Query()
 async def recall(memory: Opened, body: schemas.RecallBody) -> JsonAnswer:
     """Messages of this user that bear on the query, best first."""
     found = await memory.recall(body.scope.scope(), body.query, body.k, body.budget, body.conversation)
-    return JsonAnswer({"hits": [_hit(hit) for hit in found.hits], "text": found.text})
+    return JsonAnswer(found.as_dict())
 
 
 @router.get("/conversations", response_model=answers.ConversationsAnswer, responses=openapi.READS)
@@ -112,16 +111,3 @@ async def _lines(
 
 def _line(record: ConversationRecord, shape: str) -> bytes:
     return encoded(record.as_memory_record() if shape == "memory" else record.as_dict()) + b"\n"
-
-
-def _hit(hit: Hit) -> dict[str, Any]:
-    return {
-        "message_id": hit.message_id,
-        "conversation": hit.conversation,
-        "seq": hit.seq,
-        "role": hit.role,
-        "content": hit.content,
-        "ts": hit.ts.isoformat(),
-        "score": hit.score,
-        "why": dict(hit.why),
-    }
