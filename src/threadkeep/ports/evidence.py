@@ -41,8 +41,7 @@ class Shape:
         return (self.terms + _AT_FIRST * _ORDINARY) / (self.turns + _AT_FIRST)
 
 
-@dataclass(frozen=True, slots=True)
-class Posting:
+class Posting(NamedTuple):
     """A term of the question in a turn."""
 
     term: str

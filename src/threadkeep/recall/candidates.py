@@ -7,6 +7,7 @@ says counts for the places around it too, as much as turns of that conversation 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 
 from threadkeep.recall.bm25 import Saturation, rarity, score
 from threadkeep.recall.evidence import Place, Posting, Shape, Statistics
@@ -17,7 +18,9 @@ MOST_CANDIDATES = 100
 REACH = 8  # turns on either side that ranking reads
 _HOW = Saturation()
 _NEAR = Fading(0.7, 4)
-_ITSELF = ((0, 1.0),)
+_TELLING = 3  # times as many as are wanted: places whose own words say something to those around them
+_LEANS = 0.01  # less is nothing
+_DIGITS = 9  # of a worth; what follows is chance
 
 
 def worth_reading(statistics: Statistics, most: int = MOST_POSTINGS) -> list[str]:
@@ -42,37 +45,39 @@ def promising(
     most: int = MOST_CANDIDATES,
 ) -> list[Place]:
     """The best places, best first; equal ones the latest first. `weights` are the question's."""
-    counts, lengths = _gathered(postings, shapes)
-    rarities = {
-        term: share * rarity(statistics.holding[term], statistics.turns, _HOW.sharpness)
-        for term, share in weights.items()
-        if statistics.holding.get(term)
-    }
-    usual = max(statistics.mean_length, 1.0)
-
-    def worth(place: Place) -> float:
-        length = lengths.get(place) or shapes[place.conversation].usual_length
-        return score(counts[place], rarities, length / usual, _HOW)
-
-    ranked = sorted(((worth(place), place) for place in counts), key=lambda one: (-one[0], -one[1].seq, one[1]))
-    return [place for _, place in ranked[:most]]
+    worth = _by_their_words(postings, statistics, weights)
+    telling = nlargest(_TELLING * most, worth, key=lambda place: (worth[place], place.seq, place))
+    spread = {place: worth[place] for place in telling}
+    for place in telling:
+        lean = leaning_of(shapes[place.conversation]) if shapes[place.conversation].turns > 1 else 0.0
+        if lean > _LEANS:
+            _lend(spread, place, lean * worth[place])
+    return sorted(spread, key=lambda place: (-round(spread[place], _DIGITS), -place.seq, place))[:most]
 
 
-def _gathered(
-    postings: Iterable[Posting], shapes: Mapping[str, Shape]
-) -> tuple[dict[Place, dict[str, float]], dict[Place, int]]:
-    counts: dict[Place, dict[str, float]] = {}
+def _by_their_words(
+    postings: Iterable[Posting], statistics: Statistics, weights: Mapping[str, float]
+) -> dict[Place, float]:
+    counts: dict[Place, list[tuple[str, float]]] = {}
     lengths: dict[Place, int] = {}
-    steps = [(step, _NEAR.at(abs(step))) for step in range(-_NEAR.reach, _NEAR.reach + 1)]
-    leans = {name: leaning_of(shape) for name, shape in shapes.items()}
-    for posting in postings:
-        conversation, seq = posting.place
-        lengths[posting.place] = posting.length
-        lean = leans[conversation]
-        for step, share in steps if shapes[conversation].turns > 1 else _ITSELF:
-            held = counts.setdefault(Place(conversation, seq + step), {})
-            held[posting.term] = held.get(posting.term, 0.0) + posting.count * (share * lean if step else 1.0)
-    return counts, lengths
+    rarities = {
+        term: weights.get(term, 0.0) * rarity(holding, statistics.turns, _HOW.sharpness)
+        for term, holding in statistics.holding.items()
+    }
+    for term, place, count, length in postings:
+        if term in rarities:
+            counts.setdefault(place, []).append((term, count))
+            lengths[place] = length
+    usual = max(statistics.mean_length, 1.0)
+    return {place: score(held, rarities, lengths[place] / usual, _HOW) for place, held in counts.items()}
+
+
+def _lend(worth: dict[Place, float], place: Place, lent: float) -> None:
+    """To the places around it. Whether a turn stands there shows when it is read."""
+    conversation, seq = place
+    for distance, share in enumerate(_NEAR.shares[1:], 1):
+        for near in (Place(conversation, seq - distance), Place(conversation, seq + distance)):
+            worth[near] = worth.get(near, 0.0) + share * lent
 
 
 def with_neighbours(places: Sequence[Place], reach: int = REACH) -> set[Place]:

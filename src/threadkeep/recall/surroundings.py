@@ -6,101 +6,99 @@ from the length of a conversation's turns: much between people who chat, next to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from threadkeep.recall.evidence import Evidence, Shape, Turn
+from threadkeep.recall.evidence import Place, Shape, Turn
 
 _SELF_CONTAINED = 60  # terms; conversations whose usual turn is as long get half of what their neighbours say
-
 _ABRUPTLY = 4  # conversations of the same kind should get the same
 _ONE_SIDED = 0.4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fading:
     per_turn: float  # what is left at each step away
     reach: int
 
-    def at(self, distance: int) -> float:
-        return self.per_turn**distance
+    @cached_property
+    def shares(self) -> list[float]:
+        """By distance."""
+        return [self.per_turn**distance for distance in range(self.reach + 1)]
 
-    @property
+    @cached_property
     def total(self) -> float:
         """Of a turn with all its neighbours, itself left out."""
-        return 2 * sum(self.at(distance) for distance in range(1, self.reach + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Surrounding:
-    counts: dict[str, float]
-    length: float
+        return 2 * sum(self.shares[1:])
 
 
 def leaning_of(shape: Shape) -> float:
     return 1 / (1 + (shape.usual_length / _SELF_CONTAINED) ** _ABRUPTLY)
 
 
-def leaning(evidence: Evidence, turns: Sequence[Turn], speakers: Sequence[frozenset[str]]) -> list[float]:
+def leaning(shapes: Mapping[str, Shape], turns: Sequence[Turn], speakers: Sequence[Hashable]) -> list[float]:
     """How much each turn leans on its neighbours, from 0 to 1.
 
     Less where all that is kept of a conversation was said by one side: its turns do not answer each other.
     """
     sides: dict[str, set[object]] = {}
-    for turn, names in zip(turns, speakers, strict=True):
-        sides.setdefault(turn.conversation, set()).add((turn.message.role, names))
+    for turn, name in zip(turns, speakers, strict=True):
+        sides.setdefault(turn.conversation, set()).add((turn.message.role, name))
     by_conversation = {
-        name: leaning_of(evidence.shapes[name]) * (1.0 if len(spoke) > 1 else _ONE_SIDED)
-        for name, spoke in sides.items()
+        name: leaning_of(shapes[name]) * (1.0 if len(spoke) > 1 else _ONE_SIDED) for name, spoke in sides.items()
     }
     return [by_conversation[turn.conversation] for turn in turns]
 
 
-class Neighbours:
-    """Who stands how far from whom, worked out once for turns that are in order of their places."""
+class Line:
+    """Turns in a row by their `seq`, with room between those that do not stand next to each other.
 
-    def __init__(self, turns: Sequence[Turn], reach: int) -> None:
-        self._turns = turns
-        self._of = [[(near, step) for near, step in _after(turns, row, reach)] for row in range(len(turns))]
+    So a neighbour is found by counting, whether or not all turns of a conversation are at hand.
+    """
 
-    def surroundings(self, terms: frozenset[str], fading: Fading) -> list[Surrounding]:
-        """Of each turn, itself left out: the counts of these terms around it, and the length of what was read."""
-        held = [[one for one in turn.counts.items() if one[0] in terms] for turn in self._turns]
-        counts: list[dict[str, float]] = [{} for _ in self._turns]
-        for row, near, share in self._pairs(fading):
-            if held[row]:
-                _add(counts[near], held[row], share)
-            if held[near]:
-                _add(counts[row], held[near], share)
-        lengths = self.shared([turn.length for turn in self._turns], fading)
-        around = (whole - turn.length for whole, turn in zip(lengths, self._turns, strict=True))
-        return [Surrounding(*pair) for pair in zip(counts, around, strict=True)]
+    def __init__(self, places: Sequence[Place], reach: int) -> None:
+        self._rows: list[int | None] = [None] * reach
+        self._at: list[int] = []
+        name, seq = "", 0
+        for row, place in enumerate(places):
+            apart = place.seq - seq - 1 if place.conversation == name else reach
+            self._rows.extend([None] * min(apart, reach))
+            self._at.append(len(self._rows))
+            self._rows.append(row)
+            name, seq = place
+        self._rows.extend([None] * reach)
+
+    def around(self, row: int, reach: int) -> Iterator[tuple[int, int]]:
+        """Its neighbours and how far each is; the row itself is none."""
+        at = self._at[row]
+        for step in range(1, reach + 1):
+            for other in (self._rows[at - step], self._rows[at + step]):
+                if other is not None:
+                    yield other, step
+
+    def before(self, column: Sequence[float]) -> list[float]:
+        """Of each turn the value of the one before it, nought where there is none."""
+        rows = (self._rows[at - 1] for at in self._at)
+        return [0.0 if row is None else column[row] for row in rows]
 
     def shared(self, values: Sequence[float], fading: Fading) -> list[float]:
-        """Each turn's value and its neighbours', fading."""
-        sums = list(map(float, values))
-        for row, near, share in self._pairs(fading):
-            sums[near] += share * values[row]
-            sums[row] += share * values[near]
-        return sums
-
-    def _pairs(self, fading: Fading) -> Iterator[tuple[int, int, float]]:
-        shares = [fading.at(step) for step in range(fading.reach + 1)]
-        for row, following in enumerate(self._of):
-            for near, step in following:
-                if step <= fading.reach:
-                    yield row, near, shares[step]
+        """What is around each turn, fading; its own value left out."""
+        laid = [0.0 if row is None else values[row] for row in self._rows]
+        back = _faded(laid, fading)
+        forth = _faded(laid[::-1], fading)[::-1]
+        return [back[at] + forth[at] for at in self._at]
 
 
-def _after(turns: Sequence[Turn], row: int, reach: int) -> Iterator[tuple[int, int]]:
-    conversation, seq = turns[row].place
-    for near in range(row + 1, min(row + reach + 1, len(turns))):
-        step = turns[near].message.seq - seq
-        if turns[near].conversation != conversation or step > reach:
-            return
-        yield near, step
-
-
-def _add(counts: dict[str, float], held: Sequence[tuple[str, int]], share: float) -> None:
-    for term, count in held:
-        counts[term] = counts.get(term, 0.0) + share * count
+def _faded(values: Sequence[float], fading: Fading) -> list[float]:
+    """The sum of what came before each value, without adding all of it up again at each step."""
+    left, reach = fading.per_turn, fading.reach
+    beyond = left ** (reach + 1)
+    sums = [0.0] * len(values)
+    held = 0.0
+    for at in range(1, len(values)):
+        held = left * (held + values[at - 1])
+        if at > reach:
+            held -= beyond * values[at - reach - 1]
+        sums[at] = held
+    return sums
