@@ -22,6 +22,9 @@ class Asked:
     history: Sequence[Message] | None = None  # None: the responder reads it from memory
     token: str | None = field(default=None, repr=False)  # the caller's own, handed on to tools
     request_id: str | None = None
+    # Of the user's message where it is in memory already (whoever acknowledged it stored it); it is then not appended
+    # again, only answered. None: the responder keeps it.
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
