@@ -47,11 +47,12 @@ class Chaos:
 
     @asynccontextmanager
     async def memory(self, redis: str, *, worker: bool = True, **settings: Any) -> AsyncIterator[Memory]:
+        """Without an embedder: what is counted is turns."""
         usual = {
             "flush_stale_seconds": 0.5,
             "redis_timeout_seconds": 20,
             "embedder": "none",
-        }  # turns are counted, not vectors
+        }
         chosen = Settings(**(usual | settings))
         async with open_memory(self.url, redis=redis, worker=worker, settings=chosen) as memory:
             yield memory
