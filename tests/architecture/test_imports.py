@@ -36,7 +36,9 @@ ALLOWED: dict[str, set[str]] = {
     "sessions": BACKEND | {"resilience"},
     "index": BACKEND | {"recall", "resilience"},  # how vectors are kept and compared is the same everywhere
     "checkpoints": BACKEND,
-    "knowledge": BACKEND | {"recall", "index"},
+    "identity": PORTS | {"checkpoints"},  # how statements run on every database is the same
+    "agent_rows": PORTS | {"checkpoints"},  # the same
+    "knowledge": BACKEND | {"recall", "index", "arguments", "resilience"},
     "resilience": {"errors"},
     "worker": PORTS | {"resilience"},
     "settings": {"errors"},
@@ -60,12 +62,14 @@ ALLOWED: dict[str, set[str]] = {
         "models",
         "talk_language",
     }
-    | {"checkpoints"},
+    | {"checkpoints", "identity"},
     "compose_embedder": CORE | {"settings", "models"},
     "compose_vectors": CORE | {"compose_embedder", "settings", "models", "worker", "knowledge", "index"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
-    "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index", "checkpoints"},
+    "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index", "checkpoints", "identity"},
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},
+    "compose_identity": PORTS | {"compose", "settings", "sqlite", "checkpoints", "identity"},
+    "compose_agents": CORE | {"compose", "settings", "sqlite", "checkpoints", "agent_rows"},
     "compose_checkpoints": PORTS | {"compose", "settings", "sqlite", "checkpoints"},
     "sync": CORE | {"compose", "settings"},
     "compose_inspect": {"compose", "compose_mapped", "settings"},
@@ -76,9 +80,9 @@ ALLOWED: dict[str, set[str]] = {
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
     "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
-    "adapters": SURFACE | {"compose_checkpoints", "compose_items", "models", "loop_thread"},
-    "http": SURFACE,
-    "cli": SURFACE | {"http", "compose_knowledge", "compose_terms", "knowledge"},
+    "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
+    "http": SURFACE | {"identity", "compose_identity", "compose_knowledge", "resilience"},
+    "cli": SURFACE | {"http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"},
     "testing": SURFACE | BACKEND,
     "__init__": SURFACE,
 }
@@ -131,6 +135,8 @@ OPTIONAL = {
     "rich",
     "fastapi",
     "uvicorn",
+    "jwt",
+    "limits",
     "starlette",
     "pytest",
     "hypothesis",
@@ -147,9 +153,11 @@ OPTIONAL = {
     "alembic",
     "langgraph",
     "langchain_core",
+    "google",
+    "agents",
     "ormsgpack",
 }
-MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models", "knowledge", "adapters"}
+MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models", "knowledge", "adapters", "identity"}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
