@@ -98,6 +98,12 @@ class Settings(BaseSettings):
     embedder_key: str | None = _ours("EMBEDDER_KEY", None)
     embedder_timeout_seconds: float = _ours("EMBEDDER_TIMEOUT_SECONDS", 30, gt=0)
 
+    assistant: str | None = _ours("ASSISTANT", None)
+    chat_model: str | None = _ours("CHAT_MODEL", None)
+    chat_base_url: str | None = _ours("CHAT_BASE_URL", None)
+    chat_timeout_seconds: float = _ours("CHAT_TIMEOUT_SECONDS", 60, gt=0)
+    chat_retries: int = _ours("CHAT_RETRIES", 2, ge=0, le=10)
+
     durability: Literal["fast", "durable"] = _ours("DURABILITY", "fast")
     redis_timeout_seconds: float = _ours("REDIS_TIMEOUT_SECONDS", 2, gt=0)
     slot_key: str | None = _ours("SLOT_KEY", None)

@@ -83,6 +83,8 @@ ALLOWED: dict[str, set[str]] = {
     "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
     "http": SURFACE | {"identity", "compose_identity", "compose_knowledge", "resilience"},
     "cli": SURFACE | {"http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"},
+    "agent": PURE | {"memory", "settings", "models", "adapters"},
+    "compose_assistant": SURFACE | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters"},
     "testing": SURFACE | BACKEND,
     "__init__": SURFACE,
 }
@@ -156,8 +158,11 @@ OPTIONAL = {
     "google",
     "agents",
     "ormsgpack",
+    "langchain",
+    "langsmith",
+    "google",
 }
-MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models", "knowledge", "adapters", "identity"}
+MAY_IMPORT_OPTIONAL = {"agent", "cli", "http", "testing", "models", "knowledge", "adapters", "identity"}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
