@@ -8,6 +8,7 @@ from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_fo
 from threadkeep.archive.write_behind import WriteBehind
 from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
 from threadkeep.health import HealthCheck
+from threadkeep.knowledge.erasing import ErasedCaches
 from threadkeep.memory import Stores
 from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
@@ -18,6 +19,7 @@ from threadkeep.resilience.breaker import Breaker
 from threadkeep.sessions.fallback import FallbackSessions
 from threadkeep.sessions.hot import HotSessions
 from threadkeep.sessions.redis.arguments import HotOptions
+from threadkeep.sessions.redis.cache import RedisEntries
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
 from threadkeep.sessions.redis.inspect import Finding, inspect
 from threadkeep.sessions.redis.journal import RedisJournal
@@ -62,10 +64,17 @@ def behind_redis(
         checkpoints=archived.checkpoints,
         items=archived.items,
         vectors=archived.vectors,
+        knowledge=ErasedCaches(archived.knowledge, cache_entries(client, settings)) if archived.knowledge else None,
+        document_vectors=archived.document_vectors,
         queued=behind.queued,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),
         health=HealthCheck(archive, journal),
     )
+
+
+def cache_entries(client: RedisClient, settings: Settings) -> RedisEntries:
+    """Where several processes remember answers from documents."""
+    return RedisEntries(client, slot_key(settings.slot_key), settings.semantic_cache_ttl_seconds)
 
 
 def hot_options(settings: Settings, limits: SessionLimits) -> HotOptions:

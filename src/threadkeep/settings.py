@@ -95,6 +95,9 @@ class Settings(BaseSettings):
     embedder: str = _ours("EMBEDDER", "auto")
     vector_store: Literal["auto", "archive", "chroma"] = _ours("VECTOR_STORE", "auto")
     knowledge_redaction: bool = _ours("KNOWLEDGE_REDACTION", False)
+    semantic_cache: Literal["auto", "memory", "redis", "none"] = _ours("SEMANTIC_CACHE", "auto")
+    semantic_cache_similarity: float = _ours("SEMANTIC_CACHE_SIMILARITY", 0.95, gt=0, le=1)
+    semantic_cache_ttl_seconds: float = _ours("SEMANTIC_CACHE_TTL_SECONDS", 3_600, gt=0)
     embedder_key: str | None = _ours("EMBEDDER_KEY", None)
     embedder_timeout_seconds: float = _ours("EMBEDDER_TIMEOUT_SECONDS", 30, gt=0)
 
