@@ -38,6 +38,7 @@ from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
 from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
 from threadkeep.sessions.scratch import InMemoryScratch
+from threadkeep.sessions.slots import InMemorySlots
 from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.settings import Settings, load_settings
 from threadkeep.sqlite.database import Database
@@ -123,6 +124,7 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         archive=SqliteArchive(database, every_term, limits, clock),
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
+        slots=InMemorySlots(clock),
         index=SqliteIndex(database, every_term),
         upkeep=upkeep,
         checkpoints=SqliteCheckpoints(database, clock),

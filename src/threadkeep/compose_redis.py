@@ -24,6 +24,7 @@ from threadkeep.sessions.redis.client import RedisClient, RedisOptions
 from threadkeep.sessions.redis.inspect import Finding, inspect
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.scratch import RedisScratch
+from threadkeep.sessions.redis.slots import RedisSlots
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.vault import slot_key
 from threadkeep.settings import Settings
@@ -59,6 +60,7 @@ def behind_redis(
         archive=behind,
         sessions=FallbackSessions(HotSessions(hot), GuardedSessions(archived.sessions, guard), breaker),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
+        slots=RedisSlots(client, slot_key(settings.slot_key)),
         index=archived.index,
         upkeep=archived.upkeep,
         checkpoints=archived.checkpoints,

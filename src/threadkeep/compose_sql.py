@@ -28,6 +28,7 @@ from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
 from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
 from threadkeep.sessions.scratch import InMemoryScratch
+from threadkeep.sessions.slots import InMemorySlots
 from threadkeep.sessions.sql import SqlSessions
 from threadkeep.settings import Settings
 from threadkeep.sql.database import SqlDatabase
@@ -57,6 +58,7 @@ async def sql_stores(
         archive=SqlArchive(database, every_term, limits, clock),
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
+        slots=InMemorySlots(clock),
         index=SqlIndex(database, every_term),
         upkeep=SqlUpkeep(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),

@@ -81,6 +81,8 @@ class Memory:
         count_tokens: CountTokens = tokens_in,
     ) -> None:
         self.scratch = stores.scratch
+        self.slots = stores.slots
+        self.redactor_at = rules.redactor_at
         self._stores = stores
         self._health = stores.health or HealthCheck(stores.archive)
         self._rules = rules
@@ -235,6 +237,7 @@ class Memory:
         """It has a TTL of its own: that it cannot be reached now must not keep the rest from being erased."""
         try:
             removed = await self._stores.scratch.erase(scope)
+            removed += await self._stores.slots.erase(scope) if self._stores.slots else 0
         except StoreUnavailable:
             return Erased(found=1, failed=1)
         return Erased(removed, removed)

@@ -18,6 +18,7 @@ from threadkeep.ports.knowledge import KnowledgeErasure, KnowledgeVectors
 from threadkeep.ports.nearest import Nearest
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import Sessions
+from threadkeep.ports.slots import Slots
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.scope import Scope
 
@@ -28,6 +29,7 @@ class Stores:
     sessions: Sessions
     scratch: Scratch
     index: TermIndex
+    slots: Slots | None = None  # for what tools need later in the talk
     upkeep: TermUpkeep | None = None  # of that index
     checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
     items: ItemStore | None = None  # of a graph's store, likewise
