@@ -21,6 +21,7 @@ from threadkeep.compose_redaction import admission_rules
 from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
 from threadkeep.compose_vectors import with_vectors
 from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.identity.key_store import SqlKeys
 from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.index.sqlite_upkeep import SqliteUpkeep
@@ -128,6 +129,7 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         index=SqliteIndex(database, every_term),
         upkeep=upkeep,
         checkpoints=SqliteCheckpoints(database, clock),
+        keys=SqlKeys(OnSqlite(database, owned=False)),
         items=SqlItems(OnSqlite(database, owned=False), clock),
         vectors=partial(_sqlite_vectors, database, clock),
         knowledge=ErasedDocuments(database, sqlite_erase.erase),

@@ -65,6 +65,7 @@ def behind_redis(
         upkeep=archived.upkeep,
         checkpoints=archived.checkpoints,
         items=archived.items,
+        keys=archived.keys,
         vectors=archived.vectors,
         knowledge=ErasedCaches(archived.knowledge, cache_entries(client, settings)) if archived.knowledge else None,
         document_vectors=archived.document_vectors,

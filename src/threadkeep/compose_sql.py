@@ -15,6 +15,7 @@ from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.sql.running import OnServer
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.errors import StoreUnavailable
+from threadkeep.identity.key_store import SqlKeys
 from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sql import SqlIndex
 from threadkeep.index.sql_upkeep import SqlUpkeep
@@ -62,6 +63,7 @@ async def sql_stores(
         index=SqlIndex(database, every_term),
         upkeep=SqlUpkeep(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),
+        keys=SqlKeys(OnServer(database, owned=False)),
         items=SqlItems(OnServer(database, owned=False), clock),
         vectors=partial(_vectors, database, clock),
         knowledge=ErasedDocuments(database, erase.erase),

@@ -83,6 +83,7 @@ class Memory:
         self.scratch = stores.scratch
         self.slots = stores.slots
         self.redactor_at = rules.redactor_at
+        self.keys = stores.keys  # who may call, where the archive can tell
         self._stores = stores
         self._health = stores.health or HealthCheck(stores.archive)
         self._rules = rules
