@@ -41,13 +41,12 @@ class Shape:
         return (self.terms + _AT_FIRST * _ORDINARY) / (self.turns + _AT_FIRST)
 
 
-@dataclass(frozen=True, slots=True)
-class Posting:
+class Posting(NamedTuple):
     """A term of the question in a turn."""
 
     term: str
     place: Place
-    count: int
+    count: int  # pyright: ignore[reportIncompatibleMethodOverride]
     length: int  # of the turn
 
 

@@ -23,8 +23,8 @@ def rarity(holding: float, total: int, sharpness: float = 1.0) -> float:
 def score(counts: Mapping[str, float], weights: Mapping[str, float], relative_length: float, how: Saturation) -> float:
     """`weights` are the terms' rarities; `relative_length` is one for a text of the usual length."""
     held_back = how.repeats * (1 - how.length + how.length * relative_length)
-    return sum(
-        weights[term] * count * (how.repeats + 1) / (count + held_back)
-        for term, count in counts.items()
-        if count and term in weights
-    )
+    total = 0.0
+    for term, count in counts.items():
+        if count and term in weights:
+            total += weights[term] * count * (how.repeats + 1) / (count + held_back)
+    return total

@@ -20,11 +20,11 @@ from threadkeep.recall.question import Question
 from threadkeep.recall.speakers import speakers
 from threadkeep.recall.stem import stem
 from threadkeep.recall.stretch import share_in_one_stretch
-from threadkeep.recall.surroundings import Fading, Neighbours, Surrounding, leaning
+from threadkeep.recall.surroundings import Fading, Neighbours, leaning
 from threadkeep.recall.times import tells_number, tells_time
 
 _HOW = Saturation()
-_NEAR, _AROUND = Fading(0.7, 4), Fading(0.85, 8)
+_NEAR, _AROUND, _BESIDE = Fading(0.7, 4), Fading(0.85, 8), Fading(1.0, 2)
 _SHORT = 15  # terms; a shorter turn seldom says anything worth finding
 _READ_CLOSELY = 30  # turns
 _SIDE_BY_SIDE = 0.25
@@ -42,8 +42,7 @@ class Reading:
     def __init__(self, question: Question, evidence: Evidence) -> None:
         self.question = question
         self.evidence = evidence
-        self.turns: Sequence[Turn] = sorted(evidence.turns, key=lambda turn: turn.place)
-        self._rows = {turn.place: row for row, turn in enumerate(self.turns)}
+        self.turns: Sequence[Turn] = sorted(evidence.turns, key=lambda turn: (turn.conversation, turn.message.seq))
         self._speakers = speakers([turn.message.content for turn in self.turns])
         self._neighbours = Neighbours(self.turns, _AROUND.reach)
         self._leaning = leaning(evidence, self.turns, self._speakers)
@@ -73,16 +72,21 @@ class Reading:
 
     def with_neighbours(self, fading: Fading) -> Column:
         usual = max(self.evidence.statistics.mean_length, 1.0)
-        around = self._neighbours.surroundings(frozenset(self.weights), fading)
-        columns = zip(self.turns, around, self._leaning, strict=True)
-        return relative([self._joined(*row, usual, fading) for row in columns])
+        around = self._neighbours.counts(self.weights, fading)
+        return relative(
+            [
+                self._joined(row, held, usual, fading) if held or turn.counts else 0.0
+                for row, (turn, held) in enumerate(zip(self.turns, around, strict=True))
+            ]
+        )
 
-    def _joined(self, turn: Turn, around: Surrounding, leans: float, usual: float, fading: Fading) -> float:
-        counts: dict[str, float] = {term: leans * count for term, count in around.counts.items()}
+    def _joined(self, row: int, around: Mapping[str, float], usual: float, fading: Fading) -> float:
+        turn, leans = self.turns[row], self._leaning[row]
+        counts = {term: leans * count for term, count in around.items()}
         for term, count in turn.counts.items():
             counts[term] = counts.get(term, 0.0) + count
-        length = (turn.length + leans * around.length) / (usual * (1 + leans * fading.total))
-        return score(counts, self.weights, length, _HOW)
+        whole = turn.length + leans * self._neighbours.length(row, fading)
+        return score(counts, self.weights, whole / (usual * (1 + leans * fading.total)), _HOW)
 
     @cached_property
     def near(self) -> Column:
@@ -123,10 +127,10 @@ class Reading:
     @cached_property
     def covered_near(self) -> Column:
         whole = sum(self.weights.values()) or 1.0
-        around = self._neighbours.surroundings(frozenset(self.weights), Fading(1.0, 2))
+        around = self._neighbours.counts(self.weights, _BESIDE)
         return [
-            sum(self.weights.get(term, 0.0) for term in {*turn.counts, *near.counts}) / whole
-            for turn, near in zip(self.turns, around, strict=True)
+            sum(self.weights.get(term, 0.0) for term in {*turn.counts, *near}) / whole if near else own
+            for turn, near, own in zip(self.turns, around, self.covered, strict=True)
         ]
 
     @cached_property
@@ -148,8 +152,7 @@ class Reading:
 
     def before(self, column: Sequence[float]) -> Column:
         """Of each turn the value of the one before it."""
-        rows = [self._rows.get(turn.place._replace(seq=turn.message.seq - 1)) for turn in self.turns]
-        return [0.0 if row is None else column[row] for row in rows]
+        return [0.0 if row is None else column[row] for row in self._neighbours.before()]
 
     def best_of_conversation(self, column: Sequence[float]) -> Column:
         """Where a conversation is one turn only, that turn is no evidence for itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from heapq import nsmallest
 from typing import Any
 
 from threadkeep.model import Hit
@@ -25,8 +26,13 @@ def fused(question: Question, evidence: Evidence, k: int, preset: Mapping[str, f
     """
     reading = Reading(question, evidence)
     columns = reading.columns()
-    hits = [_hit(turn, row, columns, preset) for row, turn in enumerate(reading.turns) if _bears(reading, row)]
-    return tuple(sorted(hits, key=lambda hit: (-hit.score, -hit.seq, hit.message_id))[:k])
+    weighed = [(columns[name], weight) for name, weight in preset.items()]
+    found = [
+        (-sum([weight * column[row] for column, weight in weighed]), -turn.message.seq, turn.message.id, row)
+        for row, turn in enumerate(reading.turns)
+        if _bears(reading, row)
+    ]
+    return tuple(_hit(reading.turns[row], row, columns, preset) for *_, row in nsmallest(k, found))
 
 
 def _bears(reading: Reading, row: int) -> bool:

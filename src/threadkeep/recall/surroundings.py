@@ -6,8 +6,10 @@ from the length of a conversation's turns: much between people who chat, next to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import mul
 
 from threadkeep.recall.evidence import Evidence, Shape, Turn
 
@@ -17,7 +19,7 @@ _ABRUPTLY = 4  # conversations of the same kind should get the same
 _ONE_SIDED = 0.4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fading:
     per_turn: float  # what is left at each step away
     reach: int
@@ -25,16 +27,15 @@ class Fading:
     def at(self, distance: int) -> float:
         return self.per_turn**distance
 
-    @property
+    @cached_property
     def total(self) -> float:
         """Of a turn with all its neighbours, itself left out."""
         return 2 * sum(self.at(distance) for distance in range(1, self.reach + 1))
 
-
-@dataclass(frozen=True, slots=True)
-class Surrounding:
-    counts: dict[str, float]
-    length: float
+    @cached_property
+    def shares(self) -> list[float]:
+        """From the farthest before to the farthest after; nothing of the turn itself."""
+        return [self.at(abs(step)) if step else 0.0 for step in range(-self.reach, self.reach + 1)]
 
 
 def leaning_of(shape: Shape) -> float:
@@ -57,50 +58,64 @@ def leaning(evidence: Evidence, turns: Sequence[Turn], speakers: Sequence[frozen
 
 
 class Neighbours:
-    """Who stands how far from whom, worked out once for turns that are in order of their places."""
+    """Who stands how far from whom, worked out once for turns that are in order of their places.
+
+    The turns are laid out in one row, missing numbers left blank and conversations far enough apart, so that the turn
+    so many steps away stands so many places away.
+    """
 
     def __init__(self, turns: Sequence[Turn], reach: int) -> None:
         self._turns = turns
-        self._of = [[(near, step) for near, step in _after(turns, row, reach)] for row in range(len(turns))]
+        self._at = _laid_out(turns, reach)
+        size = (self._at[-1] if turns else 0) + reach + 1
+        self._row_at: list[int] = [_NOBODY] * size
+        self._lengths = [0.0] * size
+        for row, (at, turn) in enumerate(zip(self._at, turns, strict=True)):
+            self._row_at[at] = row
+            self._lengths[at] = turn.length
 
-    def surroundings(self, terms: frozenset[str], fading: Fading) -> list[Surrounding]:
-        """Of each turn, itself left out: the counts of these terms around it, and the length of what was read."""
-        held = [[one for one in turn.counts.items() if one[0] in terms] for turn in self._turns]
-        counts: list[dict[str, float]] = [{} for _ in self._turns]
-        for row, near, share in self._pairs(fading):
-            if held[row]:
-                _add(counts[near], held[row], share)
-            if held[near]:
-                _add(counts[row], held[near], share)
-        lengths = self.shared([turn.length for turn in self._turns], fading)
-        around = (whole - turn.length for whole, turn in zip(lengths, self._turns, strict=True))
-        return [Surrounding(*pair) for pair in zip(counts, around, strict=True)]
+    def counts(self, terms: Mapping[str, float], fading: Fading) -> Sequence[Mapping[str, float]]:
+        """Of each turn, itself left out: how often these terms stand around it."""
+        counts: list[dict[str, float]] = [_NOTHING] * len(self._turns)
+        steps = [(step, fading.at(abs(step))) for step in range(-fading.reach, fading.reach + 1) if step]
+        for at, turn in zip(self._at, self._turns, strict=True):
+            if not turn.counts or not (held := [one for one in turn.counts.items() if one[0] in terms]):
+                continue
+            for step, share in steps:
+                row = self._row_at[at + step]
+                if row != _NOBODY:
+                    if counts[row] is _NOTHING:
+                        counts[row] = {}
+                    _add(counts[row], held, share)
+        return counts
 
-    def shared(self, values: Sequence[float], fading: Fading) -> list[float]:
-        """Each turn's value and its neighbours', fading."""
-        sums = list(map(float, values))
-        for row, near, share in self._pairs(fading):
-            sums[near] += share * values[row]
-            sums[row] += share * values[near]
-        return sums
+    def length(self, row: int, fading: Fading) -> float:
+        """Of what stands around a turn."""
+        at = self._at[row]
+        around = self._lengths[at - fading.reach : at + fading.reach + 1]
+        return sum(map(mul, around, fading.shares))
 
-    def _pairs(self, fading: Fading) -> Iterator[tuple[int, int, float]]:
-        shares = [fading.at(step) for step in range(fading.reach + 1)]
-        for row, following in enumerate(self._of):
-            for near, step in following:
-                if step <= fading.reach:
-                    yield row, near, shares[step]
+    def before(self) -> list[int | None]:
+        """The row of the turn right before each."""
+        rows = (self._row_at[at - 1] for at in self._at)
+        return [None if row == _NOBODY else row for row in rows]
 
 
-def _after(turns: Sequence[Turn], row: int, reach: int) -> Iterator[tuple[int, int]]:
-    conversation, seq = turns[row].place
-    for near in range(row + 1, min(row + reach + 1, len(turns))):
-        step = turns[near].message.seq - seq
-        if turns[near].conversation != conversation or step > reach:
-            return
-        yield near, step
+def _laid_out(turns: Sequence[Turn], reach: int) -> list[int]:
+    places: list[int] = []
+    conversation, seq, at = None, 0, reach
+    for turn in turns:
+        step = turn.message.seq - seq
+        at += step if turn.conversation == conversation and step <= reach else reach + 1
+        places.append(at)
+        conversation, seq = turn.conversation, turn.message.seq
+    return places
 
 
 def _add(counts: dict[str, float], held: Sequence[tuple[str, int]], share: float) -> None:
     for term, count in held:
         counts[term] = counts.get(term, 0.0) + share * count
+
+
+_NOBODY = -1
+_NOTHING: dict[str, float] = {}  # never written to
