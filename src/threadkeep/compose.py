@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.checkpoints.items import SqlItems
+from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
 from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_redaction import admission_rules
@@ -121,6 +123,7 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         index=SqliteIndex(database, every_term),
         upkeep=upkeep,
         checkpoints=SqliteCheckpoints(database, clock),
+        items=SqlItems(OnSqlite(database, owned=False), clock),
         vectors=partial(_sqlite_vectors, database, clock),
     )
 

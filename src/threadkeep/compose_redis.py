@@ -60,6 +60,7 @@ def behind_redis(
         index=archived.index,
         upkeep=archived.upkeep,
         checkpoints=archived.checkpoints,
+        items=archived.items,
         vectors=archived.vectors,
         queued=behind.queued,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),

@@ -11,6 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, migrate, schema_state
+from threadkeep.checkpoints.items import SqlItems
+from threadkeep.checkpoints.sql.running import OnServer
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.errors import StoreUnavailable
 from threadkeep.index.apart import TellingIndex, stores_apart
@@ -55,6 +57,7 @@ async def sql_stores(
         index=SqlIndex(database, every_term),
         upkeep=SqlUpkeep(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),
+        items=SqlItems(OnServer(database, owned=False), clock),
         vectors=partial(_vectors, database, clock),
     )
 
@@ -86,6 +89,18 @@ async def sql_checkpoints(url: str, settings: Settings, clock: Clock) -> SqlChec
         await database.close()
         raise
     return SqlCheckpoints(database, clock, owned=True)
+
+
+async def sql_running(url: str, settings: Settings) -> OnServer:
+    """Statements on a database of their own connections, open and up to date."""
+    database = sql_database(url, settings)
+    try:
+        await database.open()
+        await ensure_schema(database, migrate_if_needed=settings.auto_migrate)
+    except BaseException:
+        await database.close()
+        raise
+    return OnServer(database, owned=True)
 
 
 async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[str | None, str]:

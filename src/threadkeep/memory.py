@@ -240,13 +240,15 @@ class Memory:
         return Erased(removed, removed)
 
     async def _erased_checkpoints(self, scope: Scope) -> dict[str, Erased]:
-        """Before the archive, which then scrubs what both have left behind."""
-        if self._stores.checkpoints is None:
-            return {}
-        try:
-            return {"checkpoints": await self._stores.checkpoints.erase(scope)}
-        except StoreUnavailable:
-            return {"checkpoints": Erased(found=1, failed=1)}
+        """Before the archive, which then scrubs what they have left behind."""
+        erased: dict[str, Erased] = {}
+        for name, store in (("checkpoints", self._stores.checkpoints), ("items", self._stores.items)):
+            if store is not None:
+                try:
+                    erased[name] = await store.erase(scope)
+                except StoreUnavailable:
+                    erased[name] = Erased(found=1, failed=1)
+        return erased
 
     async def export(self, scope: Scope | None = None) -> AsyncIterator[ConversationRecord]:
         """Every conversation of the scope (or of the store), whole, in the order of ids."""

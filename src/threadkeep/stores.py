@@ -13,6 +13,7 @@ from threadkeep.ports.embedding import Embedding
 from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.health import Health
 from threadkeep.ports.index import TermIndex, TermUpkeep
+from threadkeep.ports.items import ItemStore
 from threadkeep.ports.nearest import Nearest
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import Sessions
@@ -28,6 +29,7 @@ class Stores:
     index: TermIndex
     upkeep: TermUpkeep | None = None  # of that index
     checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
+    items: ItemStore | None = None  # of a graph's store, likewise
     # Made when first wanted, since they need an extra: in the archive's database, or beside a store of their own.
     vectors: Callable[[Any], VectorStores] | None = None
     embedding: Embedding | None = None  # where there is an embedder

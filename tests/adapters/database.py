@@ -8,7 +8,14 @@ from contextlib import closing
 from tests.contract.sql_statements import execute
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
 
-TABLES = ("conversation_metadata", "conversation_checkpoints", "tk_checkpoint_items", "tk_checkpoint_writes")
+TABLES = (
+    "conversation_metadata",
+    "conversation_checkpoints",
+    "tk_checkpoint_items",
+    "tk_checkpoint_writes",
+    "tk_store_items",
+    "tk_turn_keys",
+)
 
 
 async def rows(url: str, statement: str) -> list[tuple[object, ...]]:

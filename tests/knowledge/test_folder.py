@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from threadkeep.errors import EmbedderUnavailable, InvalidInput, UnreadableDocument
+from threadkeep.errors import EmbedderRefused, EmbedderUnavailable, InvalidInput, UnreadableDocument
 from threadkeep.knowledge import reading
 from threadkeep.knowledge.chunking import LARGEST, SMALLEST, cut
 from threadkeep.knowledge.indexing import FolderIndexer, Source, document_id
@@ -70,7 +72,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def found(store: SqliteKnowledge, text: str, access: Access = ANN) -> list[str]:
-    return [one.document_id for one in await store.search(access, Question(query_terms(text)))]
+    return [one.document_id for one in (await store.search(access, Question(query_terms(text)))).passages]
 
 
 async def test_a_folder_is_indexed_and_only_what_changed_is_indexed_again(store: SqliteKnowledge, folder: Path) -> None:
@@ -79,7 +81,9 @@ async def test_a_folder_is_indexed_and_only_what_changed_is_indexed_again(store:
     seen: list[tuple[int, int, str]] = []
     first = await indexer.index(folder, source, lambda *told: seen.append(told))
     assert (first.added, first.updated, first.unchanged, first.removed, first.skipped) == (3, 0, 0, 0, [])
-    assert seen == [(1, 3, "deep/hours.txt"), (2, 3, "prices.html"), (3, 3, "warranty.md")]
+    names = ["deep/hours.txt", "prices.html", "warranty.md"]
+    assert seen[:3] == [(number, 3, name) for number, name in enumerate(names, 1)]
+    assert seen[3:] == [(number, 3, f"shop/{name}") for number, name in enumerate(names, 1)]
     assert (first.embedded, embedder.asked) == (3, first.chunks)
     assert await found(store, "how many years") == ["shop/warranty.md"]
     assert await found(store, "mouse costs") == ["shop/prices.html"]
@@ -124,7 +128,56 @@ async def test_without_its_embedder_a_document_is_found_by_words_and_waits(
     assert (await indexer.rebuild()).embedded == 3
     assert (await indexer.rebuild()).embedded == 0
     vector = np.array([1, 0, 0, 0], "f4")
-    assert len(await store.search(ANN, Question(model=MODEL, vector=vector))) == 3
+    assert len((await store.search(ANN, Question(model=MODEL, vector=vector))).passages) == 3
+
+
+class PickyEmbedder(CountingEmbedder):
+    async def embed(self, texts: Any) -> Any:
+        if any("Two years" in text for text in texts):
+            raise EmbedderRefused("test: will not have this")
+        return await super().embed(texts)
+
+
+async def test_a_document_the_embedder_refuses_keeps_no_other_from_its_vectors(
+    store: SqliteKnowledge, folder: Path
+) -> None:
+    report = await FolderIndexer(store, words_in, PickyEmbedder()).index(folder, Source("shop"))
+    assert (report.added, report.embedded, report.waiting, report.embed_failed) == (3, 2, 1, None)
+    assert [(one.path, one.reason) for one in report.skipped] == [("shop/warranty.md", "test: will not have this")]
+    assert await found(store, "two years") == ["shop/warranty.md"]
+
+
+async def test_another_model_takes_over_and_the_one_before_is_forgotten_once_it_has(
+    store: SqliteKnowledge, folder: Path
+) -> None:
+    await FolderIndexer(store, words_in, CountingEmbedder()).index(folder, Source("shop"))
+    newer = CountingEmbedder()
+    newer.name = "test:newer"
+    indexer = FolderIndexer(store, words_in, newer)
+    newer.away = True
+    assert (await indexer.rebuild()).waiting == 3
+    assert await store.models() == (MODEL,)
+    newer.away = False
+    assert (await indexer.rebuild()).embedded == 3
+    assert await store.models() == (EmbeddingModel("test:newer", 4),)
+
+
+async def test_a_pdf_without_its_extra_is_listed_and_the_rest_is_indexed(
+    store: SqliteKnowledge, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "manual.pdf").write_bytes(_pdf_saying("Two years"))
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    report = await FolderIndexer(store, words_in).index(folder, Source("shop"))
+    assert report.added == 3
+    assert [(one.path, "threadkeep[pdf]" in one.reason) for one in report.skipped] == [("manual.pdf", True)]
+
+
+async def test_a_file_whose_name_is_no_text_is_indexed_too(store: SqliteKnowledge, folder: Path) -> None:
+    (folder / os.fsdecode(b"caf\xe9\n.md")).write_text("The cellar is closed on Mondays.")
+    reports = [await FolderIndexer(store, words_in).index(folder, Source("shop")) for _ in range(2)]
+    assert [(report.added, report.unchanged) for report in reports] == [(4, 0), (0, 4)]
+    (id_,) = await found(store, "cellar")
+    assert id_.startswith("shop/caf??.md~")
 
 
 async def test_redaction_is_by_choice(store: SqliteKnowledge, folder: Path) -> None:
@@ -133,7 +186,7 @@ async def test_redaction_is_by_choice(store: SqliteKnowledge, folder: Path) -> N
     await kept.index(folder, Source("open"))
     masked = FolderIndexer(store, words_in, redact=lambda text: text.replace("ann@shop.example", "[REDACTED:EMAIL]"))
     await masked.index(folder, Source("masked"))
-    passages = await store.search(ANN, Question(query_terms("write any time")))
+    passages = (await store.search(ANN, Question(query_terms("write any time")))).passages
     told = {one.datasource: "ann@shop.example" in one.content + one.parent for one in passages}
     assert told == {"open": True, "masked": False}
 
@@ -291,8 +344,24 @@ def test_a_short_document_is_one_chunk() -> None:
         {"datasource": "a", "access": "private"},
         {"datasource": "a", "access": "shared"},
         {"datasource": "a", "readers": ("bob",)},
+        {"datasource": "a\0b"},
+        {"datasource": "a", "access": "private", "owner": ""},
+        {"datasource": "a", "access": "private", "owner": "\ud800"},
+        {"datasource": "a", "access": "shared", "owner": "ann", "readers": ("x" * 300,)},
+        {"datasource": "a", "tenant": "\n"},
     ],
-    ids=["empty", "long", "private-ownerless", "shared-ownerless", "public-readers"],
+    ids=[
+        "empty",
+        "long",
+        "private-ownerless",
+        "shared-ownerless",
+        "public-readers",
+        "control",
+        "owner-empty",
+        "owner-surrogate",
+        "reader-long",
+        "tenant-control",
+    ],
 )
 def test_a_source_that_says_too_little_or_too_much_is_refused(source: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):

@@ -24,8 +24,6 @@ from threadkeep.settings import load_settings
 if TYPE_CHECKING:
     from threadkeep.knowledge.indexing import IndexReport
 
-_MOST_COUNTED = 100_000
-
 index = typer.Typer(name="index", no_args_is_help=True, help="Knowledge documents: add a folder, rebuild, look.")
 
 
@@ -85,7 +83,9 @@ async def _rebuild(url: str | None, tenant: str | None) -> IndexReport:
     async with open_knowledge(url, as_it_is(load_settings())) as knowledge:
         with Progress(console=notes, transient=True) as bar:
             task = bar.add_task("embedding", total=None)
-            return await knowledge.indexer.rebuild(tenant, lambda done, _, __: bar.update(task, completed=done))
+            return await knowledge.indexer.rebuild(
+                tenant, lambda done, total, _: bar.update(task, completed=done, total=total)
+            )
 
 
 async def _rebuild_terms(url: str | None) -> None:
@@ -116,7 +116,7 @@ async def _waiting(knowledge: Knowledge, tenant: str | None) -> int | None:
         model = await model_of(knowledge.embedder)
     except EmbedderError:
         return None
-    return len(await knowledge.store.unembedded(model, tenant, _MOST_COUNTED))
+    return await knowledge.store.waiting(model, tenant)
 
 
 def _report(report: IndexReport, title: str, messages: dict[str, int] | None = None, *, as_json: bool) -> None:

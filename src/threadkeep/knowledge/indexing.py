@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from threadkeep.errors import EmbedderError, InvalidInput, UnreadableDocument
+from threadkeep.errors import EmbedderError, InvalidInput, MissingExtra, UnreadableDocument
 from threadkeep.knowledge.chunking import CHUNKER_VERSION, CountTokens, cut
+from threadkeep.knowledge.embedding import Progress, embed_documents
 from threadkeep.knowledge.reading import MOST_BYTES, READERS, Block, Text, read_document
 from threadkeep.ports.embedder import Embedder, model_of
 from threadkeep.ports.knowledge import AccessLevel, Document, KnowledgeStore
 from threadkeep.recall.normalise import NORMALISER_VERSION
-from threadkeep.scope import DEFAULT_TENANT, MAX_PART_LENGTH, length_prefixed
+from threadkeep.scope import DEFAULT_TENANT, MAX_PART_LENGTH, Scope, length_prefixed
 
 Redact = Callable[[str], str]
-Progress = Callable[[int, int, str], None]  # how many are done, of how many, and which one
+
+
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # a file's name may hold any bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,9 @@ class Source:
     def __post_init__(self) -> None:
         if not 0 < len(self.datasource) <= MAX_PART_LENGTH // 2:
             raise InvalidInput("datasource", "is empty or too long", f"use 1 to {MAX_PART_LENGTH // 2} characters")
+        for name in (self.datasource, self.owner, *self.readers):
+            if name is not None:
+                Scope(self.tenant, name)  # raises for what no id may be made of
         if self.access != "public" and self.owner is None:
             raise InvalidInput("owner", "is missing", f"a {self.access} document belongs to somebody: name them")
         if self.readers and self.access != "shared":
@@ -91,7 +98,7 @@ class FolderIndexer:
             seen.add(id_)
             try:
                 document = await asyncio.to_thread(self._document, path, id_, source)
-            except UnreadableDocument as problem:
+            except (UnreadableDocument, MissingExtra) as problem:
                 report.skipped.append(Skipped(name, str(problem)))
             else:
                 old = known.get(id_)
@@ -105,7 +112,7 @@ class FolderIndexer:
                 progress(number + 1, len(paths), name)
         for id_ in known.keys() - seen:
             report.removed += await self._store.remove(source.tenant, id_)
-        await self._embed(report, source.tenant)
+        await self._embed(report, source.tenant, progress)
         return report
 
     async def rebuild(self, tenant: str | None = None, progress: Progress | None = None) -> IndexReport:
@@ -118,19 +125,20 @@ class FolderIndexer:
         """Documents can be found by their words meanwhile: an embedder that fails is told, not raised."""
         if self._embedder is None:
             return
-        model = None
         try:
             model = await model_of(self._embedder)
-            while waiting := await self._store.unembedded(model, tenant):
-                for found in waiting:
-                    vectors = await self._embedder.embed(found.chunks)
-                    report.embedded += await self._store.embed(found, model, vectors)
-                    if progress:
-                        progress(report.embedded, report.embedded, found.document_id)
+            before = await self._store.waiting(model, tenant)
         except EmbedderError as problem:
             report.embed_failed = str(problem)
-            everything = await self._store.documents(tenant)
-            report.waiting = len(await self._store.unembedded(model, tenant, len(everything)) if model else everything)
+            report.waiting = len(await self._store.documents(tenant))
+            return
+        try:
+            done = await embed_documents(self._store, self._embedder, model, tenant, progress)
+            report.skipped += [Skipped(one.document_id, one.reason) for one in done.refused]
+        except EmbedderError as problem:
+            report.embed_failed = str(problem)
+        report.waiting = await self._store.waiting(model, tenant)
+        report.embedded = max(0, before - report.waiting)
 
     def _document(self, path: Path, id_: str, source: Source) -> Document:
         text = self._redacted(read_document(path, self._most_bytes))
@@ -155,12 +163,13 @@ class FolderIndexer:
 
 
 def document_id(datasource: str, name: str) -> str:
-    """Readable, and the same every time; a path too long for an id ends in its digest."""
+    """Readable, and the same every time; a path that is too long for an id, or no text, ends in its digest."""
     whole = f"{datasource}/{name}"
-    if len(whole) <= MAX_PART_LENGTH:
+    fit = _UNFIT.sub("?", name)
+    if len(whole) <= MAX_PART_LENGTH and fit == name:
         return whole
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-    return f"{datasource}/{name[: MAX_PART_LENGTH - len(datasource) - 34]}~{digest}"
+    return f"{datasource}/{fit[: MAX_PART_LENGTH - len(datasource) - 34]}~{digest}"
 
 
 def _files(folder: Path) -> list[Path]:

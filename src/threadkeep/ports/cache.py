@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -13,31 +13,36 @@ from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import Access
 from threadkeep.scope import Scope, length_prefixed
 
+SIMILAR = 0.95
 TTL_SECONDS = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`answer` is what JSON can carry; `documents` are the versions it was made from, by document id."""
+    """`answer` is what JSON can carry. It names what was found and holds no text, of a document or of a question."""
 
     vector: tuple[float, ...]
     answer: Any
-    documents: Mapping[str, int]
     until: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class CachePlace:
-    """Where answers of one access lie, for one embedder and one set of datasources."""
+    """Where answers of one access lie, for one embedder, one set of datasources, and one set of figures.
+
+    `figures` are the numbers in a question: "part 7" and "part 8" are alike to an embedder, and two questions.
+    """
 
     access: Access
     model: EmbeddingModel
     datasources: tuple[str, ...] | None = None
+    figures: tuple[str, ...] = ()
 
     @property
     def key(self) -> bytes:
         sources = ("*",) if self.datasources is None else ("=", *sorted(set(self.datasources)))
-        return self.access.key + length_prefixed((self.model.name, str(self.model.dimensions), *sources))
+        within = (self.model.name, str(self.model.dimensions), str(len(sources)), *sources, *self.figures)
+        return self.access.key + length_prefixed(within)
 
 
 class Entries(Protocol):
@@ -46,7 +51,7 @@ class Entries(Protocol):
     async def read(self, place: CachePlace) -> Sequence[Entry]: ...
 
     async def write(self, place: CachePlace, entries: Sequence[Entry]) -> None:
-        """These and no others, for an hour at most."""
+        """These and no others, until the last of them has had its time."""
         ...
 
     async def erase(self, scope: Scope) -> int:
@@ -57,8 +62,7 @@ class Entries(Protocol):
 def encoded(entries: Collection[Entry]) -> bytes:
     """For a store that keeps bytes. Never a pickle."""
     told = [
-        [struct.pack(f"<{len(one.vector)}f", *one.vector).hex(), one.answer, dict(one.documents), one.until.isoformat()]
-        for one in entries
+        [struct.pack(f"<{len(one.vector)}f", *one.vector).hex(), one.answer, one.until.isoformat()] for one in entries
     ]
     return json.dumps(told, ensure_ascii=True).encode()
 
@@ -70,10 +74,9 @@ def decoded(data: bytes) -> tuple[Entry, ...]:
             Entry(
                 struct.unpack(f"<{len(vector) // 8}f", bytes.fromhex(vector)),
                 answer,
-                {str(id_): int(version) for id_, version in documents.items()},
                 datetime.fromisoformat(until),
             )
-            for vector, answer, documents, until in json.loads(data)
+            for vector, answer, until in json.loads(data)
         )
     except (ValueError, TypeError, KeyError, AttributeError, struct.error):
         return ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from threadkeep.model import Erased
 from threadkeep.ports.embedder import EmbeddingModel, Vector
@@ -86,7 +86,7 @@ class DocumentInfo:
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk that was found, with the part it lies in. `matched` counts the terms it holds; `similarity` is the cosine
-    of its vector, None where there is none. Scoring them is recall's."""
+    of its vector, None where there is none. Scoring them is ranking's."""
 
     document_id: str
     version: int
@@ -101,12 +101,42 @@ class Passage:
     similarity: float | None = None
 
     @property
+    def key(self) -> ChunkKey:
+        return ChunkKey(self.document_id, self.version, self.chunk)
+
+    @property
     def chunk_id(self) -> str:
         return f"{self.document_id}#chunk_{self.chunk}"
 
     @property
     def parent_chunk_id(self) -> str:
         return f"{self.document_id}#part_{self.part}"
+
+
+class ChunkKey(NamedTuple):
+    """A chunk of one version of a document."""
+
+    document_id: str
+    version: int
+    chunk: int
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """What somebody may read, in numbers: it changes whenever a document is put, removed, or closed to them."""
+
+    documents: int = 0
+    newest: int = 0  # the highest version
+    chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Each chunk once, most telling terms first. Counted is what the asker may read, and nothing else."""
+
+    passages: tuple[Passage, ...] = ()
+    readable: Readable = Readable()
+    holding: Mapping[str, int] = field(default_factory=dict[str, int])  # how many chunks hold each term
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +158,41 @@ class Unembedded:
     chunks: tuple[str, ...]
 
 
-class KnowledgeStore(Protocol):
-    async def put(self, tenant: str, document: Document) -> DocumentInfo:
-        """The whole document in place of what it was, all or nothing, without vectors."""
+class KnowledgeErasure(Protocol):
+    async def erase(self, scope: Scope) -> Erased:
+        """A whole user's private and shared documents, and their name from others'. A conversation has none."""
         ...
+
+
+class KnowledgeVectors(Protocol):
+    """Vectors of several models may stand side by side, so that a change of models leaves no gap."""
 
     async def embed(self, found: Unembedded, model: EmbeddingModel, vectors: Any) -> bool:
         """Vectors of a document's chunks; False when it has changed or gone meanwhile. Raises `VectorMismatch`."""
         ...
 
     async def unembedded(
-        self, model: EmbeddingModel, tenant: str | None = None, limit: int = 32
+        self, model: EmbeddingModel, tenant: str | None = None, limit: int = 32, after: tuple[str, str] = ("", "")
     ) -> Sequence[Unembedded]:
-        """Documents that lack vectors of this model, in the order in which they came."""
+        """Documents that lack vectors of this model, in the order of tenant and id, from behind `after` on."""
+        ...
+
+    async def waiting(self, model: EmbeddingModel, tenant: str | None = None) -> int:
+        """How many documents lack vectors of this model."""
+        ...
+
+    async def models(self) -> Sequence[EmbeddingModel]:
+        """Of which models there are any vectors."""
+        ...
+
+    async def forget_model(self, model: EmbeddingModel) -> int:
+        """All vectors of a model that was replaced; how many there were."""
+        ...
+
+
+class KnowledgeStore(KnowledgeErasure, KnowledgeVectors, Protocol):
+    async def put(self, tenant: str, document: Document) -> DocumentInfo:
+        """The whole document in place of what it was, all or nothing, without vectors."""
         ...
 
     async def remove(self, tenant: str, document_id: str) -> bool:
@@ -151,13 +203,15 @@ class KnowledgeStore(Protocol):
         """For whoever runs the index: no access filter. By datasource and id."""
         ...
 
-    async def search(self, access: Access, question: Question) -> Sequence[Passage]:
-        """Chunks this access may read that hold most of the terms, and those nearest to the vector; each once, most
-        terms first. Raises `VectorMismatch`."""
+    async def search(self, access: Access, question: Question) -> Found:
+        """Chunks this access may read that hold the most telling of the terms, and those nearest to the vector.
+
+        A document that goes meanwhile is left out. Raises `VectorMismatch`.
+        """
         ...
 
-    async def erase(self, scope: Scope) -> Erased:
-        """A whole user's private and shared documents, and their name from others'. A conversation has none."""
+    async def read(
+        self, access: Access, chunks: Collection[ChunkKey], datasources: Sequence[str] | None = None
+    ) -> Found:
+        """These chunks, as far as they still stand and this access may read them."""
         ...
-
-    async def close(self) -> None: ...

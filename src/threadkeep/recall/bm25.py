@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -20,11 +20,9 @@ def rarity(holding: float, total: int, sharpness: float = 1.0) -> float:
     return math.log(1 + (total - held + 0.5) / (held + 0.5)) ** sharpness
 
 
-def score(counts: Mapping[str, float], weights: Mapping[str, float], relative_length: float, how: Saturation) -> float:
-    """`weights` are the terms' rarities; `relative_length` is one for a text of the usual length."""
+def score(
+    counts: Iterable[tuple[str, float]], weights: Mapping[str, float], relative_length: float, how: Saturation
+) -> float:
+    """`weights` are the terms' rarities, of all that are counted; `relative_length` is one for a usual text."""
     held_back = how.repeats * (1 - how.length + how.length * relative_length)
-    total = 0.0
-    for term, count in counts.items():
-        if count and term in weights:
-            total += weights[term] * count * (how.repeats + 1) / (count + held_back)
-    return total
+    return (how.repeats + 1) * sum(weights[term] * count / (count + held_back) for term, count in counts)

@@ -1,29 +1,29 @@
 """Answers to questions that were asked before, in nearly the same words.
 
-A hit needs a cosine of 0.95, the same access, embedder and datasources, and documents that are still the versions the
-answer was made from. What is cached for one never answers another who may read something else. A cache that fails is
-a miss: no question fails because of it.
+A hit needs a cosine of 0.95, the same access, embedder, datasources and numbers, and an answer that still stands: the
+documents it names are the versions it was made from, and nothing the asker may read has come or gone since. What is
+cached for one never answers another. A cache that fails is a miss: no question fails because of it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from threadkeep.errors import ThreadkeepError
-from threadkeep.ports.cache import TTL_SECONDS, CachePlace, Entries, Entry
+from threadkeep.ports.cache import SIMILAR, TTL_SECONDS, CachePlace, Entries, Entry
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import Vector
 from threadkeep.recall.vectors import fitting
 from threadkeep.scope import Scope
 
-SIMILAR = 0.95
-MOST_PER_ACCESS = 256
+T = TypeVar("T")
+MOST_PER_PLACE = 64
 MOST_PLACES = 1_000
 _log = logging.getLogger("threadkeep.cache")
 
@@ -42,7 +42,7 @@ class SemanticCache:
         *,
         similar: float = SIMILAR,
         ttl_seconds: float = TTL_SECONDS,
-        most: int = MOST_PER_ACCESS,
+        most: int = MOST_PER_PLACE,
         clock: Clock = system_clock,
     ) -> None:
         self.counts = CacheCounts()
@@ -52,29 +52,32 @@ class SemanticCache:
         self._most = most
         self._clock = clock
 
-    async def get(self, place: CachePlace, vector: Vector, versions: Mapping[str, int]) -> Any | None:
-        """The answer to the nearest question, or None. `versions` are the documents as they are now."""
+    async def get(self, place: CachePlace, vector: Vector, read: Callable[[Any], Awaitable[T | None]]) -> T | None:
+        """What `read` makes of the answer to the nearest question; None where there is none, or it stands no more."""
         try:
-            wanted = fitting(vector, place.model)[0]
-            live = [one for one in await self._entries.read(place) if self._lives(one, versions)]
+            entry = self._nearest(await self._entries.read(place), fitting(vector, place.model)[0])
+            answer = None if entry is None else await read(entry.answer)
         except ThreadkeepError as problem:
             return self._failed("read", problem)
-        if live:
-            scores = np.array([one.vector for one in live], np.float32) @ wanted
-            nearest = int(np.argmax(scores))
-            if scores[nearest] >= self._similar:
-                self.counts.hits += 1
-                return live[nearest].answer
-        self.counts.misses += 1
-        return None
+        self.counts.hits += answer is not None
+        self.counts.misses += answer is None
+        return answer
 
-    async def put(self, place: CachePlace, vector: Vector, answer: Any, documents: Mapping[str, int]) -> None:
+    def _nearest(self, entries: Sequence[Entry], wanted: Vector) -> Entry | None:
+        live = [one for one in entries if one.until > self._clock() and len(one.vector) == len(wanted)]
+        if not live:
+            return None
+        scores = np.array([one.vector for one in live], np.float32) @ wanted
+        best = len(live) - 1 - int(np.argmax(scores[::-1]))  # of equals the newest
+        return live[best] if scores[best] >= self._similar else None
+
+    async def put(self, place: CachePlace, vector: Vector, answer: Any) -> None:
         """Remember an answer; the oldest makes room. A vector of zeros says nothing and is not kept."""
         try:
             asked = fitting(vector, place.model)[0]
             if not asked.any():
                 return
-            entry = Entry(tuple(map(float, asked)), answer, dict(documents), self._clock() + self._ttl)
+            entry = Entry(tuple(map(float, asked)), answer, self._clock() + self._ttl)
             kept = [one for one in await self._entries.read(place) if one.until > self._clock()]
             await self._entries.write(place, [*kept, entry][-self._most :])
         except ThreadkeepError as problem:
@@ -83,10 +86,6 @@ class SemanticCache:
     async def erase(self, scope: Scope) -> int:
         """All that was answered to a user. Unlike the others this raises: what is erased must be known to be gone."""
         return await self._entries.erase(scope.whole_user)
-
-    def _lives(self, entry: Entry, versions: Mapping[str, int]) -> bool:
-        same = all(versions.get(id_) == version for id_, version in entry.documents.items())
-        return same and entry.until > self._clock()
 
     def _failed(self, doing: str, problem: ThreadkeepError) -> None:
         self.counts.failures += 1

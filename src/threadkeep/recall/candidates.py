@@ -7,7 +7,7 @@ says counts for the places around it too, as much as turns of that conversation 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nsmallest
+from heapq import nlargest
 
 from threadkeep.recall.bm25 import Saturation, rarity, score
 from threadkeep.recall.evidence import Place, Posting, Shape, Statistics
@@ -19,7 +19,9 @@ REACH = 8  # turns on either side that ranking reads
 REACH_OF_NEAREST = 2  # of those found by their vectors, which seldom stand among the question's words
 _HOW = Saturation()
 _NEAR = Fading(0.7, 4)
-_STRONGEST = 150  # places
+_TELLING = 3  # times as many as are wanted: places whose own words say something to those around them
+_LEANS = 0.01  # less is nothing
+_DIGITS = 9  # of a worth; what follows is chance
 
 
 def worth_reading(statistics: Statistics, most: int = MOST_POSTINGS) -> list[str]:
@@ -43,64 +45,40 @@ def promising(
     weights: Mapping[str, float],
     most: int = MOST_CANDIDATES,
 ) -> list[Place]:
-    """The best places, best first; equal ones the latest first. `weights` are the question's.
+    """The best places, best first; equal ones the latest first. `weights` are the question's."""
+    worth = _by_their_words(postings, statistics, weights)
+    telling = nlargest(_TELLING * most, worth, key=lambda place: (worth[place], place.seq, place))
+    spread = {place: worth[place] for place in telling}
+    for place in telling:
+        lean = leaning_of(shapes[place.conversation]) if shapes[place.conversation].turns > 1 else 0.0
+        if lean > _LEANS:
+            _lend(spread, place, lean * worth[place])
+    return sorted(spread, key=lambda place: (-round(spread[place], _DIGITS), -place.seq, place))[:most]
 
-    Looked at are the places whose own words tell most, and those around them: a place gains from its neighbours, but
-    where all of them tell little there is nothing to gain.
-    """
+
+def _by_their_words(
+    postings: Iterable[Posting], statistics: Statistics, weights: Mapping[str, float]
+) -> dict[Place, float]:
+    counts: dict[Place, list[tuple[str, float]]] = {}
+    lengths: dict[Place, int] = {}
     rarities = {
-        term: share * rarity(statistics.holding[term], statistics.turns, _HOW.sharpness)
-        for term, share in weights.items()
-        if statistics.holding.get(term)
+        term: weights.get(term, 0.0) * rarity(holding, statistics.turns, _HOW.sharpness)
+        for term, holding in statistics.holding.items()
     }
-    said = _Said(postings, shapes, max(statistics.mean_length, 1.0))
-    own = [(-score(counts, rarities, said.length(place), _HOW), -place.seq, place) for place, counts in said.held()]
-    strongest = {place for *_, place in nsmallest(_STRONGEST, own)}
-    around = {Place(name, seq + step) for name, seq in strongest for step, _ in said.steps(name) if seq + step > 0}
-    ranked = [(-score(said.around(place), rarities, said.length(place), _HOW), -place.seq, place) for place in around]
-    return [place for *_, place in nsmallest(most, ranked)]
+    for term, place, count, length in postings:
+        if term in rarities:
+            counts.setdefault(place, []).append((term, count))
+            lengths[place] = length
+    usual = max(statistics.mean_length, 1.0)
+    return {place: score(held, rarities, lengths[place] / usual, _HOW) for place, held in counts.items()}
 
 
-class _Said:
-    """The postings by place."""
-
-    def __init__(self, postings: Iterable[Posting], shapes: Mapping[str, Shape], usual: float) -> None:
-        self._counts: dict[Place, dict[str, float]] = {}
-        self._lengths: dict[Place, int] = {}
-        self._shapes = shapes
-        self._usual = usual
-        self._steps: dict[str, list[tuple[int, float]]] = {}
-        for term, place, count, length in postings:
-            self._counts.setdefault(place, {})[term] = count
-            self._lengths[place] = length
-
-    def held(self) -> Iterable[tuple[Place, Mapping[str, float]]]:
-        return self._counts.items()
-
-    def length(self, place: Place) -> float:
-        """Relative to the user's usual one."""
-        return (self._lengths.get(place) or self._shapes[place.conversation].usual_length) / self._usual
-
-    def steps(self, conversation: str) -> list[tuple[int, float]]:
-        """Which places around one count for it, and how much."""
-        found = self._steps.get(conversation)
-        if found is None:
-            shape = self._shapes[conversation]
-            lean = leaning_of(shape)
-            reach = _NEAR.reach if shape.turns > 1 else 0
-            near = ((step, _NEAR.at(abs(step)) * lean if step else 1.0) for step in range(-reach, reach + 1))
-            found = self._steps[conversation] = list(near)
-        return found
-
-    def around(self, place: Place) -> dict[str, float]:
-        conversation, seq = place
-        sums: dict[str, float] = {}
-        for step, share in self.steps(conversation):
-            held = self._counts.get(Place(conversation, seq + step))
-            if held is not None:
-                for term, count in held.items():
-                    sums[term] = sums.get(term, 0.0) + share * count
-        return sums
+def _lend(worth: dict[Place, float], place: Place, lent: float) -> None:
+    """To the places around it. Whether a turn stands there shows when it is read."""
+    conversation, seq = place
+    for distance, share in enumerate(_NEAR.shares[1:], 1):
+        for near in (Place(conversation, seq - distance), Place(conversation, seq + distance)):
+            worth[near] = worth.get(near, 0.0) + share * lent
 
 
 def with_neighbours(places: Sequence[Place], reach: int = REACH) -> set[Place]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from heapq import nsmallest
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from threadkeep.model import Hit
@@ -16,6 +15,7 @@ _TOLD = 4  # reasons a hit gives
 _ALIKE = 0.4  # a cosine that speaks for a turn by itself
 _BESIDE = 0.3  # of the best turn's worth, by neighbours alone
 _SAYS_SOMETHING = 6  # terms; "Noted." is no answer
+_DIGITS = 9  # of a score; what follows is chance
 
 
 def fused(question: Question, evidence: Evidence, k: int, preset: Mapping[str, float] = DEFAULT) -> tuple[Hit, ...]:
@@ -25,30 +25,32 @@ def fused(question: Question, evidence: Evidence, k: int, preset: Mapping[str, f
     itself: in talk, the answer to a question seldom repeats its words.
     """
     reading = Reading(question, evidence)
-    columns = reading.columns()
-    weighed = [(columns[name], weight) for name, weight in preset.items()]
-    found = [
-        (-sum([weight * column[row] for column, weight in weighed]), -turn.message.seq, turn.message.id, row)
-        for row, turn in enumerate(reading.turns)
-        if _bears(reading, row)
-    ]
-    return tuple(_hit(reading.turns[row], row, columns, preset) for *_, row in nsmallest(k, found))
+    columns = {name: column for name, column in reading.columns().items() if name in preset and any(column)}
+    scores = [0.0] * len(reading.turns)
+    for name, column in columns.items():
+        weight = preset[name]
+        scores = [score + weight * value for score, value in zip(scores, column, strict=True)]
+    rows = sorted((row for row in range(len(scores)) if _bears(reading, row)), key=_order(reading, scores))
+    return tuple(_hit(reading.turns[row], row, scores[row], columns, preset) for row in rows[:k])
+
+
+def _order(reading: Reading, scores: Sequence[float]) -> Callable[[int], tuple[float, int, str]]:
+    messages = [turn.message for turn in reading.turns]
+    return lambda row: (-round(scores[row], _DIGITS), -messages[row].seq, messages[row].id)
 
 
 def _bears(reading: Reading, row: int) -> bool:
-    turn = reading.turns[row]
-    if reading.own[row] > 0 or reading.evidence.cosines.get(turn.message.id, 0.0) >= _ALIKE:
+    turn, words = reading.turns[row], reading.words
+    if words.own[row] > 0 or reading.evidence.cosines.get(turn.message.id, 0.0) >= _ALIKE:
         return True
-    return reading.near[row] >= _BESIDE and turn.length >= _SAYS_SOMETHING
+    return words.near[row] >= _BESIDE and turn.length >= _SAYS_SOMETHING
 
 
-def _hit(turn: Turn, row: int, columns: Mapping[str, Column], preset: Mapping[str, float]) -> Hit:
-    parts = {name: weight * columns[name][row] for name, weight in preset.items() if columns[name][row]}
+def _hit(turn: Turn, row: int, score: float, columns: Mapping[str, Column], preset: Mapping[str, float]) -> Hit:
+    parts = {name: preset[name] * column[row] for name, column in columns.items() if column[row]}
     message = turn.message
     why = _why(turn, parts)
-    return Hit(
-        message.id, turn.conversation, message.seq, message.role, message.content, message.ts, sum(parts.values()), why
-    )
+    return Hit(message.id, turn.conversation, message.seq, message.role, message.content, message.ts, score, why)
 
 
 def _why(turn: Turn, parts: Mapping[str, float]) -> dict[str, Any]:

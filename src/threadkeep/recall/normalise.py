@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from itertools import pairwise
 from operator import add
 
@@ -21,9 +20,9 @@ from threadkeep.recall.syllables import is_vietnamese, pairs
 
 NORMALISER_VERSION = 2  # raise it when the terms of any text change: an index holds terms of one version only
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_PIECES = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
-_CJK_CHARACTER = re.compile(rf"[{_CJK}]")
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_PIECES = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
+_CJK_CHARACTER = re.compile(rf"[{CJK}]")
 _SHARE_OF_A_MESSAGE = 0.8
 _PAIR = (0.5, 0.3, 0.0)  # by how many of the two are little words
 _SHARE_OF_A_QUESTION = 0.5  # pairs looked for in vain cost little, pairs stored in vain cost space
@@ -39,13 +38,13 @@ def fold(text: str) -> str:
 
 def terms_of(text: str, language: str | None = None) -> list[str]:
     """Repeats kept: how often a term stands in a text is part of what it says."""
-    words, characters = _split(text)
+    words, characters = split(text)
     return [*map(stem, words), *_pairs(text, words, language), *characters]
 
 
 def query_terms(text: str, language: str | None = None) -> list[str]:
     """What to look for, each once: a question without its little words, unless it has no others."""
-    words, characters = _split(text)
+    words, characters = split(text)
     little = function_words(words, language)
     telling = [stem(word) for word in words if word not in little]
     telling += [character for character in characters if character not in little]
@@ -70,22 +69,9 @@ def indexed_terms(text: str) -> str:
     return " ".join(dict.fromkeys(terms_of(text)))
 
 
-def in_order(text: str) -> Iterator[tuple[str, ...]]:
-    """The terms that end at each word, or at each character of what is written without spaces."""
-    before = ""
-    for piece in _PIECES.findall(fold(text)):
-        if _CJK_CHARACTER.match(piece):
-            yield piece[0], piece[0]
-            yield from ((second, first + second) for first, second in pairwise(piece))
-            before = ""
-        else:
-            yield stem(piece), f"{before}_{piece}"
-            before = piece
-
-
 def words_of(text: str) -> list[str]:
     """Folded and whole; what is written without spaces is not among them."""
-    return _split(text)[0]
+    return split(text)[0]
 
 
 def is_written_without_spaces(text: str) -> bool:
@@ -93,7 +79,7 @@ def is_written_without_spaces(text: str) -> bool:
     return _CJK_CHARACTER.search(text) is not None
 
 
-def _split(text: str) -> tuple[list[str], list[str]]:
+def split(text: str) -> tuple[list[str], list[str]]:
     """The words of a text, and of what is written without spaces the characters and pairs."""
     pieces: list[str] = _PIECES.findall(fold(text))
     if text.isascii() or not _CJK_CHARACTER.search(text):

@@ -5,38 +5,68 @@ A long text may hold every word of a question and speak of something else; a few
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
-from threadkeep.recall.normalise import in_order
+from threadkeep.recall.normalise import CJK, fold, split
+from threadkeep.recall.stem import stem
 
-_WIDTH = 40  # terms
-
-
-def share_in_one_stretch(text: str, weights: Mapping[str, float]) -> float:
-    """Of what was asked, by weight, how much stands in the best stretch; 1 for all of it."""
-    whole = sum(weights.values())
-    found = list(_occurrences(text, weights))
-    if not found or not whole:
-        return 0.0
-    best = held = 0.0
-    inside: dict[str, int] = {}
-    first = 0
-    for position, term in found:
-        inside[term] = inside.get(term, 0) + 1
-        if inside[term] == 1:
-            held += weights[term]
-        while found[first][0] <= position - _WIDTH:
-            gone = found[first][1]
-            inside[gone] -= 1
-            if not inside[gone]:
-                held -= weights[gone]
-            first += 1
-        best = max(best, held)
-    return best / whole
+_WIDE = 240  # characters of what is written with spaces, some forty words
+_WIDE_WITHOUT_SPACES = 40
+_SIDE_BY_SIDE = 0.25
+_GAP = 2  # characters between words that stand side by side: no word fits there
+_LETTER = rf"[^\W_{CJK}]"
 
 
-def _occurrences(text: str, weights: Mapping[str, float]) -> Iterator[tuple[int, str]]:
-    for position, terms in enumerate(in_order(text)):
-        for term in terms:
-            if term in weights:
-                yield position, term
+class Phrase:
+    """What to look for: terms with their weights, and besides what two words say by standing side by side."""
+
+    def __init__(self, question: str, weights: Mapping[str, float]) -> None:
+        words, characters = split(question)
+        told = {word: weights.get(stem(word), 0.0) for word in words}
+        pairs = {f"{a}_{b}": _SIDE_BY_SIDE * (told[a] + told[b]) for a, b in pairwise(words)}
+        self._weights = {**{pair: weight for pair, weight in pairs.items() if weight}, **weights}
+        self._whole = sum(self._weights.values())
+        self._width = _WIDE_WITHOUT_SPACES if characters else _WIDE
+        self._pattern = _pattern({stem(word) for word in words}, {one for one in characters if len(one) == 1})
+
+    def share_in_one_stretch(self, text: str) -> float:
+        """Of what was asked, by weight, how much stands in the best stretch; 1 for all of it."""
+        found = list(self._occurrences(fold(text))) if self._whole else []
+        best = held = 0.0
+        inside: dict[str, int] = {}
+        first = 0
+        for position, term in found:
+            inside[term] = inside.get(term, 0) + 1
+            if inside[term] == 1:
+                held += self._weights[term]
+            while found[first][0] <= position - self._width:
+                gone = found[first][1]
+                inside[gone] -= 1
+                if not inside[gone]:
+                    held -= self._weights[gone]
+                first += 1
+            best = max(best, held)
+        return best / self._whole if found else 0.0
+
+    def _occurrences(self, folded: str) -> Iterator[tuple[int, str]]:
+        before, ended = "", -1
+        for match in self._pattern.finditer(folded):
+            piece, start = match[0], match.start()
+            term = stem(piece) if match.lastgroup == "word" else piece
+            if term in self._weights:
+                yield start, term
+            if match.lastgroup == "word" and start - ended <= _GAP and f"{before}_{piece}" in self._weights:
+                yield start, f"{before}_{piece}"
+            elif start == ended and before + piece in self._weights:
+                yield start, before + piece
+            before, ended = piece, match.end()
+
+
+def _pattern(stems: set[str], characters: set[str]) -> re.Pattern[str]:
+    """A word begins with its stem, so words worth a look are found without taking the text apart."""
+    beginnings = "|".join(map(re.escape, sorted(stems, key=lambda one: (-len(one), one))))
+    ways = [rf"(?<!{_LETTER})(?P<word>(?:{beginnings}){_LETTER}*)"] if stems else []
+    ways += [f"[{re.escape(''.join(sorted(characters)))}]"] if characters else []
+    return re.compile("|".join(ways) or "(?!)")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 from threadkeep.errors import VectorMismatch
 from threadkeep.ports.embedder import EmbeddingModel
-from threadkeep.ports.knowledge import Access, Chunk, Document, KnowledgeStore, Part, Question, Role
+from threadkeep.ports.knowledge import Access, Chunk, ChunkKey, Document, KnowledgeStore, Part, Passage, Question, Role
 from threadkeep.recall.normalise import query_terms
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import a_tenant
@@ -33,12 +35,16 @@ def anybody(tenant: str, user: str | None = "ann", *roles: Role) -> Access:
 
 
 async def ids(store: KnowledgeStore, access: Access, question: Question) -> list[str]:
-    return [passage.chunk_id for passage in await store.search(access, question)]
+    return [passage.chunk_id for passage in await found(store, access, question)]
+
+
+async def found(store: KnowledgeStore, access: Access, question: Question) -> tuple[Passage, ...]:
+    return (await store.search(access, question)).passages
 
 
 async def embed_all(store: KnowledgeStore, model: EmbeddingModel, tenant: str, rows: dict[str, Sequence[Any]]) -> None:
-    for found in await store.unembedded(model, tenant):
-        assert await store.embed(found, model, np.array(rows[found.document_id], "f4"))
+    for one in await store.unembedded(model, tenant):
+        assert await store.embed(one, model, np.array(rows[one.document_id], "f4"))
 
 
 # Who reads which of: public of bob, private of bob, shared of bob with ann, private of ann
@@ -59,12 +65,12 @@ class KnowledgeContract:
     async def test_a_chunk_is_found_by_its_words_with_the_part_around_it(self, knowledge: KnowledgeStore) -> None:
         tenant = a_tenant()
         await knowledge.put(tenant, a_document("faq", "Warranty lasts two years.", "Delivery takes three days."))
-        found = await knowledge.search(anybody(tenant), asking("how long does the warranty last"))
-        assert found[0].chunk_id == "faq#chunk_0"
-        assert found[0].content == "Warranty lasts two years."
-        assert found[0].parent == "Warranty lasts two years.\n\nDelivery takes three days."
-        assert (found[0].parent_chunk_id, found[0].heading) == ("faq#part_0", "Heading")
-        assert (found[0].title, found[0].datasource, found[0].similarity) == ("Title of faq", "docs", None)
+        hits = await found(knowledge, anybody(tenant), asking("how long does the warranty last"))
+        assert hits[0].chunk_id == "faq#chunk_0"
+        assert hits[0].content == "Warranty lasts two years."
+        assert hits[0].parent == "Warranty lasts two years.\n\nDelivery takes three days."
+        assert (hits[0].parent_chunk_id, hits[0].heading) == ("faq#part_0", "Heading")
+        assert (hits[0].title, hits[0].datasource, hits[0].similarity) == ("Title of faq", "docs", None)
 
     async def test_most_terms_come_first(self, knowledge: KnowledgeStore) -> None:
         tenant = a_tenant()
@@ -83,9 +89,9 @@ class KnowledgeContract:
         await knowledge.put(tenant, a_document("a", "red shoes", "blue hats", "green scarves"))
         await embed_all(knowledge, model, tenant, {"a": [towards(1), towards(0, 1), towards(1, 1)]})
         question = asking("blue hats", model=model, vector=np.array(towards(1), "f4"), k=2)
-        found = await knowledge.search(anybody(tenant), question)
-        assert [(one.chunk, one.matched) for one in found] == [(1, 2), (0, 0), (2, 0)]
-        assert [one.similarity for one in found] == [None, pytest.approx(1), pytest.approx(0.7071, abs=1e-3)]
+        hits = await found(knowledge, anybody(tenant), question)
+        assert [(one.chunk, one.matched) for one in hits] == [(1, 2), (0, 0), (2, 0)]
+        assert [one.similarity for one in hits] == [None, pytest.approx(1), pytest.approx(0.7071, abs=1e-3)]
 
     @pytest.mark.parametrize(("user", "role", "expected"), READERS, ids=[f"{user}-{role}" for user, role, _ in READERS])
     async def test_everybody_finds_what_they_may_read_and_nothing_else(
@@ -104,12 +110,71 @@ class KnowledgeContract:
         )
         access, vector = anybody(tenant, user, role), np.array(towards(1), "f4")
         for question in (asking("secret recipe"), asking(model=model, vector=vector)):
-            found = await knowledge.search(access, question)
-            assert {one.document_id for one in found} == expected
+            hits = await found(knowledge, access, question)
+            assert {one.document_id for one in hits} == expected
         # The filter is part of the query: what may not be read takes no place among the k.
-        assert len(await knowledge.search(access, asking("secret recipe", k=len(expected)))) == len(expected)
-        assert len(await knowledge.search(access, asking(model=model, vector=vector, k=1))) == 1
+        assert len(await found(knowledge, access, asking("secret recipe", k=len(expected)))) == len(expected)
+        assert len(await found(knowledge, access, asking(model=model, vector=vector, k=1))) == 1
         assert await ids(knowledge, anybody(tenant + "x", user, role), asking("secret recipe")) == []
+
+    @pytest.mark.parametrize(("user", "role", "expected"), READERS, ids=[f"{user}-{role}" for user, role, _ in READERS])
+    async def test_a_chunk_asked_for_by_its_key_is_read_by_who_may_and_counted_for_nobody_else(
+        self, knowledge: KnowledgeStore, user: str | None, role: Role, expected: set[str]
+    ) -> None:
+        tenant, access = a_tenant(), {"public": "public", "private": "private", "shared": "shared", "anns": "private"}
+        keys: list[ChunkKey] = []
+        for name, level in access.items():
+            owner, readers = ("ann" if name == "anns" else "bob"), ("ann",) if level == "shared" else ()
+            document = a_document(name, "secret recipe", access=level, owner=owner, readers=readers)
+            keys.append(ChunkKey(name, (await knowledge.put(tenant, document)).version, 0))
+        asker = anybody(tenant, user, role)
+        wrong = [ChunkKey("public", 1, 0), ChunkKey("public", keys[0].version, 7), ChunkKey("none", 1, 0)]
+        read = await knowledge.read(asker, [*keys, *wrong])
+        assert {one.document_id for one in read.passages} == expected
+        assert [one.key for one in read.passages] == [key for key in keys if key.document_id in expected]
+        assert (read.readable.documents, read.readable.chunks) == (len(expected), len(expected))
+        searched = await knowledge.search(asker, asking("secret recipe pie"))
+        assert (searched.readable, set(searched.holding.values())) == (read.readable, {len(expected)})
+        assert list((await knowledge.read(asker, keys, datasources=["others"])).passages) == []
+        assert list((await knowledge.read(anybody(tenant + "x", user, role), keys)).passages) == []
+        assert list((await knowledge.read(asker, [])).passages) == []
+
+    async def test_what_can_be_read_counts_change_whenever_any_of_it_does(self, knowledge: KnowledgeStore) -> None:
+        tenant = a_tenant()
+        seen = [(await knowledge.read(anybody(tenant), [])).readable]
+        for change in (
+            a_document("a", "red shoes"),
+            a_document("b", "red shoes"),
+            a_document("a", "red hats"),
+            a_document("b", "red shoes", access="private", owner="bob"),
+        ):
+            await knowledge.put(tenant, change)
+            seen.append((await knowledge.read(anybody(tenant), [])).readable)
+        await knowledge.put(tenant, a_document("c", "red shoes", access="private", owner="bob"))
+        assert (await knowledge.read(anybody(tenant), [])).readable == seen[-1]  # it is not theirs to know of
+        await knowledge.remove(tenant, "a")
+        seen.append((await knowledge.read(anybody(tenant), [])).readable)
+        assert all(one != other for one, other in pairwise(seen))
+
+    async def test_a_rare_term_outweighs_common_ones(self, knowledge: KnowledgeStore) -> None:
+        tenant = a_tenant()
+        texts = [f"our red leather shoes number {number}" for number in range(30)]
+        await knowledge.put(tenant, a_document("a", *texts, "a violin"))
+        found = await knowledge.search(anybody(tenant), asking("red leather violin", k=3))
+        assert [one.chunk for one in found.passages] == [30, 0, 1]
+        assert sorted(found.holding.values()) == [1, 30, 30]
+
+    async def test_names_that_hold_what_a_query_is_made_of_are_names(self, knowledge: KnowledgeStore) -> None:
+        tenant, odd = a_tenant(), "x' OR '1'='1"
+        await knowledge.put(tenant, a_document("hidden", "red shoes", access="private", owner="bob"))
+        await knowledge.put(tenant, a_document(odd, "red shoes", access="private", owner=odd, datasource='d"]--'))
+        for user in (odd, "%", "_", "bob' --", '" OR 1=1', "bob\\", "bob "):
+            expected = [f"{odd}#chunk_0"] if user == odd else []
+            assert await ids(knowledge, anybody(tenant, user), asking("shoes")) == expected
+        hers = asking("shoes", datasources=['d"]--'])
+        assert await ids(knowledge, anybody(tenant, odd), hers) == [f"{odd}#chunk_0"]
+        for source in ("d", "%", "' OR 1=1 --", "docs') OR ('1'='1"):
+            assert await ids(knowledge, anybody(tenant, odd), asking("shoes", datasources=[source])) == []
 
     async def test_a_search_keeps_to_the_datasources_named(self, knowledge: KnowledgeStore) -> None:
         tenant = a_tenant()
@@ -146,6 +211,48 @@ class KnowledgeContract:
         with pytest.raises(VectorMismatch):
             await knowledge.search(anybody(tenant), asking(model=old, vector=np.ones(SIZE + 1, "f4")))
 
+    async def test_one_models_vectors_replace_anothers_when_they_are_complete(self, knowledge: KnowledgeStore) -> None:
+        tenant, old, new = a_tenant(), a_model(), a_model(4)
+        for name in ("a", "b", "c"):
+            await knowledge.put(tenant, a_document(name, "red shoes"))
+        await embed_all(knowledge, old, tenant, {name: [towards(1)] for name in "abc"})
+        assert (await knowledge.waiting(old, tenant), await knowledge.waiting(new, tenant)) == (0, 3)
+        (first, second, _) = await knowledge.unembedded(new, tenant)
+        assert await knowledge.embed(first, new, [[0.0, 1, 0, 0]])
+        assert await knowledge.waiting(new, tenant) == 2
+        behind = await knowledge.unembedded(new, tenant, after=(tenant, second.document_id))
+        assert [one.document_id for one in behind] == ["c"]
+        assert {old, new} <= set(await knowledge.models())
+        assert await knowledge.forget_model(old) == 3
+        assert old not in await knowledge.models()
+        assert await knowledge.forget_model(old) == 0
+        assert await knowledge.forget_model(a_model()) == 0
+
+    async def test_one_document_put_by_many_at_once_is_one_document(self, knowledge: KnowledgeStore) -> None:
+        tenant, model = a_tenant(), a_model()
+        await asyncio.gather(*(knowledge.put(tenant, a_document("a", f"shoes {n}", f"hats {n}")) for n in range(8)))
+        (info,) = await knowledge.documents(tenant)
+        assert info.chunks == 2
+        assert len(await ids(knowledge, anybody(tenant), asking("shoes hats"))) == 2
+        (waiting,) = await knowledge.unembedded(model, tenant)
+        rows = [towards(1), towards(0, 1)]
+        assert all(await asyncio.gather(*(knowledge.embed(waiting, model, rows) for _ in range(4))))
+        assert await knowledge.waiting(model, tenant) == 0
+
+    async def test_documents_may_go_while_others_search(self, knowledge: KnowledgeStore) -> None:
+        tenant = a_tenant()
+
+        async def come_and_go() -> None:
+            for _ in range(15):
+                await knowledge.put(tenant, a_document("a", "red shoes", "red hats"))
+                await knowledge.remove(tenant, "a")
+
+        async def look() -> list[int]:
+            return [len(await ids(knowledge, anybody(tenant), asking("red shoes"))) for _ in range(25)]
+
+        _, *seen = await asyncio.gather(come_and_go(), look(), look())
+        assert {count for some in seen for count in some} <= {0, 1, 2}
+
     async def test_a_removed_document_is_found_no_more(self, knowledge: KnowledgeStore) -> None:
         tenant, model = a_tenant(), a_model()
         first = await knowledge.put(tenant, a_document("a", "red shoes"))
@@ -175,7 +282,7 @@ class KnowledgeContract:
     async def test_any_text_comes_back_as_it_was(self, knowledge: KnowledgeStore) -> None:
         tenant, text = a_tenant(), "shoes \ud800 and \0 and 😀"
         await knowledge.put(tenant, a_document("a", text))
-        assert [one.content for one in await knowledge.search(anybody(tenant), asking("shoes"))] == [text]
+        assert [one.content for one in await found(knowledge, anybody(tenant), asking("shoes"))] == [text]
 
     async def test_nothing_is_found_where_nothing_is(self, knowledge: KnowledgeStore) -> None:
         tenant = a_tenant()

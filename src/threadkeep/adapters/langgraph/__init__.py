@@ -1,4 +1,4 @@
-"""LangGraph: `ThreadkeepSaver`, a checkpointer. Needs the extra `langgraph`."""
+"""LangGraph: `ThreadkeepSaver`, a checkpointer, and `ThreadkeepStore`. Needs the extra `langgraph`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from threadkeep.errors import MissingExtra
 try:
     from threadkeep.adapters.langgraph.saver import ThreadkeepSaver
     from threadkeep.adapters.langgraph.session import Limits
+    from threadkeep.adapters.langgraph.store import ThreadkeepStore
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("threadkeep"):
         raise
     raise MissingExtra("langgraph", "threadkeep.adapters.langgraph") from None
 
-__all__ = ["Limits", "ThreadkeepSaver"]
+__all__ = ["Limits", "ThreadkeepSaver", "ThreadkeepStore"]

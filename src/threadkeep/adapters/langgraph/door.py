@@ -10,25 +10,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from typing import Any, Generic, Protocol, TypeVar
 
 from threadkeep.errors import MemoryClosed
 from threadkeep.loop_thread import LoopThread
-from threadkeep.ports.checkpoints import CheckpointStore
+
+
+class Closing(Protocol):
+    async def close(self) -> None: ...
+
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Closing)
 _END: Any = object()
-Open = Callable[[], Coroutine[Any, Any, CheckpointStore]]
 
 
-class Door:
-    def __init__(self, open_: Open, *, bound_to_loop: bool) -> None:
+class Door(Generic[S]):
+    def __init__(self, open_: Callable[[], Coroutine[Any, Any, S]], *, bound_to_loop: bool) -> None:
         self._open = open_
         self._bound = bound_to_loop
         self._thread = LoopThread("threadkeep-checkpoints")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._store: CheckpointStore | None = None
-        self._second: asyncio.Future[CheckpointStore] | None = None  # of the thread's own loop
+        self._store: S | None = None
+        self._second: asyncio.Future[S] | None = None  # of the thread's own loop
         self._closed = False
 
     async def open(self) -> None:
@@ -54,7 +59,7 @@ class Door:
             self._thread.start(self._close_second()).result()
         self._thread.stop()
 
-    async def use(self, work: Callable[[CheckpointStore], Awaitable[T]]) -> T:
+    async def use(self, work: Callable[[S], Awaitable[T]]) -> T:
         store = self._store
         if store is None:
             raise MemoryClosed("this saver is closed")
@@ -73,14 +78,18 @@ class Door:
             raise RuntimeError("a synchronous call on the saver's own thread would wait for itself; use the a… method")
         return self._thread.start(work).result()
 
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """On the door's own thread, for as long as it takes."""
+        return self._thread.start(work)
+
     def each(self, values: AsyncIterator[T]) -> Iterator[T]:
         while (value := self.wait(_next(values))) is not _END:
             yield value
 
-    async def _with_second(self, work: Callable[[CheckpointStore], Awaitable[T]]) -> T:
+    async def _with_second(self, work: Callable[[S], Awaitable[T]]) -> T:
         return await work(await self._second_store())
 
-    async def _second_store(self) -> CheckpointStore:
+    async def _second_store(self) -> S:
         """On the thread's loop. Callers that come at the same time share one opening."""
         if self._second is None or (self._second.done() and self._second.exception() is not None):
             self._second = asyncio.ensure_future(self._open())

@@ -12,6 +12,7 @@ from threadkeep.adapters.langgraph.reading import Reading, StateCache
 from threadkeep.adapters.langgraph.strands import StrandCache
 from threadkeep.adapters.langgraph.whole_lists import LatestLists
 from threadkeep.errors import InvalidSetting
+from threadkeep.ports.checkpoints import CheckpointStore
 from threadkeep.threads import Thread
 
 StaleWriters = Literal["allow", "report"]
@@ -33,7 +34,7 @@ class Asking:
 
 @dataclass(slots=True)
 class Session:
-    door: Door
+    door: Door[CheckpointStore]
     stale_writers: StaleWriters = "allow"
     limits: Limits = field(default_factory=Limits)
     strands: StrandCache = field(init=False)

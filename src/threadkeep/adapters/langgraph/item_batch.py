@@ -1,0 +1,227 @@
+"""A batch of operations on items: all that read see what was there before, then everything is written at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from langgraph.store.base import GetOp, Item, ListNamespacesOp, Op, PutOp, Result, SearchItem, SearchOp
+
+from threadkeep.adapters.langgraph.codec import Codec, packed
+from threadkeep.adapters.langgraph.facts import facts_of
+from threadkeep.adapters.langgraph.item_filters import checked, facts_in, fits_namespace, fixed_prefix, matches
+from threadkeep.adapters.langgraph.item_vectors import ItemVectors
+from threadkeep.adapters.langgraph.reading import opened
+from threadkeep.adapters.langgraph.squeeze import squeezed
+from threadkeep.errors import CheckpointCorrupt, InvalidInput, TooLarge
+from threadkeep.ports.items import (
+    ItemSearch,
+    ItemStore,
+    NewItem,
+    StoredItem,
+    decoded_namespace,
+    encoded_namespace,
+    item_key,
+    space_of,
+)
+from threadkeep.scope import Scope
+
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Whose items, and how they are kept."""
+
+    tenant: str
+    user: str | None
+    user_label: int | None  # which label of a namespace names the user, where the store is for all
+    codec: Codec
+    vectors: ItemVectors | None
+    max_value_bytes: int
+
+    @property
+    def space(self) -> bytes:
+        return space_of(self.tenant, self.user)
+
+    def owner(self, namespace: Sequence[str]) -> str:
+        if self.user is not None:
+            return self.user
+        if self.user_label is None or self.user_label >= len(namespace):
+            return ""
+        return Scope(self.tenant, namespace[self.user_label]).user  # checked there
+
+
+class Batch:
+    def __init__(self, shelf: Shelf, store: ItemStore) -> None:
+        self._shelf = shelf
+        self._store = store
+
+    async def run(self, ops: Iterable[Op]) -> list[Result]:
+        given = list(ops)
+        puts = {(_labels(op.namespace), str(op.key)): op for op in given if isinstance(op, PutOp)}
+        changes = [await self._new_item(*place, op) for place, op in puts.items() if op.value is not None]
+        found = {item.key: item for item in await self._gotten([op for op in given if isinstance(op, GetOp)])}
+        results = [await self._result(op, found) for op in given]
+        deleted = [self._key(*place) for place, op in puts.items() if op.value is None]
+        if changes or deleted:
+            await self._store.change(changes, deleted)
+        return results
+
+    def _key(self, namespace: tuple[str, ...], name: str) -> bytes:
+        return item_key(self._shelf.space, encoded_namespace(namespace), _name(name))
+
+    async def _gotten(self, gets: Sequence[GetOp]) -> Sequence[StoredItem]:
+        if not gets:
+            return []
+        keys = {self._key(_labels(op.namespace), str(op.key)): op.refresh_ttl for op in gets}
+        return await self._store.get([*keys], [key for key, refreshed in keys.items() if refreshed])
+
+    async def _result(self, op: Op, found: Mapping[bytes, StoredItem]) -> Result:
+        if isinstance(op, GetOp):
+            item = found.get(self._key(_labels(op.namespace), str(op.key)))
+            return None if item is None else self._item(item)
+        if isinstance(op, SearchOp):
+            return cast("Result", await self._search(op))
+        if isinstance(op, ListNamespacesOp):
+            return await self._namespaces(op)
+        if isinstance(op, PutOp):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return None
+        raise InvalidInput("ops", f"holds a {type(op).__name__}", "use the operations of langgraph.store.base")
+
+    async def _new_item(self, namespace: tuple[str, ...], name: str, op: PutOp) -> NewItem:
+        shelf, value = self._shelf, _checked_value(op.value)
+        kind, data, _ = shelf.codec.encode(value, f"item {name!r}")
+        if len(data) > shelf.max_value_bytes:
+            raise TooLarge(f"item {name!r}", f"has {len(data):,} bytes", f"the limit is {shelf.max_value_bytes:,}")
+        encoded = encoded_namespace(namespace)
+        item = NewItem(
+            key=item_key(shelf.space, encoded, _name(name)),
+            space=shelf.space,
+            namespace=encoded,
+            name=_name(name),
+            tenant=shelf.tenant,
+            user=shelf.owner(namespace),
+            value=squeezed(packed([kind, data])),
+            facts=facts_of(value) if shelf.codec.plain else b"",
+            ttl_minutes=_checked_ttl(op.ttl),
+        )
+        texts = shelf.vectors.texts(value, op.index) if shelf.vectors else []
+        if shelf.vectors is None or not texts:
+            return item
+        return replace(item, model=await shelf.vectors.model(), vectors=await shelf.vectors.vectors(texts))
+
+    async def _search(self, op: SearchOp) -> list[SearchItem]:
+        wanted, limit, offset = checked(op.filter), _whole("limit", op.limit), _whole("offset", op.offset)
+        prefix = encoded_namespace(_labels(op.namespace_prefix))
+        search = ItemSearch(self._shelf.space, prefix, facts_in(wanted))
+        if op.query and self._shelf.vectors is not None:
+            found = await self._nearest(search, wanted, op.query, (limit, offset))
+        elif wanted:
+            matching = await self._matching(search, wanted, limit + offset)
+            found = [(None, item) for item in matching[offset:]]
+        else:
+            found = [(None, item) for item in await self._store.find(search, limit, offset)]
+        if op.refresh_ttl and found:
+            keys = [item.key for _, item in found]
+            await self._store.get(keys, keys)
+        return [self._search_item(item, score) for score, item in found]
+
+    async def _matching(self, search: ItemSearch, wanted: Mapping[str, Any], most: int | None) -> list[StoredItem]:
+        """What the filter lets through, latest first; all of it without `most`."""
+        found: list[StoredItem] = []
+        while most is None or len(found) < most:
+            page = await self._store.find(search, _PAGE)
+            found += [item for item in page if matches(self._value(item), wanted)]
+            if len(page) < _PAGE:
+                break
+            search = replace(search, after=page[-1])
+        return found[:most]
+
+    async def _nearest(
+        self, search: ItemSearch, wanted: Mapping[str, Any], query: str, part: tuple[int, int]
+    ) -> list[tuple[float | None, StoredItem]]:
+        """Nearest first; where they do not fill the page, items without vectors do."""
+        assert self._shelf.vectors is not None
+        limit, offset = part
+        held = await self._store.vectors(search, await self._shelf.vectors.model())
+        allowed: set[bytes] | None = None
+        if wanted:
+            allowed = {item.key for item in await self._matching(search, wanted, None)}
+            held = [one for one in held if one[0] in allowed]
+        ranked = await self._shelf.vectors.nearest(query, held)
+        chosen = ranked[offset : offset + limit]
+        items = {item.key: item for item in await self._store.get([key for _, key in chosen])}
+        found: list[tuple[float | None, StoredItem]] = [(score, items[key]) for score, key in chosen if key in items]
+        if len(found) < limit:
+            scored = {key for key, _ in held}
+            rest = await self._matching(search, wanted, limit + offset + len(scored))
+            others = [item for item in rest if item.key not in scored]
+            skipped = max(0, offset - len(ranked))
+            found += [(None, item) for item in others[skipped : skipped + limit - len(found)]]
+        return found
+
+    async def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        conditions = op.match_conditions or ()
+        stored = await self._store.namespaces(self._shelf.space, encoded_namespace(fixed_prefix(conditions)))
+        found = [labels for one in stored if fits_namespace(labels := decoded_namespace(one), conditions)]
+        depth = op.max_depth
+        shown = sorted({labels if depth is None else labels[:depth] for labels in found})
+        return shown[op.offset : op.offset + op.limit]
+
+    def _value(self, item: StoredItem) -> dict[str, Any]:
+        where = f"item {item.name.decode('utf-8', 'surrogatepass')!r}"
+        kind, data = opened(item.value, where)
+        value = self._shelf.codec.decode(kind, data, where)
+        if not isinstance(value, dict):
+            raise CheckpointCorrupt(f"{where} is no mapping")
+        return cast("dict[str, Any]", value)
+
+    def _item(self, item: StoredItem) -> Item:
+        return Item(
+            value=self._value(item),
+            key=item.name.decode("utf-8", "surrogatepass"),
+            namespace=decoded_namespace(item.namespace),
+            created_at=_time(item.created_at),
+            updated_at=_time(item.updated_at),
+        )
+
+    def _search_item(self, stored: StoredItem, score: float | None) -> SearchItem:
+        item = self._item(stored)
+        return SearchItem(item.namespace, item.key, item.value, item.created_at, item.updated_at, score)
+
+
+def _labels(namespace: Any) -> tuple[str, ...]:
+    if not isinstance(namespace, list | tuple) or not all(isinstance(one, str) for one in cast("list[Any]", namespace)):
+        raise InvalidInput("namespace", "is not a tuple of texts", 'give labels, such as ("memories", "u42")')
+    return tuple(cast("list[str]", namespace))
+
+
+def _name(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
+
+
+def _checked_value(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput("value", f"is a {type(value).__name__}", "give a mapping")
+    return dict(cast("Mapping[str, Any]", value))
+
+
+def _checked_ttl(ttl: Any) -> float | None:
+    if ttl is None:
+        return None
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 < ttl < 1e9:
+        raise InvalidInput("ttl", "is not a number of minutes above zero", "give minutes, or None to keep the item")
+    return float(ttl)
+
+
+def _whole(field: str, number: Any) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise InvalidInput(field, "is not a whole number", "give zero or more")
+    return number
+
+
+def _time(microseconds: int) -> datetime:
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC)

@@ -1,0 +1,196 @@
+"""LangGraph's store on the databases Threadkeep knows: values that outlive a thread, found by name or by meaning."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, cast
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.store.base import BaseStore, Op, Result, TTLConfig, ensure_embeddings
+
+from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.door import Door
+from threadkeep.adapters.langgraph.item_batch import Batch, Shelf
+from threadkeep.adapters.langgraph.item_vectors import ItemVectors
+from threadkeep.compose_checkpoints import is_bound_to_its_loop
+from threadkeep.compose_items import embedder_named, open_items, rules_of
+from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra, StoreError
+from threadkeep.models.embedders.langchain import langchain_embedder
+from threadkeep.ports.embedder import Embedder
+from threadkeep.ports.items import ItemStore
+from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.settings import Settings, load_settings
+
+_MAX_VALUE_BYTES = 4 << 20
+_DEFAULT_SWEEP_MINUTES = 5.0
+
+
+class ThreadkeepStore(BaseStore):
+    """Open one with `async with ThreadkeepStore.from_url(url, user=…)` or `with ThreadkeepStore.from_url_sync(url)`.
+
+    Every method may be called from many threads and tasks at once, the synchronous ones also inside a running loop.
+    """
+
+    supports_ttl = True
+
+    def __init__(self, door: Door[ItemStore], shelf: Shelf, ttl: TTLConfig | None = None) -> None:
+        self._door = door
+        self._shelf = shelf
+        self._sweeper: Future[None] | None = None
+        self.ttl_config = ttl
+
+    @classmethod
+    @asynccontextmanager
+    async def from_url(cls, url: str, **options: Any) -> AsyncGenerator[Self]:
+        """A store on `sqlite:///path.db`, `postgresql://…` or `mysql://…`; the options are those of `from_url_sync`."""
+        store = cls._closed(url, **options)
+        await store._door.open()
+        try:
+            yield store
+        finally:
+            await store.aclose()
+
+    @classmethod
+    def from_url_sync(cls, url: str, **options: Any) -> Self:
+        """The same, open already: close it, or use it in a `with` statement.
+
+        With `user` every item is that user's. Without, a tenant's users share the store: then `user_label=1` says that
+        the second label of a namespace names the user whose item it is, and whom `erase` frees of it. `embedder` is a
+        name as in `THREADKEEP_EMBEDDER`, an `Embedder`, or LangChain's `Embeddings`; `fields` are the paths that are
+        embedded. `index` takes LangGraph's own form of both. `ttl` is LangGraph's `TTLConfig`.
+        """
+        store = cls._closed(url, **options)
+        try:
+            store._door.wait(store._door.open())
+        except BaseException:
+            store._door.close_and_wait()
+            raise
+        return store
+
+    @classmethod
+    def _closed(
+        cls,
+        url: str,
+        *,
+        tenant: str | None = None,
+        user: str | None = None,
+        user_label: int | None = None,
+        embedder: Any = None,
+        fields: Sequence[str] | None = None,
+        index: Any = None,
+        ttl: TTLConfig | None = None,
+        serde: SerializerProtocol | None = None,
+        max_value_bytes: int = _MAX_VALUE_BYTES,
+        settings: Settings | None = None,
+    ) -> Self:
+        settings = settings or load_settings()
+        if user_label is not None and (user is not None or user_label < 0):
+            raise InvalidSetting("user_label", "does not go with this", "give it alone: the place of a label, from 0")
+        owner = Scope(tenant or DEFAULT_TENANT, user or "-")  # both are checked there
+        if index is not None:
+            embedder, fields = _from_langgraph(index)
+        vectors = _vectors(embedder, fields or ("$",), owner, settings)
+        codec = Codec(serde or JsonPlusSerializer(allowed_msgpack_modules=None))
+        shelf = Shelf(owner.tenant, user, user_label, codec, vectors, max_value_bytes)
+        door: Door[ItemStore] = Door(partial(_opened, url, settings), bound_to_loop=is_bound_to_its_loop(url))
+        return cls(door, shelf, ttl)
+
+    async def aclose(self) -> None:
+        """Closing twice is allowed."""
+        self.stop_ttl_sweeper()
+        await self._door.close()
+        if self._shelf.vectors is not None:
+            await self._shelf.vectors.close()
+
+    def close(self) -> None:
+        self.stop_ttl_sweeper()
+        if self._shelf.vectors is not None:
+            self._door.start(self._shelf.vectors.close()).result()
+        self._door.close_and_wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Reads see what was there before the batch; what it puts and deletes is stored together or not at all."""
+        given = list(ops)
+        return await self._door.use(lambda store: Batch(self._shelf, store).run(given))
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        return self._door.wait(self.abatch(ops))
+
+    async def asweep_ttl(self) -> int:
+        """Delete what has expired, of every user; how many items. Nobody sees them meanwhile."""
+        return await self._door.use(lambda store: store.sweep())
+
+    def sweep_ttl(self) -> int:
+        return self._door.wait(self.asweep_ttl())
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
+        """Sweep now and then, on a thread of the store's own, until it is stopped or the store is closed."""
+        if self._sweeper is None or self._sweeper.done():
+            configured = (self.ttl_config or {}).get("sweep_interval_minutes")
+            minutes = sweep_interval_minutes or configured or _DEFAULT_SWEEP_MINUTES
+            if minutes <= 0:
+                raise InvalidInput("sweep_interval_minutes", "is not above zero", "give minutes")
+            self._sweeper = self._door.start(self._sweep_now_and_then(minutes * 60))
+        return self._sweeper
+
+    def stop_ttl_sweeper(self) -> bool:
+        """Whether one was running."""
+        sweeper, self._sweeper = self._sweeper, None
+        return sweeper is not None and sweeper.cancel()
+
+    async def _sweep_now_and_then(self, seconds: float) -> None:
+        while True:
+            with suppress(StoreError):  # away: what has expired is seen by nobody, and the next sweep finds it
+                await self.asweep_ttl()
+            await asyncio.sleep(seconds)
+
+
+def _opened(url: str, settings: Settings) -> Coroutine[Any, Any, ItemStore]:
+    return open_items(url, settings)
+
+
+def _from_langgraph(index: Any) -> tuple[Any, Sequence[str] | None]:
+    embed = index.get("embed")
+    if not isinstance(embed, str) and not hasattr(embed, "embed"):
+        embed = langchain_embedder(
+            ensure_embeddings(embed), getattr(embed, "__name__", type(embed).__name__), dimensions=index.get("dims")
+        )
+    return embed, index.get("fields")
+
+
+def _vectors(given: Any, fields: Sequence[str], owner: Scope, settings: Settings) -> ItemVectors | None:
+    embedder = _embedder(given, settings)
+    if embedder is None:
+        return None
+    rules = rules_of(settings)
+    redactor = rules.redactor_for(owner) if rules.redactor_for else rules.redactor
+    return ItemVectors(embedder, fields, lambda text: redactor(text).text)
+
+
+def _embedder(given: Any, settings: Settings) -> Embedder | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        found = embedder_named(given, settings)
+        if found is None and given != "none":
+            raise MissingExtra("embeddings", "a store that is searched by meaning")
+        return found
+    if hasattr(given, "aembed_documents"):
+        return langchain_embedder(given, type(given).__name__)
+    if not hasattr(given, "embed"):
+        raise InvalidSetting("embedder", f"is a {type(given).__name__}", "give a name, an Embedder or Embeddings")
+    return cast("Embedder", given)

@@ -1,0 +1,183 @@
+"""Items of LangGraph's stores, on any of the databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from threadkeep.checkpoints.running import Dialect, Running, Step, among, text_id
+from threadkeep.model import Erased
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.items import ItemSearch, NewItem, StoredItem
+from threadkeep.scope import Scope
+
+HEAD_BYTES = 255  # of a namespace stand in an index
+_AT_ONCE = 200
+_SWEPT_AT_ONCE = 1_000
+_MINUTE = 60_000_000
+_COLUMNS = "item_key, namespace, name, value, created_at, updated_at"
+_ALL_COLUMNS = (
+    "item_key, space, head, namespace, name, tenant, user_id, value, facts, ttl_minutes, created_at, updated_at,"
+    " expires_at"
+)
+_REPLACED = ("tenant", "user_id", "value", "facts", "ttl_minutes", "updated_at", "expires_at")
+_ALIVE = "(expires_at IS NULL OR expires_at > :now)"
+_INTEGER = {"sqlite": "INTEGER", "postgres": "BIGINT", "mysql": "SIGNED"}
+
+
+class SqlItems:
+    def __init__(self, running: Running, clock: Clock = system_clock) -> None:
+        self._running = running
+        self._clock = clock
+
+    def _now(self) -> int:
+        return int(self._clock().timestamp() * 1_000_000)
+
+    async def get(self, keys: Sequence[bytes], refreshed: Sequence[bytes] = ()) -> Sequence[StoredItem]:
+        found: list[StoredItem] = []
+        for start in range(0, len(keys), _AT_ONCE):
+            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
+            query = f"SELECT {_COLUMNS} FROM tk_store_items WHERE item_key IN {some} AND {_ALIVE}"  # noqa: S608
+            found += [_item(row) for row in await self._running.rows(query, values | {"now": self._now()})]
+        again = [item.key for item in found if item.key in {*refreshed}]
+        if again:
+            await self._running.changed([*self._refreshing(again)])
+        return found
+
+    def _refreshing(self, keys: Sequence[bytes]) -> Iterator[Step]:
+        kind = _INTEGER[self._running.dialect]
+        later = f"CAST(:now AS {kind}) + CAST(ttl_minutes * {_MINUTE} AS {kind})"
+        for start in range(0, len(keys), _AT_ONCE):
+            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
+            where = f"item_key IN {some} AND ttl_minutes IS NOT NULL"
+            yield f"UPDATE tk_store_items SET expires_at = {later} WHERE {where}", values | {"now": self._now()}  # noqa: S608
+
+    async def change(self, put: Sequence[NewItem], deleted: Sequence[bytes]) -> None:
+        """In the order of keys, so that two that change the same items wait for each other in turn."""
+        now = self._now()
+        steps: list[Step] = []
+        for key in sorted(deleted):
+            steps.append(("DELETE FROM tk_store_items WHERE item_key = :key", {"key": key}))
+        for item in sorted(put, key=lambda one: one.key):
+            steps.append(("DELETE FROM tk_store_items WHERE item_key = :key AND expires_at <= :now", _at(item, now)))
+            steps.append((_upsert(self._running.dialect), _values(item, now, self._running.dialect)))
+            steps.append(("DELETE FROM tk_store_vectors WHERE item_key = :key", {"key": item.key}))
+            for part, vector in enumerate(item.vectors):
+                steps.append((_VECTOR, {"key": item.key, "model": item.model, "part": part, "vector": vector}))
+        if steps:
+            await self._running.changed(steps)
+
+    async def find(self, wanted: ItemSearch, limit: int, offset: int = 0) -> Sequence[StoredItem]:
+        where, values = self._where(wanted)
+        query = (
+            f"SELECT {_COLUMNS} FROM tk_store_items i WHERE {where}"  # noqa: S608
+            " ORDER BY updated_at DESC, item_key DESC LIMIT :most OFFSET :skipped"
+        )
+        return [_item(row) for row in await self._running.rows(query, values | {"most": limit, "skipped": offset})]
+
+    async def vectors(self, wanted: ItemSearch, model: bytes) -> Sequence[tuple[bytes, bytes]]:
+        where, values = self._where(wanted)
+        query = (
+            "SELECT v.item_key, v.vector FROM tk_store_items i JOIN tk_store_vectors v ON v.item_key = i.item_key"  # noqa: S608
+            f" WHERE v.model = :model AND {where}"
+        )
+        rows = await self._running.rows(query, values | {"model": model})
+        return [(bytes(key), bytes(vector)) for key, vector in rows]
+
+    async def namespaces(self, space: bytes, prefix: bytes) -> Sequence[bytes]:
+        where, values = self._where(ItemSearch(space, prefix))
+        rows = await self._running.rows(f"SELECT DISTINCT namespace FROM tk_store_items i WHERE {where}", values)  # noqa: S608
+        return [bytes(row[0]) for row in rows]
+
+    async def sweep(self) -> int:
+        """In batches, so that nobody waits long; another sweeper at the same time does no harm."""
+        swept = 0
+        while True:
+            query = "SELECT item_key FROM tk_store_items WHERE expires_at <= :now LIMIT :most"
+            now = self._now()
+            rows = await self._running.rows(query, {"now": now, "most": _SWEPT_AT_ONCE})
+            if not rows:
+                return swept
+            some, values = among("key", [bytes(row[0]) for row in rows], self._running.dialect)
+            gone = f"DELETE FROM tk_store_items WHERE item_key IN {some} AND expires_at <= :now"  # noqa: S608
+            swept += (await self._running.changed([(gone, values | {"now": now})]))[0]
+
+    async def erase(self, scope: Scope) -> Erased:
+        if scope.conversation is not None:
+            return Erased()
+        values = {
+            "tenant": text_id(scope.tenant, self._running.dialect),
+            "user": text_id(scope.user, self._running.dialect),
+        }
+        gone = "DELETE FROM tk_store_items WHERE tenant = :tenant AND user_id = :user"
+        count = (await self._running.changed([(gone, values)]))[0]
+        return Erased(found=count, removed=count)
+
+    async def close(self) -> None:
+        await self._running.close()
+
+    def _where(self, wanted: ItemSearch) -> tuple[str, dict[str, Any]]:
+        """Fixed pieces of SQL; every value is bound."""
+        conditions = ["i.space = :space", "(i.expires_at IS NULL OR i.expires_at > :now)"]
+        values: dict[str, Any] = {"space": wanted.space, "now": self._now()}
+        if wanted.prefix:
+            low = wanted.prefix[:HEAD_BYTES]
+            conditions.append("i.head >= :low AND i.head <= :high")
+            values |= {"low": low, "high": low + b"\xff"}
+        if len(wanted.prefix) > HEAD_BYTES:
+            conditions.append(f"substr(i.namespace, 1, {len(wanted.prefix)}) = :prefix")
+            values["prefix"] = wanted.prefix
+        for number, fact in enumerate(wanted.facts):
+            conditions.append(_holds(f"fact{number}", self._running.dialect))
+            values[f"fact{number}"] = fact
+        if wanted.after is not None:
+            conditions.append("(i.updated_at, i.item_key) < (:last, :last_key)")
+            values |= {"last": wanted.after.updated_at, "last_key": wanted.after.key}
+        return " AND ".join(conditions), values
+
+
+_VECTOR = "INSERT INTO tk_store_vectors (item_key, model, part, vector) VALUES (:key, :model, :part, :vector)"
+
+
+def _upsert(dialect: Dialect) -> str:
+    values = (
+        ":key, :space, :head, :namespace, :name, :tenant, :user, :value, :facts, :ttl_minutes, :now, :now, :expires_at"
+    )
+    insert = f"INSERT INTO tk_store_items ({_ALL_COLUMNS}) VALUES ({values})"  # noqa: S608
+    if dialect == "mysql":
+        return f"{insert} ON DUPLICATE KEY UPDATE " + ", ".join(f"{name} = VALUES({name})" for name in _REPLACED)
+    return f"{insert} ON CONFLICT (item_key) DO UPDATE SET " + ", ".join(
+        f"{name} = excluded.{name}" for name in _REPLACED
+    )
+
+
+def _values(item: NewItem, now: int, dialect: Dialect) -> dict[str, Any]:
+    ends = None if item.ttl_minutes is None else now + int(item.ttl_minutes * _MINUTE)
+    return _at(item, now) | {
+        "space": item.space,
+        "head": item.namespace[:HEAD_BYTES],
+        "namespace": item.namespace,
+        "name": item.name,
+        "tenant": text_id(item.tenant, dialect),
+        "user": text_id(item.user, dialect),
+        "value": item.value,
+        "facts": item.facts,
+        "ttl_minutes": item.ttl_minutes,
+        "expires_at": ends,
+    }
+
+
+def _at(item: NewItem, now: int) -> dict[str, Any]:
+    return {"key": item.key, "now": now}
+
+
+def _holds(fact: str, dialect: Dialect) -> str:
+    """An item without facts is encrypted: whoever can read it looks."""
+    if dialect == "postgres":
+        return f"(length(i.facts) = 0 OR position(CAST(:{fact} AS BYTEA) IN i.facts) > 0)"
+    return f"(length(i.facts) = 0 OR instr(i.facts, :{fact}) > 0)"
+
+
+def _item(row: Any) -> StoredItem:
+    key, namespace, name, value, created_at, updated_at = row
+    return StoredItem(bytes(key), bytes(namespace), bytes(name), bytes(value), created_at, updated_at)

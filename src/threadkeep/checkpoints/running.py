@@ -1,0 +1,59 @@
+"""Statements with named parameters, run the same way on every database: one text for all, but for a few phrases."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from threadkeep.sqlite.database import Database
+
+Dialect = Literal["sqlite", "postgres", "mysql"]
+Step = tuple[str, Mapping[str, Any]]  # a statement and its values
+
+
+class Running(Protocol):
+    @property
+    def dialect(self) -> Dialect: ...
+
+    async def rows(self, statement: str, values: Mapping[str, Any]) -> Sequence[Any]: ...
+
+    async def changed(self, steps: Sequence[Step]) -> list[int]:
+        """All of them, or none; how many rows each changed. May be run again when a line is lost before the end."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class OnSqlite:
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, database: Database, *, owned: bool) -> None:
+        self._database = database
+        self._owned = owned
+
+    async def rows(self, statement: str, values: Mapping[str, Any]) -> Sequence[Any]:
+        return await self._database.read(lambda connection: connection.execute(statement, values).fetchall())
+
+    async def changed(self, steps: Sequence[Step]) -> list[int]:
+        return await self._database.write(lambda connection: _all(connection, steps))
+
+    async def close(self) -> None:
+        if self._owned:
+            await self._database.close()
+
+
+def _all(connection: sqlite3.Connection, steps: Sequence[Step]) -> list[int]:
+    return [connection.execute(statement, values).rowcount for statement, values in steps]
+
+
+def text_id(value: str, dialect: Dialect) -> str | bytes:
+    """Ids are bytes on MySQL and MariaDB, and text with a binary collation elsewhere."""
+    return value.encode() if dialect == "mysql" else value
+
+
+def among(name: str, values: Sequence[bytes], dialect: Dialect) -> tuple[str, dict[str, Any]]:
+    """`(:name0, :name1, …)` and what is bound there."""
+    kind = "CAST(:{} AS BYTEA)" if dialect == "postgres" else ":{}"
+    names = [f"{name}{number}" for number in range(len(values))]
+    return f"({', '.join(kind.format(one) for one in names)})", dict(zip(names, values, strict=True))
