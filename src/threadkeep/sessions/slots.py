@@ -1,4 +1,4 @@
-"""Slots in this process's memory, for where there is no Redis: what must not be kept is never on a disk to begin with."""
+"""Slots in this process's memory, where there is no Redis: what must not be kept is never on a disk to begin with."""
 
 from __future__ import annotations
 
