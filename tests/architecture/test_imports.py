@@ -66,7 +66,9 @@ ALLOWED: dict[str, set[str]] = {
     "compose_embedder": CORE | {"settings", "models"},
     "compose_vectors": CORE | {"compose_embedder", "settings", "models", "worker", "knowledge", "index"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
-    "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index", "checkpoints", "identity", "knowledge"},
+    "compose_sql": CORE
+    | BACKEND
+    | {"settings", "archive", "sessions", "index", "checkpoints", "identity", "knowledge"},
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},
     "compose_identity": PORTS | {"compose", "settings", "sqlite", "checkpoints", "identity"},
     "compose_agents": CORE | {"compose", "settings", "sqlite", "checkpoints", "agent_rows"},
@@ -75,16 +77,20 @@ ALLOWED: dict[str, set[str]] = {
     "compose_inspect": {"compose", "compose_mapped", "settings"},
     "compose_worker": PORTS | {"compose", "compose_vectors", "settings", "worker"},
     "compose_terms": CORE | {"compose", "settings"},
-    "compose_knowledge": CORE | {"compose", "compose_embedder", "settings", "models", "knowledge", "sqlite"},
-    "compose_redis": CORE | {"knowledge", "health", "settings", "archive", "sessions", "models", "resilience", "worker"},
+    "compose_knowledge": CORE
+    | {"compose", "compose_embedder", "compose_redaction", "settings", "models", "knowledge", "sqlite"},
+    "compose_redis": CORE
+    | {"knowledge", "health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
     "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
     "http": SURFACE | {"identity", "compose_identity", "compose_knowledge", "resilience"},
     "cli": SURFACE | {"http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"},
-    "agent": PURE | {"memory", "settings", "models", "adapters"},
-    "compose_assistant": SURFACE | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters"},
+    "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
+    "compose_retrieval": PORTS | {"compose_knowledge", "settings", "agent", "adapters"},
+    "compose_assistant": SURFACE
+    | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters"},
     "testing": SURFACE | BACKEND,
     "__init__": SURFACE,
 }
