@@ -33,7 +33,7 @@ class AskingParts:
     """What is None is not there. `redact` is for what leaves the process: the question, on its way to an embedder."""
 
     store: KnowledgeStore
-    redact: Callable[[str], str]
+    redact: Callable[[Access, str], str]
     count_tokens: CountTokens
     vectors: QuestionVectors | None = None
     cache: SemanticCache | None = None
@@ -80,17 +80,17 @@ class Asking:
             checked_budget(budget),
         )
         sources = _checked(datasources)
-        near, degraded = await self._near(question.text)
+        near, degraded = await self._near(access, question.text)
         asked = _Asked(access, question, sources, near)
         rows = await self._cached(asked) if most <= _MOST_CACHED else None
         found = answered(rows or await self._searched(asked), most, room, self._parts.count_tokens)
         return replace(found, degraded=degraded, cached=rows is not None)
 
-    async def _near(self, question: str) -> tuple[QuestionVector | None, bool]:
+    async def _near(self, access: Access, question: str) -> tuple[QuestionVector | None, bool]:
         if self._parts.vectors is None or not question.strip():
             return None, False
         try:
-            return await self._parts.vectors(self._parts.redact(question)), False
+            return await self._parts.vectors(self._parts.redact(access, question), access.tenant), False
         except EmbedderError as error:
             _log.info("searching documents by words alone (%s)", type(error).__name__)
             return None, True

@@ -1,4 +1,4 @@
-"""A question as a vector that documents can be compared with: of the model whose vectors are complete.
+"""A question as a vector that documents can be compared with: of the model that most of them have vectors of.
 
 While documents are embedded anew by another model, those of the one before answer, as long as its embedder can still be
 asked. An embedder that hangs must not keep the words waiting, nor be asked at every question.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from threadkeep.errors import EmbedderError, EmbedderUnavailable, VectorMismatch
@@ -19,6 +19,7 @@ from threadkeep.resilience.breaker import Breaker
 _MOST_CHARACTERS = 2_000  # of a question: a longer one is a document, and its beginning tells what it is about
 PATIENCE_SECONDS = 2.0
 _LOOK_AGAIN_SECONDS = 5.0  # which models there are changes seldom
+_MOST_TENANTS = 1_000
 
 
 class QuestionVector(NamedTuple):
@@ -42,13 +43,15 @@ class QuestionVectors:
         self._patience = patience
         self._earlier: dict[str, Embedder | None] = {}
         self._breakers: dict[str, Breaker] = {}
-        self._models: Sequence[EmbeddingModel] = ()
-        self._looked = float("-inf")
+        self._seen: dict[str | None, tuple[float, Mapping[EmbeddingModel, int]]] = {}
 
-    async def __call__(self, question: str) -> QuestionVector | None:
-        """None where no document has a vector yet. Raises `EmbedderError` when it cannot be told now."""
+    async def __call__(self, question: str, tenant: str | None = None) -> QuestionVector | None:
+        """To be compared with the documents of a tenant. None where none of them has a vector yet.
+
+        Raises `EmbedderError` when it cannot be told now.
+        """
         failure: EmbedderError | None = None
-        for model in await self._in_order():
+        for model in await self._in_order(tenant):
             embedder = self._embedder(model)
             if embedder is None:
                 continue
@@ -66,12 +69,16 @@ class QuestionVectors:
                 await embedder.close()
         self._earlier.clear()
 
-    async def _in_order(self) -> list[EmbeddingModel]:
-        """Earlier models first: their vectors are forgotten as soon as the current one's are complete."""
-        if time.monotonic() - self._looked >= _LOOK_AGAIN_SECONDS:
-            self._models = await self._store.models()
-            self._looked = time.monotonic() if self._models else float("-inf")
-        return sorted(self._models, key=lambda model: (model.name == self._current.name, model.name, model.dimensions))
+    async def _in_order(self, tenant: str | None) -> list[EmbeddingModel]:
+        """The model that most documents have vectors of; of equals the current one."""
+        looked, models = self._seen.get(tenant, (float("-inf"), {}))
+        if not models or time.monotonic() - looked >= _LOOK_AGAIN_SECONDS:
+            models = await self._store.models(tenant)
+            while len(self._seen) >= _MOST_TENANTS:
+                del self._seen[next(iter(self._seen))]
+            self._seen[tenant] = time.monotonic(), models
+        current = self._current.name
+        return sorted(models, key=lambda one: (-models[one], one.name != current, one.name, one.dimensions))
 
     def _embedder(self, model: EmbeddingModel) -> Embedder | None:
         if model.name == self._current.name:
