@@ -85,7 +85,8 @@ ALLOWED: dict[str, set[str]] = {
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
     "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
-    "http": SURFACE | {"identity", "compose_identity", "compose_knowledge", "resilience"},
+    "console": set(),  # pages that know of the service only its HTTP API
+    "http": SURFACE | {"console", "identity", "compose_identity", "compose_knowledge", "resilience"},
     "cli": SURFACE | {"http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"},
     "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
     "compose_retrieval": PORTS | {"compose_knowledge", "settings", "agent", "adapters"},
