@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from typing import Any, TypeVar
 
-from threadkeep.compose_agents import AgentStores
+from threadkeep.compose_agents import AgentStores, open_agent_stores
 from threadkeep.errors import MemoryClosed
 from threadkeep.loop_thread import LoopThread
+from threadkeep.settings import Settings, load_settings
 
 T = TypeVar("T")
+_sharing = threading.Lock()
 
 
 class StoresThread:
@@ -24,6 +28,8 @@ class StoresThread:
         self._stack = AsyncExitStack()
         self._places: dict[object, asyncio.Lock] = {}
         self.closed = False
+        self.users = 1
+        self.place: tuple[str, str | None] | None = None  # where it is shared
 
     async def use(self, work: Callable[[AgentStores], Coroutine[Any, Any, T]]) -> T:
         if self.closed:
@@ -70,3 +76,32 @@ class StoresThread:
 def _awaited(lock: asyncio.Lock) -> bool:
     waiters: Any = getattr(lock, "_waiters", None)
     return bool(waiters)
+
+
+_shared: dict[tuple[str, str | None], StoresThread] = {}
+
+
+def borrowed(url: str | None, redis: str | None = None, settings: Settings | None = None) -> StoresThread:
+    """Of one process, all that name the same place share what is open; who gives settings has stores of its own."""
+    chosen = settings or load_settings()
+    place = (url or chosen.database_url, redis or (chosen.redis_url if url is None else None))
+    open_ = partial(open_agent_stores, place[0], chosen, place[1])
+    if settings is not None:
+        return StoresThread(open_)
+    with _sharing:
+        found = _shared.get(place)
+        if found is None:
+            found = _shared[place] = StoresThread(open_)
+            found.place = place
+        else:
+            found.users += 1
+        return found
+
+
+def last_of(stores: StoresThread) -> bool:
+    """Whether whoever gives these back was the last to use them, and is to close them."""
+    with _sharing:
+        stores.users -= 1
+        if stores.users == 0 and stores.place is not None:
+            _shared.pop(stores.place, None)
+        return stores.users == 0

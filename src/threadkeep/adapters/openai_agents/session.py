@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
-from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
 from uuid import uuid4
@@ -14,8 +12,8 @@ from agents.memory.session_settings import SessionSettings, coerce_session_setti
 from threadkeep.adapters.openai_agents.items import Item, in_pairs, split
 from threadkeep.adapters.openai_agents.talk import Talk, ToolRules
 from threadkeep.adapters.sealing import Seal
-from threadkeep.adapters.stores_thread import StoresThread
-from threadkeep.compose_agents import AgentStores, open_agent_stores
+from threadkeep.adapters.stores_thread import StoresThread, borrowed, last_of
+from threadkeep.compose_agents import AgentStores
 from threadkeep.errors import InvalidSetting, MemoryClosed
 from threadkeep.model import Receipt
 from threadkeep.scope import DEFAULT_TENANT, Scope
@@ -24,9 +22,6 @@ from threadkeep.settings import Settings, load_settings
 ToolItems = Literal["never", "ttl"]
 DEFAULT_TOOL_TTL_SECONDS = 30 * 60
 _KEPT_WHEN_COMPACTED = 10
-
-_shared: dict[tuple[str, str | None], tuple[StoresThread, int]] = {}
-_sharing = threading.Lock()
 
 
 class ThreadkeepSession:
@@ -62,10 +57,8 @@ class ThreadkeepSession:
             raise InvalidSetting("tool_items", "is not a way to treat them", "use never or ttl")
         self.scope = Scope(tenant or DEFAULT_TENANT, user or session_id, session_id)
         self.last_receipt: Receipt | None = None  # of the latest `add_items`: what was refused, and why
-        self._settings = settings or load_settings()
-        self._url, self._redis = url or self._settings.database_url, redis
-        self._own_settings = settings is not None
-        self._seal = Seal(self._settings.slot_key)
+        self._where = (url, redis, settings)
+        self._seal = Seal((settings or load_settings()).slot_key)
         self._tools = ToolRules(tool_ttl_seconds) if tool_items == "ttl" else None
         self._compact_after = compact_after
         self._stores: StoresThread | None = None
@@ -129,26 +122,11 @@ class ThreadkeepSession:
         if self._closed:
             raise MemoryClosed("this session is closed")
         if self._stores is None:
-            open_ = partial(open_agent_stores, self._url, self._settings, self._redis)
-            with _sharing:
-                shared, users = _shared.get(self._place, (None, 0))
-                self._stores = shared or StoresThread(open_)
-                if not self._own_settings:
-                    _shared[self._place] = (self._stores, users + 1)
+            self._stores = borrowed(*self._where)
         return self._stores
-
-    @property
-    def _place(self) -> tuple[str, str | None]:
-        return self._url, self._redis if not self._own_settings else f"{self._redis} {id(self)}"
 
     def _let_go(self) -> StoresThread | None:
         """What nobody else uses."""
         self._closed = True
         stores, self._stores = self._stores, None
-        if stores is None or self._own_settings:
-            return stores
-        with _sharing:
-            _, users = _shared.pop(self._place)
-            if users > 1:
-                _shared[self._place] = (stores, users - 1)
-        return stores if users == 1 else None
+        return stores if stores is not None and last_of(stores) else None
