@@ -87,8 +87,10 @@ ALLOWED: dict[str, set[str]] = {
     "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
     "console": set(),  # pages that know of the service only its HTTP API
     "http": SURFACE | {"console", "identity", "compose_identity", "compose_knowledge", "resilience"},
-    "cli": SURFACE | {"http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"},
+    "cli": SURFACE | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"},
     "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
+    "mcp": CORE | {"identity", "agent"},
+    "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},
     "compose_retrieval": PORTS | {"compose_knowledge", "settings", "agent", "adapters"},
     "compose_assistant": SURFACE
     | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters"},
@@ -150,6 +152,7 @@ OPTIONAL = {
     "pytest",
     "hypothesis",
     "httpx",
+    "jinja2",
     "tiktoken",
     "tokenizers",
     "safetensors",
@@ -162,6 +165,8 @@ OPTIONAL = {
     "alembic",
     "langgraph",
     "langchain_core",
+    "mcp",
+    "mcp_types",
     "google",
     "agents",
     "ormsgpack",
@@ -169,7 +174,7 @@ OPTIONAL = {
     "langsmith",
     "google",
 }
-MAY_IMPORT_OPTIONAL = {"agent", "cli", "http", "testing", "models", "knowledge", "adapters", "identity"}
+MAY_IMPORT_OPTIONAL = {"mcp", "agent", "cli", "console", "http", "testing", "models", "knowledge", "adapters", "identity"}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
