@@ -87,9 +87,10 @@ ALLOWED: dict[str, set[str]] = {
     "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
     "console": set(),  # pages that know of the service only its HTTP API
     "http": SURFACE
-    | {"compose_embedder", "console", "identity", "compose_identity", "compose_knowledge", "resilience"},
+    | {"compose_embedder", "console", "identity", "compose_identity", "compose_knowledge", "knowledge", "resilience"},
     "cli": SURFACE
-    | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"},
+    | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"}
+    | {"compose_assistant"},
     "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
     "mcp": CORE | {"identity", "agent"},
     "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},
