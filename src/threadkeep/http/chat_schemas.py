@@ -124,6 +124,13 @@ class PageQuery(BaseModel):
     before: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="The `before` of the page in hand")
 
 
+class ListQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    after: Text | None = Field(None, description="The `after` of the page in hand")
+    limit: int = Field(50, ge=1, le=1_000)
+
+
 MODELS: tuple[type[BaseModel], ...] = (
-    ConversationBody, MessageBody, AudioBody, AgentChatBody, ApiChatBody, IndexBody, PageQuery,
+    ConversationBody, MessageBody, AudioBody, AgentChatBody, ApiChatBody, IndexBody, PageQuery, ListQuery,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from threadkeep.errors import Conflict, NotFound, ScopeErased
 from threadkeep.http import chat_answers, chat_schemas, openapi
 from threadkeep.http.answering import Taken
-from threadkeep.http.answers import ProofAnswer
+from threadkeep.http.answers import ConversationsAnswer, ProofAnswer
 from threadkeep.http.chat_schemas import within
 from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, MessageId, ScopePart
 from threadkeep.http.identity import Chatter, Eraser, For, Reader
@@ -30,6 +30,15 @@ ConversationId = Annotated[ScopePart, Path(alias="conversation_id")]
 LastEvent = Annotated[
     int | None, Header(alias=LAST_EVENT_HEADER, ge=0, le=LARGEST_NUMBER, description="The last event's id; 0: all")
 ]
+
+
+@router.get("", response_model=ConversationsAnswer, responses=openapi.READS)
+async def everything(
+    who: Reader, named: For, memory: Opened, query: Annotated[chat_schemas.ListQuery, Query()]
+) -> JsonAnswer:
+    """The caller's conversations, latest activity first."""
+    page = await memory.conversations(named.scope(who), query.after, query.limit)
+    return JsonAnswer({"items": [item.as_dict() for item in page], "after": page.after})
 
 
 @router.post("", status_code=201, response_model=chat_answers.ConversationCreated, responses=openapi.ANSWERS)
