@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from threadkeep.model import Message, Role
-from threadkeep.recall.candidates import promising, with_neighbours, worth_reading
+from threadkeep.recall.candidates import REACH_OF_NEAREST, promising, with_neighbours, worth_reading
 from threadkeep.recall.evidence import Evidence, Place, Posting, Shape, Statistics, Turn
 from threadkeep.recall.normalise import terms_of
 from threadkeep.recall.question import Question
@@ -71,7 +71,8 @@ class MemoryIndex:
         found = promising(postings, statistics, self._shapes, question.weights)
         cosines = self._cosines(vector)
         nearest = sorted(cosines, key=lambda place: -cosines[place])[:_OF_THEM]
-        read = [place for place in with_neighbours([*found, *nearest]) if place in self.messages]
+        around = with_neighbours(found) | with_neighbours(nearest, REACH_OF_NEAREST)
+        read = [place for place in around if place in self.messages]
         turns = [self._turn(place, question.weights) for place in read]
         shapes = {place.conversation: self._shapes[place.conversation] for place in read}
         by_id = {self.messages[place].id: cosine for place, cosine in cosines.items()}

@@ -21,20 +21,25 @@ from threadkeep.compose_redaction import admission_rules
 from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
 from threadkeep.compose_vectors import with_vectors
 from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.identity.key_store import SqlKeys
 from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.index.sqlite_upkeep import SqliteUpkeep
+from threadkeep.knowledge import sqlite_erase
+from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import Embedder
+from threadkeep.ports.knowledge import KnowledgeVectors
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
-from threadkeep.recall.normalise import NORMALISER_VERSION
+from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
 from threadkeep.sessions.scratch import InMemoryScratch
+from threadkeep.sessions.slots import InMemorySlots
 from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.settings import Settings, load_settings
 from threadkeep.sqlite.database import Database
@@ -120,12 +125,22 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         archive=SqliteArchive(database, every_term, limits, clock),
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
+        slots=InMemorySlots(clock),
         index=SqliteIndex(database, every_term),
         upkeep=upkeep,
         checkpoints=SqliteCheckpoints(database, clock),
+        keys=SqlKeys(OnSqlite(database, owned=False)),
         items=SqlItems(OnSqlite(database, owned=False), clock),
         vectors=partial(_sqlite_vectors, database, clock),
+        knowledge=ErasedDocuments(database, sqlite_erase.erase),
+        document_vectors=partial(_sqlite_documents, database, clock),
     )
+
+
+def _sqlite_documents(database: Database, clock: Clock) -> KnowledgeVectors:
+    from threadkeep.knowledge.sqlite import SqliteKnowledge
+
+    return SqliteKnowledge(database, indexed_terms, clock)
 
 
 def _sqlite_vectors(database: Database, clock: Clock, where: TellingIndex | None) -> VectorStores:

@@ -1,53 +1,100 @@
-"""Settings and a URL to working knowledge documents: the store, the embedder, and what indexes a folder."""
+"""Settings and a URL to working knowledge documents: the store, what indexes a folder, and what answers questions."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from threadkeep.compose import is_server_url, redaction_rules, sql_parts, sqlite_path
-from threadkeep.compose_embedder import chosen_embedder, count_tokens
-from threadkeep.errors import MissingExtra
-from threadkeep.policy.redact import Redactor
+from threadkeep.compose import is_server_url, redis_parts, sql_parts, sqlite_path
+from threadkeep.compose_embedder import Lent, chosen_embedder, count_tokens, embedder_choice
+from threadkeep.compose_redaction import admission_rules
+from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.model import Erased
+from threadkeep.models.embedders import embedder_by_model, embedder_for
+from threadkeep.policy.admit import Rules
 from threadkeep.ports.embedder import Embedder
-from threadkeep.ports.knowledge import KnowledgeStore
+from threadkeep.ports.knowledge import Access, KnowledgeStore
 from threadkeep.recall.normalise import indexed_terms
+from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 from threadkeep.sqlite.database import Database
 
 if TYPE_CHECKING:
+    from threadkeep.knowledge.asking import AskingParts
     from threadkeep.knowledge.indexing import FolderIndexer
+    from threadkeep.knowledge.question_vectors import QuestionVectors
+    from threadkeep.recall.cache import SemanticCache
+    from threadkeep.recall.passages import Answered
+
+
+_NOBODY = "nobody"
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
+    """Open one with `open_knowledge(url, settings)`. Every verb may be called from many tasks at once."""
+
     store: KnowledgeStore
     embedder: Embedder | None
     indexer: FolderIndexer
+    asking: AskingParts
+
+    async def ask(
+        self,
+        access: Access,
+        query: str,
+        *,
+        k: int = 10,
+        budget: int | None = None,
+        datasources: Sequence[str] | None = None,
+        carried: Mapping[str, float] | None = None,
+    ) -> Answered:
+        """At most `k` parts of documents that this access may read and that bear on the query, best first.
+
+        `budget` caps `text` in tokens. `carried` are terms that earlier questions lend to a follow-up. An embedder or a
+        cache that is away costs no answer. Raises `InvalidInput` and `StoreError`.
+        """
+        asking = _part("threadkeep.knowledge.asking").Asking(self.asking)
+        return await asking.ask(access, query, k=k, budget=budget, datasources=datasources, carried=carried)
+
+    async def erase(self, scope: Scope) -> Erased:
+        """A user's documents, and what this process has cached for them. `memory.erase` reaches all but the latter."""
+        documents = await self.store.erase(scope)
+        cached = 0 if self.asking.cache is None else await self.asking.cache.erase(scope)
+        return Erased(documents.found + cached, documents.removed + cached, documents.failed)
 
 
 @asynccontextmanager
 async def open_knowledge(
-    url: str | None, settings: Settings, embedder: Embedder | None = None
+    url: str | None, settings: Settings, embedder: Embedder | None = None, *, redis: str | None = None
 ) -> AsyncGenerator[Knowledge]:
-    """Where the archive is. `embedder` is an application's own; otherwise the one that the settings name.
+    """Where the archive is. `embedder` is an application's own, left open; otherwise the one that the settings name.
 
-    Raises `MissingExtra`, `InvalidSetting` and the `StoreError` that says why it would not open.
+    `redis` (or `REDIS_URL`) is where answers are cached if `THREADKEEP_SEMANTIC_CACHE` says so. Raises `MissingExtra`,
+    `InvalidSetting` and the `StoreError` that says why it would not open.
     """
     where = url or settings.database_url
-    indexing = _part("threadkeep.knowledge.indexing")
-    chosen = chosen_embedder(settings, embedder)
-    database, store = await (_on_server if is_server_url(where) else _on_sqlite)(where, settings)
-    try:
-        yield Knowledge(store, chosen, indexing.FolderIndexer(store, count_tokens(settings), chosen, _redact(settings)))
-    finally:
+    indexing, asking = _part("threadkeep.knowledge.indexing"), _part("threadkeep.knowledge.asking")
+    async with AsyncExitStack() as closing:
+        chosen = chosen_embedder(settings, embedder)
         if chosen is not None:
-            await chosen.close()
-        await database.close()
+            closing.push_async_callback(chosen.close)
+        database, store = await (_on_server if is_server_url(where) else _on_sqlite)(where, settings)
+        closing.push_async_callback(database.close)
+        vectors = _question_vectors(store, settings, embedder)
+        if vectors is not None:
+            closing.push_async_callback(vectors.close)
+        cache = await _cache(redis or settings.redis_url, settings, closing)
+        count = count_tokens(settings)
+        rules = admission_rules(settings)
+        parts = asking.AskingParts(store, partial(_redacted_for, rules), count, vectors, cache)
+        redact = partial(_redacted, rules) if settings.knowledge_redaction else None
+        yield Knowledge(store, chosen, indexing.FolderIndexer(store, count, chosen, redact), parts)
 
 
 async def _on_sqlite(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]:
@@ -67,6 +114,32 @@ async def _on_server(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]
     return database, _part("threadkeep.knowledge.sql.store").SqlKnowledge(database, indexed_terms)
 
 
+def _question_vectors(store: KnowledgeStore, settings: Settings, own: Embedder | None) -> QuestionVectors | None:
+    """A question is asked of a server once: whoever waits for the answer has words to go on with."""
+    choice = replace(embedder_choice(settings), pauses=())
+    embedder = embedder_for(choice) if own is None else Lent(own)
+    if embedder is None:
+        return None
+    earlier = partial(embedder_by_model, choice=choice)
+    return _part("threadkeep.knowledge.question_vectors").QuestionVectors(embedder, store, earlier)
+
+
+async def _cache(redis: str | None, settings: Settings, closing: AsyncExitStack) -> SemanticCache | None:
+    where = settings.semantic_cache
+    if where == "redis" and not redis:
+        raise InvalidSetting("THREADKEEP_SEMANTIC_CACHE", "is redis, and there is none", "set REDIS_URL")
+    if where == "none":
+        return None
+    entries = None
+    if redis and (where == "redis" or (where == "auto" and settings.slot_key)):
+        client = await redis_parts().redis_at(redis, settings)
+        closing.push_async_callback(client.close)
+        entries = redis_parts().cache_entries(client, settings)
+    return _part("threadkeep.recall.cache").SemanticCache(
+        entries, similar=settings.semantic_cache_similarity, ttl_seconds=settings.semantic_cache_ttl_seconds
+    )
+
+
 def _part(name: str) -> ModuleType:
     """Imported only now: vectors need numpy, which comes with an extra."""
     try:
@@ -77,8 +150,12 @@ def _part(name: str) -> ModuleType:
         raise MissingExtra("embeddings", "knowledge documents") from None
 
 
-def _redact(settings: Settings) -> Callable[[str], str] | None:
-    if not settings.knowledge_redaction:
-        return None
-    redactor = Redactor(redaction_rules(settings))
-    return lambda text: redactor(text).text
+def _redacted(rules: Rules, text: str) -> str:
+    return rules.redactor(text).text
+
+
+def _redacted_for(rules: Rules, access: Access, text: str) -> str:
+    """As their own messages would be."""
+    if rules.redactor_for is None:
+        return _redacted(rules, text)
+    return rules.redactor_for(Scope(access.tenant, access.user or _NOBODY))(text).text

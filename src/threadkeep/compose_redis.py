@@ -8,6 +8,7 @@ from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_fo
 from threadkeep.archive.write_behind import WriteBehind
 from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
 from threadkeep.health import HealthCheck
+from threadkeep.knowledge.erasing import ErasedCaches
 from threadkeep.memory import Stores
 from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
@@ -18,10 +19,12 @@ from threadkeep.resilience.breaker import Breaker
 from threadkeep.sessions.fallback import FallbackSessions
 from threadkeep.sessions.hot import HotSessions
 from threadkeep.sessions.redis.arguments import HotOptions
+from threadkeep.sessions.redis.cache import RedisEntries
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
 from threadkeep.sessions.redis.inspect import Finding, inspect
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.scratch import RedisScratch
+from threadkeep.sessions.redis.slots import RedisSlots
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.vault import slot_key
 from threadkeep.settings import Settings
@@ -57,15 +60,24 @@ def behind_redis(
         archive=behind,
         sessions=FallbackSessions(HotSessions(hot), GuardedSessions(archived.sessions, guard), breaker),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
+        slots=RedisSlots(client, slot_key(settings.slot_key)),
         index=archived.index,
         upkeep=archived.upkeep,
         checkpoints=archived.checkpoints,
         items=archived.items,
+        keys=archived.keys,
         vectors=archived.vectors,
+        knowledge=ErasedCaches(archived.knowledge, cache_entries(client, settings)) if archived.knowledge else None,
+        document_vectors=archived.document_vectors,
         queued=behind.queued,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),
         health=HealthCheck(archive, journal),
     )
+
+
+def cache_entries(client: RedisClient, settings: Settings) -> RedisEntries:
+    """Where several processes remember answers from documents."""
+    return RedisEntries(client, slot_key(settings.slot_key), settings.semantic_cache_ttl_seconds)
 
 
 def hot_options(settings: Settings, limits: SessionLimits) -> HotOptions:

@@ -15,16 +15,21 @@ from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.sql.running import OnServer
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.errors import StoreUnavailable
+from threadkeep.identity.key_store import SqlKeys
 from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sql import SqlIndex
 from threadkeep.index.sql_upkeep import SqlUpkeep
+from threadkeep.knowledge.erasing import ErasedDocuments
+from threadkeep.knowledge.sql import erase
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
+from threadkeep.ports.knowledge import KnowledgeVectors
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
-from threadkeep.recall.normalise import NORMALISER_VERSION
+from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
 from threadkeep.sessions.scratch import InMemoryScratch
+from threadkeep.sessions.slots import InMemorySlots
 from threadkeep.sessions.sql import SqlSessions
 from threadkeep.settings import Settings
 from threadkeep.sql.database import SqlDatabase
@@ -54,12 +59,23 @@ async def sql_stores(
         archive=SqlArchive(database, every_term, limits, clock),
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
+        slots=InMemorySlots(clock),
         index=SqlIndex(database, every_term),
         upkeep=SqlUpkeep(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),
+        keys=SqlKeys(OnServer(database, owned=False)),
         items=SqlItems(OnServer(database, owned=False), clock),
         vectors=partial(_vectors, database, clock),
+        knowledge=ErasedDocuments(database, erase.erase),
+        document_vectors=partial(_documents, database, clock),
     )
+
+
+def _documents(database: SqlDatabase, clock: Clock) -> KnowledgeVectors:
+    """Imported only now, as vectors are."""
+    from threadkeep.knowledge.sql.store import SqlKnowledge
+
+    return SqlKnowledge(database, indexed_terms, clock)
 
 
 def _vectors(database: SqlDatabase, clock: Clock, where: TellingIndex | None) -> VectorStores:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -13,7 +14,7 @@ from threadkeep.compose_embedder import chosen_embedder, count_tokens, embedder_
 from threadkeep.errors import MissingExtra
 from threadkeep.memory import Stores
 from threadkeep.models.embedders import embedder_by_model, embedder_for
-from threadkeep.ports.embedder import Embedder
+from threadkeep.ports.embedder import Embedder, EmbeddingModel
 from threadkeep.ports.nearest import Near
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
@@ -97,7 +98,16 @@ class LateVectors:
         apart = None
         if uses_chroma(self._settings):
             apart = import_module("threadkeep.index.chroma").ChromaVectors(self._settings.chroma_path)
-        return EmbedParts(embedder, self._stores.vectors(apart), _cutting(self._settings))
+        documents = _document_embedding(embedder, self._stores)
+        return EmbedParts(embedder, self._stores.vectors(apart), _cutting(self._settings), documents)
+
+
+def _document_embedding(embedder: Embedder, stores: Stores) -> Callable[[EmbeddingModel], Awaitable[object]] | None:
+    """After a change of models, and for what was indexed while the embedder was away."""
+    if stores.document_vectors is None:
+        return None
+    embed_documents = import_module("threadkeep.knowledge.embedding").embed_documents
+    return partial(embed_documents, stores.document_vectors(), embedder)
 
 
 def _cutting(settings: Settings) -> Cut:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from threadkeep.compose import redis_parts, session_limits, stores_at
@@ -94,7 +94,7 @@ async def embed_all(parts: EmbedParts) -> tuple[int, int]:
     await parts.stores.backlog.forgive()
     model = await model_of(parts.embedder)
     waiting = await parts.stores.backlog.count(model)
-    worker = EmbedWorker(parts)
+    worker = EmbedWorker(replace(parts, documents=None))
     running = asyncio.create_task(worker.run())
     await worker.caught_up()
     worker.stop()

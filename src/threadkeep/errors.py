@@ -18,6 +18,13 @@ ThreadkeepError
 │   ├── EmbedderUnavailable   not reachable, or busy; a retry can help
 │   ├── EmbedderRefused       it answers, but not this: an unknown model, a wrong key, no vectors
 │   └── VectorMismatch        a vector of another model or size than the index holds
+├── ModelError                a chat model gave no answer; what the user said is kept, unanswered
+│   ├── ModelUnavailable      not reachable, or busy; a retry can help
+│   └── ModelTimeout          it took longer than it may; a retry can help
+├── Unauthenticated           no credential, or one that does not hold; says what to send
+├── Forbidden                 the credential holds, but not for this
+├── RateLimited               too many calls; says when the next may come
+├── InvalidAssistant          an assistant's folder cannot be used; names the file, the line and the fix
 └── StoreError                a store could not do its part
     ├── StoreUnavailable      not reachable, or busy past its deadline; a retry can help
     │   ├── LoginRefused      it is there, but not for this user and password; what can goes on without it
@@ -127,6 +134,41 @@ class EmbedderRefused(EmbedderError):
 
 class VectorMismatch(EmbedderError):
     code = "vector_mismatch"
+
+
+class ModelError(ThreadkeepError):
+    code = "model_error"
+
+
+class ModelUnavailable(ModelError):
+    code = "model_unavailable"
+    retryable = True
+
+
+class ModelTimeout(ModelError):
+    code = "model_timeout"
+    retryable = True
+
+
+class Unauthenticated(ThreadkeepError):
+    code = "unauthenticated"
+
+
+class Forbidden(ThreadkeepError):
+    code = "forbidden"
+
+
+class RateLimited(ThreadkeepError):
+    code = "rate_limited"
+    retryable = True
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds
+
+
+class InvalidAssistant(ThreadkeepError):
+    code = "invalid_assistant"
 
 
 class StoreError(ThreadkeepError):

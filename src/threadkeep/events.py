@@ -38,6 +38,7 @@ class ModelResponse:
     ts: datetime | None = None
     id: str | None = None
     function_calls: tuple[Any, ...] = field(default=(), repr=False)
+    type: str | None = None  # "clarify" for a question back, "greeting" for what nobody asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,9 @@ class Memory:
         count_tokens: CountTokens = tokens_in,
     ) -> None:
         self.scratch = stores.scratch
+        self.slots = stores.slots
+        self.redactor_at = rules.redactor_at
+        self.keys = stores.keys  # who may call, where the archive can tell
         self._stores = stores
         self._health = stores.health or HealthCheck(stores.archive)
         self._rules = rules
@@ -222,10 +225,10 @@ class Memory:
             return await self._erased_archive(one_conversation(scope), arguments.message_id(message_id))
         self._talk_language.forget(checked_scope(scope))
         sessions = await self._stores.sessions.erase(scope)
-        checkpoints = await self._erased_checkpoints(scope)
+        before = await self._erased_checkpoints(scope) | await self._erased_knowledge(scope)
         # At once: both may have to wait for the same store that does not answer.
         scratch, proof = await asyncio.gather(self._erased_scratch(scope), self._erased_archive(scope))
-        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | checkpoints)
+        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | before)
 
     async def _erased_archive(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         erase = partial(self._stores.archive.erase, scope, message_id)
@@ -235,6 +238,7 @@ class Memory:
         """It has a TTL of its own: that it cannot be reached now must not keep the rest from being erased."""
         try:
             removed = await self._stores.scratch.erase(scope)
+            removed += await self._stores.slots.erase(scope) if self._stores.slots else 0
         except StoreUnavailable:
             return Erased(found=1, failed=1)
         return Erased(removed, removed)
@@ -249,6 +253,14 @@ class Memory:
                 except StoreUnavailable:
                     erased[name] = Erased(found=1, failed=1)
         return erased
+
+    async def _erased_knowledge(self, scope: Scope) -> dict[str, Erased]:
+        if self._stores.knowledge is None or scope.conversation is not None:
+            return {}
+        try:
+            return {"knowledge": await self._stores.knowledge.erase(scope)}
+        except StoreUnavailable:
+            return {"knowledge": Erased(found=1, failed=1)}
 
     async def export(self, scope: Scope | None = None) -> AsyncIterator[ConversationRecord]:
         """Every conversation of the scope (or of the store), whole, in the order of ids."""

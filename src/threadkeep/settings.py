@@ -47,6 +47,11 @@ Region = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")]
 Regions = Annotated[tuple[Region, ...], NoDecode, BeforeValidator(_split)]
 
 
+Origin = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s*]+$")]
+Origins = Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_split)]
+RateLimit = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,6}/(second|minute|hour|day)$")]
+
+
 class TenantLanguage(BaseModel, frozen=True, extra="forbid"):
     """What one tenant speaks, where it is not what all speak."""
 
@@ -95,14 +100,36 @@ class Settings(BaseSettings):
     embedder: str = _ours("EMBEDDER", "auto")
     vector_store: Literal["auto", "archive", "chroma"] = _ours("VECTOR_STORE", "auto")
     knowledge_redaction: bool = _ours("KNOWLEDGE_REDACTION", False)
+    semantic_cache: Literal["auto", "memory", "redis", "none"] = _ours("SEMANTIC_CACHE", "auto")
+    semantic_cache_similarity: float = _ours("SEMANTIC_CACHE_SIMILARITY", 0.95, gt=0, le=1)
+    semantic_cache_ttl_seconds: float = _ours("SEMANTIC_CACHE_TTL_SECONDS", 3_600, gt=0)
     embedder_key: str | None = _ours("EMBEDDER_KEY", None)
     embedder_timeout_seconds: float = _ours("EMBEDDER_TIMEOUT_SECONDS", 30, gt=0)
+
+    assistant: str | None = _ours("ASSISTANT", None)
+    chat_model: str | None = _ours("CHAT_MODEL", None)
+    chat_base_url: str | None = _ours("CHAT_BASE_URL", None)
+    chat_timeout_seconds: float = _ours("CHAT_TIMEOUT_SECONDS", 60, gt=0)
+    chat_retries: int = _ours("CHAT_RETRIES", 2, ge=0, le=10)
 
     durability: Literal["fast", "durable"] = _ours("DURABILITY", "fast")
     redis_timeout_seconds: float = _ours("REDIS_TIMEOUT_SECONDS", 2, gt=0)
     slot_key: str | None = _ours("SLOT_KEY", None)
     flush_stale_seconds: float = _ours("FLUSH_STALE_SECONDS", 10, gt=0)
     lag_log_seconds: float = _ours("LAG_LOG_SECONDS", 60, gt=0)
+
+    api_key_secret: str | None = _ours("API_KEY_SECRET", None, min_length=32)
+    jwt_secret: str | None = _ours("JWT_SECRET", None, min_length=32)
+    jwt_jwks: str | None = _ours("JWT_JWKS", None)
+    jwt_audience: str | None = _ours("JWT_AUDIENCE", None)
+    jwt_issuer: str | None = _ours("JWT_ISSUER", None)
+    jwt_skew_seconds: float = _ours("JWT_SKEW_SECONDS", 60, ge=0, le=600)
+    cors_origins: Origins = _ours("CORS_ORIGINS", ())
+    rate_limit: RateLimit | None = _ours("RATE_LIMIT", None)
+    chat_rate_limit: RateLimit = _ours("CHAT_RATE_LIMIT", "30/minute")
+    max_chat_bytes: int = _ours("MAX_CHAT_BYTES", 65_536, ge=1)
+    max_audio_bytes: int = _ours("MAX_AUDIO_BYTES", 4_194_304, ge=1)
+    knowledge_path: str = _ours("KNOWLEDGE_PATH", "./knowledge")
 
     auto_migrate: bool = _ours("AUTO_MIGRATE", True)
     pool_size: int = _ours("POOL_SIZE", 10, ge=1)

@@ -14,9 +14,12 @@ from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.health import Health
 from threadkeep.ports.index import TermIndex, TermUpkeep
 from threadkeep.ports.items import ItemStore
+from threadkeep.ports.keys import KeyStore
+from threadkeep.ports.knowledge import KnowledgeErasure, KnowledgeVectors
 from threadkeep.ports.nearest import Nearest
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import Sessions
+from threadkeep.ports.slots import Slots
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.scope import Scope
 
@@ -27,11 +30,15 @@ class Stores:
     sessions: Sessions
     scratch: Scratch
     index: TermIndex
+    slots: Slots | None = None  # for what tools need later in the talk
     upkeep: TermUpkeep | None = None  # of that index
     checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
+    keys: KeyStore | None = None  # of callers
     items: ItemStore | None = None  # of a graph's store, likewise
+    knowledge: KnowledgeErasure | None = None  # documents in the archive's database, and answers cached from them
     # Made when first wanted, since they need an extra: in the archive's database, or beside a store of their own.
     vectors: Callable[[Any], VectorStores] | None = None
+    document_vectors: Callable[[], KnowledgeVectors] | None = None
     embedding: Embedding | None = None  # where there is an embedder
     nearest: Nearest | None = None
     flushing: Flushing | None = None  # where appends are answered before the archive has them

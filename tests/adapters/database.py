@@ -8,15 +8,6 @@ from contextlib import closing
 from tests.contract.sql_statements import execute
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
 
-TABLES = (
-    "conversation_metadata",
-    "conversation_checkpoints",
-    "tk_checkpoint_items",
-    "tk_checkpoint_writes",
-    "tk_store_items",
-    "tk_turn_keys",
-)
-
 
 async def rows(url: str, statement: str) -> list[tuple[object, ...]]:
     if not url.startswith("sqlite"):
@@ -25,9 +16,21 @@ async def rows(url: str, statement: str) -> list[tuple[object, ...]]:
         return connection.execute(statement).fetchall()
 
 
+async def tables(url: str) -> list[str]:
+    """All that stand in the database, whoever made them."""
+    if url.startswith("sqlite"):
+        found = await rows(
+            url, "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        )
+    else:
+        schema = "current_schema()" if url.startswith("postgres") else "database()"
+        found = await rows(url, f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema}")
+    return [str(row[0]) for row in found]
+
+
 async def every_value(url: str) -> list[bytes]:
-    """Every value of every column of our tables, as bytes; what is compressed also as it was before."""
-    found = [value for table in TABLES for row in await rows(url, f"SELECT * FROM {table}") for value in row]
+    """Every value of every column of every table, as bytes; what is compressed also as it was before."""
+    found = [value for table in await tables(url) for row in await rows(url, f"SELECT * FROM {table}") for value in row]
     plain = [value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass") for value in found]
     return [*plain, *(opened for value in plain if (opened := _decompressed(value)) is not None)]
 

@@ -36,7 +36,9 @@ ALLOWED: dict[str, set[str]] = {
     "sessions": BACKEND | {"resilience"},
     "index": BACKEND | {"recall", "resilience"},  # how vectors are kept and compared is the same everywhere
     "checkpoints": BACKEND,
-    "knowledge": BACKEND | {"recall", "index"},
+    "identity": PORTS | {"checkpoints"},  # how statements run on every database is the same
+    "agent_rows": PORTS | {"checkpoints"},  # the same
+    "knowledge": BACKEND | {"recall", "index", "arguments", "resilience"},
     "resilience": {"errors"},
     "worker": PORTS | {"resilience"},
     "settings": {"errors"},
@@ -60,25 +62,41 @@ ALLOWED: dict[str, set[str]] = {
         "models",
         "talk_language",
     }
-    | {"checkpoints"},
+    | {"checkpoints", "identity", "knowledge"},
     "compose_embedder": CORE | {"settings", "models"},
     "compose_vectors": CORE | {"compose_embedder", "settings", "models", "worker", "knowledge", "index"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
-    "compose_sql": CORE | BACKEND | {"settings", "archive", "sessions", "index", "checkpoints"},
+    "compose_sql": CORE
+    | BACKEND
+    | {"settings", "archive", "sessions", "index", "checkpoints", "identity", "knowledge"},
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},
+    "compose_identity": PORTS | {"compose", "settings", "sqlite", "checkpoints", "identity"},
+    "compose_agents": CORE | {"compose", "settings", "sqlite", "checkpoints", "agent_rows"},
     "compose_checkpoints": PORTS | {"compose", "settings", "sqlite", "checkpoints"},
     "sync": CORE | {"compose", "settings"},
     "compose_inspect": {"compose", "compose_mapped", "settings"},
     "compose_worker": PORTS | {"compose", "compose_vectors", "settings", "worker"},
     "compose_terms": CORE | {"compose", "settings"},
-    "compose_knowledge": CORE | {"compose", "compose_embedder", "settings", "models", "knowledge", "sqlite"},
-    "compose_redis": CORE | {"health", "settings", "archive", "sessions", "models", "resilience", "worker"},
+    "compose_knowledge": CORE
+    | {"compose", "compose_embedder", "compose_redaction", "settings", "models", "knowledge", "sqlite"},
+    "compose_redis": CORE
+    | {"knowledge", "health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
     "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
-    "adapters": SURFACE | {"compose_checkpoints", "compose_items", "models", "loop_thread"},
-    "http": SURFACE,
-    "cli": SURFACE | {"http", "compose_knowledge", "compose_terms", "knowledge"},
+    "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
+    "console": set(),  # pages that know of the service only its HTTP API
+    "http": SURFACE
+    | {"compose_embedder", "console", "identity", "compose_identity", "compose_knowledge", "knowledge", "resilience"},
+    "cli": SURFACE
+    | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"}
+    | {"compose_assistant"},
+    "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
+    "mcp": CORE | {"identity", "agent"},
+    "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},
+    "compose_retrieval": PORTS | {"compose_knowledge", "settings", "agent", "adapters"},
+    "compose_assistant": SURFACE
+    | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters"},
     "testing": SURFACE | BACKEND,
     "__init__": SURFACE,
 }
@@ -131,10 +149,13 @@ OPTIONAL = {
     "rich",
     "fastapi",
     "uvicorn",
+    "jwt",
+    "limits",
     "starlette",
     "pytest",
     "hypothesis",
     "httpx",
+    "jinja2",
     "tiktoken",
     "tokenizers",
     "safetensors",
@@ -147,9 +168,27 @@ OPTIONAL = {
     "alembic",
     "langgraph",
     "langchain_core",
+    "mcp",
+    "mcp_types",
+    "google",
+    "agents",
     "ormsgpack",
+    "langchain",
+    "langsmith",
+    "google",
 }
-MAY_IMPORT_OPTIONAL = {"cli", "http", "testing", "models", "knowledge", "adapters"}
+MAY_IMPORT_OPTIONAL = {
+    "mcp",
+    "agent",
+    "cli",
+    "console",
+    "http",
+    "testing",
+    "models",
+    "knowledge",
+    "adapters",
+    "identity",
+}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))

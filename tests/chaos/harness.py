@@ -47,7 +47,13 @@ class Chaos:
 
     @asynccontextmanager
     async def memory(self, redis: str, *, worker: bool = True, **settings: Any) -> AsyncIterator[Memory]:
-        chosen = Settings(**({"flush_stale_seconds": 0.5, "redis_timeout_seconds": 20} | settings))
+        """Without an embedder: what is counted is turns."""
+        usual = {
+            "flush_stale_seconds": 0.5,
+            "redis_timeout_seconds": 20,
+            "embedder": "none",
+        }
+        chosen = Settings(**(usual | settings))
         async with open_memory(self.url, redis=redis, worker=worker, settings=chosen) as memory:
             yield memory
 

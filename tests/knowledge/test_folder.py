@@ -156,10 +156,11 @@ async def test_another_model_takes_over_and_the_one_before_is_forgotten_once_it_
     indexer = FolderIndexer(store, words_in, newer)
     newer.away = True
     assert (await indexer.rebuild()).waiting == 3
-    assert await store.models() == (MODEL,)
+    assert await store.models() == {MODEL: 3}
     newer.away = False
     assert (await indexer.rebuild()).embedded == 3
-    assert await store.models() == (EmbeddingModel("test:newer", 4),)
+    assert await store.models("default") == {EmbeddingModel("test:newer", 4): 3}
+    assert await store.models("another") == {}
 
 
 async def test_a_pdf_without_its_extra_is_listed_and_the_rest_is_indexed(

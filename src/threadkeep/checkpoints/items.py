@@ -7,6 +7,7 @@ from typing import Any
 
 from threadkeep.checkpoints.running import Dialect, Running, Step, among, text_id
 from threadkeep.model import Erased
+from threadkeep.ports.agent_rows import place_of
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.items import ItemSearch, NewItem, StoredItem
 from threadkeep.scope import Scope
@@ -103,13 +104,14 @@ class SqlItems:
             swept += (await self._running.changed([(gone, values | {"now": now})]))[0]
 
     async def erase(self, scope: Scope) -> Erased:
-        if scope.conversation is not None:
-            return Erased()
         values = {
             "tenant": text_id(scope.tenant, self._running.dialect),
             "user": text_id(scope.user, self._running.dialect),
         }
         gone = "DELETE FROM tk_store_items WHERE tenant = :tenant AND user_id = :user"
+        if scope.conversation is not None:  # rows of an agent's session say which one they belong to
+            gone += " AND substr(facts, 1, 16) = :place"
+            values["place"] = place_of(scope)
         count = (await self._running.changed([(gone, values)]))[0]
         return Erased(found=count, removed=count)
 

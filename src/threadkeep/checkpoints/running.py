@@ -18,8 +18,11 @@ class Running(Protocol):
 
     async def rows(self, statement: str, values: Mapping[str, Any]) -> Sequence[Any]: ...
 
-    async def changed(self, steps: Sequence[Step]) -> list[int]:
-        """All of them, or none; how many rows each changed. May be run again when a line is lost before the end."""
+    async def changed(self, steps: Sequence[Step], *, only_if_first: bool = False) -> list[int]:
+        """All of them, or none; how many rows each changed. May be run again when a line is lost before the end.
+
+        `only_if_first`: unless the first one changes a row, nothing is done, and the answer is empty.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -35,16 +38,21 @@ class OnSqlite:
     async def rows(self, statement: str, values: Mapping[str, Any]) -> Sequence[Any]:
         return await self._database.read(lambda connection: connection.execute(statement, values).fetchall())
 
-    async def changed(self, steps: Sequence[Step]) -> list[int]:
-        return await self._database.write(lambda connection: _all(connection, steps))
+    async def changed(self, steps: Sequence[Step], *, only_if_first: bool = False) -> list[int]:
+        return await self._database.write(lambda connection: _all(connection, steps, only_if_first=only_if_first))
 
     async def close(self) -> None:
         if self._owned:
             await self._database.close()
 
 
-def _all(connection: sqlite3.Connection, steps: Sequence[Step]) -> list[int]:
-    return [connection.execute(statement, values).rowcount for statement, values in steps]
+def _all(connection: sqlite3.Connection, steps: Sequence[Step], *, only_if_first: bool) -> list[int]:
+    counts: list[int] = []
+    for statement, values in steps:
+        counts.append(connection.execute(statement, values).rowcount)
+        if only_if_first and not counts[0]:
+            return []
+    return counts
 
 
 def text_id(value: str, dialect: Dialect) -> str | bytes:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from threadkeep.checkpoints.parts import CHECKPOINT, WRITE, checkpoint_of, joined, pages_of, parts_of
+from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.checkpoints.sqlite_threads import (
     copy_thread,
     delete_thread,
@@ -15,6 +16,7 @@ from threadkeep.checkpoints.sqlite_threads import (
     thread_ids,
     was_deleted,
 )
+from threadkeep.checkpoints.turn_keys import SqlTurnKeys
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import (
@@ -80,6 +82,7 @@ class SqliteCheckpoints:
         self._clock = clock
         self._owned = owned
         self._touched: dict[bytes, int] = {}
+        self.turn_keys = SqlTurnKeys(OnSqlite(database, owned=False), clock)
 
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         now = moment(self._clock())

@@ -18,13 +18,18 @@ from threadkeep.compose_knowledge import Knowledge, open_knowledge
 from threadkeep.compose_terms import rebuild_terms
 from threadkeep.errors import EmbedderError
 from threadkeep.ports.embedder import model_of
+from threadkeep.ports.knowledge import Access
+from threadkeep.recall.quoting import on_one_line
 from threadkeep.scope import DEFAULT_TENANT
 from threadkeep.settings import load_settings
 
 if TYPE_CHECKING:
     from threadkeep.knowledge.indexing import IndexReport
+    from threadkeep.recall.passages import Answered
 
-index = typer.Typer(name="index", no_args_is_help=True, help="Knowledge documents: add a folder, rebuild, look.")
+index = typer.Typer(
+    name="index", no_args_is_help=True, help="Knowledge documents: add a folder, search, rebuild, look."
+)
 
 
 @index.command()
@@ -43,6 +48,30 @@ def add(
 
     source = Source(datasource, tenant or DEFAULT_TENANT, access, owner, tuple(reader or ()))
     _report(asyncio.run(_add(url, folder, source)), "Indexed", as_json=json)
+
+
+@index.command()
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    user: Annotated[
+        str | None, typer.Option(help="Who asks; without it somebody unknown, who reads what is public.")
+    ] = None,
+    datasource: Annotated[list[str] | None, typer.Option(help="Look in this one only; may be repeated.")] = None,
+    k: Annotated[int, typer.Option(help="At most so many parts of documents.")] = 5,
+    budget: Annotated[int | None, typer.Option(help="Cap of the text for a prompt, in tokens.")] = None,
+    tenant: Tenant = None,
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Look for passages as somebody would who may read what that user may."""
+    who = Access(tenant or DEFAULT_TENANT, user)
+    found = asyncio.run(_search(url, who, query, k, budget, datasource))
+    if json:
+        print_json(found.as_dict())
+        return
+    for hit in found.hits:
+        screen().print(f"{hit.score:.3f} {_shown(hit.chunk_id)} {_shown(hit.heading or hit.title)}")
+    screen().print(found.text.encode("utf-8", "backslashreplace").decode() or "Nothing found.", soft_wrap=True)
 
 
 @index.command()
@@ -76,6 +105,13 @@ async def _add(url: str | None, folder: Path, source: Any) -> IndexReport:
             return await knowledge.indexer.index(
                 folder, source, lambda done, total, _: bar.update(task, completed=done, total=total)
             )
+
+
+async def _search(
+    url: str | None, who: Access, query: str, k: int, budget: int | None, datasources: list[str] | None
+) -> Answered:
+    async with open_knowledge(url, as_it_is(load_settings())) as knowledge:
+        return await knowledge.ask(who, query, k=k, budget=budget, datasources=datasources)
 
 
 async def _rebuild(url: str | None, tenant: str | None) -> IndexReport:
@@ -127,4 +163,9 @@ def _report(report: IndexReport, title: str, messages: dict[str, int] | None = N
     skipped = told.pop("skipped")
     print_pairs(title, told)
     for one in skipped:
-        screen().print(f"skipped {one['path']}: {one['reason']}")
+        screen().print(f"skipped {_shown(one['path'])}: {_shown(one['reason'])}")
+
+
+def _shown(name: str) -> str:
+    """A file's name may be no text at all, or orders to a terminal."""
+    return on_one_line(name).encode("utf-8", "backslashreplace").decode()

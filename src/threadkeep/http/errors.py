@@ -6,6 +6,7 @@ not passed on: the first repeat what was sent, the second name files of this mac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,7 +16,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from threadkeep import errors
-from threadkeep.http.access_log import request_id_of
 from threadkeep.http.problem import Problem
 from threadkeep.http.validation import problem_of_validation
 
@@ -30,6 +30,11 @@ STATUS: dict[type[errors.ThreadkeepError], int] = {
     errors.MemoryClosed: 503,
     errors.UnreadableDocument: 422,
     errors.EmbedderError: 503,
+    errors.ModelError: 502,
+    errors.ModelTimeout: 504,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.RateLimited: 429,
     errors.StoreError: 503,
     errors.StoreCorrupt: 500,
     errors.StoreFull: 507,
@@ -49,9 +54,12 @@ _STORE_DETAILS: dict[type[errors.ThreadkeepError], str] = {
     errors.StoreError: "the store refused the work; nothing was changed",
     errors.EmbedderUnavailable: "the embedder could not be reached",
     errors.EmbedderError: "the embedder refused the work; `threadkeep doctor` shows which one is set",
+    errors.ModelTimeout: "the model took too long to answer; what was said is kept, unanswered",
+    errors.ModelError: "the model could not answer; what was said is kept, unanswered",
     errors.InvalidSetting: "the service is misconfigured; `threadkeep doctor` says where",
 }
 
+_CHALLENGE = {errors.Unauthenticated.code: {"WWW-Authenticate": 'Bearer realm="threadkeep"'}}
 _HTTP_CODES = {400: "bad_request", 404: "no_such_route", 405: "method_not_allowed"}
 _HTTP_DETAILS = {
     400: "the request could not be read",
@@ -71,11 +79,16 @@ class RequestRefused(HTTPException):
 def problem_of(error: errors.ThreadkeepError) -> Problem:
     status = _nearest(STATUS, error)
     assert status is not None
-    retry = {"Retry-After": "1"} if error.retryable else {}
+    headers = {"Retry-After": str(_wait(error))} if error.retryable else _CHALLENGE.get(error.code, {})
     detail = _nearest(_STORE_DETAILS, error)
     if detail is None and isinstance(error, errors.InvalidInput):
         return Problem(status, error.code, f"{error.field} {error.problem}", error.field, error.fix)
-    return Problem(status, error.code, detail or str(error), retryable=error.retryable, headers=retry)
+    return Problem(status, error.code, detail or str(error), retryable=error.retryable, headers=headers)
+
+
+def _wait(error: errors.ThreadkeepError) -> int:
+    """Whole seconds until the same request may succeed."""
+    return math.ceil(error.retry_after) if isinstance(error, errors.RateLimited) else 1
 
 
 def _nearest(table: dict[type[errors.ThreadkeepError], Any], error: errors.ThreadkeepError) -> Any:
@@ -99,6 +112,6 @@ def answer_errors_with_problems(app: FastAPI) -> None:
 
 def _handler(problem_from: Callable[[Any], Problem]) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def answer(request: Request, error: Exception) -> Response:
-        return problem_from(error).response(request_id_of(request.scope))
+        return problem_from(error).answer(request.scope)
 
     return answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from threadkeep.index.habits import KnownHabits
 from threadkeep.index.sql_found import Asked
 from threadkeep.index.sql_found_mysql import MySqlWords
 from threadkeep.index.sql_found_postgres import PostgresWords
@@ -24,6 +25,7 @@ class SqlIndex:
     def __init__(self, database: SqlDatabase, terms_of: TermsOf) -> None:
         self._database = database
         self._terms_of = terms_of
+        self._known = KnownHabits()
 
     async def evidence(self, scope: Scope, search: Search) -> Evidence:
         asked = Asked(scope, dict(zip(search.terms, hashed(scope, search.terms), strict=True)), self._words_of)
@@ -31,8 +33,8 @@ class SqlIndex:
 
     async def _evidence(self, line: Line, asked: Asked, search: Search) -> Evidence:
         on_postgres = self._database.engine.dialect.name == "postgresql"
-        words = PostgresWords(line, asked) if on_postgres else MySqlWords(line, asked)
-        uid, statistics = await words.statistics()
+        words = PostgresWords(line, asked, self._known) if on_postgres else MySqlWords(line, asked)
+        uid, statistics = await words.statistics(search.most_postings)
         if uid is None:
             return Evidence(Statistics(0, 0.0, {}), (), {})
         chosen = search.worth_reading(statistics)

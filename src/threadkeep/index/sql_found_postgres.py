@@ -2,42 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from threadkeep.index.habits import COMMON, LARGE, SAMPLED, Habits, KnownHabits
 from threadkeep.index.sql_found import MESSAGE, Asked, ranges
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics, Turn
 from threadkeep.sql.lines import Line
 
-_EXACT = 4_000  # up to here turns that hold a word are counted, one by one; past it they are estimated
-_SAMPLED_TALKS, _SAMPLED_OF_EACH, _SAMPLED = 25, 200, 1_000
+_MOST_COUNTED = 20_000  # turns that hold a word; a more common one counts as that common
+_LATEST_TALKS, _LATEST_TURNS = 50, 2_000  # where turns with a common word are looked for
 
-_STATISTICS = f"""
-SELECT NULL::bigint AS word, o.uid AS uid, coalesce(sum(c.messages), 0)::bigint, coalesce(sum(c.terms), 0)::bigint
+_TOTALS = """
+SELECT o.uid, coalesce(sum(c.messages), 0)::bigint, coalesce(sum(c.terms), 0)::bigint
 FROM tk_owners o LEFT JOIN tk_conversations c ON c.uid = o.uid WHERE o.tenant = :tenant AND o.user_id = :user
 GROUP BY o.uid
-UNION ALL
-SELECT w, NULL, (SELECT count(*) FROM (SELECT 1 FROM tk_messages m WHERE m.words @> ARRAY[w] LIMIT {_EXACT})
-AS counted), 0 FROM unnest(:words::bigint[]) AS w
-"""  # noqa: S608
-# The newest turns of the latest conversations: how common a common word is.
-_SAMPLE = f"""
-WITH sample AS MATERIALIZED (
-  SELECT m.words FROM (SELECT cid FROM tk_conversations WHERE uid = :uid ORDER BY activity DESC LIMIT {_SAMPLED_TALKS})
-  AS c CROSS JOIN LATERAL (SELECT words FROM tk_messages WHERE cid = c.cid ORDER BY seq DESC LIMIT {_SAMPLED_OF_EACH})
-  AS m LIMIT {_SAMPLED})
-SELECT w, count(*) FILTER (WHERE sample.words @> ARRAY[w]), count(*)
-FROM unnest(:words::bigint[]) AS w, sample GROUP BY w
-"""  # noqa: S608
-# The rows are found first, then put in order: else the planner may walk all messages from the newest back.
-_POSTINGS = """
-SELECT w, cardinality(array_positions(m.words, w)), cardinality(m.words), m.seq, c.conversation, c.messages, c.terms
-FROM unnest(:words::bigint[]) AS w CROSS JOIN LATERAL (
-  WITH holding AS MATERIALIZED (SELECT mid, cid, seq, words FROM tk_messages WHERE words @> ARRAY[w]{within})
-  SELECT * FROM holding ORDER BY mid DESC LIMIT :most) AS m
-JOIN tk_conversations c ON c.cid = m.cid AND c.uid = :uid
 """
-_WITHIN = " AND cid = (SELECT cid FROM tk_conversations WHERE uid = :uid AND conversation = :conversation)"
+_OWNER = "SELECT uid, 0::bigint, 0::bigint FROM tk_owners WHERE tenant = :tenant AND user_id = :user"
+# Each word in one row: how many turns hold it, and of the newest of these where they stand, how often they hold it and
+# how long they are. They are found first, then put in order: else the planner may walk all messages from the newest.
+_HOLDING = f"""
+SELECT w, count(*), NULL::bigint, NULL::bigint, (array_agg(m.cid ORDER BY m.mid DESC){{within}})[1:{{most:d}}],
+(array_agg(m.seq ORDER BY m.mid DESC){{within}})[1:{{most:d}}],
+(array_agg(cardinality(array_positions(m.words, w)) ORDER BY m.mid DESC){{within}})[1:{{most:d}}],
+(array_agg(cardinality(m.words) ORDER BY m.mid DESC){{within}})[1:{{most:d}}]
+FROM unnest(:words::bigint[]) AS w CROSS JOIN LATERAL (
+  SELECT mid, cid, seq, words FROM tk_messages WHERE words @> ARRAY[w] LIMIT {_MOST_COUNTED}) AS m GROUP BY w
+"""  # noqa: S608
+_WITHIN = """ FILTER (WHERE m.cid = (SELECT c.cid FROM tk_conversations c JOIN tk_owners USING (uid)
+WHERE tenant = :tenant AND user_id = :user AND c.conversation = :conversation))"""
+_STATISTICS = """
+SELECT NULL::bigint, found.*, NULL::bigint[], NULL::bigint[], NULL::int[], NULL::int[] FROM ({totals}) AS found
+UNION ALL ({holding})
+"""
+# Turns at even distances through all that the user ever said, and the words that many of them hold.
+_SAMPLE = f"""
+WITH talks AS (
+  SELECT cid, last_seq, messages, sum(messages) OVER (ORDER BY cid)::bigint AS upto,
+  greatest(sum(messages) OVER (), 1)::bigint AS total FROM tk_conversations WHERE uid = :uid),
+picked AS (
+  SELECT cid, last_seq, upto * {SAMPLED} / total - (upto - messages) * {SAMPLED} / total AS points FROM talks),
+sample AS MATERIALIZED (
+  SELECT m.mid, m.words FROM picked CROSS JOIN LATERAL generate_series(1, points) AS point
+  CROSS JOIN LATERAL (SELECT mid, words FROM tk_messages WHERE cid = picked.cid
+  AND seq = (last_seq * (2 * point - 1) + 2 * points - 1) / (2 * points) LIMIT 1) AS m LIMIT {SAMPLED})
+SELECT NULL::bigint, count(*) FROM sample
+UNION ALL
+SELECT word, count(*) FROM (SELECT DISTINCT mid, unnest(words) AS word FROM sample) AS each
+GROUP BY word HAVING count(*) >= {COMMON}
+"""  # noqa: S608
+_TALKS = """
+SELECT cid, conversation, messages, terms FROM tk_conversations WHERE cid = ANY(:cids::bigint[]) AND uid = :uid
+"""
+_LATEST_POSTINGS = f"""
+WITH latest AS MATERIALIZED (
+  SELECT m.words, m.seq, c.conversation, c.messages, c.terms FROM (
+    SELECT cid, conversation, messages, terms FROM tk_conversations WHERE uid = :uid{{within}}
+    ORDER BY activity DESC LIMIT {_LATEST_TALKS}) AS c
+  CROSS JOIN LATERAL (SELECT words, seq FROM tk_messages WHERE cid = c.cid ORDER BY seq DESC LIMIT {_LATEST_TURNS})
+  AS m LIMIT {_LATEST_TURNS})
+SELECT w, cardinality(array_positions(words, w)), cardinality(words), seq, conversation, messages, terms
+FROM unnest(:words::bigint[]) AS w JOIN latest ON words @> ARRAY[w] LIMIT :most
+"""  # noqa: S608
+_NAMED = " AND conversation = :conversation"
 _TURNS = f"""
 SELECT c.conversation, c.messages, c.terms, m.words, {MESSAGE}
 FROM unnest(:names::text[], :firsts::bigint[], :lasts::bigint[]) AS r (name, first, last)
@@ -47,34 +74,68 @@ JOIN tk_messages m ON m.cid = c.cid AND m.seq BETWEEN r.first AND r.last
 
 
 class PostgresWords:
-    def __init__(self, line: Line, asked: Asked) -> None:
+    def __init__(self, line: Line, asked: Asked, known: KnownHabits) -> None:
         self._line = line
         self._asked = asked
+        self._known = known
+        self._owner = {"tenant": asked.scope.tenant, "user": asked.scope.user}
+        self._held: dict[int, Sequence[Any]] = {}  # by word: conversations, numbers, times and lengths of turns
 
-    async def statistics(self) -> tuple[int | None, Statistics]:
-        scope = self._asked.scope
-        values = {"tenant": scope.tenant, "user": scope.user, "words": list(self._asked.words.values())}
-        rows = await self._line.rows(_STATISTICS, values)
-        whole = next((row for row in rows if row[0] is None), None)
-        if whole is None:
-            return None, Statistics(0, 0.0, {})
-        _, uid, turns, length = whole
-        holding = {row[0]: row[2] for row in rows if row[0] is not None}
-        common = [word for word, count in holding.items() if count >= _EXACT]
-        holding |= await self._estimates(uid, turns, common) if common else {}
-        return uid, self._asked.statistics(turns, length, holding.items())
+    async def statistics(self, most: int) -> tuple[int | None, Statistics]:
+        """One round trip for a user who is known; of a large one the common words are not counted."""
+        owner = self._asked.scope.tenant, self._asked.scope.user
+        if (known := self._known.get(owner) or await self._habits()) is None:
+            return None, _NOTHING
+        self._known.put(owner, known)
+        about = {word: held for word in self._asked.terms if (held := known.holding(word)) is not None}
+        rows = await self._line.rows(*self._question(known, [w for w in self._asked.terms if w not in about], most))
+        totals = next((row[1:4] for row in rows if row[0] is None), None)
+        if totals is None or totals[0] != known.uid:  # erased meanwhile, and begun again perhaps
+            self._known.forget(owner)
+            return (None, _NOTHING) if totals is None else await self.statistics(most)
+        counted = {row[0]: row[1] for row in rows if row[0] is not None}
+        self._held = {row[0]: row[4:] for row in rows if row[0] is not None}
+        turns, terms = (known.turns, known.terms) if known.large else totals[1:]
+        return known.uid, self._asked.statistics(turns, terms, (about | counted).items())
 
-    async def _estimates(self, uid: int, turns: int, words: list[int]) -> dict[int, int]:
-        rows = await self._line.rows(_SAMPLE, {"uid": uid, "words": words})
-        return {word: min(turns, max(_EXACT, turns * held // sampled)) for word, held, sampled in rows if sampled}
+    def _question(self, known: Habits, words: list[int], most: int) -> tuple[str, dict[str, Any]]:
+        """What was read of a large user's conversations is not read again."""
+        name = self._asked.scope.conversation
+        holding = _HOLDING.format(most=most, within="" if name is None else _WITHIN)
+        statement = _STATISTICS.format(totals=_OWNER if known.large else _TOTALS, holding=holding)
+        return statement, {**self._owner, "words": words} | ({} if name is None else {"conversation": name})
+
+    async def _habits(self) -> Habits | None:
+        rows = await self._line.rows(_TOTALS, self._owner)
+        if not rows:
+            return None
+        uid, turns, terms = rows[0]
+        if turns <= LARGE:
+            return Habits(uid, turns, terms, {})
+        found: dict[int | None, int] = dict(await self._line.rows(_SAMPLE, {"uid": uid}))
+        sampled = max(1, found.pop(None, 0))
+        return Habits(uid, turns, terms, {word: n / sampled for word, n in found.items() if word is not None})
 
     async def postings(self, uid: int, terms: Sequence[str], most: int) -> tuple[list[Posting], dict[str, Shape]]:
+        """Of a common word those in the latest talks."""
+        words = [self._asked.words[term] for term in terms]
+        held = [
+            (word, *one)
+            for word in words
+            if (arrays := self._held.get(word))
+            for one in zip(*_lists(arrays), strict=True)
+        ]
+        cids = list({one[1] for one in held})
+        talks = {row[0]: row[1:] for row in await self._line.rows(_TALKS, {"cids": cids, "uid": uid})} if cids else {}
+        rows = [(word, times, length, seq, *talks[cid]) for word, cid, seq, times, length in held if cid in talks]
+        common = [word for word in words if word not in self._held]
+        return self._asked.postings([*rows, *(await self._latest(uid, common, most) if common else ())])
+
+    async def _latest(self, uid: int, words: list[int], most: int) -> Sequence[Any]:
         name = self._asked.scope.conversation
-        values: dict[str, Any] = {"uid": uid, "words": [self._asked.words[term] for term in terms], "most": most}
-        statement = _POSTINGS.format(within="" if name is None else _WITHIN)
-        if name is not None:
-            values["conversation"] = name
-        return self._asked.postings(await self._line.rows(statement, values))
+        values: dict[str, Any] = {"uid": uid, "words": words, "most": most}
+        statement = _LATEST_POSTINGS.format(within="" if name is None else _NAMED)
+        return await self._line.rows(statement, values | ({} if name is None else {"conversation": name}))
 
     async def turns(self, uid: int, places: Collection[Place]) -> tuple[list[Turn], dict[str, Shape]]:
         within = self._asked.scope.conversation
@@ -82,3 +143,11 @@ class PostgresWords:
         names, firsts, lasts = ([one[part] for one in wanted] for part in range(3))
         values = {"uid": uid, "names": names, "firsts": firsts, "lasts": lasts}
         return self._asked.turns(await self._line.rows(_TURNS, values))
+
+
+_NOTHING = Statistics(0, 0.0, {})
+
+
+def _lists(arrays: Sequence[Any]) -> Iterator[list[Any]]:
+    """PostgreSQL has no empty arrays of nothing: those it has no rows for are NULL."""
+    return (one or [] for one in arrays)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,13 @@ MESSAGE = (
     .where(*IN_SCOPE, messages.c.id == bindparam("of_message"))
     .with_for_update(key_share=True, of=messages)  # nobody else embeds it, and it cannot be erased before they are in
 )
+STANDING = (
+    select(messages.c.mid, messages.c.id, conversations.c.uid)
+    .join(conversations, conversations.c.cid == messages.c.cid)
+    .where(*IN_SCOPE, messages.c.id.in_(bindparam("of_messages", expanding=True)))
+    .order_by(messages.c.mid)
+    .with_for_update(key_share=True, of=messages)  # nobody else embeds them, and none is erased before they are in
+)
 _NAMES = (
     select(messages.c.mid, conversations.c.conversation, messages.c.id, messages.c.seq)
     .join(conversations, conversations.c.cid == messages.c.cid)
@@ -52,7 +60,7 @@ class SqlVectors:
     async def upsert(self, model: EmbeddingModel, messages: Sequence[MessageVectors]) -> int:
         checked = [(message, fitting(message.vectors, model)) for message in messages]
         # In one order everywhere, so that two who write the same messages wait for each other in turn.
-        checked.sort(key=lambda one: (one[0].scope.digest(), one[0].message_id))
+        checked.sort(key=lambda one: one[0].scope.digest())
         return await self._database.write(partial(self._upsert, model=model, rows=checked))
 
     async def search(self, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> Sequence[VectorHit]:
@@ -94,25 +102,22 @@ class SqlVectors:
         return pgvectors if self._has_pgvector else vectors
 
     async def _upsert(self, connection: AsyncConnection, model: EmbeddingModel, rows: Sequence[Any]) -> int:
+        """A question for every conversation, and two statements for all: the line to a server costs more than they."""
         table, number = await self.table(connection), await number_for(connection, model)
-        stored = 0
-        for message, given in rows:
-            values = named(message.scope) | {"of_message": message.message_id}
-            place = (await connection.execute(MESSAGE, values)).one_or_none()
-            if place is None:
-                continue
-            key = {"uid": place.uid, "model": number, "mid": place.mid}
-            await connection.execute(delete(table).where(*(table.c[name] == value for name, value in key.items())))
-            written = (
-                [{"embedding": halfvec(row)} for row in given]
-                if table is pgvectors
-                else [{"vector": blob} for blob in encode(given, model)]
-            )
-            await connection.execute(
-                table.insert(), [key | {"chunk": chunk} | value for chunk, value in enumerate(written)]
-            )
-            stored += 1
-        return stored
+        written: list[dict[str, Any]] = []
+        mids: list[int] = []
+        for scope, its in groupby(rows, key=lambda row: row[0].scope):
+            given = {message.message_id: vectors for message, vectors in its}
+            places = await connection.execute(STANDING, named(scope) | {"of_messages": list(given)})
+            for place in places:
+                mids.append(place.mid)
+                key = {"uid": place.uid, "model": number, "mid": place.mid}
+                values = _written(given[place.id], model, as_halfvec=table is pgvectors)
+                written += (key | {"chunk": chunk} | value for chunk, value in enumerate(values))
+        if mids:
+            await connection.execute(delete(table).where(table.c.model == number, table.c.mid.in_(mids)))
+            await connection.execute(table.insert(), written)
+        return len(mids)
 
     async def _search(
         self, connection: AsyncConnection, scope: Scope, model: EmbeddingModel, vector: Vector, k: int
@@ -163,6 +168,12 @@ class SqlVectors:
     async def _forget_model(self, connection: AsyncConnection, model: EmbeddingModel) -> int:
         table, number = await self.table(connection), await number_of(connection, model)
         return (await connection.execute(delete(table).where(table.c.model == number))).rowcount
+
+
+def _written(given: Any, model: EmbeddingModel, *, as_halfvec: bool) -> list[dict[str, Any]]:
+    if as_halfvec:
+        return [{"embedding": halfvec(row)} for row in given]
+    return [{"vector": blob} for blob in encode(given, model)]
 
 
 async def _newest(connection: AsyncConnection, scope: Scope, number: int, model: EmbeddingModel) -> Matrix:

@@ -1,4 +1,5 @@
-"""What erasing a user needs of knowledge documents: without numpy, since whoever erases may not have it."""
+"""What erasing a user needs of knowledge documents and of answers cached from them: without numpy, since whoever erases
+may not have it."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ from functools import partial
 from typing import Any
 
 from threadkeep.model import Erased
+from threadkeep.ports.cache import Entries
+from threadkeep.ports.knowledge import KnowledgeErasure
 from threadkeep.scope import Scope
 
 
@@ -21,3 +24,18 @@ class ErasedDocuments:
             return Erased()
         count = await self._database.write(partial(self._step, scope=scope))
         return Erased(count, count)
+
+
+class ErasedCaches:
+    """The documents' part, and the cached answers' after it: what was cached meanwhile goes too."""
+
+    def __init__(self, documents: KnowledgeErasure, entries: Entries) -> None:
+        self._documents = documents
+        self._entries = entries
+
+    async def erase(self, scope: Scope) -> Erased:
+        if scope.conversation is not None:
+            return Erased()
+        documents = await self._documents.erase(scope)
+        cached = await self._entries.erase(scope.whole_user)
+        return Erased(documents.found + cached, documents.removed + cached, documents.failed)

@@ -116,13 +116,14 @@ def waiting(connection: sqlite3.Connection, model: EmbeddingModel, tenant: str |
     return connection.execute(f"SELECT count(*) {_LACKING}", _lacking(model, tenant)).fetchone()[0]
 
 
-def models(connection: sqlite3.Connection) -> tuple[EmbeddingModel, ...]:
+def models(connection: sqlite3.Connection, tenant: str | None) -> dict[EmbeddingModel, int]:
     rows = connection.execute(
-        "SELECT name, dimensions FROM tk_models m WHERE encoding = ? AND EXISTS"
-        " (SELECT 1 FROM tk_chunk_vectors v WHERE v.model = m.model) ORDER BY name, dimensions",
-        (ENCODING,),
+        "SELECT m.name, m.dimensions, count(*) FROM tk_documents d JOIN tk_chunk_vectors v USING (did)"
+        " JOIN tk_models m USING (model) WHERE (:tenant IS NULL OR d.tenant = :tenant) AND v.chunk = 0"
+        " AND m.encoding = :encoding GROUP BY m.model ORDER BY m.name, m.dimensions",
+        {"tenant": tenant, "encoding": ENCODING},
     )
-    return tuple(EmbeddingModel(name, dimensions) for name, dimensions in rows)
+    return {EmbeddingModel(name, dimensions): count for name, dimensions, count in rows}
 
 
 def forget_model(connection: sqlite3.Connection, model: EmbeddingModel) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,8 +55,8 @@ class StoredKnowledge:
     async def waiting(self, model: EmbeddingModel, tenant: str | None = None) -> int:
         return await self._read(self._steps.waiting, model=model, tenant=tenant)
 
-    async def models(self) -> Sequence[EmbeddingModel]:
-        return await self._read(self._steps.models)
+    async def models(self, tenant: str | None = None) -> Mapping[EmbeddingModel, int]:
+        return await self._read(self._steps.models, tenant=tenant)
 
     async def forget_model(self, model: EmbeddingModel) -> int:
         return await self._write(self._steps.forget_model, model=model)

@@ -22,6 +22,7 @@ from threadkeep.policy.fields import (
     checked_language,
     checked_text,
     checked_time,
+    checked_type,
     kept_meta,
 )
 from threadkeep.policy.ids import MessageIds
@@ -46,6 +47,9 @@ class Rules:
     max_bytes: int = DEFAULT_MAX_BYTES  # of one message
     max_events: int = 1_000  # of one append
     redactor_for: Callable[[Scope], Redactor] | None = None  # where it is not the same for every place
+
+    def redactor_at(self, scope: Scope) -> Redactor:
+        return self.redactor if self.redactor_for is None else self.redactor_for(scope)
 
 
 @dataclass(slots=True)
@@ -118,7 +122,8 @@ def _admit_response(event: ModelResponse, door: _Door) -> Draft | None:
     if event.channel != "text":
         _count(door.refused, "non_text_channel")
         return None
-    return _draft(event, event.text, "text", door)
+    draft = _draft(event, event.text, "text", door)
+    return draft if draft is None or event.type is None else replace(draft, meta={"type": checked_type(event.type)})
 
 
 def _admit_message(event: UserMessage, door: _Door) -> Draft | None:

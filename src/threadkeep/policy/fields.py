@@ -12,6 +12,7 @@ from threadkeep.record import MEDIA_META_KEYS
 
 DEFAULT_MAX_BYTES = 1_048_576
 MAX_ID_LENGTH = 255
+RESPONSE_TYPES = ("clarify", "greeting")  # an answer has none
 # Stand-ins for "not given", told apart from any real value; `MessageIds.complete` fills them in.
 NO_ID = ""
 NO_TIME = datetime.min.replace(tzinfo=UTC)
@@ -67,6 +68,12 @@ def checked_time(value: Any) -> datetime:
     if moment == NO_TIME:
         raise InvalidEvent("ts", "is out of range", "give a moment within the years 1 to 9999 in UTC")
     return moment
+
+
+def checked_type(value: Any) -> str:
+    if value not in RESPONSE_TYPES:
+        raise InvalidEvent("type", "is not a type of response", f"use {' or '.join(RESPONSE_TYPES)}, or none")
+    return value
 
 
 def kept_meta(meta: Any) -> tuple[dict[str, Any], int]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from threadkeep.model import Erased
+from threadkeep.ports.turn_keys import TurnKeys
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread
 
@@ -164,4 +165,7 @@ class CheckpointThreads(Protocol):
 
 
 class CheckpointStore(Checkpoints, CheckpointThreads, Protocol):
-    """Both, as one backend gives them."""
+    """Both, as one backend gives them, and what goes with them."""
+
+    @property
+    def turn_keys(self) -> TurnKeys: ...

@@ -46,7 +46,7 @@ class Posting(NamedTuple):
 
     term: str
     place: Place
-    count: int
+    count: int  # pyright: ignore[reportIncompatibleMethodOverride]
     length: int  # of the turn
 
 

@@ -76,7 +76,7 @@ class ItemStore(Protocol):
         ...
 
     async def erase(self, scope: Scope) -> Erased:
-        """Every item that is the user's. Items belong to no conversation: for one there is nothing to erase."""
+        """Every item that is the user's. Items belong to no conversation: of one, only its agent's rows are erased."""
         ...
 
     async def close(self) -> None:

@@ -13,6 +13,7 @@ from threadkeep.scope import Scope, length_prefixed
 
 Role = Literal["SUPER_ADMIN", "ADMIN", "USER"]
 AccessLevel = Literal["public", "private", "shared"]
+_NOBODY = "nobody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,9 @@ class Access:
     tenant: str
     user: str | None = None
     roles: frozenset[Role] = frozenset[Role](("USER",))
+
+    def __post_init__(self) -> None:
+        Scope(self.tenant, _NOBODY if self.user is None else self.user)  # raises for what no id may be made of
 
     @property
     def reads_all(self) -> bool:
@@ -181,8 +185,8 @@ class KnowledgeVectors(Protocol):
         """How many documents lack vectors of this model."""
         ...
 
-    async def models(self) -> Sequence[EmbeddingModel]:
-        """Of which models there are any vectors."""
+    async def models(self, tenant: str | None = None) -> Mapping[EmbeddingModel, int]:
+        """How many documents have vectors, by model."""
         ...
 
     async def forget_model(self, model: EmbeddingModel) -> int:

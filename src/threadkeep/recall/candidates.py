@@ -13,9 +13,10 @@ from threadkeep.recall.bm25 import Saturation, rarity, score
 from threadkeep.recall.evidence import Place, Posting, Shape, Statistics
 from threadkeep.recall.surroundings import Fading, leaning_of
 
-MOST_POSTINGS = 4_000  # to read for one question
-MOST_CANDIDATES = 100
+MOST_POSTINGS = 2_000  # to read for one question
+MOST_CANDIDATES = 60
 REACH = 8  # turns on either side that ranking reads
+REACH_OF_NEAREST = 2  # of those found by their vectors, which seldom stand among the question's words
 _HOW = Saturation()
 _NEAR = Fading(0.7, 4)
 _TELLING = 3  # times as many as are wanted: places whose own words say something to those around them

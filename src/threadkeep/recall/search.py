@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics
 from threadkeep.ports.index import Search
-from threadkeep.recall.candidates import MOST_POSTINGS, promising, with_neighbours, worth_reading
+from threadkeep.recall.candidates import MOST_POSTINGS, REACH_OF_NEAREST, promising, with_neighbours, worth_reading
 from threadkeep.recall.question import Question
 
 _MOST_TERMS = 512  # of a question; a longer one is a document, and its first words tell what it is about
@@ -32,6 +32,6 @@ def search_for(question: Question, nearest: Nearest | None = None) -> Search:
 
     def places(postings: Sequence[Posting], statistics: Statistics, shapes: Mapping[str, Shape]) -> Collection[Place]:
         found = promising(postings, statistics, shapes, weights)
-        return with_neighbours([*found, *(one.place for one in alike)])
+        return with_neighbours(found) | with_neighbours([one.place for one in alike], REACH_OF_NEAREST)
 
     return Search(terms, worth_reading, places, MOST_POSTINGS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 # Letters and marks that no other of the languages around uses: ă đ ơ ư, the block of vowels with two marks, and, where
@@ -31,7 +32,13 @@ def is_vietnamese(text: str, words: Sequence[str], share: float = 0.8) -> bool:
     foreign = sum(map(text.count, _NEVER_ITS_OWN))  # rules most other texts out at once
     if len(words) < 2 or foreign > len(words) * (1 - share):
         return False
-    return sum(_SYLLABLE.fullmatch(word) is not None for word in words) >= len(words) * share
+    return sum(map(_is_syllable, words)) >= len(words) * share
+
+
+@lru_cache(maxsize=16_384)
+def _is_syllable(word: str) -> bool:
+    """Remembered: a talk says the same few thousand words over and over."""
+    return _SYLLABLE.fullmatch(word) is not None
 
 
 def pairs(words: Sequence[str]) -> list[str]:

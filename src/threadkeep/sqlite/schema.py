@@ -11,6 +11,7 @@ from pathlib import Path
 from threadkeep.errors import SchemaTooNew
 from threadkeep.sqlite.errors import our_errors
 from threadkeep.sqlite.schema_items import ITEMS_AND_TURNS
+from threadkeep.sqlite.schema_keys import API_KEYS
 
 # `content` is TEXT, or a BLOB when the text holds lone surrogates, which UTF-8 cannot carry.
 # Times are whole microseconds since 1970 UTC. Order is `seq`; `activity`, a counter of each owner's own, orders
@@ -251,7 +252,7 @@ CREATE TRIGGER tk_embed_failed_of_message AFTER DELETE ON tk_messages BEGIN
   DELETE FROM tk_embed_failed WHERE mid = old.mid; END;
 """
 
-MIGRATIONS = (_V1, _V2, _V3, _V4, _V5, ITEMS_AND_TURNS)
+MIGRATIONS = (_V1, _V2, _V3, _V4, _V5, ITEMS_AND_TURNS, API_KEYS)
 NEWEST = len(MIGRATIONS)
 
 

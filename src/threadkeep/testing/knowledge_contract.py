@@ -222,7 +222,8 @@ class KnowledgeContract:
         assert await knowledge.waiting(new, tenant) == 2
         behind = await knowledge.unembedded(new, tenant, after=(tenant, second.document_id))
         assert [one.document_id for one in behind] == ["c"]
-        assert {old, new} <= set(await knowledge.models())
+        assert await knowledge.models(tenant) == {old: 3, new: 1}
+        assert await knowledge.models(tenant + "x") == {}
         assert await knowledge.forget_model(old) == 3
         assert old not in await knowledge.models()
         assert await knowledge.forget_model(old) == 0

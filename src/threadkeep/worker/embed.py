@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from threadkeep.errors import EmbedderError, StoreError, ThreadkeepError
@@ -35,6 +35,7 @@ class EmbedLimits:
     retry_seconds: tuple[float, ...] = (1.0, 2.0, 4.0)
     longest_pause: float = 5.0
     sweep_seconds: float = 3_600.0
+    documents_seconds: float = 60.0  # between looks for documents that lack vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class EmbedParts:
     embedder: Embedder
     stores: VectorStores
     cut: Cut
+    documents: Callable[[EmbeddingModel], Awaitable[object]] | None = None  # embeds those that lack vectors
 
 
 class EmbedWorker:
@@ -73,7 +75,16 @@ class EmbedWorker:
             event.set()
 
     async def run(self) -> None:
-        """Until `stop`; a batch that was begun is finished."""
+        """Until `stop`; a batch of messages that was begun is finished."""
+        documents = asyncio.create_task(self._embed_documents())
+        try:
+            await self._embed_messages()
+        finally:
+            for task in (documents, *self._retried.values()):
+                task.cancel()
+            await asyncio.gather(documents, *self._retried.values(), return_exceptions=True)
+
+    async def _embed_messages(self) -> None:
         pause = 0.1
         while not self._stopping.is_set():
             try:
@@ -85,9 +96,15 @@ class EmbedWorker:
                 self._health.failed(error)
                 await _until(self._stopping, pause)
                 pause = min(pause * 2, self._limits.longest_pause)
-        for task in self._retried.values():
-            task.cancel()
-        await asyncio.gather(*self._retried.values(), return_exceptions=True)
+
+    async def _embed_documents(self) -> None:
+        """Beside the messages: there are few of them, and each is long. Their words find them meanwhile."""
+        while self._parts.documents is not None and not self._stopping.is_set():
+            try:
+                await self._parts.documents(await model_of(self._parts.embedder))
+            except Exception as error:  # nothing may end a worker but a stop
+                _log.info("documents will be embedded later (%s)", type(error).__name__)
+            await _until(self._stopping, self._limits.documents_seconds)
 
     async def caught_up(self) -> None:
         """Return once everything that is stored by now has its vector, or was given up on."""

@@ -79,6 +79,11 @@ def runs_in(stored: bytes, where: str) -> list[Run]:
     return [run for ref in _opened(stored, where)[2] for run in runs_of(ref)]
 
 
+def kind_of(stored: bytes, where: str) -> str:
+    """How a row is encoded, which its kind tells without the serializer."""
+    return _opened(stored, where)[0]
+
+
 def runs_of(ref: Ref) -> Sequence[Run]:
     if isinstance(ref, Whole):
         return (ref.run,)

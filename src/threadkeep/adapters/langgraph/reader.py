@@ -27,6 +27,7 @@ class Reader:
 
     async def get(self, asking: Asking, config: RunnableConfig) -> CheckpointTuple | None:
         place = asking.identity.place(config)
+        asking = await asking.reading(place.thread)
         row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint))
         if row is None:
             if place.checkpoint is None:
@@ -46,17 +47,28 @@ class Reader:
         wanted = checked_filter(given_filter)
         search = self._search(asking, config, before, wanted)
         left = _checked_limit(limit)
+        known: dict[bytes, Asking] = {}
         while left is None or left > 0:
             size = _PAGE if left is None or wanted else min(_PAGE, left)
             rows = await self._session.door.use(lambda store, asked=search, size=size: store.find(asked, size))
             for row in rows:
-                if left == 0 or (wanted and not matches(metadata_of(row, asking.codec), wanted.items())):
+                if left == 0:
+                    break
+                reading = await self._reading(asking, Thread(search.owner, row.thread), known)
+                if wanted and not matches(metadata_of(row, reading.codec), wanted.items()):
                     continue
                 left = None if left is None else left - 1
-                yield await self._session.reading.tuple_of(search.owner, row, asking.codec, asking.identity)
+                yield await self._session.reading.tuple_of(search.owner, row, reading.codec, asking.identity)
             if len(rows) < size:
                 return
             search = _following(search, rows[-1])
+
+    async def _reading(self, asking: Asking, thread: Thread, known: dict[bytes, Asking]) -> Asking:
+        if asking.turns is None:
+            return asking
+        if thread.key not in known:
+            known[thread.key] = await asking.reading(thread)
+        return known[thread.key]
 
     def _search(
         self, asking: Asking, config: RunnableConfig | None, before: RunnableConfig | None, wanted: Mapping[str, Any]
@@ -81,6 +93,7 @@ class Reader:
             return {}
         walk = _Walk(channels)
         place = asking.identity.place(config)
+        asking = await asking.reading(place.thread)
         async for row in self._ancestors(place):
             body = unpack_body(row.body, asking.codec, where_is(row))
             for write in reversed(row.writes):

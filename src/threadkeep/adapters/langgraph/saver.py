@@ -30,23 +30,32 @@ from threadkeep.adapters.langgraph.reader import Reader
 from threadkeep.adapters.langgraph.session import Asking, Limits, Session, StaleWriters
 from threadkeep.adapters.langgraph.stale import note_reading
 from threadkeep.adapters.langgraph.thinning import keep_latest, without_runs
+from threadkeep.adapters.langgraph.turn_verbs import ToolTraffic, TurnRules, TurnVerbs
 from threadkeep.adapters.langgraph.writer import Writer
 from threadkeep.compose_checkpoints import is_bound_to_its_loop, open_checkpoints
-from threadkeep.errors import InvalidInput
+from threadkeep.errors import Conflict, InvalidInput
 from threadkeep.settings import Settings, load_settings
 from threadkeep.threads import Thread, thread_of
 
 _RUNS_AT_ONCE = 50
 
 
-class ThreadkeepSaver(BaseCheckpointSaver[str]):
+class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
     """Open one with `async with ThreadkeepSaver.from_url(url, user=…)` or `with ThreadkeepSaver.from_url_sync(url, …)`.
 
     Every method may be called from many threads and tasks at once, the synchronous ones also inside a running loop.
     """
 
-    def __init__(self, session: Session, identity: Identity, serde: SerializerProtocol | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        identity: Identity,
+        serde: SerializerProtocol | None = None,
+        turn_rules: TurnRules | None = None,
+    ) -> None:
         super().__init__(serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
+        self._turn_rules = turn_rules or TurnRules.chosen("keep", (), None)
+        self._turns = self._turn_rules.turns(session.door)
         self._codec = Codec(self.serde)
         self._session = session
         self._identity = identity
@@ -63,6 +72,8 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
         user: str | None = None,
         serde: SerializerProtocol | None = None,
         stale_writers: StaleWriters = "allow",
+        tool_traffic: ToolTraffic = "keep",
+        turn_keeps: Sequence[str] = (),
         limits: Limits | None = None,
         settings: Settings | None = None,
     ) -> AsyncGenerator[Self]:
@@ -70,10 +81,13 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
 
         Without `user` each config names one (`configurable.user_id`). `serde` is JSON-plus with strict msgpack unless
         given. `stale_writers="report"` raises `StaleWriter` when another run has gone on from the same checkpoint.
+        `tool_traffic="turn"` keeps calls and results only until a turn ends; of channels without messages only
+        `turn_keeps` outlive it.
         """
+        settings = settings or load_settings()
         session = _session(url, stale_writers, limits, settings)
+        saver = cls(session, Identity(tenant, user), serde, TurnRules.chosen(tool_traffic, turn_keeps, settings))
         await session.door.open()
-        saver = cls(session, Identity(tenant, user), serde)
         try:
             yield saver
         finally:
@@ -88,17 +102,21 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
         user: str | None = None,
         serde: SerializerProtocol | None = None,
         stale_writers: StaleWriters = "allow",
+        tool_traffic: ToolTraffic = "keep",
+        turn_keeps: Sequence[str] = (),
         limits: Limits | None = None,
         settings: Settings | None = None,
     ) -> Self:
         """The same, open already: close it, or use it in a `with` statement."""
+        settings = settings or load_settings()
         session = _session(url, stale_writers, limits, settings)
+        saver = cls(session, Identity(tenant, user), serde, TurnRules.chosen(tool_traffic, turn_keeps, settings))
         try:
             session.door.wait(session.door.open())
         except BaseException:
             session.door.close_and_wait()
             raise
-        return cls(session, Identity(tenant, user), serde)
+        return saver
 
     def for_user(self, user: str, tenant: str | None = None) -> Self:
         """The same saver for one user's threads; what is open and cached is shared."""
@@ -163,15 +181,17 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
         for start in range(0, len(run_ids), _RUNS_AT_ONCE):
             some = set(run_ids[start : start + _RUNS_AT_ONCE])
             facts = [fact for run_id in some if (fact := fact_of("run_id", run_id)) is not None]
-            plan = without_runs(self._asking.codec, some)
             for thread_id in await self._session.door.use(lambda store, facts=facts: store.threads(owner, facts)):
                 thread = Thread(owner, thread_id)
+                plan = without_runs((await self._asking.reading(thread)).codec, some)
                 await self._session.door.use(lambda store, at=thread, plan=plan: store.thin_out(at, plan))
                 self._session.states.forget(thread)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Everything, delta history included. Raises `Conflict` when the target has checkpoints."""
         source, target = self._thread(source_thread_id), self._thread(target_thread_id)
+        if self._turns is not None and await self._turns.key(source) is not None:
+            raise Conflict("a turn of the thread is in flight; copy it when it has ended")
         await self._session.door.use(lambda store: store.copy(source, target))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -182,7 +202,8 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
             if strategy == "delete":
                 await self.adelete_thread(thread_id)
                 continue
-            thread, plan = self._thread(thread_id), keep_latest(self._asking.codec)
+            thread = self._thread(thread_id)
+            plan = keep_latest((await self._asking.reading(thread)).codec)
             await self._session.door.use(lambda store, at=thread, plan=plan: store.thin_out(at, plan))
             self._session.states.forget(thread)
 
@@ -246,7 +267,7 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
     def _asking(self) -> Asking:
         if self._codec.serde is not self.serde:  # LangGraph exchanges the serializer of a copy
             self._codec = Codec(self.serde)
-        return Asking(self._identity, self._codec)
+        return Asking(self._identity, self._codec, self._turns)
 
     def _noted(self, config: RunnableConfig, found: CheckpointTuple | None) -> CheckpointTuple | None:
         """In the caller's context, which its puts will have."""
@@ -258,6 +279,6 @@ class ThreadkeepSaver(BaseCheckpointSaver[str]):
         return thread_of(self._identity.owner(None), thread_id)
 
 
-def _session(url: str, stale_writers: StaleWriters, limits: Limits | None, settings: Settings | None) -> Session:
-    open_ = partial(open_checkpoints, url, settings or load_settings())
+def _session(url: str, stale_writers: StaleWriters, limits: Limits | None, settings: Settings) -> Session:
+    open_ = partial(open_checkpoints, url, settings)
     return Session(Door(open_, bound_to_loop=is_bound_to_its_loop(url)), stale_writers, limits or Limits())

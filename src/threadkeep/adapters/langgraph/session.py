@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from threadkeep.adapters.langgraph.codec import Codec
@@ -10,6 +10,7 @@ from threadkeep.adapters.langgraph.door import Door
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.reading import Reading, StateCache
 from threadkeep.adapters.langgraph.strands import StrandCache
+from threadkeep.adapters.langgraph.turns import Turns
 from threadkeep.adapters.langgraph.whole_lists import LatestLists
 from threadkeep.errors import InvalidSetting
 from threadkeep.ports.checkpoints import CheckpointStore
@@ -26,10 +27,23 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Whose threads, and how values are encoded."""
+    """Whose threads, and how values are encoded; while a turn is in flight, under its key."""
 
     identity: Identity
     codec: Codec
+    turns: Turns | None = None
+    in_turn: bool = False
+    projecting: bool = False  # what stays of a turn: it is put after what the turn went on from
+
+    async def reading(self, thread: Thread) -> Asking:
+        if self.turns is None:
+            return self
+        return replace(self, codec=await self.turns.reading(thread, self.codec), turns=None, in_turn=True)
+
+    async def writing(self, thread: Thread) -> Asking:
+        if self.turns is None:
+            return self
+        return replace(self, codec=await self.turns.writing(thread, self.codec), turns=None, in_turn=True)
 
 
 @dataclass(slots=True)

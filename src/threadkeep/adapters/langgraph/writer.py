@@ -34,7 +34,7 @@ from threadkeep.adapters.langgraph.writing import (
     encoded_writes,
     inner_value,
 )
-from threadkeep.errors import ScopeErased, StaleWriter
+from threadkeep.errors import CapabilityMissing, ScopeErased, StaleWriter
 from threadkeep.ports.checkpoints import (
     CheckpointStore,
     NewCheckpoint,
@@ -64,9 +64,13 @@ class Writer:
         checkpoint = checkpoint if checkpoint.get("id") else {**checkpoint, "id": str(uuid6())}
         id_ = short_id("checkpoint.id", checkpoint["id"])
         told = cast("Mapping[str, Any]", get_serializable_checkpoint_metadata(config, metadata))
+        asking = await asking.writing(place.thread)
+        if asking.in_turn and told.get("counters_since_delta_snapshot"):
+            raise CapabilityMissing('a graph with delta channels cannot be kept with tool_traffic="turn"')
         meta = encoded_metadata(told, asking.codec)
         facts = facts_of(told) if asking.codec.plain else None
-        must_be_latest = self._session.stale_writers == "report" and not goes_back_on_purpose(place)
+        reports = self._session.stale_writers == "report" and not asking.projecting
+        must_be_latest = reports and not goes_back_on_purpose(place)
         with self._putting(place.thread):
             draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest))
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
@@ -85,7 +89,7 @@ class Writer:
         rest: tuple[bytes, bytes | None, bool],
     ) -> Draft:
         parent = await self._parent(place, asking, checkpoint, new_versions)
-        grow = True
+        grow = not asking.in_turn
         while True:
             limits = DraftLimits(self._session.limits.max_value_bytes, grow)
             draft = Drafting(place.thread, asking.codec, limits, parent).draft(checkpoint, new_versions)
@@ -153,9 +157,10 @@ class Writer:
     ) -> None:
         place = asking.identity.place(config)
         id_ = place.require_checkpoint()
-        encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
-        if not encoded:
+        if not writes:
             return
+        asking = await asking.writing(place.thread)
+        encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
         work = partial(_store_writes, place=place, id_=id_, writes=encoded)
         underway = tuple(self._underway.get(place.thread.key, ()))
         try:

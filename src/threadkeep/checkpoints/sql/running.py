@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from threadkeep.checkpoints.running import Dialect, Step
-from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.database import SqlDatabase, Undo
 from threadkeep.sql.lines import Line
 
 
@@ -19,18 +19,23 @@ class OnServer:
     async def rows(self, statement: str, values: Mapping[str, Any]) -> Sequence[Any]:
         return await self._database.direct(lambda line: line.rows(statement, values))
 
-    async def changed(self, steps: Sequence[Step]) -> list[int]:
-        return await self._database.direct(lambda line: _all(line, steps))
+    async def changed(self, steps: Sequence[Step], *, only_if_first: bool = False) -> list[int]:
+        return await self._database.direct(lambda line: _all(line, steps, only_if_first=only_if_first))
 
     async def close(self) -> None:
         if self._owned:
             await self._database.close()
 
 
-async def _all(line: Line, steps: Sequence[Step]) -> list[int]:
+async def _all(line: Line, steps: Sequence[Step], *, only_if_first: bool) -> list[int]:
     if len(steps) == 1:
-        return [await line.count(*steps[0])]
+        count = await line.count(*steps[0])
+        return [count] if count or not only_if_first else []
     await line.begin()
-    counts = [await line.count(statement, values) for statement, values in steps]
+    counts: list[int] = []
+    for statement, values in steps:
+        counts.append(await line.count(statement, values))
+        if only_if_first and not counts[0]:
+            raise Undo([])
     await line.commit()
     return counts

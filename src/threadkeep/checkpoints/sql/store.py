@@ -10,6 +10,7 @@ from typing import Any
 from threadkeep.checkpoints.parts import joined, pages_of
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.putting import Putting, ThreadGone, place_values, put, put_writes
+from threadkeep.checkpoints.sql.running import OnServer
 from threadkeep.checkpoints.sql.search import conditions_of, exact
 from threadkeep.checkpoints.sql.threads import (
     copy_thread,
@@ -19,6 +20,7 @@ from threadkeep.checkpoints.sql.threads import (
     thread_ids,
     was_deleted,
 )
+from threadkeep.checkpoints.turn_keys import SqlTurnKeys
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import (
@@ -53,6 +55,7 @@ class SqlCheckpoints:
         self._owned = owned
         self._postgres = database.engine.dialect.name == "postgresql"
         self._touched: dict[bytes, int] = {}
+        self.turn_keys = SqlTurnKeys(OnServer(database, owned=False), clock)
 
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         now = moment(self._clock())

@@ -18,7 +18,14 @@ from threadkeep.scope import Scope
 from threadkeep.sql.rows import is_postgres
 from threadkeep.threads import Thread, escaped, ns_key, unescaped
 
-_TABLES = ("tk_checkpoint_writes", "conversation_checkpoints", "tk_checkpoint_items", "conversation_metadata")
+_TABLES = (
+    "tk_checkpoint_writes",
+    "conversation_checkpoints",
+    "tk_checkpoint_items",
+    "tk_turn_keys",
+    "tk_thread_documents",
+    "conversation_metadata",
+)
 _COPIED = {
     "conversation_checkpoints": "ns_key, checkpoint_id, checkpoint_ns, parent_checkpoint_id, checkpoint_blob,"
     " metadata_blob, facts, created_at, updated_at",

@@ -121,10 +121,15 @@ async def waiting(connection: AsyncConnection, model: EmbeddingModel, tenant: st
     return (await connection.execute(select(func.count()).select_from(stored).where(*lacking))).scalar_one()
 
 
-async def models(connection: AsyncConnection) -> tuple[EmbeddingModel, ...]:
-    query = select(known.c.name, known.c.dimensions).order_by(known.c.name, known.c.dimensions)
-    query = query.where(known.c.encoding == ENCODING, exists().where(chunk_vectors.c.model == known.c.model))
-    return tuple(EmbeddingModel(name, dimensions) for name, dimensions in await connection.execute(query))
+async def models(connection: AsyncConnection, tenant: str | None) -> dict[EmbeddingModel, int]:
+    query = select(known.c.name, known.c.dimensions, func.count()).group_by(known.c.name, known.c.dimensions)
+    query = query.join(chunk_vectors, chunk_vectors.c.model == known.c.model)
+    query = query.join(stored, stored.c.did == chunk_vectors.c.did)
+    query = query.where(known.c.encoding == ENCODING, chunk_vectors.c.chunk == 0)
+    if tenant is not None:
+        query = query.where(stored.c.tenant == tenant)
+    rows = await connection.execute(query.order_by(known.c.name, known.c.dimensions))
+    return {EmbeddingModel(name, dimensions): count for name, dimensions, count in rows}
 
 
 async def forget_model(connection: AsyncConnection, model: EmbeddingModel) -> int:

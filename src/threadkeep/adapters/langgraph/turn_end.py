@@ -1,0 +1,153 @@
+"""The end of a turn: a projected checkpoint takes the place of all that the turn has left, and its key goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from uuid import UUID
+
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.serde.types import INTERRUPT
+
+from threadkeep.adapters.langgraph.body import kind_of, runs_in
+from threadkeep.adapters.langgraph.place import Identity
+from threadkeep.adapters.langgraph.projection import Projection
+from threadkeep.adapters.langgraph.reading import where_is
+from threadkeep.adapters.langgraph.session import Asking, Session
+from threadkeep.adapters.langgraph.turn_codec import TurnCodec, is_in_flight
+from threadkeep.adapters.langgraph.turns import Turns
+from threadkeep.adapters.langgraph.writer import Writer
+from threadkeep.errors import CheckpointCorrupt
+from threadkeep.ports.checkpoints import Search, StoredCheckpoint
+from threadkeep.ports.turn_keys import TurnKey
+from threadkeep.threads import Thread
+
+_PAGE = 50
+_DUE = ("branch:to:", "__start__")  # channels that hold something only until a task has taken it
+_TO_SEND = "__pregel_tasks"
+_KEPT_METADATA = ("source", "step", "parents", "run_id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """One turn of one thread."""
+
+    thread: Thread
+    key: TurnKey
+    codec: TurnCodec
+    rows: Sequence[StoredCheckpoint]  # in flight, newest first
+    settled: frozenset[str]  # namespaces whose newest checkpoint is not in flight
+
+
+class TurnEnd:
+    def __init__(self, session: Session, turns: Turns, writer: Writer) -> None:
+        self._session = session
+        self._turns = turns
+        self._writer = writer
+
+    async def end(self, asking: Asking, thread: Thread, projection: Projection, *, abandon: bool = False) -> bool:
+        """Whether nothing of the thread is in flight now. A turn that waits goes on waiting, unless abandoned."""
+        key = await self._turns.key(thread)
+        if key is None:
+            return True
+        ending = await self._found(asking, thread, key, abandon=abandon)
+        if ending is None or (not abandon and await self._waits(ending, asking)):
+            return False
+        for ns in dict.fromkeys(row.ns for row in ending.rows if ":" not in row.ns):
+            if ns not in ending.settled:
+                await self._project(ending, ns, asking, projection, abandon=abandon)
+        ended = await self._dropped(ending)
+        self._session.forget(thread)
+        return ended
+
+    async def _found(self, asking: Asking, thread: Thread, key: TurnKey, *, abandon: bool) -> _Ending | None:
+        try:
+            opened = self._turns.opened(thread, key)
+        except CheckpointCorrupt:
+            if not abandon:
+                raise
+            opened = None
+        rows: list[StoredCheckpoint] = []
+        newest_flies: dict[str, bool] = {}
+        search = Search(thread.owner, thread.id)
+        while True:
+            page = await self._session.door.use(lambda store, asked=search: store.find(asked, _PAGE))
+            flying = [row for row in page if is_in_flight(kind_of(row.body, where_is(row)))]
+            for row in page:
+                newest_flies.setdefault(row.ns, row in flying)
+            rows += flying
+            if len(page) < _PAGE or not flying:
+                settled = frozenset(ns for ns, flies in newest_flies.items() if not flies)
+                return _Ending(thread, key, TurnCodec(asking.codec, opened), rows, settled)
+            search = replace(search, after=page[-1])
+
+    async def _waits(self, ending: _Ending, asking: Asking) -> bool:
+        """For a person, for a tool, or for whoever was killed: the newest checkpoint of the root has tasks to do."""
+        if "" in ending.settled:
+            return False
+        newest = next((row for row in ending.rows if not row.ns), None)
+        if newest is None:
+            return bool(ending.rows)
+        found = await self._read(ending, newest, asking)
+        interrupted = any(channel == INTERRUPT for _, channel, _ in found.pending_writes or ())
+        values = found.checkpoint["channel_values"].items()
+        return interrupted or any(name.startswith(_DUE) or (name == _TO_SEND and value) for name, value in values)
+
+    async def _read(self, ending: _Ending, row: StoredCheckpoint, asking: Asking) -> CheckpointTuple:
+        reading = self._session.reading
+        return await reading.tuple_of(ending.thread.owner, row, ending.codec, asking.identity)
+
+    async def _project(
+        self, ending: _Ending, ns: str, asking: Asking, projection: Projection, *, abandon: bool
+    ) -> None:
+        """After the checkpoint that the turn went on from, which was projected when its own turn ended."""
+        newest = next(row for row in ending.rows if row.ns == ns)
+        flying = {row.id: row for row in ending.rows if row.ns == ns}
+        base = newest.parent
+        while base in flying:
+            base = flying[base].parent
+        try:
+            found = await self._read(ending, newest, asking)
+        except CheckpointCorrupt:
+            if not abandon:
+                raise
+            return  # of a key that nobody has any more: what was before the turn stays
+        before = await self._values_at(ending, ns, base, asking)
+        checkpoint = _projected(found.checkpoint, projection.state(found.checkpoint["channel_values"], before))
+        told = cast("dict[str, Any]", found.metadata)
+        metadata = cast("CheckpointMetadata", {name: told[name] for name in _KEPT_METADATA if name in told})
+        owner = ending.thread.owner
+        plainly = Asking(Identity(owner.tenant, owner.user), asking.codec, projecting=True)
+        config: Any = {"configurable": {"thread_id": ending.thread.id, "checkpoint_ns": ns}}
+        if base is not None:
+            config["configurable"]["checkpoint_id"] = base
+        await self._writer.put(plainly, config, checkpoint, metadata, checkpoint["channel_versions"])
+
+    async def _values_at(self, ending: _Ending, ns: str, base: str | None, asking: Asking) -> dict[str, Any]:
+        if base is None:
+            return {}
+        row = await self._session.door.use(lambda store: store.get(ending.thread, ns, base))
+        return {} if row is None else (await self._read(ending, row, asking)).checkpoint["channel_values"]
+
+    async def _dropped(self, ending: _Ending) -> bool:
+        """With the strands that only the turn refers to: it begins new ones, and never goes on with another's."""
+        flying = {(row.ns, row.id) for row in ending.rows}
+        used = {run.strand for row in ending.rows for run in runs_in(row.body, where_is(row))}
+        for ns, parent in {(row.ns, row.parent) for row in ending.rows}:
+            if parent is not None and (ns, parent) not in flying:
+                base = await self._session.door.use(lambda store, ns=ns, at=parent: store.get(ending.thread, ns, at))
+                used -= {run.strand for run in runs_in(base.body, where_is(base))} if base else set()
+        return await self._session.door.use(
+            lambda store: store.turn_keys.end(ending.thread, ending.key, sorted(flying), sorted(used))
+        )
+
+
+def _projected(checkpoint: Checkpoint, values: dict[str, Any]) -> Checkpoint:
+    """The same versions, so that no task is due; an id that comes after all of the turn's."""
+    id_ = str(uuid6())
+    if id_ <= checkpoint["id"]:
+        id_ = str(UUID(int=UUID(checkpoint["id"]).int + 1))
+    changed: dict[str, Any] = {"id": id_, "channel_values": values, "updated_channels": None}
+    return cast("Checkpoint", {**checkpoint, **changed})

@@ -1,0 +1,164 @@
+"""What a saver can be asked about turns: to end one, to sweep up those that nobody ended, and what was said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+
+from threadkeep.adapters.langgraph.door import Door
+from threadkeep.adapters.langgraph.projection import Projection, is_messages
+from threadkeep.adapters.langgraph.turn_codec import TurnSeal
+from threadkeep.adapters.langgraph.turn_end import TurnEnd
+from threadkeep.adapters.langgraph.turns import Turns
+from threadkeep.compose_items import rules_of
+from threadkeep.errors import InvalidInput, InvalidSetting
+from threadkeep.policy.admit import Rules
+from threadkeep.ports.checkpoints import CheckpointStore
+from threadkeep.settings import Settings, load_settings
+from threadkeep.threads import Thread
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from threadkeep.adapters.langgraph.place import Identity
+    from threadkeep.adapters.langgraph.session import Asking, Session
+    from threadkeep.adapters.langgraph.writer import Writer
+
+ToolTraffic = Literal["keep", "turn"]
+G = TypeVar("G")
+_A_DAY = 86_400.0
+_SWEPT_AT_ONCE = 50
+
+
+@dataclass(frozen=True)
+class TurnRules:
+    """Whether calls and results stay, what else does, and what is masked in what stays."""
+
+    tool_traffic: ToolTraffic
+    keeps: frozenset[str]
+    settings: Settings | None
+
+    @classmethod
+    def chosen(cls, tool_traffic: ToolTraffic, keeps: Sequence[str], settings: Settings | None) -> TurnRules:
+        if tool_traffic not in ("keep", "turn"):
+            raise InvalidSetting("tool_traffic", "is not a choice", 'use "keep" or "turn"')
+        return cls(tool_traffic, frozenset(keeps), settings)
+
+    @cached_property
+    def admission(self) -> Rules:
+        return rules_of(self.settings or load_settings())
+
+    def turns(self, door: Door[CheckpointStore]) -> Turns | None:
+        if self.tool_traffic == "keep":
+            return None
+        return Turns(door, TurnSeal(self.settings.slot_key if self.settings else None))
+
+
+class TurnVerbs:
+    """A part of `ThreadkeepSaver`."""
+
+    _session: Session
+    _identity: Identity
+    _writer: Writer
+    _turn_rules: TurnRules
+    _turns: Turns | None
+
+    @property
+    def _asking(self) -> Asking:
+        raise NotImplementedError
+
+    async def aget_tuple(self, config: RunnableConfig) -> Any:
+        raise NotImplementedError
+
+    async def aend_turn(self, config: RunnableConfig, *, abandon: bool = False) -> bool:
+        """Project the thread to what was said, and destroy the key of all else. Whether nothing is in flight now.
+
+        A turn that waits for a person, or was cut off in the middle, goes on waiting; `abandon` ends it all the same.
+        """
+        place = self._identity.place(config)
+        return await self._end(place.thread, abandon=abandon)
+
+    async def asweep_turns(self, idle_seconds: float = _A_DAY) -> int:
+        """End turns that nobody ended: abandoned where nothing happened for so long. How many, of all users."""
+        if idle_seconds < 0:
+            raise InvalidInput("idle_seconds", "is below zero", "give seconds")
+        if self._turns is None:
+            return 0
+        before = int((time.time() - idle_seconds) * 1_000_000) + (1 if idle_seconds == 0 else 0)
+        ended = 0
+        while True:
+            open_ = await self._session.door.use(lambda store: store.turn_keys.idle(None, before, _SWEPT_AT_ONCE))
+            done = [turn for turn in open_ if await self._end(turn.thread, abandon=True)]
+            ended += len(done)
+            if not done or len(open_) < _SWEPT_AT_ONCE:
+                return ended
+
+    async def ahistory(self, config: RunnableConfig, channel: str = "messages") -> list[BaseMessage]:
+        """What was said in the thread, redacted: no tool, and never a call without its result."""
+        found = await self.aget_tuple(config)
+        said = found.checkpoint["channel_values"].get(channel) if found else None
+        return self._projection(self._identity.place(config).thread).messages(said) if is_messages(said) else []
+
+    def end_turn(self, config: RunnableConfig, *, abandon: bool = False) -> bool:
+        return self._session.door.wait(self.aend_turn(config, abandon=abandon))
+
+    def sweep_turns(self, idle_seconds: float = _A_DAY) -> int:
+        return self._session.door.wait(self.asweep_turns(idle_seconds))
+
+    def history(self, config: RunnableConfig, channel: str = "messages") -> list[BaseMessage]:
+        return self._session.door.wait(self.ahistory(config, channel))
+
+    def attached(self, graph: G) -> G:
+        """The graph, with a callback that ends a turn when its root run has ended and waits for nobody."""
+        return cast("G", cast("Any", graph).with_config(callbacks=[self.turn_ends]))
+
+    @property
+    def turn_ends(self) -> TurnEnds:
+        """The same as a callback: `config={"callbacks": [saver.turn_ends]}`."""
+        return TurnEnds(self)
+
+    async def _end(self, thread: Thread, *, abandon: bool) -> bool:
+        if self._turns is None:
+            return True
+        asking = self._asking
+        ending = TurnEnd(self._session, self._turns, self._writer)
+        return await ending.end(asking, thread, self._projection(thread), abandon=abandon)
+
+    def _projection(self, thread: Thread) -> Projection:
+        return Projection(self._turn_rules.admission, thread.owner, self._turn_rules.keeps)
+
+
+class TurnEnds(AsyncCallbackHandler):
+    """Root runs of graphs on a thread; what runs inside them has a node's name."""
+
+    def __init__(self, saver: TurnVerbs) -> None:
+        self._saver = saver
+        self._roots: dict[UUID, dict[str, Any]] = {}
+
+    async def on_chain_start(
+        self,
+        serialized: dict[str, Any],
+        inputs: Any,
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> None:
+        if metadata and metadata.get("thread_id") and "langgraph_node" not in metadata:
+            names = ("thread_id", "user_id", "user", "tenant_id", "tenant")
+            self._roots[run_id] = {name: metadata[name] for name in names if name in metadata}
+
+    async def on_chain_end(self, outputs: Any, *, run_id: UUID, **_: Any) -> None:
+        root = self._roots.pop(run_id, None)
+        if root is not None:
+            await self._saver.aend_turn({"configurable": root})
+
+    async def on_chain_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
+        self._roots.pop(run_id, None)

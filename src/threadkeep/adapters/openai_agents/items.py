@@ -1,0 +1,127 @@
+"""Items of the Agents SDK as events, and back. What an item looks like is kept apart from what was said in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from threadkeep.errors import InvalidEvent
+from threadkeep.events import (
+    DebugTrace,
+    Event,
+    ModelResponse,
+    SystemNote,
+    Thought,
+    ToolRequest,
+    ToolResult,
+    UserMessage,
+)
+from threadkeep.model import Message
+
+Item = dict[str, Any]
+_TEXT_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+_MEDIA_PARTS = {"input_image": "image", "input_audio": "voice"}
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One item: the event that policy is asked about, the shape that goes with its text, or a tool's item whole."""
+
+    event: Event
+    shape: bytes | None = None
+    tool: Item | None = None
+
+
+def split(item: Any, id_: str) -> Split:
+    """Raises `InvalidEvent` for what is no item at all. Kinds that are not known are refused by policy, not kept."""
+    if not isinstance(item, Mapping):
+        raise InvalidEvent("item", f"is a {type(item).__name__}", "give items as the Agents SDK makes them")
+    given: Item = dict(item)  # pyright: ignore[reportUnknownArgumentType]
+    kind = given.get("type", "message")
+    if kind == "message":
+        return _said(given, id_)
+    if not isinstance(kind, str):
+        raise InvalidEvent("item.type", f"is a {type(kind).__name__}", "give a string")
+    if kind == "reasoning":
+        return Split(Thought(""))
+    if kind.endswith(("_output", "_response")):
+        return Split(ToolResult(kind), tool=_json(given))
+    if kind.endswith(("_call", "_request")) or kind in ("compaction", "mcp_list_tools"):
+        return Split(ToolRequest(kind), tool=_json(given))
+    return Split(DebugTrace(""))
+
+
+def _said(item: Item, id_: str) -> Split:
+    role, content = item.get("role"), item.get("content")
+    if role in ("system", "developer"):
+        return Split(SystemNote(""))
+    if role not in ("user", "assistant"):
+        raise InvalidEvent(
+            "item.role", "is not one that the Agents SDK knows", "use user, assistant, system, developer"
+        )
+    if not isinstance(content, str | list):
+        raise InvalidEvent("item.content", f"is a {type(content).__name__}", "give a string or a list of parts")
+    text, part = _text_of(content)
+    shape = {"type": "type" in item, "part": part} | ({"status": "completed"} if item.get("status") else {})
+    if role == "assistant":
+        return Split(ModelResponse(text, id=id_), _packed(shape))
+    if not text and (modality := _medium(content)) is not None:
+        return Split(UserMessage(modality=modality, id=id_), _packed(shape))
+    return Split(UserMessage(text, id=id_), _packed(shape))
+
+
+def _parts(content: Any) -> list[Item]:
+    parts: list[Any] = content if isinstance(content, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return [part for part in parts if isinstance(part, dict)]
+
+
+def _text_of(content: Any) -> tuple[str, str | None]:
+    """All that was said, and the kind of part it stood in; None where the content was the text itself."""
+    if isinstance(content, str):
+        return content, None
+    found = [part for part in _parts(content) if part.get("type") in _TEXT_PARTS]
+    texts = [part.get(_TEXT_PARTS[part["type"]]) for part in found]
+    kind: str = found[0]["type"] if found else "input_text"
+    return "\n".join(text for text in texts if isinstance(text, str)), kind
+
+
+def _medium(content: Any) -> Any:
+    kinds = [part.get("type") for part in _parts(content)]
+    return next((_MEDIA_PARTS[kind] for kind in kinds if kind in _MEDIA_PARTS), None)
+
+
+def _json(item: Item) -> Item:
+    """Without the provider's own id: it would ask for reasoning that is never kept."""
+    bare = {key: value for key, value in item.items() if key != "id" or "call_id" not in item}
+    try:
+        return json.loads(json.dumps(bare))
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidEvent("item", "is not JSON", "give items as the Agents SDK makes them") from None
+
+
+def _packed(shape: Mapping[str, Any]) -> bytes:
+    return json.dumps(shape, separators=(",", ":")).encode()
+
+
+def rebuilt(message: Message, shape: bytes | None) -> Item:
+    """The item as it was, but for what policy took out of its text; a plain one where no shape was kept."""
+    kept: dict[str, Any] = {} if shape is None else json.loads(shape)
+    part = kept.get("part")
+    content: Any = message.content
+    if part is not None:
+        field = _TEXT_PARTS.get(part, "text")
+        content = [{"type": part, field: message.content} | ({"annotations": []} if part == "output_text" else {})]
+    item: Item = {"type": "message"} if kept.get("type") else {}
+    item |= {"role": message.role, "content": content}
+    return item | ({"status": kept["status"]} if "status" in kept else {})
+
+
+def in_pairs(items: Sequence[Item]) -> list[Item]:
+    """Without calls that have no result and results that have no call: a model would refuse the whole list."""
+    ends: dict[str, int] = {}
+    for item in items:
+        if isinstance(id_ := item.get("call_id"), str):
+            ends[id_] = ends.get(id_, 0) | (2 if str(item.get("type")).endswith("_output") else 1)
+    return [item for item in items if not isinstance(id_ := item.get("call_id"), str) or ends[id_] == 3]

@@ -1,0 +1,169 @@
+"""One session's items: messages from the archive with the shape each had, and items of tools between them.
+
+A message comes first into the archive, then its shape: one without a shape is a plain item, so nothing is lost between.
+Items of tools say after which `seq` they came.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+from threadkeep.adapters.openai_agents.items import Item, Split, rebuilt
+from threadkeep.adapters.sealing import Seal, TurnKey
+from threadkeep.compose_agents import AgentStores
+from threadkeep.model import Message, Receipt
+from threadkeep.ports.agent_rows import Row, StoredRow, place_of
+from threadkeep.scope import Scope
+
+_PAGE = 500
+_SEQ_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRules:
+    ttl_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    seq: int
+    order: bytes  # after the message of that seq: nothing sorts before it
+    item: Item
+    message_id: str | None = None
+    row: bytes | None = None
+
+
+class Talk:
+    def __init__(self, stores: AgentStores, scope: Scope, seal: Seal, tools: ToolRules | None) -> None:
+        self._stores = stores
+        self._scope = scope
+        self._seal = seal
+        self._tools = tools
+        self._head = scope.digest("openai head")
+        self._tool_space = scope.digest("openai tools")
+
+    async def add(self, given: Sequence[Split]) -> Receipt:
+        receipt = await self._stores.memory.append(self._scope, [one.event for one in given])
+        seqs = dict(zip(receipt.kept, range(receipt.seq - len(receipt.kept) + 1, receipt.seq + 1), strict=True))
+        rows: list[Row] = []
+        last = receipt.seq - len(receipt.kept)
+        for number, one in enumerate(given):
+            id_ = getattr(one.event, "id", None)
+            if id_ in seqs and one.shape is not None:
+                last = seqs[id_]
+                rows.append(self._row(self._shape_key(id_), self._shape_space, id_.encode(), one.shape))
+            elif one.tool is not None and self._tools is not None:
+                rows.append(await self._tool_row(last, number, one.tool, self._tools))
+        await self._stores.rows.put(rows)
+        return receipt
+
+    async def items(self, limit: int | None) -> list[Item]:
+        return [one.item for one in await self._placed(limit)]
+
+    async def pop(self) -> Item | None:
+        while found := await self._placed(1):
+            last = found[-1]
+            if last.row is not None:
+                removed = await self._stores.rows.remove([last.row])
+            else:
+                assert last.message_id is not None
+                proof = await self._stores.memory.erase(self._scope, last.message_id)
+                removed = sum(part.removed for part in proof.stores.values())
+                await self._stores.rows.remove([self._shape_key(last.message_id)])
+            if removed:
+                return last.item
+        return None
+
+    async def clear(self) -> None:
+        await self._stores.memory.erase(self._scope)
+        await self._stores.rows.remove([self._head], [self._tool_space, self._shape_space])
+
+    async def leave_out_all_but(self, kept: int) -> None:
+        """The window begins with something said, so no call is cut from its result."""
+        said = [one.seq for one in (await self._placed(None))[-kept:] if one.message_id is not None]
+        if said:
+            await self._change_head({"from": said[0]})
+
+    async def _placed(self, limit: int | None) -> list[_Placed]:
+        head = await self._read_head()
+        messages = await self._messages(limit, int(head.get("from", 0)))
+        keys = {self._shape_key(one.id): one.id for one in messages}
+        shapes = {keys[row.key]: row.value for row in await self._stores.rows.get([*keys])}
+        found = [_Placed(one.seq, b"", rebuilt(one, shapes.get(one.id)), one.id) for one in messages]
+        found += await self._tool_items(head, messages[0].seq if messages and limit is not None else 0)
+        found.sort(key=lambda one: (one.seq, one.order))
+        return found if limit is None else found[-limit:]
+
+    async def _messages(self, limit: int | None, first: int) -> list[Message]:
+        found: list[Message] = []
+        before: int | None = None
+        while limit is None or len(found) < limit:
+            most = _PAGE if limit is None else min(_PAGE, limit - len(found))
+            page = await self._stores.memory.history(self._scope, most, before)
+            found[:0] = page.messages
+            before = page.before
+            if before is None or not page.messages or page.messages[0].seq <= first:
+                break
+        return [one for one in found if one.seq >= first]
+
+    async def _tool_items(self, head: dict[str, Any], first: int) -> list[_Placed]:
+        key = self._opened_key(head)
+        if self._tools is None or key is None:
+            return []
+        rows = await self._stores.rows.all_of([self._tool_space])
+        since = max(first, int(head.get("from", 0)))
+        return [one for row in rows if (one := self._tool_item(row, key)) is not None and one.seq >= since]
+
+    def _tool_item(self, row: StoredRow, key: TurnKey) -> _Placed | None:
+        plain = key.opened(row.value, row.name)
+        seq = int.from_bytes(row.name[:_SEQ_BYTES], "big")
+        return None if plain is None else _Placed(seq, row.name, json.loads(plain), row=row.key)
+
+    async def _tool_row(self, after: int, number: int, item: Item, rules: ToolRules) -> Row:
+        key = await self._key()
+        moment = int(self._stores.clock().timestamp() * 1_000_000)
+        name = max(0, after).to_bytes(_SEQ_BYTES, "big") + moment.to_bytes(8, "big") + number.to_bytes(4, "big")
+        sealed = key.sealed(json.dumps(item).encode(), name)
+        row = self._row(self._scope.digest("openai tool", uuid4().hex), self._tool_space, name, sealed)
+        return replace(row, ttl_seconds=rules.ttl_seconds)
+
+    async def _key(self) -> TurnKey:
+        found = self._opened_key(await self._read_head())
+        if found is not None:
+            return found
+        key = self._seal.new()
+        await self._change_head({"key": self._seal.at_rest(key, self._head)})
+        return self._opened_key(await self._read_head()) or key
+
+    def _opened_key(self, head: dict[str, Any]) -> TurnKey | None:
+        return self._seal.opened(head["key"], self._head) if "key" in head else None
+
+    async def _read_head(self) -> dict[str, Any]:
+        found = await self._stores.rows.get([self._head])
+        return json.loads(found[0].value) if found else {}
+
+    async def _change_head(self, change: dict[str, Any]) -> None:
+        while True:
+            found = await self._stores.rows.get([self._head])
+            old: dict[str, Any] = json.loads(found[0].value) if found else {}
+            row = self._row(self._head, self._head, b"", json.dumps(old | change).encode())
+            if not found and await self._stores.rows.create(row):
+                return
+            if found:
+                newer = replace(row, version=found[0].version + 1)
+                if await self._stores.rows.swap(found[0], newer):
+                    return
+
+    @property
+    def _shape_space(self) -> bytes:
+        return self._scope.digest("openai shapes")
+
+    def _shape_key(self, id_: str) -> bytes:
+        return self._scope.digest("openai shape", id_)
+
+    def _row(self, key: bytes, space: bytes, name: bytes, value: bytes) -> Row:
+        return Row(key, space, name, self._scope.tenant, self._scope.user, place_of(self._scope), value)

@@ -1,0 +1,107 @@
+"""Stores on a thread and a loop of their own: callers may come from any thread and any event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
+from typing import Any, TypeVar
+
+from threadkeep.compose_agents import AgentStores, open_agent_stores
+from threadkeep.errors import MemoryClosed
+from threadkeep.loop_thread import LoopThread
+from threadkeep.settings import Settings, load_settings
+
+T = TypeVar("T")
+_sharing = threading.Lock()
+
+
+class StoresThread:
+    """Opened by the first use, by whoever comes first. What was begun goes on when its caller is cancelled."""
+
+    def __init__(self, open_: Callable[[], AbstractAsyncContextManager[AgentStores]]) -> None:
+        self._open = open_
+        self._thread = LoopThread("threadkeep-agents")
+        self._opening: asyncio.Future[AgentStores] | None = None  # this one and what follows: on the thread's loop only
+        self._stack = AsyncExitStack()
+        self._places: dict[object, asyncio.Lock] = {}
+        self.closed = False
+        self.users = 1
+        self.place: tuple[str, str | None] | None = None  # where it is shared
+
+    async def use(self, work: Callable[[AgentStores], Coroutine[Any, Any, T]]) -> T:
+        if self.closed:
+            raise MemoryClosed("these sessions are closed")
+        return await asyncio.shield(asyncio.wrap_future(self._thread.start(self._with_stores(work))))
+
+    async def in_turn(self, place: object, work: Callable[[AgentStores], Coroutine[Any, Any, T]]) -> T:
+        """As `use`, but of those that name the same place one after the other."""
+
+        async def waited(stores: AgentStores) -> T:
+            lock = self._places.setdefault(place, asyncio.Lock())
+            try:
+                async with lock:
+                    return await work(stores)
+            finally:
+                if not lock.locked() and self._places.get(place) is lock and not _awaited(lock):
+                    del self._places[place]
+
+        return await self.use(waited)
+
+    async def close(self) -> None:
+        """Finish what was begun. Closing twice is allowed."""
+        if not self.closed:
+            self.closed = True
+            await asyncio.wrap_future(self._thread.start(self._stack.aclose()))
+            await asyncio.to_thread(self._thread.stop)
+
+    def close_and_wait(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._thread.start(self._stack.aclose()).result()
+            self._thread.stop()
+
+    async def _with_stores(self, work: Callable[[AgentStores], Coroutine[Any, Any, T]]) -> T:
+        return await work(await self._stores())
+
+    async def _stores(self) -> AgentStores:
+        """Callers that come at the same time share one opening; one that failed is tried again."""
+        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
+            self._opening = asyncio.ensure_future(self._stack.enter_async_context(self._open()))
+        return await asyncio.shield(self._opening)
+
+
+def _awaited(lock: asyncio.Lock) -> bool:
+    waiters: Any = getattr(lock, "_waiters", None)
+    return bool(waiters)
+
+
+_shared: dict[tuple[str, str | None], StoresThread] = {}
+
+
+def borrowed(url: str | None, redis: str | None = None, settings: Settings | None = None) -> StoresThread:
+    """Of one process, all that name the same place share what is open; who gives settings has stores of its own."""
+    chosen = settings or load_settings()
+    place = (url or chosen.database_url, redis or (chosen.redis_url if url is None else None))
+    open_ = partial(open_agent_stores, place[0], chosen, place[1])
+    if settings is not None:
+        return StoresThread(open_)
+    with _sharing:
+        found = _shared.get(place)
+        if found is None:
+            found = _shared[place] = StoresThread(open_)
+            found.place = place
+        else:
+            found.users += 1
+        return found
+
+
+def last_of(stores: StoresThread) -> bool:
+    """Whether whoever gives these back was the last to use them, and is to close them."""
+    with _sharing:
+        stores.users -= 1
+        if stores.users == 0 and stores.place is not None:
+            _shared.pop(stores.place, None)
+        return stores.users == 0

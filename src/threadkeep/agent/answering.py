@@ -1,0 +1,96 @@
+"""Nodes 3, 4 and 5: what bears on the question, the answer with its tools, and the question whether to go on."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+
+from threadkeep.agent.keeping import keep_reply
+from threadkeep.agent.parts import AssistantParts
+from threadkeep.agent.prompt import system_instruction
+from threadkeep.agent.recalling import recalled
+from threadkeep.agent.state import AgentState
+from threadkeep.agent.tool_loop import answered
+from threadkeep.agent.tools import ToolBench, ToolContext
+from threadkeep.agent.turn import Turn
+from threadkeep.agent.window import earlier_messages, within
+from threadkeep.errors import StoreError
+from threadkeep.ports.chat import ChatRequest, Said
+
+_ASKED = ("?", "？")
+
+
+class Answering:
+    def __init__(self, parts: AssistantParts) -> None:
+        self._parts = parts
+        self._bench = ToolBench(parts.folder.tools)
+
+    async def retrieve(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
+        """Earlier talks and the assistant's documents, each within its budget; a store that is away costs its share."""
+        turn, config = runtime.context, self._parts.folder.config
+        question = self._parts.redacted(turn.scope, turn.text, turn.language)
+        for look in (self._recall, self._search):
+            if config.recalled:
+                try:
+                    await look(turn, question)
+                except StoreError as error:
+                    turn.errors.append(type(error).__name__)
+        return AgentState(last_updated=self._parts.clock().isoformat())
+
+    async def answer(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
+        """Raises `ModelTimeout` or `ModelUnavailable`: the question is stored by then, and stays without an answer."""
+        turn = runtime.context
+        request = self._request(turn, state.get("intent"))
+        say = None if turn.emit is None else turn.say
+        done = await answered(self._parts.model, self._bench, request, self._context(turn), say)
+        turn.reply, turn.tools = done.text.strip(), done.traces
+        turn.count(done.usage)
+        if not turn.reply:
+            turn.reply = self._parts.phrases(turn.language).nothing_found
+            turn.say(turn.reply)
+        return AgentState(last_updated=self._parts.clock().isoformat())
+
+    async def ask_on(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
+        """The talk is kept going, unless the answer asks something itself; then all of it is stored."""
+        turn, phrases = runtime.context, self._parts.phrases(runtime.context.language)
+        more = [phrases.ask_on] if phrases.ask_on and not turn.reply.endswith(_ASKED) else []
+        if not self._parts.model.generates and phrases.offline and _is_first_answer(turn):
+            more.append(phrases.offline)
+        for piece in more:
+            turn.say(f"\n{piece}")
+            turn.reply += f"\n{piece}"
+        entry = await keep_reply(self._parts, turn)
+        return AgentState(
+            chat_history=[*state.get("chat_history", []), entry],
+            last_updated=self._parts.clock().isoformat(),
+            clarify_attempts=0,
+        )
+
+    async def _recall(self, turn: Turn, question: str) -> None:
+        found = await recalled(self._parts, turn, question)
+        turn.found += found.snippets
+        turn.fenced += [found.text] if found.text else []
+
+    async def _search(self, turn: Turn, question: str) -> None:
+        if self._parts.documents is None:
+            return
+        earlier = [message.content for message in turn.prior if message.role == "user"]
+        budget = self._parts.folder.config.budgets.knowledge
+        found = await self._parts.documents(turn.scope, question, earlier, budget)
+        turn.found += found.snippets
+        turn.fenced += [found.text] if found.text else []
+
+    def _request(self, turn: Turn, intent: str | None) -> ChatRequest:
+        earlier = earlier_messages(turn.prior)
+        kept, _ = within(earlier, self._parts.folder.config.budgets.history, self._parts.count_tokens)
+        system = system_instruction(self._parts.folder, turn.language, intent, turn.fenced)
+        messages = [*kept, Said("user", turn.text)]
+        return ChatRequest(system, messages, self._bench.specs, tuple(turn.found), turn.language)
+
+    def _context(self, turn: Turn) -> ToolContext:
+        token, request_id = (turn.asked.token, turn.asked.request_id) if turn.asked else (None, None)
+        return ToolContext(turn.scope, turn.language, token, request_id, self._parts.memory.slots)
+
+
+def _is_first_answer(turn: Turn) -> bool:
+    """Answers are the assistant's messages without a type."""
+    return turn.is_whole and not any(one.role == "assistant" and "type" not in one.meta for one in turn.prior)

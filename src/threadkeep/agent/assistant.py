@@ -1,0 +1,73 @@
+"""The assistant: a `Responder` that runs its graph once a turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from threadkeep.agent.graph import build_graph
+from threadkeep.agent.parts import AssistantParts
+from threadkeep.agent.receiving import Receiving
+from threadkeep.agent.state import AgentState
+from threadkeep.agent.turn import Turn
+from threadkeep.models.chat.untraced import untraced
+from threadkeep.ports.responder import Answer, Asked
+from threadkeep.scope import Scope
+
+
+class Assistant:
+    """Many turns may run at once. Whoever opened memory, model and saver closes them."""
+
+    def __init__(self, parts: AssistantParts, saver: BaseCheckpointSaver[Any] | None = None) -> None:
+        self._parts = parts
+        self._graph = build_graph(parts, saver)
+        self._receiving = Receiving(parts)
+        self._running: set[asyncio.Task[Answer]] = set()
+
+    @property
+    def name(self) -> str:
+        return self._parts.folder.config.name
+
+    async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
+        language = language or self._parts.folder.config.default_language
+        if self._parts.folder.persona.greeting(language) is None:
+            return None
+        return await self._run(Turn(scope, "greet", language=language))
+
+    async def respond(self, asked: Asked) -> Answer:
+        return await self._run(Turn(asked.scope, "ask", asked))
+
+    async def stream(self, asked: Asked) -> AsyncIterator[str | Answer]:
+        """A reader that goes away does not stop the turn: it is answered and stored all the same."""
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        turn = Turn(asked.scope, "ask", asked, emit=pieces.put_nowait)
+        running = asyncio.create_task(self._run(turn))
+        self._running.add(running)
+        running.add_done_callback(lambda task: self._ended(task, pieces))
+        while (piece := await pieces.get()) is not None:
+            yield piece
+        yield await running
+
+    async def end(self, scope: Scope) -> None:
+        await self._receiving.end(Turn(scope))
+
+    def _ended(self, task: asyncio.Task[Answer], pieces: asyncio.Queue[str | None]) -> None:
+        """Nobody may be there any more to hear of an error."""
+        self._running.discard(task)
+        pieces.put_nowait(None)
+        if not task.cancelled():
+            task.exception()
+
+    async def _run(self, turn: Turn) -> Answer:
+        scope = turn.scope
+        given = AgentState(conversation_id=scope.require_conversation(), user_id=scope.user)
+        config: Any = {
+            "configurable": {"thread_id": scope.conversation, "user_id": scope.user, "tenant_id": scope.tenant}
+        }
+        with untraced():
+            # One checkpoint a turn, at its end: what a crash must not lose is in memory by then.
+            state: Any = await self._graph.ainvoke(given, config, context=turn, durability="exit")
+        return turn.answer(state.get("intent"))

@@ -1,0 +1,112 @@
+"""What `assistant.toml` may say. Data only: words, thresholds and names, never code."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from threadkeep.policy.redact.kinds import KINDS
+from threadkeep.settings import LanguageTag
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+Line = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+Words = dict[LanguageTag, tuple[Line, ...]]
+UNKNOWN = "unknown"
+LONGEST_SLOT_MINUTES = 24 * 60
+
+
+class _Strict(BaseModel):
+    """A key that nobody reads is a key that somebody mistyped."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class IntentConfig(_Strict):
+    """One thing users come for. `retrieval`: look things up always, never, or when one of `retrieval_words` is said."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,49}$")]
+    description: str = ""  # for a model that is asked which intent it is
+    retrieval: Literal["always", "never", "when"] = "always"
+    keywords: Words = Field(min_length=1)
+    weak_keywords: Words = {}  # of those above: they name things, and any intent may be about a thing
+    retrieval_words: Words = {}
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.name == UNKNOWN:
+            raise ValueError("the name `unknown` is taken: it stands for no intent at all")
+        if self.retrieval == "when" and not self.retrieval_words:
+            raise ValueError('retrieval = "when" needs retrieval_words')
+        return self
+
+
+class Address(_Strict):
+    """What the assistant calls itself and the user, in a language that has more than one way to."""
+
+    me: Name
+    you: Name
+
+
+class Phrases(_Strict):
+    """Whole sentences that the assistant says by itself, in one language. What is not given is not said."""
+
+    instruction: str = ""  # how a model is told which language to answer in
+    clarify: tuple[Line, ...] = ()
+    ask_on: str = ""
+    farewell: str = ""
+    nothing_found: str = ""
+    offline: str = ""
+    you_said: str = ""  # before something the user said earlier, quoted
+    stop: tuple[Line, ...] = ()  # a message that is just this ends the talk
+
+
+class Budgets(_Strict):
+    """Tokens of the prompt, by the tokenizer that the settings name."""
+
+    history: int = Field(3_000, ge=1)
+    memory: int = Field(600, ge=0)
+    knowledge: int = Field(1_500, ge=0)
+
+
+class Slots(_Strict):
+    """Which masked values tools may ask for later in the talk, and for how long they are kept, encrypted."""
+
+    types: tuple[str, ...] = ()
+    minutes: float = Field(30, gt=0, le=LONGEST_SLOT_MINUTES)
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if unknown := [name for name in self.types if name not in KINDS]:
+            raise ValueError(f"{unknown[0]!r} is no type of masked value; use {', '.join(KINDS)}")
+        return self
+
+
+class Reflecting(_Strict):
+    after_each_turn: bool = False
+    rolling_summary: bool = False  # of what falls out of the history's budget
+
+
+class AssistantConfig(_Strict):
+    name: Name
+    languages: tuple[LanguageTag, ...] = Field(min_length=1)
+    default_language: LanguageTag
+    model: str | None = None  # `provider:name`; THREADKEEP_CHAT_MODEL wins; None answers offline
+    tenant: Name = "default"  # whose documents `knowledge/` becomes
+    confidence_threshold: float | None = Field(None, ge=0, le=1)  # otherwise INTENT_CONFIDENCE_THRESHOLD
+    recalled: int = Field(5, ge=0, le=100)  # messages of earlier talks, and as many passages of documents
+    budgets: Budgets = Budgets.model_validate({})
+    slots: Slots = Slots.model_validate({})
+    reflection: Reflecting = Reflecting()
+    address: dict[LanguageTag, Address] = {}
+    phrases: dict[LanguageTag, Phrases] = {}
+    intents: tuple[IntentConfig, ...] = ()
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        if self.default_language not in self.languages:
+            raise ValueError(f"default_language {self.default_language!r} is not one of languages")
+        names = [one.name for one in self.intents]
+        if len(set(names)) != len(names):
+            raise ValueError("two intents have the same name")
+        return self

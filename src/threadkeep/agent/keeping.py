@@ -1,0 +1,71 @@
+"""A turn into memory, and its history out of it. With every store away the assistant answers all the same, without."""
+
+from __future__ import annotations
+
+import logging
+from typing import Literal
+
+from threadkeep.agent.parts import AssistantParts
+from threadkeep.agent.state import ChatEntry
+from threadkeep.agent.turn import Turn
+from threadkeep.errors import Conflict, NotFound, ScopeErased, StoreError
+from threadkeep.events import Event, ModelResponse, UserMessage
+from threadkeep.model import History
+from threadkeep.ports.responder import Asked
+
+_log = logging.getLogger("threadkeep.assistant")
+
+
+async def history_of(parts: AssistantParts, turn: Turn) -> History | None:
+    """None where no store answers."""
+    try:
+        return await parts.memory.history(turn.scope)
+    except StoreError as error:
+        _went_on_without(turn, "the history", error)
+        return None
+
+
+async def keep_question(parts: AssistantParts, turn: Turn, asked: Asked) -> None:
+    """Before anything else is done with it: a crash must not lose what the user said."""
+    if asked.message_id is not None:
+        turn.user_message_id = asked.message_id
+        return
+    turn.user_message_id = await _kept(parts, turn, UserMessage(asked.text, language=turn.language))
+
+
+async def keep_reply(
+    parts: AssistantParts, turn: Turn, type_: Literal["clarify", "greeting"] | None = None, *, language: bool = True
+) -> ChatEntry:
+    """The entry for the graph's state, as memory keeps it. A greeting tells no language: the user has said nothing."""
+    spoken = turn.language if language else None
+    turn.reply_id = await _kept(parts, turn, ModelResponse(turn.reply, language=spoken, type=type_))
+    content = parts.redacted(turn.scope, turn.reply, turn.language)
+    return ChatEntry(id=turn.reply_id or "", role="assistant", content=content, created_at=parts.clock().isoformat())
+
+
+async def note_intent(parts: AssistantParts, turn: Turn, intent: str) -> None:
+    try:
+        await parts.memory.set_intent(turn.scope, intent)
+    except (NotFound, ScopeErased, StoreError) as error:
+        turn.errors.append(type(error).__name__)
+
+
+async def note_language(parts: AssistantParts, turn: Turn, language: str) -> None:
+    try:
+        await parts.memory.set_language(turn.scope, language)
+    except (ScopeErased, StoreError) as error:
+        _went_on_without(turn, "keeping the language", error)
+
+
+async def _kept(parts: AssistantParts, turn: Turn, event: Event) -> str | None:
+    try:
+        receipt = await parts.memory.append(turn.scope, [event])
+    except (Conflict, ScopeErased, StoreError) as error:
+        _went_on_without(turn, "keeping a message", error)
+        return None
+    return receipt.kept[-1] if receipt.kept else None
+
+
+def _went_on_without(turn: Turn, what: str, error: Exception) -> None:
+    turn.errors.append(type(error).__name__)
+    _log.warning("answering without %s: %s (%s)", what, error, type(error).__name__)

@@ -1,0 +1,53 @@
+"""What the nodes of an assistant work with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from threadkeep.agent.config import Phrases
+from threadkeep.agent.folder import AssistantFolder
+from threadkeep.agent.phrases import phrases_in
+from threadkeep.memory import Memory
+from threadkeep.model import Message
+from threadkeep.ports.chat import ChatModel, Snippet
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.language import LanguageDetector, LanguageRules
+from threadkeep.recall.render import CountTokens
+from threadkeep.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Passages that bear on a question: for the prompt, fenced, and one by one."""
+
+    text: str = field(default="", repr=False)
+    snippets: Sequence[Snippet] = ()
+
+
+# Whose question, the question as memory would keep it, the user's questions before it, and a budget in tokens.
+SearchDocuments = Callable[[Scope, str, Sequence[str], int], Awaitable[Documents]]
+SummaryOf = Callable[[Scope, Sequence[Message]], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantParts:
+    folder: AssistantFolder
+    memory: Memory
+    model: ChatModel
+    detector: LanguageDetector
+    count_tokens: CountTokens
+    documents: SearchDocuments | None = None
+    clock: Clock = system_clock
+
+    @property
+    def languages(self) -> LanguageRules:
+        config = self.folder.config
+        return LanguageRules(config.languages, config.default_language)
+
+    def phrases(self, language: str) -> Phrases:
+        return phrases_in(language, self.folder.config.phrases, self.folder.config.default_language)
+
+    def redacted(self, scope: Scope, text: str, language: str | None = None) -> str:
+        """As memory would keep it."""
+        return self.memory.redactor_at(scope)(text, language).text

@@ -1,0 +1,82 @@
+"""What an assistant says by itself where its folder gives no words of its own, and blocks of its prompt."""
+
+from __future__ import annotations
+
+from threadkeep.agent.config import Phrases
+
+# How a model is to treat the messages before the current one. The Polish block is the concierge's own.
+HISTORY_BLOCKS = {
+    "pl": """\
+Historia rozmowy
+- Możesz otrzymywać historię poprzednich wiadomości w tej samej sesji (user/assistant).
+- Jeśli historia jest pusta, traktuj bieżące pytanie jak pierwsze w nowej rozmowie.
+- Jeśli historia jest niepusta, wykorzystaj ją jako kontekst odpowiedzi, nie powtarzaj jednak mechanicznie całej treści — odnoś się do niej naturalnie.""",  # noqa: E501
+    "vi": """\
+Lịch sử hội thoại
+- Có thể có các tin nhắn trước đó của cùng phiên (user/assistant).
+- Nếu lịch sử trống, hãy coi câu hỏi hiện tại là câu đầu tiên của một cuộc trò chuyện mới.
+- Nếu có lịch sử, hãy dùng nó làm ngữ cảnh một cách tự nhiên, không lặp lại máy móc toàn bộ nội dung.""",
+    "zh-Hant": """\
+對話紀錄
+- 你可能會收到同一個會話中先前的訊息（user/assistant）。
+- 如果沒有紀錄，請把目前的問題當作新對話的第一個問題。
+- 如果有紀錄，請自然地把它當作回答的脈絡，不要機械地重複全部內容。""",
+    "en": """\
+Conversation history
+- You may be given earlier messages of the same session (user/assistant).
+- If there are none, treat the current question as the first of a new conversation.
+- If there are some, use them as context for your answer; refer to them naturally and do not repeat them wholesale.""",
+}
+
+_DEFAULTS = {
+    "vi": Phrases(
+        instruction="Hãy trả lời bằng tiếng Việt, ngắn gọn, lịch sự.",
+        clarify=("Xin vui lòng cho biết rõ hơn yêu cầu của quý khách ạ?",),
+        farewell="Xin cảm ơn và hẹn gặp lại!",
+        nothing_found="Hiện chưa có thông tin về điều này.",
+        offline="(Trả lời tự động từ tài liệu sẵn có, không dùng mô hình ngôn ngữ.)",
+        you_said="Trước đó quý khách đã nói:",
+        stop=("không, cảm ơn", "tạm biệt", "kết thúc"),
+    ),
+    "pl": Phrases(
+        instruction="Odpowiadaj po polsku, zwięźle i uprzejmie.",
+        clarify=("Czy mogę prosić o doprecyzowanie, w czym mogę pomóc?",),
+        farewell="Dziękuję za rozmowę. Do usłyszenia!",
+        nothing_found="Nie mam na ten temat informacji.",
+        offline="(Odpowiedź ułożona z posiadanych informacji, bez modelu językowego.)",
+        you_said="Wcześniej padło:",
+        stop=("nie, dziękuję", "do widzenia", "to wszystko"),
+    ),
+    "zh-Hant": Phrases(
+        instruction="請用繁體中文回答，簡短有禮。",
+        clarify=("請問您能再說明一下您的需求嗎？",),
+        farewell="謝謝您，再見！",
+        nothing_found="目前沒有這方面的資料。",
+        offline="（此回覆取自現有資料，未使用語言模型。）",
+        you_said="您先前說過：",
+        stop=("不用了，謝謝", "不用了", "再見"),
+    ),
+    "en": Phrases(
+        instruction="Answer in English, briefly and politely.",
+        clarify=("Could you tell me a little more about what you need?",),
+        farewell="Thank you, and goodbye!",
+        nothing_found="I have no information about that.",
+        offline="(Put together from what is on record, without a language model.)",
+        you_said="You said earlier:",
+        stop=("no, thank you", "no thanks", "goodbye", "bye"),
+    ),
+}
+
+
+def phrases_in(language: str, own: dict[str, Phrases], fallback: str) -> Phrases:
+    """The folder's words, what they leave out from ours, in the language or else in the assistant's default one."""
+    given = own.get(language) or (None if language in _DEFAULTS else own.get(fallback))
+    ours = _DEFAULTS.get(language) or _DEFAULTS.get(fallback) or _DEFAULTS["en"]
+    if given is None:
+        return ours
+    said = {name: value for name in Phrases.model_fields if (value := getattr(given, name)) or _is_set(given, name)}
+    return ours.model_copy(update=said)
+
+
+def _is_set(given: Phrases, name: str) -> bool:
+    return name in given.model_fields_set

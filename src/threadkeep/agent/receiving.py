@@ -1,0 +1,129 @@
+"""Nodes 0, 1 and 6: the greeting, receiving a message, and the end of the talk."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from threadkeep.agent.keeping import history_of, keep_question, keep_reply, note_language
+from threadkeep.agent.parts import AssistantParts
+from threadkeep.agent.slot_filling import fill_slots
+from threadkeep.agent.state import AgentState, ChatEntry, entry_of
+from threadkeep.agent.turn import Turn
+from threadkeep.errors import NotFound, ScopeErased, StoreError
+from threadkeep.model import Message
+from threadkeep.models.language import decide
+from threadkeep.ports.responder import Asked
+
+_log = logging.getLogger("threadkeep.assistant")
+_MARKS = re.compile(r"[\s.!?,;:。！？，；~…ạ]+")
+
+
+class Receiving:
+    def __init__(self, parts: AssistantParts) -> None:
+        self._parts = parts
+
+    async def greet(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
+        turn = runtime.context
+        turn.reply = self._parts.folder.persona.greeting(turn.language) or ""
+        turn.reply_kind = "greeting"
+        turn.say(turn.reply)
+        entry = await keep_reply(self._parts, turn, "greeting", language=False)
+        return AgentState(chat_history=[entry], last_updated=self._now(), clarify_attempts=0)
+
+    async def receive(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
+        """The redacted message is stored, and only then is anything made of it."""
+        turn = runtime.context
+        asked = turn.asked or Asked(turn.scope, "")
+        session = await self._read(turn, asked)
+        await self._settle_language(turn, asked, session)
+        await keep_question(self._parts, turn, asked)
+        redacted = self._parts.memory.redactor_at(turn.scope)(asked.text, turn.language)
+        await self._fill_slots(turn, redacted)
+        turn.wants_to_stop = self._says_stop(asked.text, turn.language)
+        current = ChatEntry(id=turn.user_message_id or "", role="user", content=redacted.text, created_at=self._now())
+        return AgentState(
+            chat_history=[*map(entry_of, turn.prior), current],
+            last_updated=self._now(),
+            preferred_language=turn.language,
+            clarify_attempts=clarify_attempts(turn.prior),
+            clarify_questions=None,
+        )
+
+    async def finish(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
+        """The user wants nothing more."""
+        turn = runtime.context
+        turn.reply = self._parts.phrases(turn.language).farewell
+        turn.say(turn.reply)
+        entry = await keep_reply(self._parts, turn)
+        await self.end(turn)
+        return AgentState(chat_history=[*state.get("chat_history", []), entry], last_updated=self._now())
+
+    async def end(self, turn: Turn) -> None:
+        """Inactive from now on: retention counts from here. What tools were kept for is let go of at once."""
+        memory = self._parts.memory
+        try:
+            await memory.close_conversation(turn.scope)
+        except (NotFound, ScopeErased) as error:
+            turn.errors.append(type(error).__name__)
+        except StoreError as error:
+            turn.errors.append(type(error).__name__)
+            _log.warning("the end of a talk was not marked: %s", error)
+        for kept in (memory.slots, memory.scratch):
+            try:
+                if kept is not None:
+                    await kept.erase(turn.scope)
+            except StoreError as error:
+                turn.errors.append(type(error).__name__)
+
+    async def _read(self, turn: Turn, asked: Asked) -> str | None:
+        """The language that the session has; the messages before this one go to the turn."""
+        if asked.history is not None:
+            turn.prior = tuple(asked.history)
+            if asked.language:
+                return asked.language
+        history = await history_of(self._parts, turn)
+        if history is not None and asked.history is None:
+            turn.prior = tuple(one for one in history.messages if one.id != asked.message_id)
+            turn.is_whole = history.before is None
+        return asked.language or (history.language if history else None)
+
+    async def _settle_language(self, turn: Turn, asked: Asked, session: str | None) -> None:
+        """By the first message, once; then the session's, unless the user asks for another one."""
+        seen = self._parts.redacted(turn.scope, asked.text, session)
+        decision = await decide(seen, session, self._parts.languages, self._parts.detector)
+        turn.language = decision.tag or self._parts.folder.config.default_language
+        if decision.source == "requested" and session not in (None, turn.language):
+            await note_language(self._parts, turn, turn.language)
+
+    async def _fill_slots(self, turn: Turn, redacted: Any) -> None:
+        slots, wanted = self._parts.memory.slots, self._parts.folder.config.slots
+        if slots is not None and wanted.types:
+            await fill_slots(slots, turn.scope, turn.text, redacted, wanted.types, wanted.minutes * 60)
+
+    def _says_stop(self, text: str, language: str) -> bool:
+        """In any of its languages: a talk in English may well end in Vietnamese."""
+        said, tags = _bare(text), {language, *self._parts.folder.config.languages}
+        return bool(said) and any(said == _bare(phrase) for tag in tags for phrase in self._parts.phrases(tag).stop)
+
+    def _now(self) -> str:
+        return self._parts.clock().isoformat()
+
+
+def clarify_attempts(prior: Any) -> int:
+    """Questions back since the last answer, counted from what is marked in the history."""
+    attempts = 0
+    messages: list[Message] = list(prior)
+    for message in reversed(messages):
+        if message.role == "assistant":
+            if message.meta.get("type") != "clarify":
+                break
+            attempts += 1
+    return attempts
+
+
+def _bare(text: str) -> str:
+    return " ".join(_MARKS.sub(" ", text.casefold()).split())

@@ -1,0 +1,169 @@
+"""Retrieval over knowledge documents that knows what the conversation was about: one LangGraph graph per question.
+
+loadHistory ─► enrichQuery ─► checkCache ─┬─ miss ─► analyzeQuery ─► buildAccessFilter ─► hybridRetrieval ─► fusion ─┐
+                                          │                                     enrich ◄─ rerank ◄──────────────────┘
+                                          └─ hit ───────────────────────────────► saveHistory ─► updateCache
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, cast
+from weakref import WeakValueDictionary
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
+
+from threadkeep.adapters.langgraph import ThreadkeepSaver
+from threadkeep.agent import retrieval_caching as caching
+from threadkeep.agent import retrieval_history as history
+from threadkeep.agent import retrieval_steps as steps
+from threadkeep.agent.retrieval_state import ContextEntry, ConversationState, counted
+from threadkeep.agent.retrieval_turn import Progress, RetrievalParts, RetrievalRequest, RetrievalResult, Turn
+from threadkeep.errors import InvalidInput, StaleWriter, TooLarge
+from threadkeep.ports.knowledge import Access
+from threadkeep.scope import Scope
+
+MOST_TOP_K = 50
+LONGEST_QUERY = 20_000  # characters
+_TRIES = 8  # when other processes go on with the same conversation at the same time
+
+NODES: dict[str, Callable[..., Any]] = {
+    "loadHistory": history.load_history,
+    "enrichQuery": steps.enrich_query,
+    "checkCache": caching.check_cache,
+    "analyzeQuery": steps.analyze_query,
+    "buildAccessFilter": steps.build_access_filter,
+    "hybridRetrieval": steps.hybrid_retrieval,
+    "fusion": steps.fusion,
+    "rerank": steps.rerank,
+    "enrich": steps.enrich,
+    "saveHistory": history.save_history,
+    "updateCache": caching.update_cache,
+}
+
+
+def retrieval_graph() -> Any:
+    """A `StateGraph`, not compiled yet, so that an application may add nodes of its own."""
+    graph: Any = StateGraph(ConversationState, context_schema=Turn)
+    names = list(NODES)
+    for name in names:
+        graph.add_node(name, NODES[name])
+    graph.add_edge(START, names[0])
+    for before, after in pairwise(names):
+        if before != "checkCache":
+            graph.add_edge(before, after)
+    graph.add_conditional_edges("checkCache", caching.route_cache, {"hit": "saveHistory", "miss": "analyzeQuery"})
+    graph.add_edge(names[-1], END)
+    return graph
+
+
+class Retrieval:
+    """Ask it with a conversation and it remembers; without one it answers all the same."""
+
+    def __init__(self, parts: RetrievalParts, saver: ThreadkeepSaver | None) -> None:
+        """`saver` must report stale writers: a question that lost a race is asked again from where the winner is."""
+        self._parts = parts
+        self._saver = saver
+        self._graph: Any = retrieval_graph().compile()
+        self._locks: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
+
+    async def ask(self, request: RetrievalRequest, progress: Progress | None = None) -> RetrievalResult:
+        """Raises `InvalidInput`, `ScopeErased` and `StoreError`; `StaleWriter` when others never let it go first."""
+        checked(request)
+        if request.conversation is None or self._saver is None:
+            return await self._run(self._graph, request, progress, {})
+        place = request.owner.with_conversation(request.conversation)
+        lock = self._locks.setdefault(place, asyncio.Lock())
+        async with lock:
+            return await self._remembered(request, progress)
+
+    async def state(self, owner: Scope, access: Access, conversation: str) -> ConversationState | None:
+        """What the conversation has kept, as far as this access may read it today; None where there is none."""
+        if self._saver is None:
+            return None
+        graph, config = self._threaded(owner, conversation)
+        state = cast("ConversationState", (await graph.aget_state(config)).values)
+        if not state:
+            return None
+        kept = await self._still_readable(access, state.get("retrievedContexts", []))
+        parents = {entry["parentChunkId"] for entry in kept}
+        current = [one for one in state.get("contexts", []) if one["parentChunkId"] in parents]
+        return {**state, "retrievedContexts": kept, "contexts": current}
+
+    async def _still_readable(self, access: Access, entries: list[ContextEntry]) -> list[ContextEntry]:
+        if not entries:
+            return []
+        found = await self._parts.store.read(access, [history.key_of(entry) for entry in entries])
+        allowed = {passage.key for passage in found.passages}
+        return [entry for entry in entries if history.key_of(entry) in allowed]
+
+    async def _remembered(self, request: RetrievalRequest, progress: Progress | None) -> RetrievalResult:
+        assert request.conversation is not None
+        graph, config = self._threaded(request.owner, request.conversation)
+        for left in reversed(range(_TRIES)):
+            try:
+                return await self._run(graph, request, progress, config)
+            except StaleWriter:
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _threaded(self, owner: Scope, conversation: str) -> tuple[Any, RunnableConfig]:
+        assert self._saver is not None
+        graph = self._graph.copy({"checkpointer": self._saver.for_user(owner.user, owner.tenant)})
+        return graph, {"configurable": {"thread_id": conversation}}
+
+    async def _run(
+        self, graph: Any, request: RetrievalRequest, progress: Progress | None, config: RunnableConfig
+    ) -> RetrievalResult:
+        turn = Turn(self._parts, request, progress)
+        given: ConversationState = {
+            "currentQuery": self._parts.redact(request.access, request.query),
+            "currentTopK": request.top_k,
+            "conversationId": request.conversation,
+            "userId": request.owner.user,
+        }
+        done = 0
+        # Only the last state is stored: what a node makes on the way is nobody's to resume.
+        durability = "exit" if config else None
+        async for _ in graph.astream(given, config, context=turn, stream_mode="updates", durability=durability):
+            done += 1
+            if progress is not None:
+                await progress(min(done, len(NODES)), len(NODES), "retrieving")
+        return _result(turn, request)
+
+
+def _result(turn: Turn, request: RetrievalRequest) -> RetrievalResult:
+    metrics = {"conversationId": request.conversation, **turn.metrics}
+    return RetrievalResult(request.query, turn.contexts, metrics, turn.cached)
+
+
+def checked(request: RetrievalRequest) -> None:
+    top_k: Any = request.top_k
+    if type(top_k) is not int or not 1 <= top_k <= MOST_TOP_K:
+        raise InvalidInput("topK", "is not a number of contexts", f"give a whole number from 1 to {MOST_TOP_K}")
+    query: Any = request.query
+    if not isinstance(query, str) or not query.strip():
+        raise InvalidInput("query", "is empty", "ask something")
+    if len(query) > LONGEST_QUERY:
+        raise TooLarge("query", f"has {len(query):,} characters", f"the limit is {LONGEST_QUERY:,}")
+    if request.conversation is not None:
+        request.owner.with_conversation(request.conversation)  # raises for what no id may be made of
+
+
+def conversation_stats(state: ConversationState) -> dict[str, Any]:
+    """Averages of the whole conversation, however few of its queries are kept."""
+    counts = counted(state)
+    asked = counts["queryCount"]
+    return {
+        "queryCount": asked,
+        "contextCount": counts["contextCount"],
+        "averageContextsPerQuery": counts["contextCount"] / asked if asked else 0.0,
+        "uniqueDocuments": counts["documents"],
+        "cacheHitRate": counts["cacheHits"] / asked if asked else 0.0,
+        "accessLevel": state.get("accessLevel") or "public",
+        "datasourceIds": list(state.get("datasourceIds", ())),
+    }

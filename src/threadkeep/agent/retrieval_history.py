@@ -1,0 +1,123 @@
+"""What the retrieval graph keeps of a conversation: loaded, shown only as far as it may still be read, and added to."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from langgraph.runtime import Runtime
+
+from threadkeep.agent.retrieval_state import (
+    ContextEntry,
+    ConversationAccess,
+    ConversationState,
+    Counts,
+    QueryEntry,
+    counted,
+    document_digest,
+)
+from threadkeep.agent.retrieval_turn import Changes, Turn
+from threadkeep.ports.knowledge import Access, ChunkKey
+from threadkeep.recall.passages import KnowledgeHit
+
+_TERMS_TOLD = 12
+_log = logging.getLogger("threadkeep.retrieval")
+
+
+async def load_history(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
+    """The checkpointer has loaded it; what is said of it are counts and ids, never text."""
+    _log.info(
+        "retrieval history loaded",
+        extra={
+            "conversation_id": runtime.context.request.conversation,
+            "request_id": runtime.context.request.request_id,
+            "earlier_queries": counted(state)["queryCount"],
+        },
+    )
+    return {}
+
+
+async def save_history(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
+    turn, now = runtime.context, runtime.context.parts.clock().isoformat()
+    if not turn.request.query.strip():
+        return {}
+    shown = turn.shown
+    chunks = {row.passage.chunk_id: row.passage.chunk for row in turn.rows}
+    before = counted(state)
+    entries = [_entry(hit, chunks[hit.chunk_id], now, before["queryCount"]) for hit in shown]
+    seen = {document_digest(hit.document_id) for hit in shown}
+    query = turn.parts.redact(turn.request.access, turn.request.query)
+    counts = Counts(
+        queryCount=before["queryCount"] + 1,
+        contextCount=before["contextCount"] + len(shown),
+        cacheHits=before["cacheHits"] + turn.cached,
+        documents=len(seen.union(state.get("documentsSeen", ()))),
+    )
+    turn.metrics = _metrics(turn, counts, len(shown))
+    return {
+        "queries": [QueryEntry(query=query, timestamp=now, topK=turn.request.top_k, queryIndex=before["queryCount"])],
+        "retrievedContexts": entries,
+        "cached": turn.cached,
+        "counts": counts,
+        "documentsSeen": sorted(seen),
+        "datasourceIds": sorted({hit.datasource for hit in shown}),
+        "accessLevel": await _access_level(turn, entries),
+        "metrics": turn.metrics,
+    } | ({"firstQuery": query} if not before["queryCount"] else {})
+
+
+async def _access_level(turn: Turn, entries: list[ContextEntry]) -> ConversationAccess | None:
+    """What somebody unknown could read as well is public."""
+    if not entries:
+        return None
+    nobody = Access(turn.request.access.tenant)
+    found = await turn.parts.store.read(nobody, [key_of(entry) for entry in entries])
+    public = len({passage.key for passage in found.passages})
+    if public == len({key_of(entry) for entry in entries}):
+        return "public"
+    return "mixed" if public else "private"
+
+
+async def readable(turn: Turn, entries: list[ContextEntry]) -> set[ChunkKey]:
+    if not entries:
+        return set()
+    found = await turn.parts.store.read(turn.request.access, [key_of(entry) for entry in entries])
+    return {passage.key for passage in found.passages}
+
+
+def key_of(entry: ContextEntry) -> ChunkKey:
+    return ChunkKey(entry["documentId"], entry["version"], entry["chunk"])
+
+
+def _entry(hit: KnowledgeHit, chunk: int, now: str, index: int) -> ContextEntry:
+    return ContextEntry(
+        parentChunkId=hit.parent_chunk_id,
+        documentId=hit.document_id,
+        content=hit.content,
+        score=hit.score,
+        timestamp=now,
+        queryIndex=index,
+        version=hit.version,
+        chunk=chunk,
+    )
+
+
+def _metrics(turn: Turn, counts: Counts, shown: int) -> dict[str, Any]:
+    """Carried terms are of earlier queries as they are kept, so already redacted."""
+    carried = sorted(turn.asked.carried, key=lambda term: (-turn.asked.carried[term], term))
+    return {
+        "requestId": turn.request.request_id,
+        "queryCount": counts["queryCount"],
+        "contextCount": counts["contextCount"],
+        "uniqueDocuments": counts["documents"],
+        "cacheHitRate": round(counts["cacheHits"] / counts["queryCount"], 4),
+        "returned": shown,
+        "candidates": len(turn.found.passages) if turn.found else 0,
+        "enriched": bool(carried) or turn.rewritten,
+        "enrichedWith": carried[:_TERMS_TOLD],
+        "rewritten": turn.rewritten,
+        "degraded": turn.degraded,
+        "doneWithout": list(turn.failed),
+        "milliseconds": round((time.perf_counter() - turn.started) * 1_000, 1),
+    }

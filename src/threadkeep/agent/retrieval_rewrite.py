@@ -1,0 +1,42 @@
+"""A follow-up question rewritten by a language model so that it can be asked by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_QUERIES = 3
+_CONTEXTS = 3
+_CONTEXT_CHARACTERS = 150
+_LONGEST = 1_000
+
+_PROMPT = """\
+Given the conversation history and current query, rewrite the query to be more specific and contextual.
+
+Previous queries:
+{queries}
+
+Recent context:
+{contexts}
+
+Current query: {query}
+
+Rewritten query:"""
+
+
+def rewriting_prompt(query: str, queries: Sequence[str], contexts: Sequence[str]) -> str:
+    """`contexts` are those of the last query, best first."""
+    return _PROMPT.format(
+        queries=_lines(queries[-_QUERIES:]),
+        contexts=_lines([f"{text[:_CONTEXT_CHARACTERS]}..." for text in contexts[:_CONTEXTS]]),
+        query=query,
+    )
+
+
+def rewritten_query(answer: str, query: str) -> str:
+    """What the model made of it, trimmed; the query itself where that is nothing, or a treatise."""
+    text = answer.strip()
+    return text if 0 < len(text) <= _LONGEST else query
+
+
+def _lines(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {' '.join(text.split())}" for text in texts)

@@ -1,0 +1,102 @@
+"""What a retrieval conversation keeps in its checkpoint: bounded lists, and counts that go on.
+
+Names are those of the documents that clients of such a graph were written against, hence the capitals in them. No text
+of a user stands here unredacted: the question as it was typed travels in the run's context, which is never stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypedDict, TypeVar
+
+T = TypeVar("T")
+DEFAULT_TOP_K = 10
+MOST_QUERIES = 20
+MOST_CONTEXTS = 60  # more than one query can return
+
+ConversationAccess = Literal["public", "private", "mixed"]
+
+
+class QueryEntry(TypedDict):
+    query: str  # what was asked, redacted; never its enriched form
+    timestamp: str
+    topK: int
+    queryIndex: int  # counts on over the whole conversation, however few entries are kept
+
+
+class ContextEntry(TypedDict):
+    parentChunkId: str
+    documentId: str
+    content: str
+    score: float
+    timestamp: str
+    queryIndex: int
+    version: int  # of the document: what was read is looked up again before it is shown
+    chunk: int
+
+
+class Counts(TypedDict):
+    queryCount: int
+    contextCount: int
+    cacheHits: int
+    documents: int
+
+
+def last(most: int) -> Callable[[Sequence[Any] | None, Sequence[Any] | None], list[Any]]:
+    """A reducer: what is new goes to the end, and the oldest makes room."""
+
+    def reduce(old: Sequence[Any] | None, new: Sequence[Any] | None) -> list[Any]:
+        return [*(old or ()), *(new or ())][-most:]
+
+    return reduce
+
+
+def kept_if_absent(old: T | None, new: T | None) -> T | None:
+    return old if new is None else new
+
+
+def united(old: Sequence[Any] | None, new: Sequence[Any] | None) -> list[Any]:
+    """A set in the order of first appearance."""
+    return list(dict.fromkeys([*(old or ()), *(new or ())]))
+
+
+def replaced(_: Any, new: T) -> T:
+    return new
+
+
+def merged(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {**(old or {}), **(new or {})}
+
+
+def mixed(old: ConversationAccess | None, new: ConversationAccess | None) -> ConversationAccess | None:
+    """Once both kinds have been read, it stays mixed."""
+    if old is None or new is None:
+        return old or new
+    return old if old == new else "mixed"
+
+
+class ConversationState(TypedDict, total=False):
+    queries: Annotated[list[QueryEntry], last(MOST_QUERIES)]
+    retrievedContexts: Annotated[list[ContextEntry], last(MOST_CONTEXTS)]
+    currentQuery: Annotated[str | None, kept_if_absent]
+    currentTopK: Annotated[int | None, kept_if_absent]
+    conversationId: Annotated[str | None, kept_if_absent]
+    userId: Annotated[str | None, kept_if_absent]
+    datasourceIds: Annotated[list[str], united]
+    contexts: Annotated[list[dict[str, Any]], replaced]
+    metrics: Annotated[dict[str, Any], merged]
+    cached: Annotated[bool, replaced]
+    firstQuery: Annotated[str | None, kept_if_absent]
+    accessLevel: Annotated[ConversationAccess | None, mixed]
+    counts: Annotated[Counts | None, kept_if_absent]
+    documentsSeen: Annotated[list[int], united]  # digests: as many as there are documents, and no text
+
+
+def counted(state: ConversationState) -> Counts:
+    return state.get("counts") or Counts(queryCount=0, contextCount=0, cacheHits=0, documents=0)
+
+
+def document_digest(document_id: str) -> int:
+    digest = hashlib.blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

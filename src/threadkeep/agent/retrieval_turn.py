@@ -1,0 +1,131 @@
+"""One question on its way through the retrieval graph: who asks, what, with which parts, and what was found so far.
+
+It is the run's context: nodes read and fill it, no checkpointer sees it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from threadkeep.knowledge.question_vectors import QuestionVector, QuestionVectors
+from threadkeep.ports.cache import CachePlace
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.knowledge import Access, Found, KnowledgeStore
+from threadkeep.recall.cache import SemanticCache
+from threadkeep.recall.passages import KnowledgeHit, Ranked, answered
+from threadkeep.recall.question import Question
+from threadkeep.scope import Scope
+
+T = TypeVar("T")
+Changes = dict[str, Any]  # of the state
+Complete = Callable[[str], Awaitable[str]]  # a language model: a prompt to a text
+Rerank = Callable[[str, Sequence[Ranked]], Awaitable[Sequence[Ranked]]]
+Progress = Callable[[int, int, str], Awaitable[None]]  # steps done, steps in all, the step's name
+Redact = Callable[[Access, str], str]
+
+_log = logging.getLogger("threadkeep.retrieval")
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalParts:
+    """What is None is not there, and is done without. `vectors`, `cache`, `rerank` and `complete` may also fail."""
+
+    store: KnowledgeStore
+    redact: Redact
+    vectors: QuestionVectors | None = None
+    cache: SemanticCache | None = None
+    rerank: Rerank | None = None
+    complete: Complete | None = None
+    clock: Clock = system_clock
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalRequest:
+    """`owner` is whose conversation it is, `access` what they may read; both come from a credential."""
+
+    owner: Scope
+    access: Access
+    query: str = field(repr=False)
+    top_k: int = 10
+    use_cache: bool = True
+    conversation: str | None = None
+    request_id: str | None = None
+
+
+@dataclass(slots=True)
+class Turn:
+    parts: RetrievalParts
+    request: RetrievalRequest
+    progress: Progress | None = None
+    started: float = field(default_factory=time.perf_counter)
+    question: Question | None = None
+    rewritten: bool = False
+    previous: str = ""
+    near: QuestionVector | None = None
+    place: CachePlace | None = None
+    found: Found | None = None
+    rows: list[Ranked] = field(default_factory=list[Ranked])
+    shown: Sequence[KnowledgeHit] = ()
+    cached: bool = False
+    degraded: bool = False
+    failed: list[str] = field(default_factory=list[str])  # parts that were done without
+    contexts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    metrics: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def asked(self) -> Question:
+        assert self.question is not None, "enrichQuery comes first"
+        return self.question
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalResult:
+    """`query` as it was asked. What a caller gets over HTTP and MCP alike."""
+
+    query: str = field(repr=False)
+    contexts: Sequence[dict[str, Any]]
+    metrics: dict[str, Any]
+    cached: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "success": True,
+            "query": self.query,
+            "contexts": list(self.contexts),
+            "metrics": dict(self.metrics),
+            "cached": self.cached,
+        }
+
+
+def shown(turn: Turn) -> Changes:
+    turn.shown = answered(turn.rows, turn.request.top_k).hits
+    turn.contexts = [context_of(hit) for hit in turn.shown]
+    return {"contexts": turn.contexts}
+
+
+def context_of(hit: KnowledgeHit) -> dict[str, Any]:
+    return {
+        "parentChunkId": hit.parent_chunk_id,
+        "chunkId": hit.chunk_id,
+        "documentId": hit.document_id,
+        "datasourceId": hit.datasource,
+        "title": hit.title,
+        "heading": hit.heading,
+        "content": hit.content,
+        "score": hit.score,
+        "why": dict(hit.why),
+    }
+
+
+async def or_without(turn: Turn, part: str, work: Awaitable[T]) -> T | None:
+    """None where the part failed: it may be anybody's code and raise what it likes, and what it says may quote text."""
+    try:
+        return await work
+    except Exception as error:
+        turn.failed.append(part)
+        _log.warning("retrieval goes on without the %s (%s)", part, type(error).__name__)
+        return None

@@ -1,0 +1,116 @@
+"""What tools of an assistant are given, and how a call of one is run.
+
+A tool is a plain function, `async` or not, with a docstring and annotated parameters. One whose first parameter is a
+`ToolContext` is given the caller's own token, the talk's language and what the user said earlier that is kept nowhere
+but in an encrypted slot. Arguments and results live in this process's memory for the turn, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from threadkeep.errors import StoreError
+from threadkeep.ports.chat import ToolAnswer, ToolCall, ToolSpec
+from threadkeep.ports.responder import ToolTrace
+from threadkeep.ports.slots import Slots
+from threadkeep.scope import Scope
+
+TOOL_SECONDS = 20.0
+_LONGEST_RESULT = 20_000  # characters shown to the model
+_MASKED = re.compile(r"\[REDACTED:([A-Z_]+)[^\]]*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """`token` is the caller's own credential, to be handed on and not kept."""
+
+    scope: Scope
+    language: str
+    token: str | None = field(default=None, repr=False)
+    request_id: str | None = None
+    slots: Slots | None = field(default=None, repr=False)
+
+    async def slot(self, kind: str) -> str | None:
+        """The latest value of this type (`PHONE`) that the user gave in this talk; None once its time has passed."""
+        if self.slots is None:
+            return None
+        try:
+            return await self.slots.get(self.scope, kind)
+        except StoreError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    spec: ToolSpec
+    function: Callable[..., Any]
+    arguments: type[BaseModel]
+    wants_context: bool = False
+
+
+class ToolBench:
+    """The tools of one assistant."""
+
+    def __init__(self, tools: Sequence[Tool], seconds: float = TOOL_SECONDS) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self._seconds = seconds
+
+    @property
+    def specs(self) -> list[ToolSpec]:
+        return [tool.spec for tool in self._tools.values()]
+
+    async def run(self, call: ToolCall, context: ToolContext) -> tuple[ToolAnswer, ToolTrace]:
+        """A tool that fails tells the model so; the turn goes on."""
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._seconds):
+                content, ok = await self._result(call, context), True
+        except Exception as error:  # it raises what it likes, and what that says may quote the user
+            content, ok = json.dumps({"error": _told(error)}), False
+        took = round((time.monotonic() - began) * 1_000)
+        return ToolAnswer(call.id, call.name, content[:_LONGEST_RESULT]), ToolTrace(call.name, ok, took)
+
+    async def _result(self, call: ToolCall, context: ToolContext) -> str:
+        tool = self._tools.get(call.name)
+        if tool is None:
+            raise LookupError("no such tool")
+        filled = await _filled(call.arguments, context)
+        given = tool.arguments.model_validate(filled)
+        values = {name: getattr(given, name) for name in type(given).model_fields}
+        arguments = (context,) if tool.wants_context else ()
+        if inspect.iscoroutinefunction(tool.function):
+            result = await tool.function(*arguments, **values)
+        else:
+            result = await asyncio.to_thread(tool.function, *arguments, **values)
+        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+
+
+async def _filled(value: Any, context: ToolContext) -> Any:
+    """A model that read `[REDACTED:PHONE]` in the history hands it on: the tool gets the number, while it is kept."""
+    if isinstance(value, Mapping):
+        given: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return {name: await _filled(one, context) for name, one in given.items()}
+    if not isinstance(value, str):
+        return value
+    for kind in {*_MASKED.findall(value)}:
+        if (kept := await context.slot(kind)) is not None:
+            value = re.sub(rf"\[REDACTED:{kind}[^\]]*\]", lambda _, kept=kept: kept, value)
+    return value
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "the tool took too long"
+    if isinstance(error, ValidationError):
+        names = sorted({str(one["loc"][0]) for one in error.errors(include_input=False) if one["loc"]})
+        return f"these arguments do not fit: {', '.join(names)}"
+    return f"the tool failed ({type(error).__name__})"

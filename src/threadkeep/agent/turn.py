@@ -1,0 +1,62 @@
+"""One turn while it lasts: the message as it was said, what was found for it, and the reply. Never written anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from threadkeep.model import Message
+from threadkeep.ports.chat import Snippet
+from threadkeep.ports.responder import Answer, AnswerKind, Asked, ToolTrace, Usage
+from threadkeep.scope import Scope
+
+NOTHING_USED = Usage()
+
+
+@dataclass(slots=True, repr=False)
+class Turn:
+    """`prior` are the messages before this one, redacted as memory keeps them, in their order."""
+
+    scope: Scope
+    kind: Literal["greet", "ask"] = "ask"
+    asked: Asked | None = None
+    language: str = ""
+    prior: Sequence[Message] = ()
+    is_whole: bool = True  # whether `prior` reaches back to the beginning of the talk
+    user_message_id: str | None = None
+    wants_to_stop: bool = False
+    found: list[Snippet] = field(default_factory=list[Snippet])
+    fenced: list[str] = field(default_factory=list[str])  # the same, as the model reads it
+    reply: str = ""
+    reply_kind: AnswerKind = "answer"
+    reply_id: str | None = None
+    tools: list[ToolTrace] = field(default_factory=list[ToolTrace])
+    usage: Usage = NOTHING_USED
+    errors: list[str] = field(default_factory=list[str])  # types of what went wrong without ending the turn
+    emit: Callable[[str], None] | None = None
+
+    @property
+    def text(self) -> str:
+        return "" if self.asked is None else self.asked.text
+
+    def say(self, piece: str) -> None:
+        if self.emit is not None and piece:
+            self.emit(piece)
+
+    def count(self, usage: Usage) -> None:
+        before = self.usage
+        self.usage = Usage(before.input_tokens + usage.input_tokens, before.output_tokens + usage.output_tokens)
+
+    def answer(self, intent: str | None = None) -> Answer:
+        meta = {
+            name: value
+            for name, value in {
+                "intent": intent,
+                "userMessageId": self.user_message_id,
+                "retrieved": [snippet.source for snippet in self.found],
+                "errors": list(self.errors),
+            }.items()
+            if value
+        }
+        return Answer(self.reply, self.language, self.reply_kind, self.reply_id, tuple(self.tools), self.usage, meta)

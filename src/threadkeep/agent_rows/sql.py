@@ -1,0 +1,122 @@
+"""Rows of agent frameworks' sessions, on any of the databases. They share the table of store items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from threadkeep.checkpoints.items import HEAD_BYTES, SqlItems
+from threadkeep.checkpoints.running import Dialect, Running, Step, among, text_id
+from threadkeep.ports.agent_rows import Row, StoredRow
+from threadkeep.ports.clock import Clock, system_clock
+
+_AT_ONCE = 200
+_READ = "SELECT item_key, namespace, name, value, facts FROM tk_store_items"
+_ALIVE = "(expires_at IS NULL OR expires_at > :now)"
+_COLUMNS = (
+    "item_key, space, head, namespace, name, tenant, user_id, value, facts, ttl_minutes, created_at, updated_at,"
+    " expires_at"
+)
+_VALUES = ":key, :space, :head, :namespace, :name, :tenant, :user, :value, :facts, NULL, :now, :now, :expires_at"
+_REPLACED = ("tenant", "user_id", "value", "facts", "updated_at", "expires_at")
+_SWAP = (
+    "UPDATE tk_store_items SET value = :value, facts = :facts, updated_at = :now WHERE item_key = :key AND facts = :old"
+)
+
+
+class SqlAgentRows:
+    def __init__(self, running: Running, clock: Clock = system_clock) -> None:
+        self._running = running
+        self._clock = clock
+
+    def _now(self) -> int:
+        return int(self._clock().timestamp() * 1_000_000)
+
+    async def get(self, keys: Sequence[bytes]) -> Sequence[StoredRow]:
+        found: list[StoredRow] = []
+        for start in range(0, len(keys), _AT_ONCE):
+            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
+            query = f"{_READ} WHERE item_key IN {some} AND {_ALIVE}"
+            found += [_stored(row) for row in await self._running.rows(query, values | {"now": self._now()})]
+        return found
+
+    async def all_of(self, spaces: Sequence[bytes], namespace: bytes | None = None) -> Sequence[StoredRow]:
+        some, values = among("space", spaces, self._running.dialect)
+        query = f"{_READ} WHERE space IN {some} AND {_ALIVE}"
+        values |= {"now": self._now()}
+        if namespace is not None:
+            query += " AND head = :head"
+            values |= {"head": namespace[:HEAD_BYTES]}
+        rows = [_stored(row) for row in await self._running.rows(query, values)]
+        return [row for row in rows if namespace is None or row.namespace == namespace]
+
+    async def create(self, head: Row, put: Sequence[Row] = ()) -> bool:
+        steps = [self._inserted(head), *map(self._upserted, put)]
+        return bool(await self._running.changed(steps, only_if_first=True))
+
+    async def swap(self, old: StoredRow, head: Row, put: Sequence[Row] = (), gone: Sequence[bytes] = ()) -> bool:
+        values = {"key": head.key, "value": head.value, "facts": head.facts, "old": old.facts, "now": self._now()}
+        steps: list[Step] = [(_SWAP, values), *map(self._upserted, put), *self._deleted(gone)]
+        return bool(await self._running.changed(steps, only_if_first=True))
+
+    async def put(self, rows: Sequence[Row]) -> None:
+        """In the order of keys, so that two that put the same rows wait for each other in turn."""
+        if rows:
+            await self._running.changed([self._upserted(row) for row in sorted(rows, key=lambda one: one.key)])
+
+    async def remove(self, keys: Sequence[bytes], spaces: Sequence[bytes] = ()) -> int:
+        whole = [("DELETE FROM tk_store_items WHERE space = :space", {"space": space}) for space in spaces]
+        steps: list[Step] = [*self._deleted(keys), *whole]
+        return sum(await self._running.changed(steps)) if steps else 0
+
+    async def sweep(self) -> int:
+        return await SqlItems(self._running, self._clock).sweep()
+
+    async def close(self) -> None:
+        await self._running.close()
+
+    def _deleted(self, keys: Sequence[bytes]) -> list[Step]:
+        steps: list[Step] = []
+        for start in range(0, len(keys), _AT_ONCE):
+            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
+            steps.append((f"DELETE FROM tk_store_items WHERE item_key IN {some}", values))  # noqa: S608
+        return steps
+
+    def _inserted(self, row: Row) -> Step:
+        if self._running.dialect == "mysql":
+            return f"INSERT IGNORE INTO tk_store_items ({_COLUMNS}) VALUES ({_VALUES})", self._values(row)  # noqa: S608
+        insert = f"INSERT INTO tk_store_items ({_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT (item_key) DO NOTHING"  # noqa: S608
+        return insert, self._values(row)
+
+    def _upserted(self, row: Row) -> Step:
+        return _upsert(self._running.dialect), self._values(row)
+
+    def _values(self, row: Row) -> dict[str, Any]:
+        now, dialect = self._now(), self._running.dialect
+        return {
+            "key": row.key,
+            "space": row.space,
+            "head": row.namespace[:HEAD_BYTES],
+            "namespace": row.namespace,
+            "name": row.name,
+            "tenant": text_id(row.tenant, dialect),
+            "user": text_id(row.user, dialect),
+            "value": row.value,
+            "facts": row.facts,
+            "now": now,
+            "expires_at": None if row.ttl_seconds is None else now + int(row.ttl_seconds * 1_000_000),
+        }
+
+
+def _upsert(dialect: Dialect) -> str:
+    insert = f"INSERT INTO tk_store_items ({_COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
+    if dialect == "mysql":
+        return f"{insert} ON DUPLICATE KEY UPDATE " + ", ".join(f"{name} = VALUES({name})" for name in _REPLACED)
+    return f"{insert} ON CONFLICT (item_key) DO UPDATE SET " + ", ".join(
+        f"{name} = excluded.{name}" for name in _REPLACED
+    )
+
+
+def _stored(row: Any) -> StoredRow:
+    key, namespace, name, value, facts = row
+    return StoredRow(bytes(key), bytes(namespace), bytes(name), bytes(value), bytes(facts))

@@ -1,0 +1,83 @@
+"""Keys of turns in flight, on any of the databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from threadkeep.checkpoints.parts import text_of
+from threadkeep.checkpoints.running import Running, Step, among, text_id
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.turn_keys import OpenTurn, TurnKey
+from threadkeep.scope import Scope
+from threadkeep.threads import Thread, escaped, ns_key, unescaped
+
+_AT_ONCE = 200
+_GET = "SELECT sealed, began_at FROM tk_turn_keys WHERE thread_key = :key"
+_INSERT = "INSERT INTO tk_turn_keys (thread_key, sealed, began_at) VALUES (:key, :sealed, :now)"
+_LATER = {  # a moment that was never used before, whatever the clock says
+    "sqlite": "ON CONFLICT (thread_key) DO UPDATE SET began_at = max(excluded.began_at, tk_turn_keys.began_at + 1)",
+    "postgres": (
+        "ON CONFLICT (thread_key) DO UPDATE SET began_at = greatest(excluded.began_at, tk_turn_keys.began_at + 1)"
+    ),
+    "mysql": "ON DUPLICATE KEY UPDATE began_at = greatest(VALUES(began_at), began_at + 1)",
+}
+
+
+class SqlTurnKeys:
+    def __init__(self, running: Running, clock: Clock = system_clock) -> None:
+        self._running = running
+        self._clock = clock
+
+    async def get(self, thread: Thread) -> TurnKey | None:
+        rows = await self._running.rows(_GET, {"key": thread.key})
+        return TurnKey(bytes(rows[0][0]), rows[0][1]) if rows else None
+
+    async def begin(self, thread: Thread, sealed: bytes) -> TurnKey:
+        while True:
+            now = int(self._clock().timestamp() * 1_000_000)
+            statement = f"{_INSERT} {_LATER[self._running.dialect]}"
+            await self._running.changed([(statement, {"key": thread.key, "sealed": sealed, "now": now})])
+            if (found := await self.get(thread)) is not None:  # or somebody has ended it in between
+                return found
+
+    async def end(
+        self, thread: Thread, key: TurnKey, checkpoints: Sequence[tuple[str, str]], strands: Sequence[bytes]
+    ) -> bool:
+        gone = "DELETE FROM tk_turn_keys WHERE thread_key = :key AND began_at = :used_at"
+        first: Step = (gone, {"key": thread.key, "used_at": key.used_at})
+        rest = [*self._drop_checkpoints(thread, checkpoints), *self._drop_strands(thread, strands)]
+        return bool(await self._running.changed([first, *rest], only_if_first=True))
+
+    def _drop_checkpoints(self, thread: Thread, checkpoints: Sequence[tuple[str, str]]) -> Iterator[Step]:
+        for table in ("tk_checkpoint_writes", "conversation_checkpoints"):
+            gone = f"DELETE FROM {table} WHERE thread_key = :key AND ns_key = :ns AND checkpoint_id = :id"  # noqa: S608
+            for ns, id_ in checkpoints:
+                id_bound = text_id(escaped(id_), self._running.dialect)
+                yield gone, {"key": thread.key, "ns": ns_key(ns), "id": id_bound}
+
+    def _drop_strands(self, thread: Thread, strands: Sequence[bytes]) -> Iterator[Step]:
+        for start in range(0, len(strands), _AT_ONCE):
+            some, values = among("strand", strands[start : start + _AT_ONCE], self._running.dialect)
+            gone = f"DELETE FROM tk_checkpoint_items WHERE thread_key = :key AND strand IN {some}"  # noqa: S608
+            yield gone, values | {"key": thread.key}
+
+    async def idle(self, owner: Scope | None, before: int, limit: int) -> Sequence[OpenTurn]:
+        condition, values = "", dict[str, Any]()
+        if owner is not None:
+            condition = " AND m.tenant = :tenant AND m.user_id = :user"
+            values = {
+                "tenant": text_id(owner.tenant, self._running.dialect),
+                "user": text_id(owner.user, self._running.dialect),
+            }
+        query = (
+            "SELECT m.tenant, m.user_id, m.thread_id, k.began_at FROM tk_turn_keys k"  # noqa: S608
+            f" JOIN conversation_metadata m ON m.thread_key = k.thread_key WHERE k.began_at < :before{condition}"
+            " ORDER BY k.began_at LIMIT :most"
+        )
+        rows = await self._running.rows(query, values | {"before": before, "most": limit})
+        return [_open_turn(*row) for row in rows]
+
+
+def _open_turn(tenant: str | bytes, user: str | bytes, thread_id: str | bytes, used_at: int) -> OpenTurn:
+    return OpenTurn(Thread(Scope(text_of(tenant), text_of(user)), unescaped(text_of(thread_id))), used_at)

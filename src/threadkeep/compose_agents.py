@@ -1,0 +1,44 @@
+"""A URL to what sessions of an agent framework stand on: a memory, and rows of their own in the same database."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from threadkeep.agent_rows.sql import SqlAgentRows
+from threadkeep.checkpoints.running import OnSqlite
+from threadkeep.compose import is_server_url, open_memory, sql_parts, sqlite_path
+from threadkeep.memory import Memory
+from threadkeep.ports.agent_rows import AgentRows
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.settings import Settings
+from threadkeep.sqlite.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStores:
+    memory: Memory
+    rows: AgentRows
+    clock: Clock
+
+
+@asynccontextmanager
+async def open_agent_stores(
+    url: str, settings: Settings, redis: str | None = None, clock: Clock = system_clock
+) -> AsyncGenerator[AgentStores]:
+    """Open and up to date. Raises the `StoreError` that says why it would not open."""
+    async with open_memory(url, redis=redis, settings=settings, clock=clock) as memory:
+        rows = await _rows(url, settings, clock)
+        try:
+            yield AgentStores(memory, rows, clock)
+        finally:
+            await rows.close()
+
+
+async def _rows(url: str, settings: Settings, clock: Clock) -> SqlAgentRows:
+    if is_server_url(url):
+        return SqlAgentRows(await sql_parts(url).sql_running(url, settings), clock)
+    database = Database(sqlite_path(url))
+    await database.open()
+    return SqlAgentRows(OnSqlite(database, owned=True), clock)

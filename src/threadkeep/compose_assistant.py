@@ -1,0 +1,143 @@
+"""A folder, a memory and settings to an assistant that answers. Imported only where one is wanted: it needs extras."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from threadkeep.compose_embedder import count_tokens
+from threadkeep.compose_knowledge import Knowledge, open_knowledge
+from threadkeep.errors import InvalidSetting, MissingExtra, StoreUnavailable
+from threadkeep.memory import Memory
+from threadkeep.models.language import OfflineDetector
+from threadkeep.ports.chat import ChatModel, Snippet
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.knowledge import Access
+from threadkeep.ports.language import LanguageDetector
+from threadkeep.recall.enrich import Asked, enriched
+from threadkeep.scope import Scope
+from threadkeep.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from threadkeep.agent.assistant import Assistant
+    from threadkeep.agent.folder import AssistantFolder
+    from threadkeep.agent.parts import Documents
+
+_log = logging.getLogger("threadkeep.assistant")
+
+
+@asynccontextmanager
+async def open_assistant(
+    memory: Memory,
+    settings: Settings | None = None,
+    folder: str | Path | None = None,
+    *,
+    url: str | None = None,
+    model: ChatModel | None = None,
+    detector: LanguageDetector | None = None,
+    clock: Clock = system_clock,
+) -> AsyncGenerator[Assistant]:
+    """A `Responder` on this memory, configured by `folder` (or `THREADKEEP_ASSISTANT`).
+
+    `url` is the memory's archive (or `DATABASE_URL`): checkpoints and the folder's `knowledge/`, which is indexed now,
+    stand there too. `model` and `detector` are an application's own, left open; otherwise the ones that the settings
+    name. Raises `InvalidAssistant`, `InvalidSetting`, `MissingExtra` and `StoreError`; an archive that is away costs
+    documents and checkpoints until the next start, and the assistant answers.
+    """
+    settings = settings or load_settings()
+    where = folder or settings.assistant
+    if where is None:
+        raise InvalidSetting("THREADKEEP_ASSISTANT", "is not set", "name the assistant's folder")
+    loaded: AssistantFolder = _part("threadkeep.agent.folder").load_folder(Path(where), settings)
+    archive = url or settings.database_url
+    async with AsyncExitStack() as stack:
+        chosen = model or _chat_model(loaded, settings)
+        if model is None:
+            stack.push_async_callback(chosen.close)
+        knowledge = await _knowledge(stack, loaded, settings, archive)
+        parts = _part("threadkeep.agent.parts").AssistantParts(
+            loaded,
+            memory,
+            chosen,
+            detector or OfflineDetector(),
+            count_tokens(settings),
+            partial(_documents, knowledge, loaded) if knowledge else None,
+            clock,
+        )
+        yield _part("threadkeep.agent.assistant").Assistant(parts, await _saver(stack, archive, settings))
+
+
+def _chat_model(folder: AssistantFolder, settings: Settings) -> ChatModel:
+    from threadkeep.agent.phrases import phrases_in
+    from threadkeep.models.chat.choice import ChatChoice, chat_model_for
+    from threadkeep.models.chat.offline import OfflineModel
+
+    config = folder.config
+    said = {tag: phrases_in(tag, config.phrases, config.default_language).you_said for tag in config.languages}
+    choice = ChatChoice(
+        settings.chat_model or config.model,
+        settings.chat_timeout_seconds,
+        settings.chat_retries,
+        settings.chat_base_url,
+        settings.ollama_host,
+        settings.ollama_port,
+    )
+    return chat_model_for(choice, OfflineModel(said))
+
+
+async def _knowledge(
+    stack: AsyncExitStack, folder: AssistantFolder, settings: Settings, archive: str
+) -> Knowledge | None:
+    if folder.knowledge is None:
+        return None
+    try:
+        knowledge = await stack.enter_async_context(open_knowledge(archive, settings))
+        source = _part("threadkeep.knowledge.indexing").Source(folder.config.name, folder.config.tenant)
+        report = await knowledge.indexer.index(folder.knowledge, source)
+    except StoreUnavailable as error:
+        _log.warning("answering without documents: %s", error)
+        return None
+    for skipped in report.skipped:
+        _log.warning("a document was left out: %s: %s", skipped.path, skipped.reason)
+    return knowledge
+
+
+async def _documents(
+    knowledge: Knowledge, folder: AssistantFolder, scope: Scope, question: str, earlier: Sequence[str], budget: int
+) -> Documents:
+    """The assistant's own documents are public; a user of its own tenant may have more."""
+    from threadkeep.agent.parts import Documents
+
+    config = folder.config
+    if not question.strip():
+        return Documents()
+    access = Access(config.tenant, scope.user if scope.tenant == config.tenant else None)
+    carried = enriched(question, [Asked(one) for one in earlier]).carried
+    found = await knowledge.ask(access, question, k=config.recalled, budget=budget, carried=carried)
+    return Documents(found.text, [Snippet(hit.content, hit.chunk_id) for hit in found.hits])
+
+
+async def _saver(stack: AsyncExitStack, archive: str, settings: Settings) -> Any:
+    adapter = _part("threadkeep.adapters.langgraph")
+    forgiving = _part("threadkeep.agent.forgiving_saver").ForgivingSaver
+    try:
+        saver = await stack.enter_async_context(adapter.ThreadkeepSaver.from_url(archive, settings=settings))
+    except StoreUnavailable as error:
+        _log.warning("turns go on without checkpoints: %s", error)
+        return None
+    return forgiving(saver)
+
+
+def _part(name: str) -> Any:
+    """Imported only now: a graph needs LangGraph, which comes with an extra."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("threadkeep"):
+            raise
+        raise MissingExtra("assistant", "an assistant") from None

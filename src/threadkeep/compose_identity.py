@@ -1,0 +1,64 @@
+"""Settings to whoever tells callers apart, and a URL to the keys they carry."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from importlib import import_module
+
+from threadkeep.checkpoints.running import OnSqlite
+from threadkeep.compose import is_server_url, sql_parts, sqlite_path
+from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.identity.authenticator import Authenticator, Tokens
+from threadkeep.identity.key_store import SqlKeys
+from threadkeep.ports.keys import KeyStore
+from threadkeep.settings import Settings
+from threadkeep.sqlite.database import Database
+
+
+def authentication_is_configured(settings: Settings) -> bool:
+    return any((settings.api_key_secret, settings.jwt_secret, settings.jwt_jwks))
+
+
+def authenticator(settings: Settings, keys: KeyStore | None) -> Authenticator:
+    """Raises `InvalidSetting` and `MissingExtra`."""
+    return Authenticator(keys, settings.api_key_secret, _tokens(settings))
+
+
+def _tokens(settings: Settings) -> Tokens | None:
+    """Imported only now: tokens need an extra that a service with keys alone does without."""
+    if settings.jwt_secret is None and settings.jwt_jwks is None:
+        return None
+    try:
+        tokens = import_module("threadkeep.identity.tokens")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("threadkeep"):
+            raise
+        raise MissingExtra("service", "authentication by tokens") from None
+    rules = tokens.TokenRules(
+        settings.jwt_secret, settings.jwt_jwks, settings.jwt_audience, settings.jwt_issuer, settings.jwt_skew_seconds
+    )
+    return tokens.TokenVerifier(rules)
+
+
+def key_secret(settings: Settings) -> str:
+    if settings.api_key_secret is None:
+        fix = "set it to 32 or more random characters, the same for every process: openssl rand -hex 32"
+        raise InvalidSetting("THREADKEEP_API_KEY_SECRET", "is not set", fix)
+    return settings.api_key_secret
+
+
+@asynccontextmanager
+async def open_keys(url: str, settings: Settings) -> AsyncGenerator[KeyStore]:
+    """Open and up to date. Raises the `StoreError` that says why it would not open."""
+    keys = SqlKeys(await sql_parts(url).sql_running(url, settings)) if is_server_url(url) else await _on_sqlite(url)
+    try:
+        yield keys
+    finally:
+        await keys.close()
+
+
+async def _on_sqlite(url: str) -> SqlKeys:
+    database = Database(sqlite_path(url))
+    await database.open()
+    return SqlKeys(OnSqlite(database, owned=True))

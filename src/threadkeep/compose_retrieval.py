@@ -1,0 +1,56 @@
+"""Settings and a URL to working retrieval: documents, their vectors, the cache, and the conversations' checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from threadkeep.compose_knowledge import open_knowledge
+from threadkeep.errors import MissingExtra
+from threadkeep.ports.embedder import Embedder
+from threadkeep.settings import Settings
+
+if TYPE_CHECKING:
+    from threadkeep.agent.retrieval import Retrieval
+    from threadkeep.agent.retrieval_turn import Complete, Rerank
+
+
+@dataclass(frozen=True, slots=True)
+class OwnParts:
+    """An application's own; what is None is chosen by the settings, or done without."""
+
+    embedder: Embedder | None = None
+    rerank: Rerank | None = None
+    complete: Complete | None = None
+
+
+@asynccontextmanager
+async def open_retrieval(
+    url: str | None, settings: Settings, own: OwnParts | None = None, *, redis: str | None = None
+) -> AsyncGenerator[Retrieval]:
+    """Raises `MissingExtra`, `InvalidSetting` and the `StoreError` that says why it would not open."""
+    retrieval, adapter = _part("threadkeep.agent.retrieval"), _part("threadkeep.adapters.langgraph")
+    turn = _part("threadkeep.agent.retrieval_turn")
+    where, own = url or settings.database_url, own or OwnParts()
+    async with (
+        open_knowledge(where, settings, own.embedder, redis=redis) as knowledge,
+        adapter.ThreadkeepSaver.from_url(where, stale_writers="report", settings=settings) as saver,
+    ):
+        asking = knowledge.asking
+        parts = turn.RetrievalParts(
+            knowledge.store, asking.redact, asking.vectors, asking.cache, own.rerank, own.complete
+        )
+        yield retrieval.Retrieval(parts, saver)
+
+
+def _part(name: str) -> Any:
+    """Imported only now: graphs and vectors come with extras."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("threadkeep"):
+            raise
+        raise MissingExtra("mcp", "retrieval") from None

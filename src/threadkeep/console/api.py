@@ -1,0 +1,73 @@
+"""The service's HTTP API, as any other client has it, with the credential of whoever looks at the page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+
+class ApiRefused(Exception):
+    """What the API answered instead: a status, and a problem document in its own words."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+
+
+class Api:
+    def __init__(self, client: httpx.AsyncClient, credential: str | None) -> None:
+        self._client = client
+        self._headers = credential_headers(credential)
+
+    async def get(self, path: str, **query: Any) -> dict[str, Any]:
+        return await self._asked(
+            "GET", path, params={name: value for name, value in query.items() if value is not None}
+        )
+
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return await self._asked("POST", path, json=body)
+
+    async def delete(self, path: str) -> dict[str, Any]:
+        return await self._asked("DELETE", path)
+
+    @asynccontextmanager
+    async def lines(self, path: str, after: str | None) -> AsyncGenerator[AsyncIterator[str]]:
+        """Of an event stream, from behind the event that was seen last."""
+        headers = self._headers | ({} if after is None else {"Last-Event-ID": after})
+        async with self._client.stream("GET", path, headers=headers, timeout=None) as answer:
+            if not answer.is_success:
+                await answer.aread()
+                raise refusal(answer)
+            yield answer.aiter_lines()
+
+    async def _asked(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+        try:
+            answer = await self._client.request(method, path, headers=self._headers, **given)
+        except httpx.TransportError as error:
+            raise ApiRefused(503, f"the service does not answer ({type(error).__name__})") from None
+        if not answer.is_success:
+            raise refusal(answer)
+        return answer.json() if answer.content else {}
+
+
+def credential_headers(credential: str | None) -> dict[str, str]:
+    """A token has two dots, an API key none."""
+    if not credential:
+        return {}
+    if credential.count(".") == 2:
+        return {"Authorization": f"Bearer {credential}"}
+    return {"X-API-Key": credential}
+
+
+def refusal(answer: httpx.Response) -> ApiRefused:
+    try:
+        problem: dict[str, Any] = answer.json()
+    except ValueError:
+        problem = {}
+    told = str(problem.get("detail") or problem.get("message") or f"the service answered {answer.status_code}")
+    fix = problem.get("fix")
+    return ApiRefused(answer.status_code, f"{told}: {fix}" if fix else told)

@@ -1,0 +1,174 @@
+"""The console's routes. Every page is made of what the HTTP API answers to the one who looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from jinja2 import Environment, PackageLoader
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from threadkeep.console.api import Api, ApiRefused
+from threadkeep.console.events import as_pieces
+from threadkeep.console.guard import FormTooLarge, SafePages, credential_of, form_of, sign_in, sign_out
+from threadkeep.console.shown import CountTokens, shown
+
+_HERE = Path(__file__).parent
+_SECONDS = 120.0  # an answer in place may take as long as its model
+_PAGE = 50
+
+Page = Callable[[Request], Awaitable[Response]]
+
+
+class Console:
+    def __init__(self, count_tokens: CountTokens) -> None:
+        self._count_tokens = count_tokens
+        loader = PackageLoader("threadkeep.console")
+        self._templates = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+
+    def app(self) -> Starlette:
+        """To be mounted at /console."""
+        routes = [
+            Route("/", self._told(self.conversations)),
+            Route("/conversations", self._told(self.begin), methods=["POST"]),
+            Route("/conversations/{id:path}/messages", self._told(self.say), methods=["POST"]),
+            Route("/conversations/{id:path}/erase", self._told(self.erase), methods=["POST"]),
+            Route("/conversations/{id:path}/events", self._told(self.events)),
+            Route("/conversations/{id:path}", self._told(self.talk)),
+            Route("/sign-in", self._told(self.sign_in), methods=["GET", "POST"]),
+            Route("/sign-out", self._told(self.sign_out), methods=["POST"]),
+            Mount("/static", StaticFiles(directory=_HERE / "static")),
+        ]
+        return Starlette(routes=routes, middleware=[Middleware(SafePages)])
+
+    async def conversations(self, request: Request) -> Response:
+        async with _api(request) as api:
+            page = await api.get("/conversations", after=request.query_params.get("after"))
+        return self._page("conversations.html", items=page["items"], after=page["after"])
+
+    async def begin(self, request: Request) -> Response:
+        async with _api(request) as api:
+            begun = await api.post("/conversations", {})
+        return RedirectResponse(_talk_at(begun["conversation_id"]), 303)
+
+    async def talk(self, request: Request) -> Response:
+        """The newest messages, and older ones on request; new ones come as events."""
+        id_ = request.path_params["id"]
+        async with _api(request) as api:
+            before = request.query_params.get("before")
+            found = await api.get(f"/conversations/{quote(id_, safe='')}/history", limit=_PAGE, before=before)
+        messages = [shown(message, self._count_tokens) for message in found["messages"]]
+        return self._page(
+            "talk.html",
+            id=id_,
+            path=_talk_at(id_),
+            messages=messages,
+            language=found.get("language"),
+            before=found.get("before"),
+            after=0 if not messages else messages[-1].seq,
+            live=before is None,
+        )
+
+    async def say(self, request: Request) -> Response:
+        """Answers with what became of the message; the message itself comes as an event, like everybody else's."""
+        form = await form_of(request)
+        async with _api(request) as api:
+            path = f"/conversations/{quote(request.path_params['id'], safe='')}/messages"
+            taken = await api.post(path, {"content": form.get("content", "")})
+        return self._page("receipt.html", receipt=taken.get("receipt") or taken)
+
+    async def erase(self, request: Request) -> Response:
+        form = await form_of(request)
+        message = form.get("message", "")
+        async with _api(request) as api:
+            path = f"/conversations/{quote(request.path_params['id'], safe='')}"
+            proof = await api.delete(f"{path}/messages/{quote(message, safe='')}" if message else path)
+        return self._page("erased.html", proof=proof, message=message, path=_talk_at(request.path_params["id"]))
+
+    async def events(self, request: Request) -> Response:
+        seen = request.headers.get("last-event-id") or request.query_params.get("after")
+        path = f"/conversations/{quote(request.path_params['id'], safe='')}/stream"
+
+        async def pieces() -> AsyncIterator[bytes]:
+            async with _api(request) as api, api.lines(path, seen) as lines:
+                async for piece in as_pieces(lines, self._piece):
+                    yield piece
+
+        return StreamingResponse(pieces(), media_type="text/event-stream")
+
+    def _piece(self, name: str, data: dict[str, Any]) -> str:
+        match name:
+            case "message":
+                return self._render("message.html", message=shown(data, self._count_tokens), arrives=True)
+            case "delta":
+                return self._render("delta.html", text=data["text"])
+            case "failed":
+                return self._render("failed.html", code=data["code"])
+            case "erased":
+                return self._render("gone.html")
+            case _:
+                return ""
+
+    async def sign_in(self, request: Request) -> Response:
+        if request.method == "GET":
+            return self._page("sign_in.html", problem=None)
+        credential = (await form_of(request)).get("credential", "").strip()
+        async with _api(request, credential) as api:
+            try:
+                await api.get("/conversations", limit=1)
+            except ApiRefused as refused:
+                return self._page("sign_in.html", status=refused.status, problem=refused.detail)
+        answer = RedirectResponse("/console/", 303)
+        sign_in(answer, credential, secure=request.url.scheme == "https")
+        return answer
+
+    async def sign_out(self, request: Request) -> Response:
+        answer = RedirectResponse("/console/sign-in", 303)
+        sign_out(answer)
+        return answer
+
+    def _told(self, page: Page) -> Page:
+        """What the API refuses is told on a page; who must sign in first is taken there."""
+
+        async def told(request: Request) -> Response:
+            try:
+                return await page(request)
+            except FormTooLarge:
+                return self._page("problem.html", status=413, problem="that is more than a form can hold")
+            except ApiRefused as refused:
+                if refused.status == 401:
+                    return RedirectResponse("/console/sign-in", 303)
+                name = "problem_note.html" if "hx-request" in request.headers else "problem.html"
+                # htmx shows only what succeeded; the note itself tells that this did not
+                status = 200 if "hx-request" in request.headers else refused.status
+                return self._page(name, status=status, problem=refused.detail)
+
+        return told
+
+    def _page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+        return HTMLResponse(self._render(name, **values), status)
+
+    def _render(self, name: str, **values: Any) -> str:
+        return self._templates.get_template(name).render(**values)
+
+
+def _talk_at(id_: str) -> str:
+    return f"/console/conversations/{quote(id_, safe='')}"
+
+
+@asynccontextmanager
+async def _api(request: Request, credential: str | None = None) -> AsyncGenerator[Api]:
+    """Over the line, to the port that this request came in by: the pages could as well stand on another machine."""
+    host, port = request.scope["server"]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    async with httpx.AsyncClient(base_url=address, timeout=_SECONDS, trust_env=False) as client:
+        yield Api(client, credential or credential_of(request))

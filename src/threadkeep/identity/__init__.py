@@ -1,0 +1,1 @@
+"""Who calls, and whose memory they may reach."""

@@ -1,0 +1,88 @@
+"""From what a request carries to whoever sent it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from threadkeep.errors import StoreUnavailable, Unauthenticated
+from threadkeep.identity import api_keys
+from threadkeep.identity.principal import LOCAL, Principal
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.keys import ApiKey, KeyStore
+
+_FRESH_SECONDS = 5.0  # a revoked key is refused so soon at the latest
+_STALE_SECONDS = 900.0  # while the store is away nobody can revoke either: what it last said stands so long
+_MOST_KNOWN = 10_000
+_UNKNOWN = "the API key is not known, was revoked or has expired"
+
+
+class Tokens(Protocol):
+    async def principal(self, token: str) -> Principal: ...
+
+
+class Authenticator:
+    """With neither keys nor tokens configured everybody is the machine's owner; see to it that only they can call."""
+
+    def __init__(
+        self,
+        keys: KeyStore | None = None,
+        key_secret: str | None = None,
+        tokens: Tokens | None = None,
+        clock: Clock = system_clock,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._keys = keys
+        self._secret = key_secret
+        self._tokens = tokens
+        self._clock = clock
+        self._monotonic = monotonic
+        self._known: dict[str, tuple[ApiKey, float]] = {}
+
+    @property
+    def configured(self) -> bool:
+        return self._secret is not None or self._tokens is not None
+
+    async def identify(self, api_key: str | None, bearer: str | None) -> Principal:
+        """Raises `Unauthenticated`. A bearer token that is not ours to check is for the tools behind us."""
+        if not self.configured:
+            return LOCAL.with_token(bearer)
+        if api_key is not None and self._secret is not None:
+            if bearer is not None and self._tokens is not None:
+                raise Unauthenticated("two credentials came at once: send X-API-Key or a bearer token, not both")
+            return (await self._by_key(api_key, self._secret)).with_token(bearer)
+        if bearer is not None and self._tokens is not None:
+            return await self._tokens.principal(bearer)
+        raise Unauthenticated(f"a credential is missing: send {self._accepted()}")
+
+    def _accepted(self) -> str:
+        ways = ["X-API-Key"] * (self._secret is not None)
+        return " or ".join(ways + ["Authorization: Bearer <JWT>"] * (self._tokens is not None))
+
+    async def _by_key(self, key: str, secret: str) -> Principal:
+        prefix = api_keys.prefix_of(key)
+        kept = await self._kept(prefix) if prefix else None
+        if kept is None or not api_keys.holds(key, kept, secret, self._clock()):
+            raise Unauthenticated(_UNKNOWN)
+        return api_keys.principal_of(kept)
+
+    async def _kept(self, prefix: str) -> ApiKey | None:
+        known = self._known.get(prefix)
+        if known and self._monotonic() - known[1] < _FRESH_SECONDS:
+            return known[0]
+        try:
+            found = await self._keys.find(prefix) if self._keys is not None else None
+        except StoreUnavailable:
+            if known and self._monotonic() - known[1] < _STALE_SECONDS:
+                return known[0]
+            raise
+        self._remember(prefix, found)
+        return found
+
+    def _remember(self, prefix: str, found: ApiKey | None) -> None:
+        self._known.pop(prefix, None)
+        if found is not None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.pop(next(iter(self._known)))
+            self._known[prefix] = found, self._monotonic()

@@ -1,0 +1,1 @@
+"""Chat models: through LangChain, or offline by quoting what was found."""

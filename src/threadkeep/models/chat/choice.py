@@ -1,0 +1,70 @@
+"""`provider:name` to a chat model, through LangChain; None to the one that only quotes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, cast
+
+from threadkeep.errors import InvalidSetting, MissingExtra, ModelError
+from threadkeep.models.chat.langchain import LangChainModel, Patience
+from threadkeep.ports.chat import ChatModel
+
+_EXTRAS = {"google_genai": "gemini", "ollama": "ollama", "openai": "openai", "anthropic": "anthropic"}
+_PACKAGES = {
+    "google_genai": "langchain_google_genai",
+    "ollama": "langchain_ollama",
+    "openai": "langchain_openai",
+    "anthropic": "langchain_anthropic",
+}
+_ALIASES = {"gemini": "google_genai"}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatChoice:
+    model: str | None
+    timeout: float = 60
+    retries: int = 2
+    base_url: str | None = None
+    ollama_host: str = "localhost"
+    ollama_port: int = 11_434
+
+
+def chat_model_for(choice: ChatChoice, offline: ChatModel) -> ChatModel:
+    """Raises `InvalidSetting` and `MissingExtra`. Nothing is connected yet."""
+    if choice.model in (None, "", "offline"):
+        return offline
+    provider, _, name = (choice.model or "").partition(":")
+    provider = _ALIASES.get(provider, provider)
+    if provider not in _EXTRAS or not name:
+        known = ", ".join(f"{one}:…" for one in (*_ALIASES, *_EXTRAS))
+        raise InvalidSetting("THREADKEEP_CHAT_MODEL", "names no chat model", f"use offline or one of {known}")
+    _need(provider)
+    model = _made(provider, name, choice)
+    return LangChainModel(model, f"{provider}:{name}", Patience(choice.timeout, choice.retries))
+
+
+def _need(provider: str) -> None:
+    try:
+        import_module("langchain.chat_models")
+        import_module(_PACKAGES[provider])
+    except ModuleNotFoundError:
+        raise MissingExtra(_EXTRAS[provider], f"the chat models of {provider}") from None
+
+
+def _made(provider: str, name: str, choice: ChatChoice) -> Any:
+    """Retries are ours: two counts would multiply."""
+    from langchain.chat_models import init_chat_model
+
+    options: dict[str, Any] = {"timeout": choice.timeout, "max_retries": 1 if provider == "google_genai" else 0}
+    if provider == "ollama":
+        where = choice.base_url or f"http://{choice.ollama_host}:{choice.ollama_port}"
+        options = {"base_url": where, "client_kwargs": {"timeout": choice.timeout}}
+    elif choice.base_url is not None:
+        options["base_url"] = choice.base_url
+    if provider == "openai":
+        options["stream_usage"] = True
+    try:
+        return cast("Any", init_chat_model(name, model_provider=provider, **options))
+    except Exception as error:  # a missing key, most often; what it says may hold one
+        raise ModelError(f"{provider}:{name} cannot be used ({type(error).__name__}): is its key set?") from None

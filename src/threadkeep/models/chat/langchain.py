@@ -1,0 +1,179 @@
+"""Any chat model that LangChain knows, by `init_chat_model`. LangSmith's tracing is off for what is said here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from threadkeep.errors import ModelError, ModelTimeout, ModelUnavailable
+from threadkeep.models.chat.untraced import untraced
+from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
+from threadkeep.ports.responder import Usage
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import BaseMessage
+
+_REFUSED = frozenset((400, 401, 403, 404, 413, 422))  # asking again will not help
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds for one answer, all attempts together; a failed attempt is repeated after 0.5, 1, 2 … seconds."""
+
+    seconds: float = 60
+    retries: int = 2
+    first_pause: float = 0.5
+
+
+class LangChainModel:
+    def __init__(self, model: BaseChatModel, name: str, patience: Patience | None = None) -> None:
+        self._model = model
+        self._name = name
+        self._patience = patience or Patience()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def generates(self) -> bool:
+        return True
+
+    async def reply(self, request: ChatRequest) -> ChatReply:
+        return await self._in_time(lambda: self._invoked(request))
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
+        """An attempt that has said something already is not repeated."""
+        ends = asyncio.get_running_loop().time() + self._patience.seconds
+        for attempt in range(self._patience.retries + 1):
+            said = False
+            try:
+                async for piece in self._streamed(request, ends):
+                    said = True
+                    yield piece
+                return
+            except ModelUnavailable:
+                if said or attempt == self._patience.retries:
+                    raise
+            await asyncio.sleep(self._patience.first_pause * 2**attempt)
+
+    async def close(self) -> None:
+        """LangChain's clients close themselves."""
+
+    async def _in_time(self, ask: Callable[[], Any]) -> ChatReply:
+        try:
+            async with asyncio.timeout(self._patience.seconds):
+                for attempt in range(self._patience.retries):
+                    try:
+                        return await ask()
+                    except ModelUnavailable:
+                        await asyncio.sleep(self._patience.first_pause * 2**attempt)
+                return await ask()
+        except TimeoutError:
+            raise ModelTimeout(f"{self._name} took longer than {self._patience.seconds:g} seconds") from None
+
+    async def _invoked(self, request: ChatRequest) -> ChatReply:
+        try:
+            with untraced():
+                return _reply(await self._bound(request).ainvoke(native_messages(request)))
+        except Exception as error:  # each vendor has errors of its own, and some quote what was sent
+            raise self._failure(error) from None
+
+    async def _streamed(self, request: ChatRequest, ends: float) -> AsyncIterator[str | ChatReply]:
+        whole: Any = None
+        try:
+            async with asyncio.timeout_at(ends):
+                pieces = self._bound(request).astream(native_messages(request))
+                while True:
+                    with untraced():
+                        chunk = await anext(pieces, None)
+                    if chunk is None:
+                        break
+                    whole = chunk if whole is None else whole + chunk
+                    if text := _text(chunk):
+                        yield text
+        except GeneratorExit:
+            raise
+        except TimeoutError:
+            raise ModelTimeout(f"{self._name} took longer than {self._patience.seconds:g} seconds") from None
+        except Exception as error:
+            raise self._failure(error) from None
+        yield _reply(whole) if whole is not None else ChatReply("")
+
+    def _bound(self, request: ChatRequest) -> Any:
+        if not request.tools:
+            return self._model
+        tools = [
+            {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
+            for t in request.tools
+        ]
+        return self._model.bind_tools(tools)
+
+    def _failure(self, error: Exception) -> ModelError:
+        if isinstance(error, ModelError):
+            return error
+        if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
+            return ModelTimeout(f"{self._name} took too long")
+        status = _status(error)
+        told = f"{self._name}: failed ({type(error).__name__}{f', status {status}' if status else ''})"
+        return ModelError(told) if status in _REFUSED else ModelUnavailable(told)
+
+
+def native_messages(request: ChatRequest) -> list[BaseMessage]:
+    """The system instruction, then the talk in the model's own roles, the current message last."""
+    from langchain_core.messages import SystemMessage
+
+    system: list[BaseMessage] = [SystemMessage(request.system)] if request.system else []
+    return system + [_native(one) for one in request.messages]
+
+
+def _native(message: ChatMessage) -> BaseMessage:
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+    if isinstance(message, Said):
+        return HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
+    if isinstance(message, CalledTools):
+        if isinstance(message.native, AIMessage):
+            return message.native  # some models sign their calls and want the signature back
+        calls: Sequence[Any] = [
+            {"id": call.id, "name": call.name, "args": dict(call.arguments)} for call in message.calls
+        ]
+        return AIMessage(message.text, tool_calls=list(calls))
+    return ToolMessage(message.content, tool_call_id=message.call_id, name=message.name)
+
+
+def _reply(message: Any) -> ChatReply:
+    from langchain_core.messages import AIMessage, AIMessageChunk, message_chunk_to_message
+
+    native = message_chunk_to_message(message) if isinstance(message, AIMessageChunk) else message
+    calls = tuple(
+        ToolCall(str(call.get("id") or f"call_{place}"), call["name"], call.get("args") or {})
+        for place, call in enumerate(getattr(native, "tool_calls", None) or ())
+    )
+    used: Any = getattr(native, "usage_metadata", None) or {}
+    usage = Usage(int(used.get("input_tokens") or 0), int(used.get("output_tokens") or 0))
+    return ChatReply(_text(native), calls, usage, native if isinstance(native, AIMessage) else None)
+
+
+def _text(message: Any) -> str:
+    """Of a message that may come in blocks: its text, and not what the model thought."""
+    content: Any = message.content
+    if isinstance(content, str):
+        return content
+    blocks: list[Any] = content
+    return "".join(
+        block if isinstance(block, str) else str(block.get("text") or "")
+        for block in blocks
+        if isinstance(block, str) or block.get("type") == "text"
+    )
+
+
+def _status(error: Any) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        for name in ("status_code", "code"):
+            if isinstance(value := getattr(holder, name, None), int):
+                return value
+    return None

@@ -1,0 +1,19 @@
+"""What is said to a model stays between the two: no tracer that the environment switches on is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+
+@contextmanager
+def untraced() -> Generator[None]:
+    """LangChain and LangGraph send whole runs to LangSmith where `LANGSMITH_TRACING` is set; not from in here."""
+    if find_spec("langsmith") is None:
+        yield
+        return
+    from langsmith.run_helpers import tracing_context  # pyright: ignore[reportUnknownVariableType]
+
+    with tracing_context(enabled=False):
+        yield

@@ -1,0 +1,73 @@
+"""Who answers what a user says: an assistant's graph, or whatever else an application puts in its place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from threadkeep.model import Message
+from threadkeep.scope import Scope
+
+AnswerKind = Literal["answer", "clarify", "greeting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One turn of a user, as it was said: seen by the model and its tools, never stored like this."""
+
+    scope: Scope  # with its conversation
+    text: str
+    language: str | None = None  # what the client says the talk is held in
+    history: Sequence[Message] | None = None  # None: the responder reads it from memory
+    token: str | None = field(default=None, repr=False)  # the caller's own, handed on to tools
+    request_id: str | None = None
+    # Of the user's message where it is in memory already (whoever acknowledged it stored it); it is then not appended
+    # again, only answered. None: the responder keeps it.
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTrace:
+    """That a tool was called, never with what."""
+
+    name: str
+    ok: bool
+    milliseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The reply, already appended to memory with the turn it answers."""
+
+    text: str
+    language: str
+    kind: AnswerKind = "answer"
+    message_id: str | None = None  # of the reply in memory; None where it could not be kept
+    tools: Sequence[ToolTrace] = ()
+    usage: Usage = Usage()
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Responder(Protocol):
+    """Raises `ModelTimeout` or `ModelUnavailable` when no answer came; the user's message is then kept unanswered."""
+
+    async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
+        """Open a conversation: the persona's greeting, stored; None where there is none."""
+        ...
+
+    async def respond(self, asked: Asked) -> Answer: ...
+
+    def stream(self, asked: Asked) -> AsyncIterator[str | Answer]:
+        """Pieces of the reply as they come, the whole answer last."""
+        ...
+
+    async def end(self, scope: Scope) -> None:
+        """The talk is over: mark it inactive and let retention run."""
+        ...

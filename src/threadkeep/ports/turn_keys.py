@@ -1,0 +1,43 @@
+"""Keys of turns in flight: each encrypts what a thread holds only until its turn ends, and is destroyed with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from threadkeep.scope import Scope
+from threadkeep.threads import Thread
+
+
+@dataclass(frozen=True, slots=True)
+class TurnKey:
+    sealed: bytes
+    used_at: int  # microseconds since 1970; moves on with every run that begins under it
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    thread: Thread
+    used_at: int
+
+
+class TurnKeys(Protocol):
+    async def get(self, thread: Thread) -> TurnKey | None: ...
+
+    async def begin(self, thread: Thread, sealed: bytes) -> TurnKey:
+        """The key that stands there, or this one; from now on nobody ends the turn who has not seen this call."""
+        ...
+
+    async def end(
+        self, thread: Thread, key: TurnKey, checkpoints: Sequence[tuple[str, str]], strands: Sequence[bytes]
+    ) -> bool:
+        """Destroy the key with these checkpoints, their writes and strands, in one step.
+
+        False, and nothing is changed, when another run has begun under the key meanwhile.
+        """
+        ...
+
+    async def idle(self, owner: Scope | None, before: int, limit: int) -> Sequence[OpenTurn]:
+        """Turns whose key was last used before this moment, longest first; of one user, or of all."""
+        ...

@@ -1,0 +1,308 @@
+"""`tool_traffic="turn"`: calls and results live until the turn ends, encrypted; then only what was said stays."""
+
+from __future__ import annotations
+
+import base64
+import operator
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import uuid4
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import Command
+
+from tests.adapters.agent import agent, unpaired
+from tests.adapters.database import count, every_value, rows
+from tests.adapters.test_langgraph_storage import stored_bytes
+from tests.adapters.verbs import Open, Verbs, thread
+from threadkeep import Scope
+from threadkeep.adapters.langgraph.projection import Projection
+from threadkeep.compose_redaction import admission_rules
+from threadkeep.errors import CapabilityMissing, CheckpointCorrupt, Conflict, InvalidInput, InvalidSetting, StaleWriter
+from threadkeep.settings import Settings
+
+THREADS, TURNS = 5, 20
+CANARIES = 5  # of a call, and of its result
+SLOT_KEY = base64.b64encode(b"k" * 32).decode()
+only_async = pytest.mark.parametrize("mode", ["async"], indirect=True)
+
+
+def answering(results: list[str]) -> Any:
+    def look(what: str) -> str:
+        """Look something up."""
+        results.extend(f"res{uuid4().hex}" for _ in range(CANARIES))
+        return f"{' '.join(results[-CANARIES:])} of {what}"
+
+    return look
+
+
+async def invoke(graph: Any, given: Any, mode: str, config: dict[str, Any]) -> Any:
+    return await graph.ainvoke(given, config) if mode == "async" else graph.invoke(given, config)
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"messages": [HumanMessage(text)]}
+
+
+async def in_flight(url: str, user: str) -> int:
+    return await count(url, "tk_turn_keys", user)
+
+
+@only_async
+async def test_no_tool_canary_is_left_when_the_turns_have_ended(open_saver: Open, url: str, user: str) -> None:
+    saver = await open_saver(tool_traffic="turn")
+    made: list[str] = []
+    results: list[str] = []
+    graph = saver.saver.attached(agent(saver.saver, (answering(results),), made=made, width=CANARIES))
+    for turn in range(THREADS * TURNS):
+        state = await graph.ainvoke(said(f"use 1 look: number {turn}"), thread(f"t{turn % THREADS}"))
+        assert results[-1] in state["messages"][-2].content
+    canaries = [one.encode() for one in (*made, *results)]
+    assert len({*canaries}) == 1_000
+    values = b"\n".join(await every_value(url))
+    assert [one for one in canaries if one in values] == []
+    if url.startswith("sqlite"):
+        file = Path(url.removeprefix("sqlite:///"))
+        data = b"".join(path.read_bytes() for path in file.parent.glob(f"{file.name}*"))
+        assert [one for one in canaries if one in data] == []
+    for number in range(THREADS):
+        kept = (await saver.values(thread(f"t{number}")))["messages"]
+        assert [type(one) for one in kept] == [HumanMessage, AIMessage, AIMessage] * TURNS
+        assert kept[-1].content == "Done after 1 result(s)."
+        assert not any(getattr(one, "tool_calls", None) for one in kept)
+        assert len(await saver.list(thread(f"t{number}"))) == TURNS
+    assert await in_flight(url, user) == 0
+    assert await count(url, "tk_checkpoint_writes", user) == 0
+
+
+async def test_nothing_of_a_turn_can_be_read_while_it_is_in_flight(saver_in_turns: Verbs, url: str, mode: str) -> None:
+    made: list[str] = []
+    graph = saver_in_turns.saver.attached(agent(saver_in_turns.saver, made=made))
+    given = said("use 1 confirm: and my card is 4111 1111 1111 1111")
+    waiting = await invoke(graph, given, mode, thread("t"))
+    assert waiting["__interrupt__"]
+    values = b"\n".join(await every_value(url))
+    assert made[0].encode() not in values
+    assert b"4111 1111 1111" not in values
+    assert (await saver_in_turns.values(thread("t")))["messages"][-1].tool_calls
+    assert await saver_in_turns.call("end_turn", thread("t")) is False
+    done = await invoke(graph, Command(resume="yes"), mode, thread("t"))
+    assert done["messages"][-2].content == f"{made[0]} was yes"
+    kept = (await saver_in_turns.values(thread("t")))["messages"]
+    assert [one.content for one in kept][1:] == ["Looking up 0.", "Done after 1 result(s)."]
+    assert kept[0].content == "use 1 confirm: and my card is [REDACTED:CREDIT_CARD]"
+    assert await saver_in_turns.call("end_turn", thread("t")) is True
+
+
+@pytest.fixture
+async def saver_in_turns(open_saver: Open) -> Verbs:
+    return await open_saver(tool_traffic="turn")
+
+
+@only_async
+async def test_a_turn_that_waits_is_resumed_by_another_process(open_saver: Open, url: str, user: str) -> None:
+    one, other = await open_saver(tool_traffic="turn"), await open_saver(tool_traffic="turn")
+    await one.saver.attached(agent(one.saver)).ainvoke(said("use 1 confirm: it"), thread("t"))
+    assert await in_flight(url, user) == 1
+    done = await other.saver.attached(agent(other.saver)).ainvoke(Command(resume="fine"), thread("t"))
+    assert done["messages"][-2].content.endswith(" was fine")
+    assert await in_flight(url, user) == 0
+    again = await one.saver.attached(agent(one.saver)).ainvoke(said("use 1 look: that"), thread("t"))
+    assert unpaired(again["messages"]) == []
+    assert (await other.values(thread("t")))["messages"][-1].content == "Done after 1 result(s)."
+
+
+@only_async
+async def test_the_bytes_of_a_turn_do_not_grow(saver_in_turns: Verbs, url: str, user: str) -> None:
+    graph = saver_in_turns.saver.attached(agent(saver_in_turns.saver))
+    costs = [0]
+    for _ in range(24):
+        await graph.ainvoke(said("use 2 look: something " + "x" * 100), thread("t"))
+        costs.append(await stored_bytes(url, user))
+    assert costs[24] - costs[16] < 1.1 * (costs[12] - costs[4])
+
+
+@only_async
+async def test_a_sweep_ends_what_nobody_ended(open_saver: Open, url: str, user: str) -> None:
+    saver = await open_saver(tool_traffic="turn")
+    made: list[str] = []
+    graph = agent(saver.saver, made=made)  # without the callback
+    await graph.ainvoke(said("use 1 look: ended by nobody"), thread("done"))
+    await graph.ainvoke(said("hello"), thread("waits"))
+    await saver.call("end_turn", thread("waits"))
+    await graph.ainvoke(said("use 1 confirm: abandoned"), thread("waits"))
+    assert await in_flight(url, user) == 2
+    await saver.saver.asweep_turns(idle_seconds=3_600)
+    assert await in_flight(url, user) == 2
+    assert await saver.saver.asweep_turns(idle_seconds=0) >= 2
+    assert await in_flight(url, user) == 0
+    for name, expected in (("done", 3), ("waits", 4)):
+        kept = (await saver.values(thread(name)))["messages"]
+        assert len(kept) == expected
+        assert unpaired(kept) == []
+    values = b"\n".join(await every_value(url))
+    assert [one for one in made if one.encode() in values] == []
+    done = await graph.ainvoke(said("and now?"), thread("waits"))
+    assert done["messages"][-1].content == "Done after 0 result(s)."
+
+
+@only_async
+async def test_a_turn_that_another_run_goes_on_with_is_not_ended_under_it(
+    open_saver: Open, url: str, user: str
+) -> None:
+    one, other = await open_saver(tool_traffic="turn"), await open_saver(tool_traffic="turn")
+    await agent(one.saver).ainvoke(said("use 1 look: first"), thread("t"))
+    keys = one.saver._session.door
+    seen = await keys.use(lambda store: store.turn_keys.get(one.saver._thread("t")))
+    await agent(other.saver).ainvoke(said("use 1 look: second"), thread("t"))
+    dropped = await keys.use(lambda store: store.turn_keys.end(one.saver._thread("t"), seen, [], []))
+    assert dropped is False
+    assert len((await one.values(thread("t")))["messages"]) == 8
+    assert await one.call("end_turn", thread("t")) is True
+    assert await in_flight(url, user) == 0
+    assert len((await other.values(thread("t")))["messages"]) == 6
+
+
+@only_async
+async def test_time_travel_goes_from_one_end_of_a_turn_to_another(saver_in_turns: Verbs) -> None:
+    graph = saver_in_turns.saver.attached(agent(saver_in_turns.saver))
+    for text in ("use 1 look: one", "use 1 look: two"):
+        await graph.ainvoke(said(text), thread("t"))
+    history = [state async for state in graph.aget_state_history(thread("t"))]
+    assert [len(state.values["messages"]) for state in history] == [6, 3]
+    forked = await graph.ainvoke(said("use 1 look: instead"), history[1].config)
+    assert [one.content for one in forked["messages"] if isinstance(one, HumanMessage)][-1] == "use 1 look: instead"
+    assert [one.content for one in (await saver_in_turns.values(thread("t")))["messages"]] == [
+        "use 1 look: one",
+        "Looking up 0.",
+        "Done after 1 result(s).",
+        "use 1 look: instead",
+        "Looking up 0.",
+        "Done after 1 result(s).",
+    ]
+
+
+class Noted(MessagesState):
+    notes: Annotated[list[str], operator.add]
+    scratch: str
+    last: BaseMessage
+
+
+@only_async
+async def test_other_channels_stay_only_where_they_are_named(open_saver: Open) -> None:
+    def work(state: Noted) -> dict[str, Any]:
+        return {
+            "notes": ["call +48 512 345 678"],
+            "scratch": "tool output",
+            "last": ToolMessage("secret", tool_call_id="1"),
+            "messages": [AIMessage("done")],
+        }
+
+    graph = StateGraph(Noted)
+    graph.add_node("work", work)
+    graph.add_edge(START, "work")
+    graph.add_edge("work", END)
+    saver = await open_saver(tool_traffic="turn", turn_keeps=["notes"])
+    attached = saver.saver.attached(graph.compile(checkpointer=saver.saver))
+    for number in (1, 2):
+        await attached.ainvoke(said("go"), thread("t"))
+        values = await saver.values(thread("t"))
+        assert values.keys() == {"messages", "notes"}
+        assert values["notes"] == ["call [REDACTED:PHONE]"] * number
+        assert len(values["messages"]) == 2 * number
+
+
+@only_async
+async def test_a_key_is_sealed_with_the_slot_key(open_saver: Open, url: str, user: str) -> None:
+    settings = Settings(THREADKEEP_SLOT_KEY=SLOT_KEY)  # type: ignore[call-arg]
+    saver = await open_saver(tool_traffic="turn", settings=settings)
+    await agent(saver.saver).ainvoke(said("use 1 look: it"), thread("t"))
+    other = await open_saver(tool_traffic="turn")
+    with pytest.raises(CheckpointCorrupt, match="THREADKEEP_SLOT_KEY"):
+        await other.get(thread("t"))
+    with pytest.raises(CheckpointCorrupt, match="THREADKEEP_SLOT_KEY"):
+        await other.call("end_turn", thread("t"))
+    assert len((await saver.values(thread("t")))["messages"]) == 4
+    assert await other.saver.aend_turn(thread("t"), abandon=True) is True
+    assert await saver.get(thread("t")) is None
+    assert await count(url, "tk_checkpoint_items", user) == 0
+
+
+@only_async
+async def test_what_was_encrypted_is_lost_with_its_key(open_saver: Open, url: str, user: str) -> None:
+    saver = await open_saver(tool_traffic="turn")
+    await agent(saver.saver).ainvoke(said("use 1 look: it"), thread("t"))
+    keys = f"SELECT thread_key FROM conversation_metadata WHERE user_id = '{user}'"
+    await rows(url, f"DELETE FROM tk_turn_keys WHERE thread_key IN ({keys})")
+    with pytest.raises(CheckpointCorrupt, match="turn that has ended"):
+        await (await open_saver(tool_traffic="turn")).get(thread("t"))
+
+
+@only_async
+async def test_what_a_turn_cannot_do_is_told(open_saver: Open, user: str) -> None:
+    saver = await open_saver(tool_traffic="turn")
+    await agent(saver.saver).ainvoke(said("use 1 look: it"), thread("t"))
+    with pytest.raises(Conflict, match="in flight"):
+        await saver.call("copy_thread", "t", "copy")
+    with pytest.raises(CapabilityMissing, match="delta"):
+        await saver.put(thread("d"), {"n": 1}, metadata={"counters_since_delta_snapshot": {"n": (1, 1)}})
+    with pytest.raises(InvalidInput, match="idle_seconds"):
+        await saver.saver.asweep_turns(-1)
+    with pytest.raises(InvalidSetting, match="tool_traffic"):
+        await open_saver(tool_traffic="never")
+    with pytest.raises(InvalidSetting, match="SLOT_KEY"):
+        await open_saver(tool_traffic="turn", settings=Settings(THREADKEEP_SLOT_KEY="short"))  # type: ignore[call-arg]
+    await saver.call("delete_thread", "t")
+    assert await saver.call("end_turn", thread("t")) is True
+    keeping = await open_saver()
+    assert await keeping.call("end_turn", thread("t")) is True
+    assert await keeping.saver.asweep_turns(0) == 0
+
+
+@only_async
+async def test_a_stale_writer_is_still_told_of(open_saver: Open) -> None:
+    saver = await open_saver(tool_traffic="turn", stale_writers="report")
+    graph = saver.saver.attached(agent(saver.saver))
+    for _ in range(2):
+        await graph.ainvoke(said("use 1 look: it"), thread("t"))
+    old = (await saver.list(thread("t")))[-1]
+    await saver.get(thread("t"))
+    with pytest.raises(StaleWriter):
+        await saver.put(old.config, {"n": 1})
+
+
+async def test_what_was_said_is_told_without_tools_in_either_mode(open_saver: Open, mode: str) -> None:
+    for traffic in ("keep", "turn"):
+        saver = await open_saver(tool_traffic=traffic)
+        graph = agent(saver.saver)
+        await invoke(graph, said("use 1 confirm: write to ann@example.org"), mode, thread(traffic))
+        told = await saver.call("history", thread(traffic))
+        assert [one.content for one in told] == ["use 1 confirm: write to [REDACTED:EMAIL]", "Looking up 0."]
+        assert unpaired(told) == []
+        assert unpaired((await saver.values(thread(traffic)))["messages"]) != []
+    assert await saver.call("history", thread("nobody")) == []
+
+
+def test_a_projection_keeps_words_and_nothing_else() -> None:
+    projection = Projection(admission_rules(Settings()), Scope("t", "u", "c"))
+    call = {"name": "f", "args": {"secret": 1}, "id": "c1", "type": "tool_call"}
+    given: list[BaseMessage] = [
+        SystemMessage("be kind", id="s"),
+        HumanMessage([{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:x"}}], id="1"),
+        HumanMessage([{"type": "image_url", "image_url": {"url": "data:x"}}], id="2"),
+        AIMessage("", tool_calls=[call], id="3"),
+        ToolMessage("secret", tool_call_id="c1", id="4"),
+        AIMessage([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "so"}], id="5"),
+        AIMessage("mail ann@example.org", additional_kwargs={"x": "secret"}, response_metadata={"y": "secret"}, id="6"),
+        HumanMessage("hi", id="ann@example.org", name="Ann"),
+        AIMessage("   "),
+    ]
+    kept = projection.messages(given)
+    assert [(one.content, one.id) for one in kept[:3]] == [("see", "1"), ("so", "5"), ("mail [REDACTED:EMAIL]", "6")]
+    assert "secret" not in repr(kept)
+    assert len(kept) == 4
+    assert kept[3].id not in (None, "ann@example.org")
+    assert kept[3].name is None
+    assert projection.messages(kept, kept) == kept
