@@ -1,7 +1,8 @@
 """Recall: how high the turns that answer a question stand, ours beside simpler ways, on sets of several kinds.
 
-Ranking is fed from memory here: what it finds does not depend on a database. One configuration serves every set.
-`left out` is LoCoMo with weights learnt without the talk that is asked about. No LLM; the offline embedder.
+Ours is the product (`open_memory`, `append`, `recall`) on the database named, SQLite if none, with its offline embedder
+and no LLM. One configuration serves every set. `left out` is LoCoMo with weights learnt without the talk that is asked
+about, ranked from memory, as are follow-ups.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -18,7 +20,8 @@ from bench.recall_baselines import BASELINES
 from bench.recall_learn import Group, learnt, taught
 from bench.recall_measure import DEPTH, Ranked, Ranker, figures, share
 from bench.recall_memory import MemoryIndex
-from bench.recall_sets import Archive, follow_ups, locomo, long_answers, longmemeval, passage_sets
+from bench.recall_product import product
+from bench.recall_sets import PASSAGES, Archive, follow_ups, locomo, long_answers, longmemeval, passages
 from bench.recall_vectors import vectors_of
 from bench.report import median, p95, table
 from threadkeep.recall.enrich import Asked, enriched
@@ -30,32 +33,42 @@ _COLUMNS = ("R@1", "R@5", "R@10", "MRR", "all@5")
 
 
 def main(args: argparse.Namespace) -> dict[str, Any]:
-    sets = _sets(args.data, args.quick)
-    spent: list[float] = []
-    rankers: dict[str, Ranker] = {"Threadkeep": ours(spent=spent), "Threadkeep, no vectors": ours(vectors=False)}
-    result: dict[str, Any] = {
-        "bench": "recall",
-        "sets": {
-            name: {who: figures(ranker, archives) for who, ranker in {**rankers, **BASELINES}.items()}
-            for name, archives in sets.items()
-        },
-        "left_out": _left_out(sets),
-        "follow_ups": _follow_ups(args.data),
-        "ms_per_question": {"median": median(spent) * 1e3, "p95": p95(spent) * 1e3},
-    }
+    sets = _sets(args.data, args.quick, args.sets)
+    with product("sqlite" if args.store == "all" else args.store) as ours_there:
+        rankers: dict[str, Ranker] = {"Threadkeep": ours_there.ranker, "Threadkeep, words alone": ours_there.by_words}
+        result: dict[str, Any] = {
+            "bench": "recall",
+            "store": args.store,
+            "sets": {
+                name: {who: figures(ranker, archives) for who, ranker in {**rankers, **BASELINES}.items()}
+                for name, archives in sets.items()
+            },
+            "ms_per_question": {"median": median(ours_there.spent) * 1e3, "p95": p95(ours_there.spent) * 1e3},
+        }
+    if not args.sets:
+        result |= {"left_out": _left_out(sets), "follow_ups": _follow_ups(args.data)}
     if not args.json:
         print(rendered(result))
     return result
 
 
-def _sets(data: Path, quick: bool) -> dict[str, list[Archive]]:
-    sets = {
-        "LoCoMo, people chatting": locomo(data),
-        "LongMemEval, user's turns": longmemeval(data),
-        "LongMemEval, with long answers": long_answers(data),
-        **{name: [archive] for name, archive in passage_sets(data, without_marks).items()},
+def _sets(data: Path, quick: bool, named: str | None = None) -> dict[str, list[Archive]]:
+    wanted = {
+        "LoCoMo, people chatting": lambda: locomo(data),
+        "LongMemEval, user's turns": lambda: longmemeval(data),
+        "LongMemEval, with long answers": lambda: long_answers(data),
+        **{name: partial(_passages, data, name) for name in PASSAGES},
     }
-    return {name: [_some(one) for one in archives[:2]] for name, archives in sets.items()} if quick else sets
+    chosen = {name: load() for name, load in wanted.items() if not named or _is_named(name, named)}
+    return {name: [_some(one) for one in archives[:2]] for name, archives in chosen.items()} if quick else chosen
+
+
+def _is_named(name: str, named: str) -> bool:
+    return any(part.strip().lower() in name.lower() for part in named.split(","))
+
+
+def _passages(data: Path, name: str) -> list[Archive]:
+    return [passages(data, name, without_marks)]
 
 
 def _some(archive: Archive) -> Archive:
@@ -63,6 +76,8 @@ def _some(archive: Archive) -> Archive:
 
 
 def ours(preset: Mapping[str, float] = DEFAULT, vectors: bool = True, spent: list[float] | None = None) -> Ranker:
+    """Ranking fed from memory."""
+
     def indexed(archive: Archive) -> Callable[[str], Ranked]:
         index = MemoryIndex(archive.said, vectors_of([one.text for one in archive.said]) if vectors else None)
 
@@ -122,14 +137,12 @@ def rendered(result: dict[str, Any]) -> str:
         table(name, ("", *_COLUMNS), [(who, *(f"{row[key]:.3f}" for key in _COLUMNS)) for who, row in rows.items()])
         for name, rows in result["sets"].items()
     ]
-    left = result["left_out"]
-    blocks.append(
-        table("LoCoMo, each talk left out", ("", *_COLUMNS), [("Threadkeep", *(f"{left[k]:.3f}" for k in _COLUMNS))])
-    )
-    follow = result["follow_ups"]
-    blocks.append(
-        table("Follow-ups (CAsT 2021)", ("", "R@5"), [(name, f"{value:.3f}") for name, value in follow.items()])
-    )
+    if left := result.get("left_out"):
+        row = ("Threadkeep", *(f"{left[key]:.3f}" for key in _COLUMNS))
+        blocks.append(table("LoCoMo, each talk left out", ("", *_COLUMNS), [row]))
+    if follow := result.get("follow_ups"):
+        rows = [(name, f"{value:.3f}") for name, value in follow.items()]
+        blocks.append(table("Follow-ups (CAsT 2021)", ("", "R@5"), rows))
     spent = result["ms_per_question"]
-    blocks.append(f"\nranking alone, ms a question: median {spent['median']:.1f}, p95 {spent['p95']:.1f}")
+    blocks.append(f"\nrecall of 60, ms a question: median {spent['median']:.1f}, p95 {spent['p95']:.1f}")
     return "\n".join(blocks)

@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from bench.open_text import squad_like
 from bench.recall_memory import Said
 
-_PASSAGES = ("XQuAD en", "XQuAD vi", "XQuAD zh", "DRCD", "PoQuAD")
+PASSAGES = ("XQuAD en", "XQuAD vi", "XQuAD vi, no marks", "XQuAD zh", "DRCD", "PoQuAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +94,17 @@ def _merged(haystacks: list[Archive]) -> Archive:
     return Archive("+".join(one.name for one in haystacks), list(said.values()), asked)
 
 
-def passages(data: Path, name: str, change: Any = str) -> Archive:
-    """Each passage is a conversation by itself; `change` alters the questions."""
-    found = squad_like(data, name)
+def passages(data: Path, name: str, without_marks: Callable[[str], str] = str) -> Archive:
+    """Each passage is a conversation by itself."""
+    of, _, change = name.partition(", ")
+    found = squad_like(data, of)
     ids = {text: str(number) for number, text in enumerate(found.texts)}
     said = [Said(ids[text], ids[text], text) for text in found.texts]
     asked = [
-        Asked(change(question), frozenset({ids[passage]}), frozenset({ids[passage]}))
+        Asked(without_marks(question) if change else question, frozenset({ids[passage]}), frozenset({ids[passage]}))
         for question, passage, _ in found.questions
     ]
-    return Archive(name, said, asked)
-
-
-def passage_sets(data: Path, without_marks: Any) -> dict[str, Archive]:
-    found = {name: passages(data, name) for name in _PASSAGES}
-    found["XQuAD vi, no marks"] = passages(data, "XQuAD vi", without_marks)
-    return found
+    return Archive(of, said, asked)
 
 
 @dataclass(frozen=True, slots=True)

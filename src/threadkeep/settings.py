@@ -113,6 +113,11 @@ class Settings(BaseSettings):
     chat_retries: int = _ours("CHAT_RETRIES", 2, ge=0, le=10)
 
     durability: Literal["fast", "durable"] = _ours("DURABILITY", "fast")
+    redis_timeout_seconds: float = _ours("REDIS_TIMEOUT_SECONDS", 2, gt=0)
+    slot_key: str | None = _ours("SLOT_KEY", None)
+    flush_stale_seconds: float = _ours("FLUSH_STALE_SECONDS", 10, gt=0)
+    lag_log_seconds: float = _ours("LAG_LOG_SECONDS", 60, gt=0)
+
     api_key_secret: str | None = _ours("API_KEY_SECRET", None, min_length=32)
     jwt_secret: str | None = _ours("JWT_SECRET", None, min_length=32)
     jwt_jwks: str | None = _ours("JWT_JWKS", None)
@@ -125,11 +130,6 @@ class Settings(BaseSettings):
     max_chat_bytes: int = _ours("MAX_CHAT_BYTES", 65_536, ge=1)
     max_audio_bytes: int = _ours("MAX_AUDIO_BYTES", 4_194_304, ge=1)
     knowledge_path: str = _ours("KNOWLEDGE_PATH", "./knowledge")
-
-    redis_timeout_seconds: float = _ours("REDIS_TIMEOUT_SECONDS", 2, gt=0)
-    slot_key: str | None = _ours("SLOT_KEY", None)
-    flush_stale_seconds: float = _ours("FLUSH_STALE_SECONDS", 10, gt=0)
-    lag_log_seconds: float = _ours("LAG_LOG_SECONDS", 60, gt=0)
 
     auto_migrate: bool = _ours("AUTO_MIGRATE", True)
     pool_size: int = _ours("POOL_SIZE", 10, ge=1)

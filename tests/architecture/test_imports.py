@@ -86,8 +86,11 @@ ALLOWED: dict[str, set[str]] = {
     "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
     "console": set(),  # pages that know of the service only its HTTP API
-    "http": SURFACE | {"console", "identity", "compose_identity", "compose_knowledge", "resilience"},
-    "cli": SURFACE | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"},
+    "http": SURFACE
+    | {"compose_embedder", "console", "identity", "compose_identity", "compose_knowledge", "knowledge", "resilience"},
+    "cli": SURFACE
+    | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"}
+    | {"compose_assistant"},
     "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
     "mcp": CORE | {"identity", "agent"},
     "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},
@@ -174,7 +177,18 @@ OPTIONAL = {
     "langsmith",
     "google",
 }
-MAY_IMPORT_OPTIONAL = {"mcp", "agent", "cli", "console", "http", "testing", "models", "knowledge", "adapters", "identity"}
+MAY_IMPORT_OPTIONAL = {
+    "mcp",
+    "agent",
+    "cli",
+    "console",
+    "http",
+    "testing",
+    "models",
+    "knowledge",
+    "adapters",
+    "identity",
+}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))

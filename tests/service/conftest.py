@@ -9,6 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from tests.service.running import RunningService
+from tests.service.scripted import Scripts
 from tests.service.stores import on_mariadb, on_postgres
 from threadkeep.http.app import create_app
 from threadkeep.settings import Settings
@@ -32,6 +33,19 @@ def database(tmp_path: Path) -> Path:
 @pytest.fixture
 async def client(database: Path) -> AsyncIterator[httpx.AsyncClient]:
     async with client_of(create_app(Settings(DATABASE_URL=f"sqlite:///{database}"))) as client:
+        yield client
+
+
+@pytest.fixture
+def scripts() -> Scripts:
+    return Scripts()
+
+
+@pytest.fixture
+async def talking(database: Path, scripts: Scripts) -> AsyncIterator[httpx.AsyncClient]:
+    """With somebody who answers."""
+    settings = Settings(DATABASE_URL=f"sqlite:///{database}")
+    async with client_of(create_app(settings, responder_opener=scripts.opener)) as client:
         yield client
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-
 from langgraph.runtime import Runtime
 
 from threadkeep.agent.keeping import keep_reply
@@ -12,13 +9,13 @@ from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.prompt import system_instruction
 from threadkeep.agent.recalling import recalled
 from threadkeep.agent.state import AgentState
+from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.turn import Turn
 from threadkeep.agent.window import earlier_messages, within
 from threadkeep.errors import StoreError
-from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolAnswer, ToolCall
+from threadkeep.ports.chat import ChatRequest, Said
 
-MOST_ROUNDS = 6  # of tool calls in one turn
 _ASKED = ("?", "？")
 
 
@@ -43,8 +40,10 @@ class Answering:
         """Raises `ModelTimeout` or `ModelUnavailable`: the question is stored by then, and stays without an answer."""
         turn = runtime.context
         request = self._request(turn, state.get("intent"))
-        reply = await self._after_tools(turn, request)
-        turn.reply = reply.text.strip()
+        say = None if turn.emit is None else turn.say
+        done = await answered(self._parts.model, self._bench, request, self._context(turn), say)
+        turn.reply, turn.tools = done.text.strip(), done.traces
+        turn.count(done.usage)
         if not turn.reply:
             turn.reply = self._parts.phrases(turn.language).nothing_found
             turn.say(turn.reply)
@@ -87,36 +86,9 @@ class Answering:
         messages = [*kept, Said("user", turn.text)]
         return ChatRequest(system, messages, self._bench.specs, tuple(turn.found), turn.language)
 
-    async def _after_tools(self, turn: Turn, request: ChatRequest) -> ChatReply:
-        messages: list[ChatMessage] = list(request.messages)
-        for round_ in range(MOST_ROUNDS + 1):
-            tools = request.tools if round_ < MOST_ROUNDS else ()
-            asked = ChatRequest(request.system, tuple(messages), tools, request.found, request.language)
-            reply = await self._said(turn, asked)
-            turn.count(reply.usage)
-            if not reply.calls or not tools:
-                return reply
-            answers = await self._called(turn, reply.calls)
-            messages += [CalledTools(reply.text, reply.calls, reply.native), *answers]
-        raise AssertionError("the last round has no tools to call")
-
-    async def _said(self, turn: Turn, request: ChatRequest) -> ChatReply:
-        if turn.emit is None:
-            return await self._parts.model.reply(request)
-        reply = ChatReply("")
-        async for piece in self._parts.model.stream(request):
-            if isinstance(piece, ChatReply):
-                reply = piece
-            else:
-                turn.say(piece)
-        return reply
-
-    async def _called(self, turn: Turn, calls: Sequence[ToolCall]) -> list[ToolAnswer]:
+    def _context(self, turn: Turn) -> ToolContext:
         token, request_id = (turn.asked.token, turn.asked.request_id) if turn.asked else (None, None)
-        context = ToolContext(turn.scope, turn.language, token, request_id, self._parts.memory.slots)
-        done = await asyncio.gather(*(self._bench.run(call, context) for call in calls))
-        turn.tools += [trace for _, trace in done]
-        return [answer for answer, _ in done]
+        return ToolContext(turn.scope, turn.language, token, request_id, self._parts.memory.slots)
 
 
 def _is_first_answer(turn: Turn) -> bool:

@@ -105,8 +105,9 @@ class Receiving:
             await fill_slots(slots, turn.scope, turn.text, redacted, wanted.types, wanted.minutes * 60)
 
     def _says_stop(self, text: str, language: str) -> bool:
-        said = _bare(text)
-        return bool(said) and said in {_bare(phrase) for phrase in self._parts.phrases(language).stop}
+        """In any of its languages: a talk in English may well end in Vietnamese."""
+        said, tags = _bare(text), {language, *self._parts.folder.config.languages}
+        return bool(said) and any(said == _bare(phrase) for tag in tags for phrase in self._parts.phrases(tag).stop)
 
     def _now(self) -> str:
         return self._parts.clock().isoformat()

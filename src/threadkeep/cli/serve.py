@@ -1,4 +1,4 @@
-"""`threadkeep serve`: the HTTP service on this machine's loopback."""
+"""`threadkeep serve`: the HTTP service; on loopback only, unless callers are told apart."""
 
 from __future__ import annotations
 
@@ -17,28 +17,34 @@ import typer
 from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import notes
 from threadkeep.compose import open_memory
+from threadkeep.compose_identity import authentication_is_configured
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.memory import Memory
+from threadkeep.ports.responder import Responder
 from threadkeep.settings import Settings, load_settings
 
 MemoryOpener = Callable[[], AbstractAsyncContextManager[Memory]]
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Loopback only: there is no authentication yet.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Loopback only, unless authentication is configured.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes any free one.")] = 8000,
     url: Url = None,
     redis: Redis = None,
     worker: Annotated[
         bool, typer.Option(help="Whether this process flushes the journal; without, run `threadkeep worker`.")
     ] = True,
+    assistant: Annotated[
+        str | None, typer.Option(help="Folder of the assistant that answers. Otherwise THREADKEEP_ASSISTANT.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Serve memory over HTTP until SIGTERM or Ctrl-C."""
+    """Serve memory, and an assistant if there is one, over HTTP until SIGTERM or Ctrl-C."""
     _need_service_extra()
+    settings = _as_asked(load_settings(), url, redis, assistant)
+    _refuse_strangers(host, settings)
     listening = _bind(host, port)
     with listening:
-        settings = load_settings()
         opener = partial(open_memory, url, redis=redis, worker=worker, settings=settings)
         asyncio.run(_serve(listening, opener, settings, as_json=json))
 
@@ -50,13 +56,26 @@ def _need_service_extra() -> None:
         raise MissingExtra("service", "threadkeep serve")
 
 
-def _bind(host: str, port: int) -> socket.socket:
-    """Ours to bind, so that a taken port is told like any other error."""
+def _as_asked(settings: Settings, url: str | None, redis: str | None, assistant: str | None) -> Settings:
+    """What routes other than memory's own (documents, limits) go by."""
+    hot = redis or (settings.redis_url if url is None else None)
+    places = {"database_url": url or settings.database_url, "redis_url": hot}
+    return settings.model_copy(update=places | {"assistant": assistant or settings.assistant})
+
+
+def _refuse_strangers(host: str, settings: Settings) -> None:
     from threadkeep.http.hosts import is_loopback
 
-    if not is_loopback(host):
-        fix = "there is no authentication yet: use 127.0.0.1, and a proxy that checks who calls for anything else"
-        raise InvalidInput("--host", "is not a loopback address", fix)
+    if not is_loopback(host) and not authentication_is_configured(settings):
+        fix = (
+            "callers could not be told apart there: set THREADKEEP_API_KEY_SECRET (and make a key with"
+            " `threadkeep keys create`), THREADKEEP_JWT_SECRET or THREADKEEP_JWT_JWKS, or use 127.0.0.1"
+        )
+        raise InvalidInput("--host", "is not a loopback address, and no authentication is configured", fix)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Ours to bind, so that a taken port is told like any other error."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     # asyncio turns Nagle's algorithm off only where the protocol is named; left on, every answer waits 40 ms.
     listening = socket.socket(family, kind, protocol)
@@ -70,21 +89,31 @@ def _bind(host: str, port: int) -> socket.socket:
     return listening
 
 
+def responder_opener(settings: Settings) -> Callable[[Memory], AbstractAsyncContextManager[Responder]] | None:
+    """Imported only where there is an assistant: it needs extras."""
+    if settings.assistant is None:
+        return None
+    from threadkeep.compose_assistant import open_assistant
+
+    return partial(open_assistant, settings=settings)
+
+
 async def _serve(listening: socket.socket, opener: MemoryOpener, settings: Settings, *, as_json: bool) -> None:
     """The memory is opened here, before the server starts: what keeps it from opening is told without a traceback."""
     import uvicorn
 
     from threadkeep.http.app import create_app
     from threadkeep.http.logs import log_to
+    from threadkeep.http.server import Server
 
     log_to(sys.stderr)
     stopping = _signals_noted()
     async with opener() as memory:
-        app = create_app(settings, lambda: nullcontext(memory))
+        app = create_app(settings, lambda: nullcontext(memory), responder_opener=responder_opener(settings))
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
         )
-        server = uvicorn.Server(config)
+        server = Server(config, lambda: app.state.streams.close())
         _announce(listening, as_json=as_json)
         server.should_exit = stopping.is_set()
         await server.serve([listening])
@@ -112,4 +141,4 @@ def _announce(listening: socket.socket, *, as_json: bool) -> None:
         sys.stdout.write(f'{{"url": "{address}"}}\n')  # on one line, for a program that waits for it
         sys.stdout.flush()
     else:
-        notes.print(f"Threadkeep listens on {address} (Ctrl-C stops it); what it can do: {address}/openapi.json")
+        notes.print(f"Threadkeep listens on {address} (Ctrl-C stops it); talk to it at {address}/console/")

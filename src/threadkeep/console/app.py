@@ -52,7 +52,7 @@ class Console:
 
     async def conversations(self, request: Request) -> Response:
         async with _api(request) as api:
-            page = await api.get("/v1/memory/conversations", after=request.query_params.get("after"))
+            page = await api.get("/conversations", after=request.query_params.get("after"))
         return self._page("conversations.html", items=page["items"], after=page["after"])
 
     async def begin(self, request: Request) -> Response:
@@ -124,7 +124,7 @@ class Console:
         credential = (await form_of(request)).get("credential", "").strip()
         async with _api(request, credential) as api:
             try:
-                await api.get("/v1/memory/conversations", limit=1)
+                await api.get("/conversations", limit=1)
             except ApiRefused as refused:
                 return self._page("sign_in.html", status=refused.status, problem=refused.detail)
         answer = RedirectResponse("/console/", 303)

@@ -48,7 +48,7 @@ class AccessLog:
         except Exception as error:
             _log_failure(error, answered.request_id)
             if not answered.status:
-                await UNEXPECTED.response(answered.request_id)(scope, receive, answered.send)
+                await UNEXPECTED.answer(scope)(scope, receive, answered.send)
         finally:
             _log_request(scope, answered, time.perf_counter() - began)
 

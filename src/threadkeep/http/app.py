@@ -4,67 +4,121 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 
 from threadkeep import __version__
 from threadkeep.compose import open_memory
+from threadkeep.compose_embedder import count_tokens
+from threadkeep.compose_identity import authentication_is_configured, authenticator
+from threadkeep.console.app import Console
 from threadkeep.http import openapi
-from threadkeep.http.access_log import AccessLog
+from threadkeep.http.access_log import HEADER, AccessLog
+from threadkeep.http.answering import Answering
 from threadkeep.http.errors import answer_errors_with_problems
+from threadkeep.http.fields import HEADERS
 from threadkeep.http.hosts import LoopbackHostsOnly
+from threadkeep.http.identity import Identify, by_credential
+from threadkeep.http.indexing import Indexing
 from threadkeep.http.json_answer import JsonAnswer
-from threadkeep.http.routes import health, memory
+from threadkeep.http.rate_limits import RateLimits
+from threadkeep.http.routes import admin, agent, conversations, health, memory
+from threadkeep.http.streams import Streams
 from threadkeep.memory import Memory
 from threadkeep.policy.redact import warm_up
+from threadkeep.ports.responder import Responder
 from threadkeep.settings import Settings, load_settings
 
 MemoryOpener = Callable[[], AbstractAsyncContextManager[Memory]]
+ResponderOpener = Callable[[Memory], AbstractAsyncContextManager[Responder | None]]
 
 # FastAPI traces by itself once the process has an OpenTelemetry provider, query strings (and so users' ids) included.
 _NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
 
 def create_app(
-    settings: Settings | None = None, memory_opener: MemoryOpener | None = None, *, loopback_only: bool = True
+    settings: Settings | None = None,
+    memory_opener: MemoryOpener | None = None,
+    *,
+    responder_opener: ResponderOpener | None = None,
+    identify: Identify | None = None,
+    loopback_only: bool | None = None,
 ) -> FastAPI:
     """`memory_opener` is for a memory that the caller opens its own way; without it, the settings say where.
 
-    There is no authentication yet, so requests must name a loopback host unless `loopback_only` is turned off
-    behind a proxy that checks who calls.
+    `responder_opener` makes whoever answers; without one messages are kept and nobody answers them. `identify` is an
+    application's own way to tell who calls. Where neither that nor the settings tell callers apart, only this machine
+    may call, unless `loopback_only` is turned off behind a proxy that checks who calls.
     """
     settings = settings or load_settings()
     app = FastAPI(
         title="Threadkeep",
         version=__version__,
         summary="Conversation memory for LLM agents",
-        lifespan=_lifespan(memory_opener or partial(open_memory, settings=settings)),
+        lifespan=_lifespan(settings, memory_opener or partial(open_memory, settings=settings), responder_opener),
         default_response_class=JsonAnswer,
         docs_url=None,  # these pages load scripts from the internet
         redoc_url=None,
         redirect_slashes=False,
         telemetry=_NO_TELEMETRY,
     )
-    app.state.max_message_bytes = settings.max_message_bytes
-    app.include_router(health.router)
-    app.include_router(memory.router)
+    _configure(app, settings, identify)
+    for routes in (health, memory, conversations, agent, admin):
+        app.include_router(routes.router)
+    app.mount("/console", Console(count_tokens(settings)).app())
     answer_errors_with_problems(app)
     openapi.describe_problems(app)
+    if loopback_only is None:
+        loopback_only = identify is None and not authentication_is_configured(settings)
     if loopback_only:
         app.add_middleware(LoopbackHostsOnly)
+    if settings.cors_origins:
+        _allow(app, settings.cors_origins)
     app.add_middleware(AccessLog)  # the last one added is the outermost
     return app
 
 
-def _lifespan(opener: MemoryOpener) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _configure(app: FastAPI, settings: Settings, identify: Identify | None) -> None:
+    app.state.max_message_bytes = settings.max_message_bytes
+    app.state.max_chat_bytes = min(settings.max_chat_bytes, settings.max_message_bytes)
+    app.state.max_audio_bytes = settings.max_audio_bytes
+    app.state.identify = identify or by_credential
+    app.state.limits = RateLimits(
+        settings.rate_limit, settings.chat_rate_limit, settings.redis_url, settings.redis_timeout_seconds
+    )
+    app.state.indexing = Indexing(settings)
+
+
+def _allow(app: FastAPI, origins: tuple[str, ...]) -> None:
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", HEADER, *sorted(HEADERS)],
+        expose_headers=[HEADER, "Retry-After", "Idempotent-Replayed"],
+    )
+
+
+def _lifespan(
+    settings: Settings, opener: MemoryOpener, responder_opener: ResponderOpener | None
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with opener() as opened:
+        async with opener() as opened, responder_opener(opened) if responder_opener else nullcontext() as responder:
             app.state.memory = opened
+            app.state.authenticator = authenticator(settings, getattr(opened, "keys", None))
+            app.state.streams = Streams(opened)
+            app.state.answering = Answering(opened, responder, app.state.streams)
             await asyncio.to_thread(warm_up)  # or the first message with a number would wait for it
-            yield
+            try:
+                yield
+            finally:
+                app.state.streams.close()
+                await app.state.answering.close()
+                await app.state.indexing.close()
 
     return lifespan

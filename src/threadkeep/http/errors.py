@@ -16,7 +16,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from threadkeep import errors
-from threadkeep.http.access_log import request_id_of
 from threadkeep.http.problem import Problem
 from threadkeep.http.validation import problem_of_validation
 
@@ -60,6 +59,7 @@ _STORE_DETAILS: dict[type[errors.ThreadkeepError], str] = {
     errors.InvalidSetting: "the service is misconfigured; `threadkeep doctor` says where",
 }
 
+_CHALLENGE = {errors.Unauthenticated.code: {"WWW-Authenticate": 'Bearer realm="threadkeep"'}}
 _HTTP_CODES = {400: "bad_request", 404: "no_such_route", 405: "method_not_allowed"}
 _HTTP_DETAILS = {
     400: "the request could not be read",
@@ -79,11 +79,11 @@ class RequestRefused(HTTPException):
 def problem_of(error: errors.ThreadkeepError) -> Problem:
     status = _nearest(STATUS, error)
     assert status is not None
-    retry = {"Retry-After": str(_wait(error))} if error.retryable else {}
+    headers = {"Retry-After": str(_wait(error))} if error.retryable else _CHALLENGE.get(error.code, {})
     detail = _nearest(_STORE_DETAILS, error)
     if detail is None and isinstance(error, errors.InvalidInput):
         return Problem(status, error.code, f"{error.field} {error.problem}", error.field, error.fix)
-    return Problem(status, error.code, detail or str(error), retryable=error.retryable, headers=retry)
+    return Problem(status, error.code, detail or str(error), retryable=error.retryable, headers=headers)
 
 
 def _wait(error: errors.ThreadkeepError) -> int:
@@ -112,6 +112,6 @@ def answer_errors_with_problems(app: FastAPI) -> None:
 
 def _handler(problem_from: Callable[[Any], Problem]) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def answer(request: Request, error: Exception) -> Response:
-        return problem_from(error).response(request_id_of(request.scope))
+        return problem_from(error).answer(request.scope)
 
     return answer

@@ -16,6 +16,11 @@ from threadkeep.scope import MAX_PART_LENGTH
 
 LARGEST_NUMBER = 2**31 - 1
 KEY_HEADER = "Idempotency-Key"
+API_KEY_HEADER = "X-API-Key"
+TENANT_HEADER = "X-Tenant-ID"
+USER_HEADER = "X-User-ID"
+LAST_EVENT_HEADER = "Last-Event-ID"
+HEADERS = frozenset({KEY_HEADER, API_KEY_HEADER, TENANT_HEADER, USER_HEADER, LAST_EVENT_HEADER})
 _PRINTABLE = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"
 _LANGUAGE = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
 _STARTS_LIKE_A_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}")

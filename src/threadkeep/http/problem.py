@@ -13,6 +13,7 @@ from starlette.responses import Response
 from threadkeep.http.encoding import encoded
 
 MEDIA_TYPE = "application/problem+json"
+ENVELOPED = "/agent/"
 
 
 class ProblemDocument(BaseModel):
@@ -47,6 +48,30 @@ class ProblemDocument(BaseModel):
     request_id: str
 
 
+class ErrorEnvelope(BaseModel):
+    """Why a request to `/agent/…` failed."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "code": "invalid_input",
+                    "message": "sessionId is not a UUID of version 4",
+                    "status": 400,
+                    "traceId": "0198c0de-0000-7000-8000-000000000000",
+                    "details": {"field": "sessionId", "fix": "make one with a UUID library", "retryable": False},
+                }
+            ]
+        }
+    )
+
+    code: str
+    message: str
+    status: int
+    traceId: str = Field(description="The request's id, as in `X-Request-ID`")
+    details: dict[str, Any]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Problem:
     status: int
@@ -72,9 +97,27 @@ class Problem:
             **self.extra,
         }
 
-    def response(self, request_id: str) -> Response:
-        content = encoded(self.as_dict(request_id))
-        return Response(content, self.status, headers=dict(self.headers), media_type=MEDIA_TYPE)
+    def answer(self, scope: Mapping[str, Any]) -> Response:
+        """As the route's callers expect it: an envelope from `/agent/…`, a problem document elsewhere."""
+        request_id: str = scope["state"]["request_id"]
+        path = str(scope["path"]).removeprefix(scope.get("root_path", ""))
+        if not path.startswith(ENVELOPED):
+            content, media_type, status = encoded(self.as_dict(request_id)), MEDIA_TYPE, self.status
+        else:
+            # These callers know one status for input that cannot succeed.
+            status = 400 if self.status == 422 else self.status
+            content, media_type = encoded(self.as_envelope(status, request_id)), "application/json"
+        return Response(content, status, headers=dict(self.headers), media_type=media_type)
+
+    def as_envelope(self, status: int, request_id: str) -> dict[str, Any]:
+        details = {"field": self.field, "fix": self.fix, "retryable": self.retryable}
+        return {
+            "code": self.code,
+            "message": self.detail,
+            "status": status,
+            "traceId": request_id,
+            "details": details | dict(self.extra),
+        }
 
 
 def _title(status: int) -> str:

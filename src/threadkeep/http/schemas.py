@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from threadkeep.errors import InvalidScope
 from threadkeep.http.event_bodies import EVENT_BODIES, EventBody
 from threadkeep.http.fields import LARGEST_NUMBER, Body, Count, Generation, Key, MessageId, ScopePart, Text, Tokens
+from threadkeep.identity.principal import Principal
 from threadkeep.scope import DEFAULT_TENANT, Scope
 
 
@@ -17,11 +18,13 @@ class _ScopeBody(Body):
     user: ScopePart
     generation: Generation | None = Field(None, description="From `history`; an erase since then refuses the work")
 
-    def _scope(self, conversation: str | None) -> Scope:
+    def _scope(self, who: Principal, conversation: str | None) -> Scope:
+        tenant = self.tenant if "tenant" in self.model_fields_set else who.tenant
         try:
-            return Scope(self.tenant, self.user, conversation, self.generation)
+            scope = Scope(tenant, self.user, conversation, self.generation)
         except InvalidScope as error:
             raise error.inside("scope") from None
+        return who.reach(scope)
 
 
 class ScopeBody(_ScopeBody):
@@ -29,8 +32,8 @@ class ScopeBody(_ScopeBody):
 
     conversation: ScopePart | None = None
 
-    def scope(self) -> Scope:
-        return self._scope(self.conversation)
+    def scope(self, who: Principal) -> Scope:
+        return self._scope(who, self.conversation)
 
 
 class ConversationScopeBody(_ScopeBody):
@@ -38,8 +41,8 @@ class ConversationScopeBody(_ScopeBody):
 
     conversation: ScopePart
 
-    def scope(self) -> Scope:
-        return self._scope(self.conversation)
+    def scope(self, who: Principal) -> Scope:
+        return self._scope(who, self.conversation)
 
 
 class AppendBody(Body):
@@ -94,8 +97,12 @@ class UserQuery(_Query):
     tenant: ScopePart = DEFAULT_TENANT
     user: ScopePart
 
-    def scope(self) -> Scope:
-        return Scope(self.tenant, self.user)
+    def scope(self, who: Principal) -> Scope:
+        return self._scope(who, None)
+
+    def _scope(self, who: Principal, conversation: str | None) -> Scope:
+        tenant = self.tenant if "tenant" in self.model_fields_set else who.tenant
+        return who.reach(Scope(tenant, self.user, conversation))
 
 
 class HistoryQuery(UserQuery):
@@ -103,8 +110,8 @@ class HistoryQuery(UserQuery):
     limit: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="Without it: the session's window")
     before: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="The `before` of the page in hand")
 
-    def scope(self) -> Scope:
-        return Scope(self.tenant, self.user, self.conversation)
+    def scope(self, who: Principal) -> Scope:
+        return self._scope(who, self.conversation)
 
 
 class ConversationsQuery(UserQuery):
@@ -119,19 +126,21 @@ class PlaceQuery(_Query):
     user: ScopePart | None = None
     conversation: ScopePart | None = None
 
-    def scope(self) -> Scope | None:
+    def scope(self, who: Principal) -> Scope | None:
         if self.user is None:
             if self.tenant is None and self.conversation is None:
+                who.need_whole_store()
                 return None
             raise InvalidScope("user", "is missing", "name the user, or leave all three out for the whole store")
-        return Scope(DEFAULT_TENANT if self.tenant is None else self.tenant, self.user, self.conversation)
+        tenant = who.tenant if self.tenant is None else self.tenant
+        return who.reach(Scope(tenant, self.user, self.conversation))
 
 
 class ExportQuery(PlaceQuery):
     format: Literal["full", "memory"] = Field("full", description="Everything kept, or the memory record's shape")
 
 
-_MODELS: tuple[type[BaseModel], ...] = (
+MODELS: tuple[type[BaseModel], ...] = (
     *EVENT_BODIES,
     ScopeBody,
     AppendBody,
@@ -141,5 +150,3 @@ _MODELS: tuple[type[BaseModel], ...] = (
     ConversationsQuery,
     ExportQuery,
 )
-# Names that a problem document may repeat; any other name in a request came from the caller.
-FIELD_NAMES = frozenset(name for model in _MODELS for name in model.model_fields)

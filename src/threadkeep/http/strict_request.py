@@ -11,7 +11,8 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from threadkeep.http.errors import RequestRefused
-from threadkeep.http.fields import KEY_HEADER
+from threadkeep.http.fields import HEADERS
+from threadkeep.http.identity import Identified
 from threadkeep.http.problem import Problem
 
 # JSON may spell one byte with six (\u0001), and a body holds more than its longest message.
@@ -19,14 +20,14 @@ _ESCAPED = 6
 _ROOM = 65_536
 
 
-def largest_body(max_message_bytes: int) -> int:
-    return _ESCAPED * max_message_bytes + _ROOM
+def largest_body(max_message_bytes: int, max_audio_bytes: int = 0) -> int:
+    return max(_ESCAPED * max_message_bytes, -(-max_audio_bytes // 3) * 4) + _ROOM
 
 
 class StrictRequest(Request):
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
-            limit = largest_body(self.app.state.max_message_bytes)
+            limit = largest_body(self.app.state.max_message_bytes, self.app.state.max_audio_bytes)
             if _announced_length(self) > limit:
                 raise self._too_large(limit)
             self._body = await self._read(limit)
@@ -69,8 +70,13 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
+            _check_path(request.scope.get("raw_path", b""))
             _check_query(request.scope["query_string"])
-            _check_key_header(request)
+            _check_headers(request)
+            # Before the body is read: a stranger's is not worth the time.
+            for needed in self.dependant.dependencies:
+                if isinstance(needed.call, Identified):
+                    await needed.call.identify(request)
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strictly
@@ -94,11 +100,19 @@ def _check_query(query: bytes) -> None:
         names.add(unquote_to_bytes(name))
 
 
-def _check_key_header(request: Request) -> None:
-    if len(request.headers.getlist(KEY_HEADER)) > 1:
+def _check_path(path: bytes) -> None:
+    try:
+        unquote_to_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
         raise RequestRefused(
-            Problem(400, "repeated_header", f"{KEY_HEADER} is given twice", KEY_HEADER, f"give one {KEY_HEADER}")
-        )
+            Problem(400, "invalid_utf8", "the path is not UTF-8", fix="percent-encode UTF-8")
+        ) from None
+
+
+def _check_headers(request: Request) -> None:
+    for name in (*sorted(HEADERS), "Authorization"):
+        if len(request.headers.getlist(name)) > 1:
+            raise RequestRefused(Problem(400, "repeated_header", f"{name} is given twice", name, f"give one {name}"))
 
 
 def _announced_length(request: Request) -> int:

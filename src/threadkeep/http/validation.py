@@ -7,9 +7,9 @@ from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 
-from threadkeep.http.fields import KEY_HEADER
+from threadkeep.http import chat_schemas, schemas
+from threadkeep.http.fields import HEADERS
 from threadkeep.http.problem import Problem
-from threadkeep.http.schemas import FIELD_NAMES
 
 # error type → (what is wrong, what would do); `{…}` comes from the error's context, which only the schema fills
 _SAYINGS: dict[str, tuple[str, str]] = {
@@ -33,11 +33,17 @@ _SAYINGS: dict[str, tuple[str, str]] = {
     "union_tag_invalid": ("is not a known event kind", "use one of {expected_tags}"),
     "union_tag_not_found": ("is missing", "name the kind of event: UserMessage, ModelResponse, …"),
     "timezone_aware": ("has no time zone", "end it with Z or an offset such as +07:00"),
+    "not_text": ("holds bytes that are not text", "leave control characters and lone surrogates out"),
+    "blank": ("is empty", "say something"),
+    "not_uuid4": ("is not a UUID of version 4", "make one with a UUID library"),
     "date_time": ("is not a date and time", "use RFC 3339, such as 2026-11-15T09:30:00Z"),
 }
 _OTHERWISE = ("is not valid", "see /openapi.json for what is accepted")
 _ABOUT_THE_KIND = ("union_tag_invalid", "union_tag_not_found")
 _PLACES = {"body", "query", "header", "path"}
+# Names that a problem document may repeat; any other name in a request came from the caller.
+_BODIES = frozenset(name for model in (*schemas.MODELS, *chat_schemas.MODELS) for name in model.model_fields)
+FIELD_NAMES = _BODIES | {"wait", "message_id", "job_id"} | HEADERS
 
 
 def problem_of_validation(error: RequestValidationError) -> Problem:
@@ -56,7 +62,7 @@ def _field(loc: Sequence[str | int], kind: str) -> str:
     for part in loc[1:] if loc and loc[0] in _PLACES else loc:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part in FIELD_NAMES or part == KEY_HEADER:
+        elif part in FIELD_NAMES:
             path += f".{part}" if path else part
     if kind in _ABOUT_THE_KIND:
         path += ".kind"
@@ -64,6 +70,6 @@ def _field(loc: Sequence[str | int], kind: str) -> str:
 
 
 def _code(field: str) -> str:
-    if field.startswith(("scope", "tenant", "user", "conversation")):
+    if field.startswith(("scope", "tenant", "user", "conversation")) and field != "user_message":
         return "invalid_scope"
     return "invalid_event" if field.startswith("events") else "invalid_input"

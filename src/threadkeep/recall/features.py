@@ -10,17 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from heapq import nlargest
 
+from threadkeep.recall.as_written import AsWritten
 from threadkeep.recall.bm25 import Saturation, rarity
 from threadkeep.recall.dates import nearness
 from threadkeep.recall.evidence import Evidence, Turn
 from threadkeep.recall.normalise import fold
 from threadkeep.recall.question import Question
 from threadkeep.recall.speakers import speakers
-from threadkeep.recall.stretch import Phrase
+from threadkeep.recall.stretch import Phrase, Stretch
 from threadkeep.recall.surroundings import leaning
-from threadkeep.recall.times import tells_number, tells_time
-from threadkeep.recall.words import Words
+from threadkeep.recall.times import other_numbers, tells_number, tells_time
+from threadkeep.recall.words import Words, relative
 
 _HOW = Saturation()
 _SHORT = 15  # terms; a shorter turn seldom says anything worth finding
@@ -28,8 +30,7 @@ _READ_CLOSELY = 30  # turns, those whose own words promise most
 _READ_FOR_HINTS = 80  # turns, those whose surroundings do
 _READ = 1_000  # characters of a turn that are searched for times and numbers
 _CHATS = 0.9  # turns that lean so much are too short for words to stand apart in them
-# What standing together tells, by script: much of characters, little of syllables, whose pairs are terms already.
-_TOGETHER = {"characters": 1.2, "syllables": 0.1, "words": 0.4}
+_SYLLABLES = 0.15  # how much standing together tells of syllables, whose pairs are terms already
 _SPREAD = 0.7  # of cosines between the most alike text and one of quite another kind
 
 Column = Sequence[float]
@@ -61,14 +62,42 @@ class Reading:
         }
 
     @cached_property
+    def _stretches(self) -> Mapping[int, Stretch]:
+        """Of long turns that promise most the place where most of what was asked stands together."""
+        own, phrase = self.words.own, Phrase(self.question.text, self.words.weights)
+        rows = (row for row in self._best(own, _READ_CLOSELY) if self._leaning[row] < _CHATS)
+        return {row: phrase.best_stretch(self.turns[row].message.content) for row in rows}
+
+    def _best(self, column: Column, most: int) -> list[int]:
+        return nlargest(most, (row for row, value in enumerate(column) if value), key=column.__getitem__)
+
+    @cached_property
     def together(self) -> Column:
-        """How much of it stands in one stretch of the turn, where turns are long. Only the best are read so closely."""
-        own, column = self.words.own, [*self._nothing]
-        trust, phrase = _TOGETHER[self.question.script], Phrase(self.question.text, self.words.weights)
-        for row in sorted(range(len(own)), key=lambda row: -own[row])[:_READ_CLOSELY]:
-            if own[row] and self._leaning[row] < _CHATS:
-                share = phrase.share_in_one_stretch(self.turns[row].message.content)
-                column[row] = min(1.0, trust * (1 - self._leaning[row]) * share)
+        """How much of it stands in one stretch of the turn."""
+        trust = _SYLLABLES if self.question.is_in_syllables else 1.0
+        column = [*self._nothing]
+        for row, stretch in self._stretches.items():
+            column[row] = trust * (1 - self._leaning[row]) * stretch.share
+        return column
+
+    @cached_property
+    def told_there(self) -> Column:
+        """A number stands in that stretch or beside it, and one was asked for."""
+        column = [*self._nothing]
+        if self.question.asks_when or self.question.asks_how_many:
+            for row, stretch in self._stretches.items():
+                if other_numbers(stretch.text, self.question.folded):
+                    column[row] = (1 - self._leaning[row]) * stretch.share
+        return column
+
+    @cached_property
+    def as_written(self) -> Column:
+        asked, column = AsWritten(self.question.text, self.words.weights), [*self._nothing]
+        if asked:
+            rows = self._best(self.words.own, _READ_CLOSELY)
+            worth = relative(asked.worth([self.turns[row] for row in rows], self.evidence.statistics, _HOW))
+            for row, value in zip(rows, worth, strict=True):
+                column[row] = value
         return column
 
     @cached_property
@@ -115,10 +144,9 @@ class Reading:
     def told(self, asked: bool, tells: Callable[[str], bool]) -> Column:
         if not asked:
             return self._nothing
-        near, column = self.words.near, [*self._nothing]
-        for row in sorted(range(len(near)), key=lambda row: -near[row])[:_READ_FOR_HINTS]:
-            if near[row]:
-                column[row] = self._leaning[row] * tells(fold(self.turns[row].message.content[:_READ]))
+        column = [*self._nothing]
+        for row in self._best(self.words.near, _READ_FOR_HINTS):
+            column[row] = self._leaning[row] * tells(fold(self.turns[row].message.content[:_READ]))
         return column
 
     @cached_property
@@ -151,9 +179,10 @@ class Reading:
             "asks": self.lean(self._asks),
             "short": [max(0.0, 1 - turn.length / _SHORT) for turn in self.turns],
             "leaning long": self.lean(self._long()),
-            "covered": words.covered,
-            "covered near": self.lean(words.covered_near),
+            "covered": self.lean(words.covered),
             "together": self.together,
+            "told there": self.told_there,
+            "as written": self.as_written,
             "speaker": self.speaker,
             "addressed": self.addressed,
             "alike": self.alike,

@@ -10,9 +10,10 @@ DEFAULT: dict[str, float] = {
     # legs
     "near": 2.12,
     "around": 2.22,
-    "covered": 1.0,
-    "covered near": 1.61,
-    "together": 5.66,
+    "covered": 1.61,
+    "together": 3.6,
+    "told there": 1.5,
+    "as written": 0.5,
     "alike": 4.28,
     "alike in conversation": 1.59,
     # who said it, and when

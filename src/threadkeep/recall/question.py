@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 from threadkeep.recall.dates import Named, dates_in
 from threadkeep.recall.function_words import BY_LANGUAGE
@@ -64,10 +63,9 @@ class Question:
         return bool(_ABOUT_YOU.search(self.folded))
 
     @cached_property
-    def script(self) -> Literal["characters", "syllables", "words"]:
-        if is_written_without_spaces(self.text):
-            return "characters"
-        return "syllables" if any("_" in term for term in self.weights) else "words"
+    def is_in_syllables(self) -> bool:
+        """As Vietnamese is written."""
+        return any("_" in term for term in self.weights)
 
     @cached_property
     def is_english(self) -> float:

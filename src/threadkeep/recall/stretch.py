@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
 from threadkeep.recall.normalise import CJK, fold, split
 from threadkeep.recall.stem import stem
@@ -17,6 +18,14 @@ _WIDE_WITHOUT_SPACES = 40
 _SIDE_BY_SIDE = 0.25
 _GAP = 2  # characters between words that stand side by side: no word fits there
 _LETTER = rf"[^\W_{CJK}]"
+
+
+class Stretch(NamedTuple):
+    share: float  # of what was asked, by weight, that stands in it; 1 for all of it
+    text: str  # folded, with what stands beside it
+
+
+_NOWHERE = Stretch(0.0, "")
 
 
 class Phrase:
@@ -29,12 +38,14 @@ class Phrase:
         self._weights = {**{pair: weight for pair, weight in pairs.items() if weight}, **weights}
         self._whole = sum(self._weights.values())
         self._width = _WIDE_WITHOUT_SPACES if characters else _WIDE
+        self._beside = self._width // 2
         self._pattern = _pattern({stem(word) for word in words}, {one for one in characters if len(one) == 1})
 
-    def share_in_one_stretch(self, text: str) -> float:
-        """Of what was asked, by weight, how much stands in the best stretch; 1 for all of it."""
-        found = list(self._occurrences(fold(text))) if self._whole else []
-        best = held = 0.0
+    def best_stretch(self, text: str) -> Stretch:
+        folded = fold(text)
+        found = list(self._occurrences(folded)) if self._whole else []
+        best, where = 0.0, (0, 0)
+        held = 0.0
         inside: dict[str, int] = {}
         first = 0
         for position, term in found:
@@ -47,8 +58,11 @@ class Phrase:
                 if not inside[gone]:
                     held -= self._weights[gone]
                 first += 1
-            best = max(best, held)
-        return best / self._whole if found else 0.0
+            if held > best:
+                best, where = held, (found[first][0], position)
+        if not best:
+            return _NOWHERE
+        return Stretch(best / self._whole, folded[max(0, where[0] - self._beside) : where[1] + self._beside])
 
     def _occurrences(self, folded: str) -> Iterator[tuple[int, str]]:
         before, ended = "", -1

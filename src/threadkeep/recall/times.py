@@ -37,6 +37,7 @@ _TELLS_NUMBER = re.compile(
     r"|\b(jeden|jedna|dwa|dwie|trzy|cztery|piec|szesc|siedem|osiem|dziewiec|dziesiec|raz)\b"
     r"|[一二三四五六七八九十百千兩两]"
 )
+_DIGITS = re.compile(r"\d+")
 
 
 def asks_when(folded: str) -> bool:
@@ -53,3 +54,8 @@ def tells_time(folded: str) -> bool:
 
 def tells_number(folded: str) -> bool:
     return bool(_TELLS_NUMBER.search(folded))
+
+
+def other_numbers(folded: str, than: str) -> bool:
+    """Whether it holds a number, in digits, that the other text does not hold."""
+    return not set(_DIGITS.findall(folded)) <= set(_DIGITS.findall(than))

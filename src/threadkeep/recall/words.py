@@ -72,20 +72,12 @@ class Words:
 
     @cached_property
     def covered(self) -> Sequence[float]:
-        """How much of what was asked the turn holds, by weight."""
-        return self._covering(0)
-
-    @cached_property
-    def covered_near(self) -> Sequence[float]:
-        """The same of the turn together with those beside it."""
-        return self._covering(_BESIDE)
-
-    def _covering(self, reach: int) -> Sequence[float]:
+        """How much of what was asked the turn holds together with those beside it, by weight."""
         terms: dict[int, set[str]] = {}
         for row, held in self._held.items():
             names = [term for term, _ in held]
             terms.setdefault(row, set()).update(names)
-            for other, _ in self.line.around(row, reach):
+            for other, _ in self.line.around(row, _BESIDE):
                 terms.setdefault(other, set()).update(names)
         whole = sum(self.weights.values()) or 1.0
         column = [0.0] * len(self._lengths)

@@ -57,8 +57,8 @@ def test_a_short_turn_is_found_by_what_its_neighbour_asked() -> None:
         ["Which colour is your bicycle?", "Green!", "Nice weather", "Bye"],
         roles=["assistant", "user", "assistant", "user"],
     )
-    assert found["covered"][1] == 0.0
-    assert found["near"][1] > found["near"][2] > 0
+    assert found["near"][0] > found["near"][1] > found["near"][2] > 0
+    assert found["covered"][1] == found["covered"][0] > 0
     assert found["answers"][1] > 0 == found["answers"][3]
 
 
@@ -86,7 +86,7 @@ def test_a_speaker_who_is_named_is_preferred_and_the_name_is_no_word_to_look_for
     ]
     found = columns("Where does Ann do pottery?", texts)
     assert found["speaker"] == [1.0, 0.0] * 3
-    assert found["covered"] == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert found["near"] == columns("Where does anyone do pottery?", texts)["near"]
 
 
 def test_vectors_count_for_nothing_where_the_embedder_does_not_know_the_language() -> None:
@@ -125,3 +125,17 @@ def test_words_that_stand_together_count_for_more_than_words_apart() -> None:
     apart = "red " + LONG + " bicycle " + LONG + " sister"
     found = columns("my sister's red bicycle", [together, apart])
     assert found["together"][0] > found["together"][1] > 0
+
+
+def test_a_number_beside_the_words_counts_where_one_was_asked_for() -> None:
+    texts: list[str | tuple[str, str]] = [("a", f"{LONG} the bridge of 1850"), ("b", f"{LONG} the bridge of stone")]
+    assert columns("When was the bridge built?", texts)["told there"][0] > 0
+    assert columns("When was the bridge built?", texts)["told there"][1] == 0.0
+    assert columns("Was the bridge of 1850 built?", texts)["told there"] == [0.0, 0.0]
+    assert columns("When was the bridge of 1850 built?", texts)["told there"] == [0.0, 0.0]
+
+
+def test_a_word_with_its_marks_is_preferred_to_another_with_the_same_letters() -> None:
+    texts: list[str | tuple[str, str]] = ["con ma trong nhà", "con má trong nhà"]
+    assert columns("má", texts)["as written"] == [0.0, 1.0]
+    assert columns("ma", texts)["as written"] == [0.0, 0.0]

@@ -11,39 +11,46 @@ FILLER = "word " * 60
 
 
 def test_all_in_one_stretch_and_side_by_side_is_one() -> None:
-    assert BICYCLE.share_in_one_stretch(f"{FILLER} a bicycle, red {FILLER}") == 1.0
+    assert BICYCLE.best_stretch(f"{FILLER} a bicycle, red {FILLER}").share == 1.0
 
 
 def test_not_side_by_side_is_less() -> None:
-    assert BICYCLE.share_in_one_stretch(f"{FILLER} red is my Bicycle {FILLER}") == 0.8
+    assert BICYCLE.best_stretch(f"{FILLER} red is my Bicycle {FILLER}").share == 0.8
 
 
 def test_far_apart_only_the_heavier_counts() -> None:
-    assert BICYCLE.share_in_one_stretch(f"red {FILLER} bicycles") == 0.6
+    assert BICYCLE.best_stretch(f"red {FILLER} bicycles").share == 0.6
 
 
 def test_nothing_asked_or_nothing_found_is_nothing() -> None:
-    assert Phrase("", {}).share_in_one_stretch("a red bicycle") == 0.0
-    assert Phrase("a red bicycle", {}).share_in_one_stretch("a red bicycle") == 0.0
-    assert BICYCLE.share_in_one_stretch("") == 0.0
+    assert Phrase("", {}).best_stretch("a red bicycle").share == 0.0
+    assert Phrase("a red bicycle", {}).best_stretch("a red bicycle").share == 0.0
+    assert BICYCLE.best_stretch("").share == 0.0
 
 
 def test_a_longer_word_that_begins_alike_is_another() -> None:
-    assert BICYCLE.share_in_one_stretch("the redundant clerk hired bicyclists") == 0.6  # as its stem has it
-    assert BICYCLE.share_in_one_stretch("redundant, hired") == 0.0
+    assert BICYCLE.best_stretch("the redundant clerk hired bicyclists").share == 0.6  # as its stem has it
+    assert BICYCLE.best_stretch("redundant, hired").share == 0.0
 
 
 def test_chinese_pairs_are_found_in_order() -> None:
-    assert Phrase("花生生花", {"花生": 1.0, "生花": 1.0}).share_in_one_stretch("我對花生過敏") == 0.5
+    assert Phrase("花生生花", {"花生": 1.0, "生花": 1.0}).best_stretch("我對花生過敏").share == 0.5
 
 
 def test_chinese_beside_other_letters_is_found() -> None:
     asked = Phrase("iPhone手機", {stem("iphone"): 1.0, "手機": 1.0})
-    assert asked.share_in_one_stretch("我的iPhone手機壞了") == 1.0
+    assert asked.best_stretch("我的iPhone手機壞了").share == 1.0
+
+
+def test_a_stretch_is_told_with_what_stands_beside_it() -> None:
+    said = BICYCLE.best_stretch(f"{FILLER} sold in 1999: one red bicycle for 20 crowns {FILLER}").text
+    assert "1999" in said
+    assert "20 crowns" in said
+    assert len(said) < 300
 
 
 def test_repeats_do_not_count_twice() -> None:
-    assert BICYCLE.share_in_one_stretch("red red red") == 0.2
+    assert BICYCLE.best_stretch("red red red").share == 0.2
 
 
 def test_a_name_that_several_turns_begin_with_is_a_speaker() -> None:

@@ -5,81 +5,71 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from threadkeep.errors import InvalidInput
 from threadkeep.http import answers, openapi, schemas
-from threadkeep.http.access_log import request_id_of
 from threadkeep.http.encoding import encoded
 from threadkeep.http.fields import KEY_HEADER
+from threadkeep.http.identity import Eraser, Reader, Writer
 from threadkeep.http.json_answer import JsonAnswer
-from threadkeep.http.problem import Problem
+from threadkeep.http.opened import KeyHeader, Opened
+from threadkeep.http.proof import proven
 from threadkeep.http.strict_request import StrictRoute
-from threadkeep.memory import Memory
 from threadkeep.record import ConversationRecord
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"], route_class=StrictRoute)
 NDJSON = "application/x-ndjson"
 
 
-def opened_memory(request: Request) -> Memory:
-    return request.app.state.memory
-
-
-Opened = Annotated[Memory, Depends(opened_memory)]
-KeyHeader = Annotated[str | None, Header(alias=KEY_HEADER, min_length=1, max_length=255)]
-
-
 @router.post("/append", response_model=answers.ReceiptAnswer, responses=openapi.WRITES)
-async def append(memory: Opened, body: schemas.AppendBody, key: KeyHeader = None) -> JsonAnswer:
+async def append(who: Writer, memory: Opened, body: schemas.AppendBody, key: KeyHeader = None) -> JsonAnswer:
     """Keep what policy admits, all or nothing. With a key the request may be repeated safely."""
     if key is not None and body.key is not None and key != body.key:
         raise InvalidInput("key", f"differs from the {KEY_HEADER} header", "give one of the two")
     events = [event.event() for event in body.events]
-    receipt = await memory.append(body.scope.scope(), events, body.key if key is None else key, body.index)
+    receipt = await memory.append(body.scope.scope(who), events, body.key if key is None else key, body.index)
     headers = {"Idempotent-Replayed": "true"} if receipt.replayed else None
     return JsonAnswer(receipt.as_dict(), headers=headers)
 
 
 @router.get("/history", response_model=answers.HistoryAnswer, responses=openapi.READS)
-async def history(memory: Opened, query: Annotated[schemas.HistoryQuery, Query()]) -> JsonAnswer:
+async def history(who: Reader, memory: Opened, query: Annotated[schemas.HistoryQuery, Query()]) -> JsonAnswer:
     """The newest messages of a conversation, in order."""
-    found = await memory.history(query.scope(), query.limit, query.before)
+    found = await memory.history(query.scope(who), query.limit, query.before)
     return JsonAnswer(found.as_dict())
 
 
 @router.post("/recall", response_model=answers.RecallAnswer, responses=openapi.ASKS)
-async def recall(memory: Opened, body: schemas.RecallBody) -> JsonAnswer:
+async def recall(who: Reader, memory: Opened, body: schemas.RecallBody) -> JsonAnswer:
     """Messages of this user that bear on the query, best first."""
-    found = await memory.recall(body.scope.scope(), body.query, body.k, body.budget, body.conversation)
+    found = await memory.recall(body.scope.scope(who), body.query, body.k, body.budget, body.conversation)
     return JsonAnswer(found.as_dict())
 
 
 @router.get("/conversations", response_model=answers.ConversationsAnswer, responses=openapi.READS)
-async def conversations(memory: Opened, query: Annotated[schemas.ConversationsQuery, Query()]) -> JsonAnswer:
+async def conversations(
+    who: Reader, memory: Opened, query: Annotated[schemas.ConversationsQuery, Query()]
+) -> JsonAnswer:
     """The user's conversations, latest activity first."""
-    page = await memory.conversations(query.scope(), query.after, query.limit)
+    page = await memory.conversations(query.scope(who), query.after, query.limit)
     return JsonAnswer({"items": [item.as_dict() for item in page], "after": page.after})
 
 
 @router.get("/stats", response_model=answers.StatsAnswer, responses=openapi.READS)
-async def stats(memory: Opened, query: Annotated[schemas.PlaceQuery, Query()]) -> JsonAnswer:
+async def stats(who: Reader, memory: Opened, query: Annotated[schemas.PlaceQuery, Query()]) -> JsonAnswer:
     """Counts for a scope, or for the whole store."""
-    found = await memory.stats(query.scope())
+    found = await memory.stats(query.scope(who))
     return JsonAnswer(found.as_dict())
 
 
 @router.post("/erase", response_model=answers.ProofAnswer, responses=openapi.WRITES)
-async def erase(request: Request, memory: Opened, body: schemas.EraseBody) -> Response:
+async def erase(
+    who: Eraser, request: Request, memory: Opened, body: schemas.EraseBody, key: KeyHeader = None
+) -> Response:
     """Forget a message, a conversation or a whole user. Safe to repeat; 200 means that all of it is gone."""
-    proof = await memory.erase(body.scope.scope(), body.message_id)
-    if proof.complete:
-        return JsonAnswer(proof.as_dict())
-    detail = "not everything could be removed yet; what was removed stays removed"
-    extra = {"proof": proof.as_dict()}
-    problem = Problem(503, "erase_incomplete", detail, fix="send the same request again", retryable=True, extra=extra)
-    return problem.response(request_id_of(request.scope))
+    return proven(request, await memory.erase(body.scope.scope(who), body.message_id))
 
 
 @router.get(
@@ -90,12 +80,12 @@ async def erase(request: Request, memory: Opened, body: schemas.EraseBody) -> Re
         **openapi.READS,
     },
 )
-async def export(memory: Opened, query: Annotated[schemas.ExportQuery, Query()]) -> StreamingResponse:
+async def export(who: Reader, memory: Opened, query: Annotated[schemas.ExportQuery, Query()]) -> StreamingResponse:
     """Every conversation of the scope, or of the whole store, one JSON object a line.
 
     A store that fails on the way cuts the answer off: it then ends without HTTP's last chunk.
     """
-    records = memory.export(query.scope())
+    records = memory.export(query.scope(who))
     first = await anext(records, None)  # what fails at once is still a problem document
     return StreamingResponse(_lines(first, records, query.format), media_type=NDJSON)
 

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from threadkeep.models.sentences import sentences
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
-from threadkeep.recall.normalise import query_terms, terms_of
+from threadkeep.recall.normalise import is_written_without_spaces, query_weights, terms_of
 
 _MOST_SENTENCES = 3
-_ENOUGH = 0.3  # of the question's weight: less is chance
+_ENOUGH = 0.25  # of the question's weight, or two words of it: less is chance
+_WORDS = 2
 _LONGEST = 600
 _CARRIED = 0.3  # what the question before lends to one that says little
 _SAYS_LITTLE = 3  # terms
@@ -64,12 +65,15 @@ def _quoted(chosen: Sequence[_Sentence], you_said: str) -> str:
     return documents or (f"{you_said} “{own}”" if own else "")
 
 
+def _is_word(term: str) -> bool:
+    return "_" not in term
+
+
 def _weights(asked: Sequence[str], language: str | None) -> dict[str, float]:
-    now = query_terms(asked[-1], language)
-    weights = dict.fromkeys(now, 1.0)
-    if len(now) <= _SAYS_LITTLE and len(asked) > 1:
-        for term in query_terms(asked[-2], language):
-            weights.setdefault(term, _CARRIED)
+    weights = query_weights(asked[-1], language)
+    if sum(map(_is_word, weights)) <= _SAYS_LITTLE and len(asked) > 1:
+        for term, weight in query_weights(asked[-2], language).items():
+            weights.setdefault(term, _CARRIED * weight)
     return weights
 
 
@@ -80,14 +84,21 @@ def _candidates(request: ChatRequest, earlier: Sequence[str]) -> list[_Sentence]
 
 
 def _chosen(candidates: Sequence[_Sentence], weights: dict[str, float]) -> list[_Sentence]:
-    """Best first by the share of the question they hold, then in the order they stand in."""
+    """Best first by the share of the question they hold, then in the order they stand in.
+
+    Single syllables and characters stand in everything: where words are written as two of them, one such, or a
+    number, must be held.
+    """
     holding = {term: sum(term in one.terms for one in candidates) for term in weights}
     worth = {term: weight / (1 + holding[term]) ** 0.5 for term, weight in weights.items() if holding[term]}
     whole = sum(weights.values()) or 1.0
+    pairs = {term for term in weights if not _is_word(term) or (len(term) == 2 and is_written_without_spaces(term))}
+    telling = pairs and pairs | {term for term in weights if any(map(str.isdigit, term))}
     scored: list[tuple[float, _Sentence]] = []
     for one in candidates:
         held = one.terms & worth.keys()
-        if sum(weights[term] for term in held) / whole >= _ENOUGH and not one.text.endswith(("?", "？")):
+        enough = sum(weights[term] for term in held) / whole >= _ENOUGH or sum(map(_is_word, held)) >= _WORDS
+        if enough and (not telling or held & telling) and not one.text.endswith(("?", "？")):
             scored.append((sum(worth[term] for term in held), one))
     if not scored:
         return []

@@ -1,0 +1,70 @@
+"""The concierge's service under the name its router calls it by: one message and its history in, a reply out.
+
+It keeps nothing: the router reads the session, calls `chat`, and stores the turn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from threadkeep.agent.folder import AssistantFolder, load_folder
+from threadkeep.agent.prompt import system_instruction
+from threadkeep.agent.tool_loop import answered
+from threadkeep.agent.tools import ToolBench, ToolContext
+from threadkeep.agent.window import earlier_messages, within
+from threadkeep.models.chat.gemini import GeminiModel, gemini_client
+from threadkeep.ports.chat import ChatModel, ChatRequest, Said
+from threadkeep.ports.responder import ToolTrace
+from threadkeep.recall.render import tokens_in
+from threadkeep.scope import Scope
+from threadkeep.settings import Settings, load_settings
+
+GEMINI_MODEL_VARIABLE = "GEMINI_MODEL"
+DEFAULT_MODEL = "gemini-flash-latest"
+_CALLER = Scope(user="agent", conversation="agent")
+
+
+class AgentService:
+    """`client` is a `google.genai.Client`, made from `GOOGLE_API_KEY` where none is given; `model` takes its place."""
+
+    def __init__(
+        self,
+        folder: str | Path | AssistantFolder,
+        client: Any = None,
+        model: ChatModel | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        loaded = (
+            folder if isinstance(folder, AssistantFolder) else load_folder(Path(folder), settings or load_settings())
+        )
+        self._folder = loaded
+        self._bench = ToolBench(loaded.tools)
+        self._model = model or GeminiModel(client or gemini_client(), os.environ.get(GEMINI_MODEL_VARIABLE, DEFAULT_MODEL))
+        self.system_prompt = loaded.prompt
+
+    async def chat(
+        self,
+        user_message: str,
+        jwt: str | None = None,
+        language_code: str | None = None,
+        history: list[dict[str, Any]] | None = None,
+    ) -> tuple[str, list[ToolTrace]]:
+        """The current message is the last one the model sees; `jwt` is handed on to the tools.
+
+        Entries of `history` with an unexpected role, or without content, are passed over.
+        """
+        language = language_code or self._folder.config.default_language
+        request = ChatRequest(
+            system_instruction(self._folder, language),
+            [*self._earlier(history or ()), Said("user", user_message)],
+            self._bench.specs,
+            language=language,
+        )
+        done = await answered(self._model, self._bench, request, ToolContext(_CALLER, language, jwt))
+        return done.text, done.traces
+
+    def _earlier(self, history: Sequence[Mapping[str, Any]]) -> list[Said]:
+        return within(earlier_messages(history), self._folder.config.budgets.history, tokens_in)[0]

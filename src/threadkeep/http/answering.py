@@ -1,0 +1,160 @@
+"""Taking a user's message and having it answered, at once or while others wait.
+
+The message is stored before it is acknowledged; the answer is a task of the process's own, so that a client that goes
+away costs nobody the answer. One conversation is answered one message at a time, in the order they came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from threadkeep.errors import CapabilityMissing, StoreError, ThreadkeepError
+from threadkeep.events import UserMessage
+from threadkeep.http.streams import Streams, messages_after
+from threadkeep.memory import Memory
+from threadkeep.model import Message, Receipt
+from threadkeep.ports.responder import Answer, AnswerKind, Asked, Responder
+from threadkeep.scope import Scope
+
+_log = logging.getLogger("threadkeep.http")
+_PARTING_SECONDS = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A message that is in memory, and the question it puts."""
+
+    asked: Asked
+    receipt: Receipt | None  # None where memory could not take it
+
+    @property
+    def message_id(self) -> str | None:
+        return self.asked.message_id
+
+
+class Answering:
+    def __init__(self, memory: Memory, responder: Responder | None, streams: Streams) -> None:
+        self._memory = memory
+        self._responder = responder
+        self._streams = streams
+        self._running: dict[tuple[bytes, str], asyncio.Task[Answer]] = {}
+        self._turns: dict[bytes, tuple[asyncio.Lock, int]] = {}
+
+    @property
+    def possible(self) -> bool:
+        return self._responder is not None
+
+    async def greet(self, scope: Scope, language: str | None) -> Answer | None:
+        return await self._responder.greet(scope, language) if self._responder else None
+
+    async def take(self, asked: Asked, key: str | None) -> Taken:
+        """Raises what `Memory.append` raises."""
+        receipt = await self._memory.append(asked.scope, [UserMessage(asked.text, language=asked.language)], key)
+        self._streams.grown(asked.scope)
+        return Taken(replace(asked, message_id=receipt.kept[0] if receipt.kept else None), receipt)
+
+    async def take_if_possible(self, asked: Asked, key: str | None) -> Taken:
+        """The same, for a talk that goes on without memory while no store answers."""
+        try:
+            return await self.take(asked, key)
+        except StoreError as error:
+            _log.error(json.dumps({"event": "without_memory", "error": error.code, "request_id": asked.request_id}))
+            return Taken(replace(asked, history=()), None)
+
+    async def answer(self, taken: Taken) -> Answer:
+        """Raises `CapabilityMissing` where there is no assistant, and what the responder raises."""
+        if taken.receipt is not None and taken.receipt.replayed and (said := await self._said_before(taken)):
+            return said
+        return await asyncio.shield(self.begin(taken))
+
+    def begin(self, taken: Taken) -> asyncio.Task[Answer]:
+        """Once for each message, however often it is asked for."""
+        if self._responder is None:
+            raise CapabilityMissing("no assistant is configured: the message is kept, and nobody answers it")
+        name = (taken.asked.scope.digest(), taken.message_id or f"unkept {id(taken)}")
+        running = self._running.get(name)
+        if running is None:
+            work = self._in_turn(name[0], lambda: self._answered(taken))
+            running = asyncio.create_task(work, name="threadkeep-answer")
+            self._running[name] = running
+            running.add_done_callback(lambda done: self._finished(name, done))
+        return running
+
+    async def begin_if_unanswered(self, taken: Taken) -> None:
+        """For an acknowledged message; a replay of one that was answered has nothing left to do."""
+        if self.possible and not (taken.receipt and taken.receipt.replayed and await self._said_before(taken)):
+            self.begin(taken)
+
+    async def _in_turn(self, place: bytes, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        lock, waiting = self._turns.get(place, (asyncio.Lock(), 0))
+        self._turns[place] = lock, waiting + 1
+        try:
+            async with lock:
+                return await work()
+        finally:
+            lock, waiting = self._turns[place]
+            self._turns[place] = lock, waiting - 1
+            if waiting == 1:
+                del self._turns[place]
+
+    async def _answered(self, taken: Taken) -> Answer:
+        asked = taken.asked
+        assert self._responder is not None
+        try:
+            if self._streams.listened_to(asked.scope):
+                return await self._streamed(self._responder, asked)
+            return await self._responder.respond(asked)
+        except ThreadkeepError as error:
+            told = {"message_id": asked.message_id, "code": error.code, "retryable": error.retryable}
+            self._streams.tell(asked.scope, "failed", told)
+            raise
+        finally:
+            self._streams.grown(asked.scope)
+
+    async def _streamed(self, responder: Responder, asked: Asked) -> Answer:
+        answer: Answer | None = None
+        async for piece in responder.stream(asked):
+            if isinstance(piece, Answer):
+                answer = piece
+            else:
+                self._streams.tell(asked.scope, "delta", {"message_id": asked.message_id, "text": piece})
+        assert answer is not None, "a stream ends with its answer"
+        return answer
+
+    async def _said_before(self, taken: Taken) -> Answer | None:
+        """What followed the message when it came first, if anything did."""
+        assert taken.receipt is not None
+        later = await messages_after(self._memory, taken.asked.scope, taken.receipt.seq)
+        return _answer_of(later[0]) if later and later[0].role == "assistant" else None
+
+    def _finished(self, name: tuple[bytes, str], done: asyncio.Task[Answer]) -> None:
+        self._running.pop(name, None)
+        if done.cancelled():
+            return
+        error = done.exception()  # asked for, so that asyncio does not complain of one that nobody awaited
+        if error is not None:
+            code = error.code if isinstance(error, ThreadkeepError) else type(error).__qualname__
+            _log.error(json.dumps({"event": "unanswered", "error": code}))
+
+    async def close(self) -> None:
+        """Answers under way may finish, but not for long; what they answer is kept, unanswered."""
+        running = [*self._running.values()]
+        if not running:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PARTING_SECONDS):
+                await asyncio.gather(*running, return_exceptions=True)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def _answer_of(message: Message) -> Answer:
+    kind = message.meta.get("type", "answer")
+    known: AnswerKind = kind if kind in ("clarify", "greeting") else "answer"
+    return Answer(message.content, message.language or "und", known, message.id)

@@ -1,0 +1,136 @@
+"""What the routes of conversations and assistants accept."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import uuid
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from threadkeep.errors import InvalidInput, TooLarge
+from threadkeep.http.fields import LARGEST_NUMBER, Base64, Body, Language, ScopePart, Text
+
+AUDIO_TYPES = ("audio/webm", "audio/ogg", "audio/wav", "audio/mpeg", "audio/mp4", "audio/flac")
+# What no keyboard types: control characters but for tabs and line ends, and halves of characters.
+_NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}")
+# What a schema can say of `_said`: something other than space, and none of the characters above.
+_OF_TEXT = "[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]*"
+_SAID_PATTERN = f"^{_OF_TEXT}[^\\x00-\\x20\\x7f\\x85\\xa0\\s]{_OF_TEXT}$"
+
+
+def _said(value: str) -> str:
+    if _NOT_TEXT.search(value):
+        raise PydanticCustomError("not_text", "not text")
+    if not value or value.isspace():
+        raise PydanticCustomError("blank", "blank")
+    return value
+
+
+def _session(value: Any) -> str:
+    if not isinstance(value, str) or not _UUID.fullmatch(value):
+        raise PydanticCustomError("not_uuid4", "not a UUID of version 4")
+    return str(uuid.UUID(value))
+
+
+Said = Annotated[Text, AfterValidator(_said), WithJsonSchema({"type": "string", "pattern": _SAID_PATTERN})]
+SessionId = Annotated[
+    str, PlainValidator(_session), WithJsonSchema({"type": "string", "pattern": f"^{_UUID.pattern}$"})
+]
+
+
+def within(text: str, most: int, field: str) -> str:
+    """Raises `TooLarge`."""
+    if len(text) > most or len(text.encode("utf-8")) > most:
+        raise TooLarge(field, f"is over the limit of {most:,} bytes", "say it in parts (THREADKEEP_MAX_CHAT_BYTES)")
+    return text
+
+
+class ConversationBody(Body):
+    conversation_id: ScopePart | None = Field(None, description="Of your own making; otherwise a UUID")
+    language: Language | None = Field(None, description="The language the talk is held in, if it is known")
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"language": "vi"}]})
+
+
+class MessageBody(Body):
+    content: Said
+    language: Language | None = None
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"content": "Tôi muốn ráp máy chơi game 20 triệu"}]})
+
+
+class AudioBody(Body):
+    data: Base64
+    mimeType: str = Field(description="One of " + ", ".join(AUDIO_TYPES))
+
+    def checked(self, most: int) -> None:
+        """Raises `InvalidInput` and `TooLarge`."""
+        if self.mimeType.partition(";")[0].strip().lower() not in AUDIO_TYPES:
+            raise InvalidInput("audio.mimeType", "is not a kind of recording that is known", f"use {AUDIO_TYPES[0]}")
+        if len(self.data) // 4 * 3 - 2 > most:
+            raise TooLarge("audio.data", f"is over the limit of {most:,} bytes", "send a shorter recording")
+        try:
+            base64.b64decode(self.data, validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidInput("audio.data", "is not base64", "encode the recording as base64") from None
+
+
+class AgentChatBody(Body):
+    """`message` or `audio`."""
+
+    sessionId: SessionId
+    message: Said | None = None
+    audio: AudioBody | None = None
+    voiceMode: bool = Field(False, description="Whether the reply is to be spoken too")
+    client: dict[str, Any] | str | None = Field(None, description="What the front end says of itself; not kept")
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"sessionId": "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10", "message": "Czy jest jeszcze wolny pokój?"}
+            ]
+        }
+    )
+
+
+class ApiChatBody(Body):
+    conversation_id: ScopePart
+    user_id: ScopePart
+    user_message: Said
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"conversation_id": "c1", "user_id": "user_1", "user_message": "我最近睡不好"}]}
+    )
+
+
+class IndexBody(Body):
+    """The service's own knowledge folder; which one, the operator's settings say."""
+
+    datasource: ScopePart = Field("knowledge", description="The name its documents go by", max_length=127)
+    access: Literal["public"] = "public"
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"datasource": "knowledge"}]})
+
+
+class PageQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    limit: int | None = Field(None, ge=1, le=1_000, description="Without it: the session's window")
+    before: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="The `before` of the page in hand")
+
+
+class ListQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    after: Text | None = Field(None, description="The `after` of the page in hand")
+    limit: int = Field(50, ge=1, le=1_000)
+
+
+MODELS: tuple[type[BaseModel], ...] = (
+    ConversationBody, MessageBody, AudioBody, AgentChatBody, ApiChatBody, IndexBody, PageQuery, ListQuery,
+)  # fmt: skip

@@ -1,0 +1,91 @@
+"""Who calls, as a dependency of every route that touches anybody's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Header, Request, Security
+from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+
+from threadkeep.errors import InvalidScope
+from threadkeep.http.fields import API_KEY_HEADER, TENANT_HEADER, USER_HEADER
+from threadkeep.identity.principal import Principal
+from threadkeep.ports.keys import Permission
+from threadkeep.scope import Scope
+
+Identify = Callable[[Request], Awaitable[Principal]]
+
+_API_KEY = APIKeyHeader(
+    name=API_KEY_HEADER, scheme_name="ApiKey", description="From `threadkeep keys create`", auto_error=False
+)
+_BEARER = HTTPBearer(scheme_name="Token", bearerFormat="JWT", description="`sub`, `tenant`, `role`", auto_error=False)
+
+
+class Identified:
+    """The caller, known and allowed this much. Raises `Unauthenticated`, `Forbidden` and `RateLimited`."""
+
+    def __init__(self, permission: Permission) -> None:
+        self.permission: Permission = permission
+
+    async def __call__(
+        self,
+        request: Request,
+        api_key: Annotated[str | None, Security(_API_KEY)] = None,
+        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)] = None,
+    ) -> Principal:
+        return await self.identify(request)
+
+    async def identify(self, request: Request) -> Principal:
+        """Once a request, however often it is asked for."""
+        known: Principal | None = getattr(request.state, "principal", None)
+        who: Principal = known or await request.app.state.identify(request)
+        if known is None:
+            request.state.principal = who
+            await request.app.state.limits.by_caller(who.name)
+        who.need(self.permission)
+        return who
+
+
+async def by_credential(request: Request) -> Principal:
+    """As the settings say: an API key, a token, or on loopback nobody in particular."""
+    scheme, _, credential = request.headers.get("authorization", "").partition(" ")
+    bearer = credential.strip() if scheme.lower() == "bearer" and credential.strip() else None
+    return await request.app.state.authenticator.identify(request.headers.get(API_KEY_HEADER), bearer)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """For whom the caller asks, where the route itself names nobody: a wish, granted or not."""
+
+    tenant: str | None
+    user: str | None
+
+    def scope(self, who: Principal, conversation: str | None = None) -> Scope:
+        return who.acting(self.tenant, self.user, conversation)
+
+
+def _named(
+    tenant: Annotated[str | None, Header(alias=TENANT_HEADER, description="Otherwise the credential's")] = None,
+    user: Annotated[
+        str | None, Header(alias=USER_HEADER, description="For services and admins; otherwise the credential's")
+    ] = None,
+) -> Named:
+    return Named(_text(TENANT_HEADER, tenant), _text(USER_HEADER, user))
+
+
+def _text(name: str, value: str | None) -> str | None:
+    """HTTP's headers are bytes; ours are UTF-8."""
+    try:
+        return None if value is None else value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        raise InvalidScope(name, "is not UTF-8", "send UTF-8") from None
+
+
+Reader = Annotated[Principal, Depends(Identified("read"))]
+Writer = Annotated[Principal, Depends(Identified("write"))]
+Eraser = Annotated[Principal, Depends(Identified("erase"))]
+Chatter = Annotated[Principal, Depends(Identified("chat"))]
+Admin = Annotated[Principal, Depends(Identified("admin"))]
+For = Annotated[Named, Depends(_named)]

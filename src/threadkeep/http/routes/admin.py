@@ -1,0 +1,50 @@
+"""For operators: bring the knowledge folder into the index."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+
+from threadkeep.http import chat_answers, chat_schemas, openapi
+from threadkeep.http.fields import ScopePart
+from threadkeep.http.identity import Admin, For
+from threadkeep.http.indexing import Indexing
+from threadkeep.http.json_answer import JsonAnswer
+from threadkeep.http.opened import KeyHeader
+from threadkeep.http.strict_request import StrictRoute
+
+router = APIRouter(prefix="/admin", tags=["admin"], route_class=StrictRoute)
+
+
+def _indexing(request: Request) -> Indexing:
+    return request.app.state.indexing
+
+
+@router.post(
+    "/index",
+    status_code=202,
+    response_model=chat_answers.IndexJob,
+    responses={200: {"model": chat_answers.IndexJob, "description": "With `wait`: it has ended"}, **openapi.ANSWERS},
+)
+async def index(
+    request: Request,
+    who: Admin,
+    named: For,
+    body: chat_schemas.IndexBody | None = None,
+    wait: Annotated[bool, Query(description="Answer when it has ended, with 200")] = False,
+    key: KeyHeader = None,
+) -> JsonAnswer:
+    """Index the knowledge folder (THREADKEEP_KNOWLEDGE_PATH) for the caller's tenant; only what changed is done."""
+    datasource = "knowledge" if body is None else body.datasource
+    indexing = _indexing(request)
+    job = indexing.begin(named.scope(who).tenant, datasource, key)
+    if wait:
+        return JsonAnswer((await indexing.finished(job)).as_dict(), 200)
+    return JsonAnswer(job.as_dict(), 202)
+
+
+@router.get("/index/{job_id}", response_model=chat_answers.IndexJob, responses=openapi.READS)
+async def index_progress(request: Request, who: Admin, named: For, job_id: Annotated[ScopePart, Path()]) -> JsonAnswer:
+    """How far it has come."""
+    return JsonAnswer(_indexing(request).find(named.scope(who).tenant, job_id).as_dict())

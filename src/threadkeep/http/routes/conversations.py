@@ -1,0 +1,223 @@
+"""Conversations: begin one, say something, read it, listen to it, forget it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from threadkeep.errors import Conflict, NotFound, ScopeErased
+from threadkeep.http import chat_answers, chat_schemas, openapi
+from threadkeep.http.answering import Taken
+from threadkeep.http.answers import ConversationsAnswer, ProofAnswer
+from threadkeep.http.chat_schemas import within
+from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, MessageId, ScopePart
+from threadkeep.http.identity import Chatter, Eraser, For, Reader
+from threadkeep.http.json_answer import JsonAnswer
+from threadkeep.http.opened import Answers, KeyHeader, Listening, Opened
+from threadkeep.http.proof import proven
+from threadkeep.http.strict_request import StrictRoute
+from threadkeep.memory import Memory
+from threadkeep.ports.responder import Asked
+from threadkeep.scope import Scope
+
+router = APIRouter(prefix="/conversations", tags=["conversations"], route_class=StrictRoute)
+EVENTS = "text/event-stream"
+
+ConversationId = Annotated[ScopePart, Path(alias="conversation_id")]
+LastEvent = Annotated[
+    int | None, Header(alias=LAST_EVENT_HEADER, ge=0, le=LARGEST_NUMBER, description="The last event's id; 0: all")
+]
+
+
+@router.get("", response_model=ConversationsAnswer, responses=openapi.READS)
+async def everything(
+    who: Reader, named: For, memory: Opened, query: Annotated[chat_schemas.ListQuery, Query()]
+) -> JsonAnswer:
+    """The caller's conversations, latest activity first."""
+    page = await memory.conversations(named.scope(who), query.after, query.limit)
+    return JsonAnswer({"items": [item.as_dict() for item in page], "after": page.after})
+
+
+@router.post("", status_code=201, response_model=chat_answers.ConversationCreated, responses=openapi.ANSWERS)
+async def create(
+    who: Chatter,
+    named: For,
+    memory: Opened,
+    answering: Answers,
+    body: chat_schemas.ConversationBody | None = None,
+    key: KeyHeader = None,
+) -> JsonAnswer:
+    """Begin a conversation; an assistant opens it with its greeting. With a key the request may be repeated safely."""
+    chosen, language = (body.conversation_id, body.language) if body else (None, None)
+    place = named.scope(who)
+    made = uuid.uuid4() if key is None else uuid.UUID(bytes=place.digest("conversation", key))
+    scope = place.with_conversation(str(made) if chosen is None else chosen)
+    if (key is not None or chosen is not None) and await is_known(memory, scope):
+        if key is None:
+            raise Conflict("there is a conversation of this id already")
+        return await _created_before(memory, scope)
+    await memory.touch(scope)
+    if language is not None:
+        await memory.set_language(scope, language)
+    greeting = await answering.greet(scope, language)
+    told = None if greeting is None else {name: chat_answers.reply_of(greeting)[name] for name in _GREETING}
+    spoken = language or (greeting.language if greeting else None)
+    return JsonAnswer({"conversation_id": scope.conversation, "language": spoken, "greeting": told}, 201)
+
+
+_GREETING = ("message_id", "content", "language")
+
+
+async def _created_before(memory: Memory, scope: Scope) -> JsonAnswer:
+    found = await memory.history(scope, 1_000)
+    first = found.messages[0] if found.messages and found.before is None else None
+    greeting: dict[str, Any] | None = None
+    if first is not None and first.role == "assistant":
+        greeting = {"message_id": first.id, "content": first.content, "language": first.language or "und"}
+    answer = {"conversation_id": scope.conversation, "language": found.language, "greeting": greeting}
+    return JsonAnswer(answer, 201, headers={"Idempotent-Replayed": "true"})
+
+
+@router.post(
+    "/{conversation_id}/messages",
+    status_code=202,
+    response_model=chat_answers.MessageTaken,
+    responses={
+        200: {"model": chat_answers.MessageAnswered, "description": "With `wait`: the answer"},
+        **openapi.ANSWERS,
+    },
+)
+async def say(
+    request: Request,
+    who: Chatter,
+    named: For,
+    memory: Opened,
+    answering: Answers,
+    conversation_id: ConversationId,
+    body: chat_schemas.MessageBody,
+    wait: Annotated[bool, Query(description="Answer in place, with 200")] = False,
+    key: KeyHeader = None,
+) -> JsonAnswer:
+    """Keep a message and have it answered. 202 as soon as it is kept: the answer follows in history and stream."""
+    scope = named.scope(who, conversation_id)
+    text = within(body.content, request.app.state.max_chat_bytes, "content")
+    await need_known(memory, scope)
+    asked = Asked(scope, text, body.language, token=who.token, request_id=request.state.request_id)
+    taken = await answering.take(asked, key)
+    headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
+    if not wait:
+        await answering.begin_if_unanswered(taken)
+        return JsonAnswer(_taken(taken, answering.possible), 202, headers)
+    answer = await answering.answer(taken)
+    told = {name: _taken(taken, True)[name] for name in ("conversation_id", "message_id", "seq")}
+    return JsonAnswer(told | {"answer": chat_answers.reply_of(answer)}, 200, headers)
+
+
+def _taken(taken: Taken, answered: bool) -> dict[str, Any]:
+    assert taken.receipt is not None
+    return {
+        "conversation_id": taken.asked.scope.conversation,
+        "message_id": taken.message_id,
+        "seq": taken.receipt.seq,
+        "status": taken.receipt.status,
+        "redacted": dict(taken.receipt.redacted),
+        "answer": "pending" if answered else "none",
+    }
+
+
+@router.get("/{conversation_id}/history", response_model=chat_answers.ConversationHistory, responses=openapi.READS)
+async def history(
+    who: Reader,
+    named: For,
+    memory: Opened,
+    conversation_id: ConversationId,
+    query: Annotated[chat_schemas.PageQuery, Query()],
+) -> JsonAnswer:
+    """Messages and answers, in order: the newest page, or the one before `before`."""
+    scope = named.scope(who, conversation_id)
+    found = await memory.history(scope, query.limit, query.before)
+    if not found.messages:
+        await need_known(memory, scope)
+    return JsonAnswer({"conversation_id": conversation_id} | found.as_dict())
+
+
+@router.get(
+    "/{conversation_id}/stream",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "`message` events with the message's seq as id; between them `delta` (pieces of an answer"
+            " that is being made), `failed` and `erased`",
+            "content": {EVENTS: {"schema": {"type": "string"}}},
+        },
+        **openapi.READS,
+    },
+)
+async def stream(
+    who: Reader,
+    named: For,
+    memory: Opened,
+    streams: Listening,
+    conversation_id: ConversationId,
+    last: LastEvent = None,
+) -> StreamingResponse:
+    """Listen to the conversation (server-sent events). `Last-Event-ID` resumes after what was seen, without a gap and
+    without doubles, also after the service was restarted; without it the stream begins now."""
+    scope = named.scope(who, conversation_id)
+    await need_known(memory, scope)
+    after = await streams.newest(scope) if last is None else last
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(streams.frames(scope, after), media_type=EVENTS, headers=headers)
+
+
+@router.delete("/{conversation_id}", response_model=ProofAnswer, responses=openapi.ERASES)
+async def forget(
+    request: Request,
+    who: Eraser,
+    named: For,
+    memory: Opened,
+    streams: Listening,
+    conversation_id: ConversationId,
+    key: KeyHeader = None,
+) -> Response:
+    """Erase a conversation everywhere, its vectors too, with a receipt. Safe to repeat."""
+    scope = named.scope(who, conversation_id)
+    await need_known(memory, scope, or_erased=True)
+    proof = await memory.erase(scope)
+    streams.end(scope)
+    return proven(request, proof)
+
+
+@router.delete("/{conversation_id}/messages/{message_id}", response_model=ProofAnswer, responses=openapi.ERASES)
+async def forget_message(
+    request: Request,
+    who: Eraser,
+    named: For,
+    memory: Opened,
+    conversation_id: ConversationId,
+    message_id: Annotated[MessageId, Path()],
+    key: KeyHeader = None,
+) -> Response:
+    """Erase one message everywhere, its vectors too, with a receipt."""
+    scope = named.scope(who, conversation_id)
+    await need_known(memory, scope)
+    return proven(request, await memory.erase(scope, message_id))
+
+
+async def need_known(memory: Memory, scope: Scope, *, or_erased: bool = False) -> None:
+    """Raises `NotFound`, the same for what never was and for what is somebody else's."""
+    if not await is_known(memory, scope, or_erased=or_erased):
+        raise NotFound("there is no such user or conversation")
+
+
+async def is_known(memory: Memory, scope: Scope, *, or_erased: bool = False) -> bool:
+    found = await memory.history(scope, 1)
+    if found.messages or (or_erased and found.scope.generation):
+        return True
+    try:
+        return await memory.session(scope) is not None or (await memory.stats(scope)).conversations > 0
+    except ScopeErased:
+        return False

@@ -1,0 +1,170 @@
+"""Conversations as they grow, for whoever listens.
+
+An event's id is the message's `seq` in the archive: a listener that comes back, to this process or to another, says
+which one it saw last and gets what followed. Pieces of an answer that is being made have no id and are not repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from threadkeep.errors import StoreError
+from threadkeep.http.encoding import encoded
+from threadkeep.memory import Memory
+from threadkeep.model import Message
+from threadkeep.scope import Scope
+
+_PAGE = 100
+_MOST_WAITING = 1_000  # a listener that falls further behind is cut off; it comes back and catches up
+_POLL_SECONDS = 2.0  # how soon what other processes append is noticed
+_QUIET_SECONDS = 15.0
+_ALIVE = b": still here\n\n"
+
+
+@dataclass(eq=False)
+class _Listener:
+    waiting: asyncio.Queue[Message | bytes | None] = field(
+        default_factory=lambda: asyncio.Queue[Message | bytes | None](_MOST_WAITING)
+    )
+    cut_off: bool = False
+
+    def give(self, item: Message | bytes | None) -> None:
+        try:
+            self.waiting.put_nowait(item)
+        except asyncio.QueueFull:
+            self.cut_off = True
+
+
+@dataclass(eq=False)
+class _Channel:
+    """One conversation: a single reader for all who listen to it."""
+
+    scope: Scope
+    listeners: set[_Listener] = field(default_factory=set[_Listener])
+    grown: asyncio.Event = field(default_factory=asyncio.Event)
+    reader: asyncio.Task[None] | None = None
+    last: int = 0
+
+    def give(self, item: Message | bytes | None) -> None:
+        for listener in self.listeners:
+            listener.give(item)
+
+
+class Streams:
+    def __init__(
+        self, memory: Memory, poll_seconds: float = _POLL_SECONDS, quiet_seconds: float = _QUIET_SECONDS
+    ) -> None:
+        self._memory = memory
+        self._poll = poll_seconds
+        self._quiet = quiet_seconds
+        self._channels: dict[bytes, _Channel] = {}
+        self._closed = False
+
+    def grown(self, scope: Scope) -> None:
+        """Something was appended here."""
+        if channel := self._channels.get(scope.digest()):
+            channel.grown.set()
+
+    def tell(self, scope: Scope, event: str, data: dict[str, Any]) -> None:
+        """At once, to those who listen now, and to nobody later."""
+        if channel := self._channels.get(scope.digest()):
+            channel.give(framed(event, data))
+
+    def listened_to(self, scope: Scope) -> bool:
+        return scope.digest() in self._channels
+
+    def end(self, scope: Scope) -> None:
+        """The conversation is gone."""
+        if channel := self._channels.get(scope.digest()):
+            channel.give(framed("erased", {}))
+            channel.give(None)
+
+    def close(self) -> None:
+        """Everybody who listens is let go, so that they come back to whoever serves next."""
+        self._closed = True
+        for channel in self._channels.values():
+            channel.give(None)
+
+    async def newest(self, scope: Scope) -> int:
+        found = await self._memory.history(scope, 1)
+        return found.messages[-1].seq if found.messages else 0
+
+    async def frames(self, scope: Scope, after: int) -> AsyncIterator[bytes]:
+        """Everything after that `seq`, in order, each message once, then what comes."""
+        listener = _Listener()
+        channel = self._listen(scope, listener, after)
+        try:
+            yield b"retry: 1000\n" + framed("ready", {"after": after}, after)
+            for message in await messages_after(self._memory, scope, after):
+                yield _of_message(message)
+                after = message.seq
+            while not (self._closed or listener.cut_off):
+                item = await self._next(listener)
+                if item is None:
+                    return
+                if isinstance(item, bytes):
+                    yield item
+                elif item.seq > after:
+                    yield _of_message(item)
+                    after = item.seq
+        finally:
+            self._leave(channel, listener)
+
+    async def _next(self, listener: _Listener) -> Message | bytes | None:
+        try:
+            async with asyncio.timeout(self._quiet):
+                return await listener.waiting.get()
+        except TimeoutError:
+            return _ALIVE
+
+    def _listen(self, scope: Scope, listener: _Listener, after: int) -> _Channel:
+        channel = self._channels.setdefault(scope.digest(), _Channel(scope))
+        channel.listeners.add(listener)
+        if channel.reader is None:
+            # Messages up to here are the listener's own to read; a later one may be read twice and is sent once.
+            channel.last = after
+            channel.reader = asyncio.create_task(self._read(channel), name="threadkeep-stream")
+        return channel
+
+    def _leave(self, channel: _Channel, listener: _Listener) -> None:
+        channel.listeners.discard(listener)
+        if not channel.listeners and channel.reader is not None:
+            channel.reader.cancel()
+            self._channels.pop(channel.scope.digest(), None)
+
+    async def _read(self, channel: _Channel) -> None:
+        while True:
+            channel.grown.clear()
+            with suppress(StoreError):  # listeners wait until it is back
+                for message in await messages_after(self._memory, channel.scope, channel.last):
+                    channel.last = message.seq
+                    channel.give(message)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._poll):
+                    await channel.grown.wait()
+
+
+async def messages_after(memory: Memory, scope: Scope, seq: int) -> list[Message]:
+    """In order. Pages are read from the newest back, until one reaches what is known."""
+    found: list[Message] = []
+    before: int | None = None
+    while True:
+        page = await memory.history(scope, _PAGE, before)
+        found[:0] = [message for message in page.messages if message.seq > seq]
+        if page.before is None or not page.messages or page.messages[0].seq <= seq:
+            return found
+        before = page.before
+
+
+def framed(event: str, data: dict[str, Any], id_: int | None = None) -> bytes:
+    """JSON has no bare line ends, so that an event's data is always one line."""
+    name = b"" if id_ is None else f"id: {id_}\n".encode()
+    return name + f"event: {event}\ndata: ".encode() + encoded(data) + b"\n\n"
+
+
+def _of_message(message: Message) -> bytes:
+    return framed("message", message.as_dict(), message.seq)

@@ -1,0 +1,110 @@
+"""Gemini through its own SDK: the talk as `Content` of `user` and `model`, the instruction as `system_instruction`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from importlib import import_module
+from typing import Any
+
+from threadkeep.errors import MissingExtra, ModelError, ModelTimeout, ModelUnavailable
+from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
+from threadkeep.ports.responder import Usage
+
+_REFUSED = frozenset((400, 401, 403, 404, 413, 422))
+
+
+class GeminiModel:
+    """`client` is a `google.genai.Client`, or whatever else has its `aio.models.generate_content`."""
+
+    def __init__(self, client: Any, name: str, timeout: float = 60) -> None:
+        self._client = client
+        self._name = name
+        self._timeout = timeout
+        self._types = _sdk("google.genai.types")
+
+    @property
+    def name(self) -> str:
+        return f"google_genai:{self._name}"
+
+    @property
+    def generates(self) -> bool:
+        return True
+
+    async def reply(self, request: ChatRequest) -> ChatReply:
+        try:
+            async with asyncio.timeout(self._timeout):
+                response = await self._client.aio.models.generate_content(
+                    model=self._name, contents=self.contents(request), config=self._config(request)
+                )
+        except TimeoutError:
+            raise ModelTimeout(f"{self.name} took longer than {self._timeout:g} seconds") from None
+        except Exception as error:  # the SDK's errors quote what was sent
+            told = f"{self.name}: failed ({type(error).__name__})"
+            refused = getattr(error, "code", None) in _REFUSED
+            raise (ModelError(told) if refused else ModelUnavailable(told)) from None
+        return _reply(response)
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
+        """In one piece."""
+        reply = await self.reply(request)
+        if reply.text:
+            yield reply.text
+        yield reply
+
+    async def close(self) -> None:
+        """Whoever opened the client, closes it."""
+
+    def contents(self, request: ChatRequest) -> list[Any]:
+        return [self._content(one) for one in request.messages]
+
+    def _content(self, message: ChatMessage) -> Any:
+        types = self._types
+        if isinstance(message, Said):
+            role = "user" if message.role == "user" else "model"
+            return types.Content(role=role, parts=[types.Part(text=message.content)])
+        if isinstance(message, CalledTools):
+            if message.native is not None:
+                return message.native
+            calls = [types.FunctionCall(name=call.name, args=dict(call.arguments)) for call in message.calls]
+            return types.Content(role="model", parts=[types.Part(function_call=call) for call in calls])
+        answer = types.FunctionResponse(name=message.name, response={"result": message.content})
+        return types.Content(role="user", parts=[types.Part(function_response=answer)])
+
+    def _config(self, request: ChatRequest) -> Any:
+        types = self._types
+        declared = [
+            types.FunctionDeclaration(
+                name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters)
+            )
+            for tool in request.tools
+        ]
+        return types.GenerateContentConfig(
+            system_instruction=request.system,
+            tools=[types.Tool(function_declarations=declared)] if declared else None,
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        )
+
+
+def _reply(response: Any) -> ChatReply:
+    candidates: Any = response.candidates or []
+    content: Any = candidates[0].content if candidates else None
+    parts: list[Any] = list(content.parts or []) if content is not None else []
+    text = "".join(part.text for part in parts if part.text and not part.thought)
+    called: list[Any] = [part.function_call for part in parts if part.function_call]
+    calls = tuple(ToolCall(call.id or f"call_{n}", call.name, dict(call.args or {})) for n, call in enumerate(called))
+    used: Any = response.usage_metadata
+    usage = Usage(used.prompt_token_count or 0, used.candidates_token_count or 0) if used else Usage()
+    return ChatReply(text, calls, usage, content)
+
+
+def gemini_client() -> Any:
+    """With the key that the environment holds."""
+    return _sdk("google.genai").Client()
+
+
+def _sdk(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise MissingExtra("gemini", "the Gemini client") from None

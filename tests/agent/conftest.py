@@ -1,0 +1,61 @@
+"""Assistants of the examples, on a SQLite file of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from threadkeep import Memory, Scope, Settings, open_memory
+from threadkeep.agent.assistant import Assistant
+from threadkeep.compose_assistant import open_assistant
+from threadkeep.models.language import CountedDetector, OfflineDetector
+from threadkeep.ports.responder import Answer, Asked
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# By words alone: what is tested here is the talk, and it should not wait for vectors.
+SETTINGS = Settings().model_copy(update={"embedder": "none"})
+
+
+@dataclass
+class Talk:
+    """One conversation with an assistant."""
+
+    assistant: Assistant
+    memory: Memory
+    detector: CountedDetector
+    scope: Scope
+
+    async def say(self, text: str, **asked: Any) -> Answer:
+        return await self.assistant.respond(Asked(self.scope, text, **asked))
+
+    async def kept(self) -> list[tuple[str, str]]:
+        return [(one.role, one.content) for one in (await self.memory.history(self.scope, limit=500)).messages]
+
+
+Open = Callable[..., AbstractAsyncContextManager[Talk]]
+
+
+@pytest.fixture
+def talk_with(tmp_path: Path) -> Open:
+    """`async with talk_with("pc_shop", model=…) as talk`."""
+
+    @asynccontextmanager
+    async def opened(
+        folder: str | Path, model: Any = None, url: str | None = None, redis: str | None = None, **settings: Any
+    ) -> AsyncIterator[Talk]:
+        where = url or f"sqlite:///{tmp_path}/memory.db"
+        chosen = SETTINGS.model_copy(update=settings)
+        detector = CountedDetector(OfflineDetector())
+        path = EXAMPLES / folder
+        async with (
+            open_memory(where, redis=redis, settings=chosen, detector=detector) as memory,
+            open_assistant(memory, chosen, path, url=where, model=model, detector=detector) as assistant,
+        ):
+            yield Talk(assistant, memory, detector, Scope("default", "guest", "talk-1"))
+
+    return opened

@@ -1,0 +1,119 @@
+"""The console as a browser without scripts would see it, and as another site would abuse it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.console.conftest import Page, served
+from threadkeep.settings import Settings
+
+SECRET = "a-secret-that-is-long-enough-for-any-signature"
+
+
+@pytest.fixture
+async def browser(page: Page) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=page.address, follow_redirects=True, trust_env=False) as client:
+        yield client
+
+
+async def begun(browser: httpx.AsyncClient) -> str:
+    """The path of a new conversation."""
+    return (await browser.post("/console/conversations")).url.path
+
+
+async def test_a_new_conversation_shows_its_greeting_and_stands_in_the_list(browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+
+    talk = (await browser.get(path)).text
+    everything = (await browser.get("/console/")).text
+
+    assert "Dzień dobry! W czym mogę pomóc?" in talk
+    assert path in everything
+
+
+async def test_what_was_masked_is_counted_and_nowhere_shown(browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+
+    receipt = (await browser.post(f"{path}/messages", data={"content": "write to ann@example.org, please"})).text
+    talk = (await browser.get(path)).text
+
+    assert "redacted: EMAIL × 1" in receipt
+    assert "<mark>[REDACTED:EMAIL]</mark>" in talk
+    assert "EMAIL × 1" in talk
+    assert "ann@example.org" not in receipt + talk
+
+
+async def test_markup_in_a_message_stays_text(browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+
+    await browser.post(f"{path}/messages", data={"content": "<script>alert(1)</script>"})
+
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in (await browser.get(path)).text
+
+
+async def test_erasing_shows_the_receipt_and_leaves_nothing(browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+    await browser.post(f"{path}/messages", data={"content": "forget the marmalade"})
+
+    receipt = await browser.post(f"{path}/erase")
+
+    assert receipt.status_code == 200
+    assert "archive" in receipt.text
+    assert "marmalade" not in (await browser.get(path)).text
+
+
+async def test_what_the_service_refuses_is_told_on_the_page(browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+
+    missing = await browser.get("/console/conversations/never-begun")
+    blank = await browser.post(f"{path}/messages", data={"content": "  "}, headers={"HX-Request": "true"})
+
+    assert missing.status_code == 404
+    assert "there is no such user or conversation" in missing.text
+    assert 'class="problem"' in blank.text
+
+
+async def test_a_form_beyond_every_measure_is_refused(browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+
+    answer = await browser.post(f"{path}/messages", content=b"content=" + b"a" * 5_000_000)
+
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://elsewhere.example"}],
+    ids=["cross-site", "same-site", "another origin"],
+)
+async def test_forms_of_other_sites_do_nothing(browser: httpx.AsyncClient, headers: dict[str, str]) -> None:
+    path = await begun(browser)
+
+    answer = await browser.post(f"{path}/erase", headers=headers)
+
+    assert answer.status_code == 403
+    assert "Dzień dobry" in (await browser.get(path)).text
+
+
+@pytest.mark.parametrize("path", ["/console/", "/console/sign-in", "/console/static/console.css"])
+async def test_every_answer_forbids_foreign_scripts_frames_and_caches(browser: httpx.AsyncClient, path: str) -> None:
+    answer = await browser.get(path)
+
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "<script>" not in answer.text  # nothing inline, so the policy can forbid it
+
+
+async def test_where_callers_are_told_apart_one_signs_in(tmp_path: Path) -> None:
+    settings = Settings(DATABASE_URL=f"sqlite:///{tmp_path}/memory.db", THREADKEEP_JWT_SECRET=SECRET, embedder="none")
+    async with served(settings) as page, httpx.AsyncClient(base_url=page.address, trust_env=False) as browser:
+        turned_away = await browser.get("/console/")
+        wrong = await browser.post("/console/sign-in", data={"credential": "tk_not_a_key"})
+
+        assert turned_away.headers["location"] == "/console/sign-in"
+        assert wrong.status_code == 401
+        assert "set-cookie" not in wrong.headers
