@@ -83,7 +83,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"knowledge", "health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
-    "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
+    "compat": SURFACE | {"agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
     "console": set(),  # pages that know of the service only its HTTP API
     "http": SURFACE
