@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sqlalchemy import Connection, inspect, text
@@ -69,6 +72,7 @@ async def ensure_schema(database: SqlDatabase, *, migrate_if_needed: bool) -> No
 
 async def migrate(database: SqlDatabase) -> SchemaState:
     """The state it found; the tables are up to date afterwards."""
+    await asyncio.to_thread(_alembic)
     return await database.write(lambda connection: _migrate(connection, database), seconds=_MIGRATION_SECONDS)
 
 
@@ -110,12 +114,18 @@ def _has_version_table(connection: Connection) -> bool:
     return inspect(connection).has_table(VERSION_TABLE)
 
 
-def _upgrade(connection: Connection) -> None:
-    # Only here: most processes find their tables up to date and need no Alembic.
-    from alembic import command
-    from alembic.config import Config
+def _alembic() -> tuple[ModuleType, ModuleType]:
+    """Only where it is needed: most processes find their tables up to date.
 
-    config = Config(attributes={"connection": connection})
+    In a thread beforehand: importing it takes a second or more on a busy machine, in which whoever is just connecting
+    on the same loop would find its time gone.
+    """
+    return import_module("alembic.command"), import_module("alembic.config")
+
+
+def _upgrade(connection: Connection) -> None:
+    command, configuration = _alembic()
+    config = configuration.Config(attributes={"connection": connection})
     options: dict[str, Any] = {"script_location": str(_FOLDER), "path_separator": "os"}
     for name, value in options.items():
         config.set_main_option(name, value.replace("%", "%%"))
