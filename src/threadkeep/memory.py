@@ -40,6 +40,7 @@ from threadkeep.model import (
     Message,
     Recalled,
     Receipt,
+    Reflection,
     Session,
     Stats,
 )
@@ -49,6 +50,7 @@ from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.evidence import Evidence
 from threadkeep.ports.health import Health
+from threadkeep.ports.reflections import ReflectionKind, StoredReflection
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
 from threadkeep.recall.fuse import fused
@@ -58,6 +60,7 @@ from threadkeep.recall.queued import with_queued
 from threadkeep.recall.render import CountTokens, tokens_in
 from threadkeep.recall.search import search_for
 from threadkeep.record import ConversationRecord
+from threadkeep.reflecting import Reflecting
 from threadkeep.scope import Scope
 from threadkeep.stores import Stores as Stores  # named here for other parts
 from threadkeep.talk_language import TalkLanguage
@@ -83,6 +86,8 @@ class Memory:
         self.scratch = stores.scratch
         self.slots = stores.slots
         self.redactor_at = rules.redactor_at
+        self.ledger = stores.ledger
+        self._reflecting = Reflecting(stores)
         self.keys = stores.keys  # who may call, where the archive can tell
         self._stores = stores
         self._health = stores.health or HealthCheck(stores.archive)
@@ -214,7 +219,24 @@ class Memory:
 
     async def stats(self, scope: Scope | None = None) -> Stats:
         """Counts for a scope, or for the whole store."""
-        return await self._stores.archive.stats(scope if scope is None else checked_scope(scope))
+        counted = await self._stores.archive.stats(scope if scope is None else checked_scope(scope))
+        return replace(counted, usage=await self.ledger.of(scope)) if self.ledger else counted
+
+    async def reflect(
+        self, scope: Scope, reflection: Reflection, evidence: Sequence[str], kind: ReflectionKind = "turn"
+    ) -> bool:
+        """Keep what a turn meant beside it, redacted; `evidence` are the ids of its messages, the answer's last.
+
+        False when the conversation was erased meanwhile. A later one takes the place of the one before it.
+        """
+        redactor = self.redactor_at(one_conversation(scope))
+        return await self._reflecting.keep(scope, reflection, evidence, self._clock(), redactor, kind)
+
+    async def reflections(
+        self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50
+    ) -> Sequence[StoredReflection]:
+        """Newest first; of the conversation, or of the whole user."""
+        return await self._reflecting.of(checked_scope(scope), kind, positive("limit", limit))
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         """Forget a message, a conversation or a whole user, everywhere; nothing in flight can bring it back.
@@ -222,7 +244,8 @@ class Memory:
         Safe to repeat. `complete` is False when a store could not remove what it found: call again.
         """
         if message_id is not None:
-            return await self._erased_archive(one_conversation(scope), arguments.message_id(message_id))
+            await self._reflecting.erase(one_conversation(scope), arguments.message_id(message_id))
+            return await self._erased_archive(scope, message_id)
         self._talk_language.forget(checked_scope(scope))
         sessions = await self._stores.sessions.erase(scope)
         before = await self._erased_checkpoints(scope) | await self._erased_knowledge(scope)
@@ -252,6 +275,8 @@ class Memory:
                     erased[name] = await store.erase(scope)
                 except StoreUnavailable:
                     erased[name] = Erased(found=1, failed=1)
+        if self._stores.reflections is not None:
+            erased["reflections"] = await self._reflecting.erase(scope)
         return erased
 
     async def _erased_knowledge(self, scope: Scope) -> dict[str, Erased]:
