@@ -158,7 +158,7 @@ class Memory:
         name = scope.conversation if conversation is None else conversation
         talk = None if name is None else user.with_conversation(name)
         question, most, room = Question(checked_query(query)), positive("k", k), checked_budget(budget)
-        near = await nearby(self._stores.nearest, place, self.redacted(question.text))
+        near = await nearby(self._stores.nearest, place, await self._sent(user, talk, question.text))
         hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
         evidence = await self._evidence(place, question, near, talk, hot)
         work = partial(fused, question, evidence, most)
@@ -166,6 +166,11 @@ class Memory:
         recent = hot or await self._recent(talk) if hits else ()
         found = assembled(hits, evidence, recent, name, room, self._count_tokens)
         return replace(found, degraded=True) if near.degraded else found
+
+    async def _sent(self, user: Scope, talk: Scope | None, question: str) -> str:
+        """As it would be kept if it were said in the talk: some embedders send it to a server."""
+        language = await self._talk_language.of(talk, self.history) if talk and self._stores.nearest else None
+        return self._rules.redactor_at(talk or user)(question, language).text
 
     async def _evidence(
         self, place: Scope, question: Question, near: Nearby, talk: Scope | None, hot: Sequence[Message]
@@ -200,7 +205,7 @@ class Memory:
 
     async def rename(self, scope: Scope, title: str) -> None:
         """Title a conversation; the title is redacted like any text. Raises `NotFound`."""
-        await self._change(scope, ConversationChange(title=self.redacted(short_text("title", title))))
+        await self._change(scope, ConversationChange(title=self._kept(scope, short_text("title", title))))
 
     async def close_conversation(self, scope: Scope) -> None:
         """Mark a conversation as ended; a new message reopens it. Raises `NotFound`."""
@@ -208,11 +213,14 @@ class Memory:
 
     async def set_intent(self, scope: Scope, intent: str) -> None:
         """What the conversation is about, in a few words; redacted like any text. Raises `NotFound`."""
-        await self._change(scope, ConversationChange(intent=self.redacted(short_text("intent", intent))))
+        await self._change(scope, ConversationChange(intent=self._kept(scope, short_text("intent", intent))))
 
     def redacted(self, text: str) -> str:
-        """The text as it would be kept."""
+        """The text as it would be kept, where nothing is known of whose it is."""
         return self._rules.redactor(text).text
+
+    def _kept(self, scope: Scope, text: str) -> str:
+        return self._rules.redactor_at(checked_scope(scope))(text).text
 
     async def _change(self, scope: Scope, change: ConversationChange) -> None:
         await self._stores.archive.change(one_conversation(scope), change)
