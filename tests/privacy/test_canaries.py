@@ -18,6 +18,7 @@ from threadkeep.models.token_bytes import unpack_ids
 from threadkeep.ports.cache import encoded
 from threadkeep.ports.knowledge import Access
 from threadkeep.testing.clock import FakeClock
+from threadkeep.testing.knowledge_contract import a_document
 from threadkeep.testing.traces import Traces
 
 CANARIES = all_canaries()
@@ -95,6 +96,38 @@ async def test_an_embedding_server_is_sent_no_canary(tmp_path: Path) -> None:
     assert not [canary.needle for canary in CANARIES if canary.needle in told]
     assert "ann.example" not in told
     assert "601 234 567" not in told
+
+
+async def test_a_question_is_redacted_as_its_talk_is_before_it_is_sent(tmp_path: Path) -> None:
+    """A tenant's own regions, and the talk's language, tell which numbers are somebody's."""
+    pub = Scope(tenant="pub", user="u1", conversation="c1")
+    irish, citizen = "020 913 1234", "079 203 001 234"
+    with EmbeddingStub() as server:
+        settings = Settings().model_copy(
+            update={
+                "tenant_regions": {"pub": ("IE",)},
+                "redaction_regions": ("VN",),
+                "embedder": "ollama:bge-m3",
+                "ollama_host": "127.0.0.1",
+                "ollama_port": server.port,
+            }
+        )
+        async with open_memory(f"sqlite:///{tmp_path}/memory.db", settings=settings) as memory:
+            for scope in (pub, SCOPE):
+                await memory.append(
+                    scope, [UserMessage("Chào bạn, tôi muốn đặt một phòng cuối tuần này")], index="sync"
+                )
+            await memory.recall(pub, f"who said {irish} there")
+            await memory.recall(SCOPE, f"{citizen}")
+        async with open_knowledge(f"sqlite:///{tmp_path}/memory.db", settings) as knowledge:
+            await knowledge.store.put("pub", a_document("a", "a room"))
+            await knowledge.indexer.rebuild("pub")
+            await knowledge.ask(Access("pub", "u1"), f"which room has {irish} there")
+        sent = "\n".join(text for _, body, _ in server.asked for text in body["input"])
+    assert sent.count("[REDACTED:PHONE]") == 2
+    assert sent.count("[REDACTED:NATIONAL_ID]") == 1
+    assert irish not in sent
+    assert citizen not in sent
 
 
 @pytest.fixture
