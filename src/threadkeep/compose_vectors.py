@@ -8,14 +8,17 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from threadkeep.compose_embedder import chosen_embedder, count_tokens, embedder_choice
+from threadkeep.erasing import VectorsLeft
 from threadkeep.errors import MissingExtra
 from threadkeep.memory import Stores
 from threadkeep.models.embedders import embedder_by_model, embedder_for
 from threadkeep.ports.embedder import Embedder, EmbeddingModel
 from threadkeep.ports.nearest import Near
+from threadkeep.ports.vectors import VectorIndex
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 from threadkeep.worker.embed import Cut, EmbedParts
@@ -34,10 +37,26 @@ def with_vectors(stores: Stores, settings: Settings, *, worker: bool, embedder: 
     alone.
     """
     if stores.vectors is None or not (embeds(settings) or embedder):
-        return stores
+        left = stores.vectors is not None and _names_chroma(settings)
+        return (
+            replace(stores, embedding=VectorsLeft(partial(_left_in_chroma, settings.chroma_path))) if left else stores
+        )
     late = LateVectors(stores, settings, embedder)
     embedding = InProcessEmbedding(late.parts, late.close, worker=worker)
     return replace(stores, embedding=embedding, nearest=late.nearest)
+
+
+def _names_chroma(settings: Settings) -> bool:
+    return settings.vector_store == "chroma" or "chroma_path" in settings.model_fields_set
+
+
+def _left_in_chroma(place: str) -> VectorIndex | None:
+    """A folder that nobody made is not made for this. Raises `MissingExtra` where there is one and no Chroma."""
+    if "://" not in place and not Path(place).exists():
+        return None
+    if find_spec("chromadb") is None:
+        raise MissingExtra("chroma", "CHROMA_PATH")
+    return import_module("threadkeep.index.chroma").ChromaVectors(place)
 
 
 def embeds(settings: Settings) -> bool:
