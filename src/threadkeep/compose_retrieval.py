@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,26 @@ async def open_retrieval(
             knowledge.store, asking.redact, asking.vectors, asking.cache, own.rerank, own.complete
         )
         yield retrieval.Retrieval(parts, saver)
+
+
+class OpensOnce:
+    """Retrieval brings a graph library and an index along: a client that only remembers need not wait for them."""
+
+    def __init__(self, url: str | None, settings: Settings, redis: str | None = None) -> None:
+        self._url, self._settings, self._redis = url, settings, redis
+        self._closing = AsyncExitStack()
+        self._opened: Retrieval | None = None
+        self._lock = asyncio.Lock()
+
+    async def __call__(self) -> Retrieval:
+        async with self._lock:
+            if self._opened is None:
+                opening = open_retrieval(self._url, self._settings, redis=self._redis)
+                self._opened = await self._closing.enter_async_context(opening)
+            return self._opened
+
+    async def close(self) -> None:
+        await self._closing.aclose()
 
 
 def _part(name: str) -> Any:

@@ -49,6 +49,8 @@ Regions = Annotated[tuple[Region, ...], NoDecode, BeforeValidator(_split)]
 
 Origin = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s*]+$")]
 Origins = Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_split)]
+Host = Annotated[str, StringConstraints(pattern=r"^[^/\s*:]+(:\d{1,5})?$")]
+Hosts = Annotated[tuple[Host, ...], NoDecode, BeforeValidator(_split)]
 RateLimit = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,6}/(second|minute|hour|day)$")]
 
 
@@ -125,11 +127,17 @@ class Settings(BaseSettings):
     jwt_issuer: str | None = _ours("JWT_ISSUER", None)
     jwt_skew_seconds: float = _ours("JWT_SKEW_SECONDS", 60, ge=0, le=600)
     cors_origins: Origins = _ours("CORS_ORIGINS", ())
+    mcp_hosts: Hosts = _ours("MCP_HOSTS", ())
     rate_limit: RateLimit | None = _ours("RATE_LIMIT", None)
     chat_rate_limit: RateLimit = _ours("CHAT_RATE_LIMIT", "30/minute")
     max_chat_bytes: int = _ours("MAX_CHAT_BYTES", 65_536, ge=1)
     max_audio_bytes: int = _ours("MAX_AUDIO_BYTES", 4_194_304, ge=1)
     knowledge_path: str = _ours("KNOWLEDGE_PATH", "./knowledge")
+
+    thread_idle_days: float = _ours("THREAD_IDLE_DAYS", 30, gt=0, le=36_500)
+    thread_grace_days: float = _ours("THREAD_GRACE_DAYS", 7, ge=0, le=36_500)
+    turn_retention_days: float = _ours("TURN_RETENTION_DAYS", 90, gt=0, le=36_500)
+    retention_time: str = _ours("RETENTION_TIME", "00:00", pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")
 
     auto_migrate: bool = _ours("AUTO_MIGRATE", True)
     pool_size: int = _ours("POOL_SIZE", 10, ge=1)

@@ -69,6 +69,8 @@ ALLOWED: dict[str, set[str]] = {
     "compose_sql": CORE
     | BACKEND
     | {"settings", "archive", "sessions", "index", "checkpoints", "identity", "knowledge", "reflection"},
+    "compose_retention": CORE
+    | {"compose", "compose_vectors", "settings", "sqlite", "archive", "checkpoints", "worker"},
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},
     "compose_identity": PORTS | {"compose", "settings", "sqlite", "checkpoints", "identity"},
     "compose_agents": CORE | {"compose", "settings", "sqlite", "checkpoints", "agent_rows"},
@@ -83,14 +85,26 @@ ALLOWED: dict[str, set[str]] = {
     | {"knowledge", "health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
-    "compat": SURFACE | {"agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
+    "compat": SURFACE
+    | {"agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
     "console": set(),  # pages that know of the service only its HTTP API
     "http": SURFACE
-    | {"compose_embedder", "console", "identity", "compose_identity", "compose_knowledge", "knowledge", "resilience"},
+    | {
+        "mcp",
+        "compose_retrieval",
+        "agent",
+        "compose_embedder",
+        "console",
+        "identity",
+        "compose_identity",
+        "compose_knowledge",
+        "knowledge",
+        "resilience",
+    },
     "cli": SURFACE
     | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"}
-    | {"compose_assistant"},
+    | {"compose_assistant", "compose_retention"},
     "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
     "mcp": CORE | {"identity", "agent"},
     "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},

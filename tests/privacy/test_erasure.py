@@ -3,11 +3,15 @@
 import asyncio
 import json
 import random
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from threadkeep import Memory, ModelResponse, Scope, UserMessage, open_memory
+from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
+from threadkeep.compose_knowledge import open_knowledge
+from threadkeep.ports.knowledge import Access
+from threadkeep.testing.knowledge_contract import a_document
 from threadkeep.testing.traces import Traces
 
 USERS = [f"user{number}" for number in range(100)]
@@ -91,3 +95,33 @@ async def test_a_title_and_an_intent_go_with_their_conversation(tmp_path: Path) 
         assert len(Traces(["zqtitlezq", "zqintentzq"]).in_folder(tmp_path)) >= 2
         assert (await memory.erase(scope)).complete
         assert Traces(["zqtitlezq", "zqintentzq"]).in_folder(tmp_path) == set()
+
+
+@pytest.mark.parametrize("also_open", [True, False], ids=["knowledge-open", "knowledge-closed"])
+async def test_a_users_documents_and_their_vectors_leave_no_bytes_behind(tmp_path: Path, also_open: bool) -> None:
+    url, owner = f"sqlite:///{tmp_path}/memory.db", "zqannzq"
+    marks = [f"zqdocument{number}zq" for number in range(6)]
+    async with AsyncExitStack() as stack:
+        knowledge = await stack.enter_async_context(open_knowledge(url, Settings()))
+        for number, mark in enumerate(marks):
+            level = "private" if number % 2 else "shared"
+            document = a_document(f"{mark}.md", f"{mark} words " * 90, access=level, owner=owner, readers=("bob",))
+            await knowledge.store.put("shop", document)
+        await knowledge.store.put("shop", a_document("manual.md", "for everybody", owner=owner))
+        await knowledge.indexer.rebuild("shop")
+        assert (await knowledge.ask(Access("shop", owner), marks[0])).hits
+        if not also_open:
+            await stack.aclose()
+        async with open_memory(url) as memory:
+            await memory.append(Scope("shop", owner, "c1"), [UserMessage("hello")])
+            assert len(Traces([*marks, owner]).in_folder(tmp_path)) > len(marks)
+            proof = await memory.erase(Scope("shop", owner))
+            assert proof.complete
+            assert proof.stores["knowledge"].removed == len(marks) + 1
+            assert Traces([*marks, owner]).in_folder(tmp_path) == set()
+        if also_open:
+            assert [one.document_id for one in await knowledge.store.documents("shop")] == ["manual.md"]
+            assert (await knowledge.ask(Access("shop", owner), f"{marks[0]} everybody")).hits[
+                0
+            ].content == "for everybody"
+    assert Traces([*marks, owner]).in_folder(tmp_path) == set()

@@ -226,6 +226,31 @@ async def test_a_bad_question_is_refused(client: httpx.AsyncClient, body: dict[s
     assert is_problem(await client.post("/v1/memory/recall", json=body), 422, "invalid_input", field)
 
 
+ODD_QUESTIONS = {
+    "empty": "",
+    "blank": " \n\t ",
+    "emoji": "🥜🥜 🤔",
+    "little words": "what is it with the and of",
+    "little words, Vietnamese": "là của và",
+    "one hundred kilobytes": "peanuts " * 12_500,
+    "quotes": "'; DROP TABLE tk_messages; --",
+    "operators": '"peanuts" AND NEAR(x *) OR -()',
+    "a null": "peanuts \0",
+    "a lone surrogate": "peanuts \ud800",
+}
+
+
+@pytest.mark.parametrize("query", ODD_QUESTIONS.values(), ids=ODD_QUESTIONS)
+async def test_an_odd_question_is_answered_or_nothing_is_found(client: httpx.AsyncClient, query: str) -> None:
+    await append(client, said("I am allergic to peanuts"))
+    body = json.dumps({"scope": {"tenant": "shop", "user": "u42"}, "query": query}).encode()
+    answer = await client.post("/v1/memory/recall", content=body, headers={"Content-Type": "application/json"})
+
+    assert answer.status_code == 200, answer.text
+    assert ("peanuts" in query) <= (len(answer.json()["hits"]) == 1)
+    assert answer.json()["text"].count("</memory>") == len(answer.json()["hits"])
+
+
 async def test_a_very_long_question_is_answered(client: httpx.AsyncClient) -> None:
     await append(client, said("word7 stands here"))
     query = " ".join(f"word{number}" for number in range(10_000))

@@ -98,7 +98,7 @@ async def test_a_listener_that_falls_behind_is_cut_off_and_finds_its_place_again
                 streams.tell(ME, "delta", {"text": str(number)})
             await memory.append(ME, [UserMessage("hello")])
             async with asyncio.timeout(20):
-                assert [event async for event in events if event.name == "message"] == []
+                assert not [event async for event in events if event.name == "delta"]
         async with listening(streams) as events:
             assert [(await next_of(events)).id for _ in range(2)] == ["0", "1"]
 

@@ -15,6 +15,7 @@ from threadkeep import __version__
 from threadkeep.compose import open_memory
 from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_identity import authentication_is_configured, authenticator
+from threadkeep.compose_retrieval import OpensOnce
 from threadkeep.console.app import Console
 from threadkeep.http import openapi
 from threadkeep.http.access_log import HEADER, AccessLog
@@ -25,9 +26,11 @@ from threadkeep.http.hosts import LoopbackHostsOnly
 from threadkeep.http.identity import Identify, by_credential
 from threadkeep.http.indexing import Indexing
 from threadkeep.http.json_answer import JsonAnswer
+from threadkeep.http.mcp_endpoint import McpEndpoint
 from threadkeep.http.rate_limits import RateLimits
-from threadkeep.http.routes import admin, agent, conversations, health, memory
+from threadkeep.http.routes import admin, agent, conversations, health, memory, retrieval
 from threadkeep.http.streams import Streams
+from threadkeep.mcp.local import LocalBackend
 from threadkeep.memory import Memory
 from threadkeep.policy.redact import warm_up
 from threadkeep.ports.responder import Responder
@@ -67,8 +70,10 @@ def create_app(
         telemetry=_NO_TELEMETRY,
     )
     _configure(app, settings, identify)
-    for routes in (health, memory, conversations, agent, admin):
+    for routes in (health, memory, conversations, agent, retrieval, admin):
         app.include_router(routes.router)
+    app.state.mcp = McpEndpoint(settings)
+    app.router.routes.append(app.state.mcp.route)
     app.mount("/console", Console(count_tokens(settings)).app())
     answer_errors_with_problems(app)
     openapi.describe_problems(app)
@@ -113,10 +118,13 @@ def _lifespan(
             app.state.authenticator = authenticator(settings, getattr(opened, "keys", None))
             app.state.streams = Streams(opened)
             app.state.answering = Answering(opened, responder, app.state.streams)
+            app.state.retrieval = OpensOnce(None, settings)
             await asyncio.to_thread(warm_up)  # or the first message with a number would wait for it
             try:
-                yield
+                async with app.state.mcp.running(LocalBackend(opened, app.state.retrieval)):
+                    yield
             finally:
+                await app.state.retrieval.close()
                 app.state.streams.close()
                 await app.state.answering.close()
                 await app.state.indexing.close()

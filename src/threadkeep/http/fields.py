@@ -20,7 +20,8 @@ API_KEY_HEADER = "X-API-Key"
 TENANT_HEADER = "X-Tenant-ID"
 USER_HEADER = "X-User-ID"
 LAST_EVENT_HEADER = "Last-Event-ID"
-HEADERS = frozenset({KEY_HEADER, API_KEY_HEADER, TENANT_HEADER, USER_HEADER, LAST_EVENT_HEADER})
+CONVERSATION_HEADER = "X-Conversation-ID"
+HEADERS = frozenset({KEY_HEADER, API_KEY_HEADER, TENANT_HEADER, USER_HEADER, LAST_EVENT_HEADER, CONVERSATION_HEADER})
 _PRINTABLE = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"
 _LANGUAGE = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
 _STARTS_LIKE_A_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}")
@@ -39,7 +40,7 @@ def _a_time(value: Any) -> str:
     return value
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
     """JSON knows one kind of number: 5.0 is 5."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -56,9 +57,9 @@ Language = Annotated[
 ]
 Base64 = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
 Time = Annotated[AwareDatetime, BeforeValidator(_a_time), Field(strict=False)]
-Generation = Annotated[int, Field(ge=0, le=LARGEST_NUMBER), BeforeValidator(_whole)]
-Count = Annotated[int, Field(ge=1, le=LARGEST_NUMBER), BeforeValidator(_whole)]
-Tokens = Annotated[int, Field(ge=0, le=LARGEST_NUMBER), BeforeValidator(_whole)]
+Generation = Annotated[int, Field(ge=0, le=LARGEST_NUMBER), BeforeValidator(whole)]
+Count = Annotated[int, Field(ge=1, le=LARGEST_NUMBER), BeforeValidator(whole)]
+Tokens = Annotated[int, Field(ge=0, le=LARGEST_NUMBER), BeforeValidator(whole)]
 
 
 class Body(BaseModel):

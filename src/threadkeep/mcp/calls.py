@@ -8,6 +8,7 @@ from typing import Any
 
 from threadkeep.errors import InvalidInput, InvalidScope
 from threadkeep.identity.principal import Principal
+from threadkeep.ports.keys import Role
 from threadkeep.ports.knowledge import Access
 from threadkeep.scope import Scope
 
@@ -38,8 +39,12 @@ class Call:
 
     @property
     def access(self) -> Access:
-        user = self.scope().user
-        return Access(self.principal.tenant, None if user == ANONYMOUS else user, frozenset({self.principal.role}))
+        return access_of(self.scope(), self.principal.role)
+
+
+def access_of(scope: Scope, role: Role) -> Access:
+    """What a caller may read; whoever is not known reads what is public."""
+    return Access(scope.tenant, None if scope.user == ANONYMOUS else scope.user, frozenset({role}))
 
 
 def conversation_in(meta: Mapping[str, Any] | None) -> str | None:

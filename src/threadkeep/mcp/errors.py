@@ -43,9 +43,6 @@ def protocol_error(error: errors.ThreadkeepError) -> MCPError:
     return MCPError(code=code, message=problem["message"], data=problem)
 
 
-def unknown_tool(name: str, known: list[str]) -> MCPError:
-    return MCPError(
-        code=types.INVALID_PARAMS,
-        message="there is no such tool",
-        data={"field": "name", "fix": f"one of {', '.join(known)}"},
-    )
+def unknown_tool(known: list[str]) -> types.CallToolResult:
+    """A tool's error, which a model can read; as a protocol error many clients end the turn."""
+    return tool_error(errors.InvalidInput("name", "is no tool of this server", f"call one of {', '.join(known)}"))

@@ -45,7 +45,7 @@ class Handlers:
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            raise unknown_tool(params.name, list(self._tools))
+            return unknown_tool(list(self._tools))
         try:
             call = self._call(context)
             given = checked_arguments(tool.takes, params.arguments)

@@ -6,6 +6,7 @@ import uuid
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request
+from pydantic import WithJsonSchema
 from starlette.responses import Response, StreamingResponse
 
 from threadkeep.errors import Conflict, NotFound, ScopeErased
@@ -28,7 +29,9 @@ EVENTS = "text/event-stream"
 
 ConversationId = Annotated[ScopePart, Path(alias="conversation_id")]
 LastEvent = Annotated[
-    int | None, Header(alias=LAST_EVENT_HEADER, ge=0, le=LARGEST_NUMBER, description="The last event's id; 0: all")
+    int | None,
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": LARGEST_NUMBER}),  # a header is never null
+    Header(alias=LAST_EVENT_HEADER, ge=0, le=LARGEST_NUMBER, description="The last event's id; 0: all"),
 ]
 
 

@@ -1,0 +1,99 @@
+"""MCP over HTTP, at `/mcp`: who calls is known by the same credentials as everywhere, and told to the tools.
+
+Host and Origin are checked on every request, with or without a credential: a page that was made to point at this
+machine, or one of a stranger's, is turned away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from threadkeep.errors import MissingExtra, ThreadkeepError
+from threadkeep.http.errors import problem_of
+from threadkeep.http.fields import TENANT_HEADER, USER_HEADER
+from threadkeep.http.header_text import decoded_header
+from threadkeep.http.strict_request import largest_body
+from threadkeep.identity.principal import Principal
+from threadkeep.mcp.local import LocalBackend
+from threadkeep.settings import Settings
+
+PATH = "/mcp"
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class McpEndpoint:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._app: ASGIApp | None = None
+        # For every method: the protocol says which ones it knows.
+        self.route = Route(PATH, endpoint=self, include_in_schema=False)
+
+    @asynccontextmanager
+    async def running(self, backend: LocalBackend) -> AsyncGenerator[None]:
+        """Imported only now: the protocol comes with an extra, and the service does without it."""
+        if find_spec("mcp") is None:
+            yield
+            return
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        from threadkeep.mcp.server import mcp_server
+
+        manager = StreamableHTTPSessionManager(
+            mcp_server(backend, lambda context: context.request.state.principal),  # pyright: ignore[reportOptionalMemberAccess]
+            security_settings=_security(self._settings),
+            max_request_body_size=largest_body(self._settings.max_message_bytes),
+        )
+        async with manager.run():
+            self._app = manager.handle_request
+            try:
+                yield
+            finally:
+                self._app = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route"] = self.route  # for the log
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]  # some parsers leave it
+        request = Request(scope, receive)
+        try:
+            if self._app is None:
+                raise MissingExtra("mcp", PATH)
+            who = await _caller(request)
+        except ThreadkeepError as error:
+            await problem_of(error).answer(scope)(scope, receive, send)
+            return
+        request.state.principal = who
+        scope["user"] = _session_owner(who)
+        await self._app(scope, receive, send)
+
+
+async def _caller(request: Request) -> Principal:
+    """As somebody else where the credential allows it, which the same headers ask for as on other routes."""
+    who: Principal = await request.app.state.identify(request)
+    await request.app.state.limits.by_caller(who.name)
+    tenant, user = (decoded_header(name, request.headers.get(name)) for name in (TENANT_HEADER, USER_HEADER))
+    scope = who.acting(tenant, user)
+    return replace(who, tenant=scope.tenant, user=scope.user)
+
+
+def _session_owner(who: Principal) -> Any:
+    """A session belongs to whoever opened it: to anybody else it is not there."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+    from mcp.server.auth.provider import AccessToken
+
+    return AuthenticatedUser(AccessToken(token="", client_id=who.name, scopes=[], subject=f"{who.tenant}\n{who.user}"))
+
+
+def _security(settings: Settings) -> Any:
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    own = [*_LOOPBACK, *(f"{host}:*" for host in _LOOPBACK), *settings.mcp_hosts]
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in own]
+    return TransportSecuritySettings(allowed_hosts=own, allowed_origins=[*origins, *settings.cors_origins])
