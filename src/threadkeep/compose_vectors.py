@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from threadkeep.compose_embedder import chosen_embedder, count_tokens, embedder_choice
-from threadkeep.erasing import VectorsLeft
 from threadkeep.errors import MissingExtra
 from threadkeep.memory import Stores
 from threadkeep.models.embedders import embedder_by_model, embedder_for
@@ -23,6 +22,7 @@ from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 from threadkeep.worker.embed import Cut, EmbedParts
 from threadkeep.worker.embedding import InProcessEmbedding
+from threadkeep.worker.vectors_left import VectorsLeft
 
 if TYPE_CHECKING:
     from threadkeep.index.nearest import VectorNearest
