@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar, cast
 
@@ -11,9 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, migrate, schema_state
+from threadkeep.archive.sql.retention import SqlTurnRetention
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.sql.running import OnServer
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
+from threadkeep.checkpoints.usage import SqlUsage
 from threadkeep.errors import StoreUnavailable
 from threadkeep.identity.key_store import SqlKeys
 from threadkeep.index.apart import TellingIndex, stores_apart
@@ -67,8 +70,8 @@ async def sql_stores(
         index=SqlIndex(database, every_term),
         upkeep=SqlUpkeep(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),
-        keys=SqlKeys(OnServer(database, owned=False)),
         items=SqlItems(OnServer(database, owned=False), clock),
+        keys=SqlKeys(OnServer(database, owned=False)),
         vectors=partial(_vectors, database, clock),
         knowledge=ErasedDocuments(database, erase.erase),
         document_vectors=partial(_documents, database, clock),
@@ -121,6 +124,20 @@ async def sql_running(url: str, settings: Settings) -> OnServer:
         await database.close()
         raise
     return OnServer(database, owned=True)
+
+
+async def sql_retention(
+    url: str, settings: Settings
+) -> tuple[SqlUsage, SqlTurnRetention, Callable[[], Awaitable[None]]]:
+    """Threads, turns, and how to close what both are on."""
+    database = sql_database(url, settings)
+    try:
+        await database.open()
+        await ensure_schema(database, migrate_if_needed=settings.auto_migrate)
+    except BaseException:
+        await database.close()
+        raise
+    return SqlUsage(OnServer(database, owned=False)), SqlTurnRetention(database), database.close
 
 
 async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[str | None, str]:

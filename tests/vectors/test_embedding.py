@@ -23,6 +23,7 @@ from threadkeep.ports.vectors import MessageVectors
 
 TALK = ["I am allergic to peanuts", "My car is a red Toyota", "The dog is called Rex"]
 
+MARKED = {"embed_failed": True}
 WORDS = ("sun", "river", "bread", "engine", "violin", "market", "winter", "doctor", "garden", "letter", "ship", "stone")
 
 
@@ -104,11 +105,13 @@ async def test_a_message_the_embedder_refuses_is_given_up_with_a_reason_and_the_
         assert "EmbedderRefused" in failed["reason"]
         assert "unspeakable" not in failed["reason"]
         assert (await embedded.memory.recall(me, "unspeakable")).hits
+        assert [one.meta for one in (await embedded.memory.history(me)).messages] == [{}, {}, {}, MARKED, {}]
         stub.refused = None
         assert await embedded.parts.stores.backlog.forgive() >= 1
     async with open_at(**by(stub)) as embedded:
         await embedded.memory.flushed()
         assert await embedded.vectors(me.whole_user) == 5
+        assert [one.meta for one in (await embedded.memory.history(me)).messages] == [{}] * 5
         proof = await embedded.memory.erase(me.whole_user)
         assert proof.stores["vectors"].removed == 5
 

@@ -20,6 +20,7 @@ from threadkeep.cli.keys import keys
 from threadkeep.cli.mcp import mcp
 from threadkeep.cli.migrate import migrate
 from threadkeep.cli.redact import redact
+from threadkeep.cli.retention import retention
 from threadkeep.cli.serve import serve
 from threadkeep.cli.stats import stats
 from threadkeep.cli.streams import give_up_stdout, ready_streams
@@ -33,6 +34,7 @@ for command in (serve, worker, demo, doctor, stats, export, erase, migrate, reda
     commands.command()(command)
 commands.add_typer(dlq)
 commands.add_typer(index)
+commands.add_typer(retention)
 commands.add_typer(keys)
 commands.add_typer(mcp)
 

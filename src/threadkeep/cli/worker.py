@@ -14,6 +14,7 @@ import typer
 
 from threadkeep.cli.options import Json, RedisJournal, Url
 from threadkeep.cli.output import notes
+from threadkeep.compose_retention import retain_daily
 from threadkeep.compose_worker import OpenWorker, open_worker
 from threadkeep.errors import ThreadkeepError
 from threadkeep.http.logs import LAG, log_to
@@ -46,12 +47,13 @@ async def _work(url: str | None, redis: str | None, settings: Settings, *, as_js
         _announce(opened.name, as_json=as_json)
         telling = asyncio.create_task(_tell_lag(opened, settings.lag_log_seconds))
         stopping = asyncio.create_task(_stop_when(stop, opened))
+        retaining = asyncio.create_task(retain_daily(url, settings))
         try:
             await opened.run()
         finally:
-            for task in (telling, stopping):
+            for task in (telling, stopping, retaining):
                 task.cancel()
-            await asyncio.gather(telling, stopping, return_exceptions=True)
+            await asyncio.gather(telling, stopping, retaining, return_exceptions=True)
 
 
 async def _stop_when(stop: asyncio.Event, opened: OpenWorker) -> None:

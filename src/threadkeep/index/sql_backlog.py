@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, select
+from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.index.sql_models import number_for, number_of
@@ -21,6 +22,7 @@ from threadkeep.sql.locks import IN_SCOPE, named
 from threadkeep.sql.rows import moment, when
 from threadkeep.sql.tables import conversations, messages, owners
 
+_FAILED = "embed_failed"
 _PLACED = messages.join(conversations, conversations.c.cid == messages.c.cid).join(
     owners, owners.c.uid == conversations.c.uid
 )
@@ -118,6 +120,7 @@ async def _give_up(
                 delete(embed_failed).where(embed_failed.c.mid == place.mid, embed_failed.c.model == number)
             )
             await connection.execute(embed_failed.insert(), key | {"reason": reason, "failed_at": at})
+            await _mark(connection, place.mid, failed=True)
 
 
 async def _given_up(connection: AsyncConnection, limit: int) -> tuple[EmbedFailed, ...]:
@@ -127,5 +130,16 @@ async def _given_up(connection: AsyncConnection, limit: int) -> tuple[EmbedFaile
     )
 
 
+async def _mark(connection: AsyncConnection, mid: int, *, failed: bool) -> None:
+    """On the message too, where whoever reads it sees it."""
+    of_message = messages.c.mid == mid
+    kept = (await connection.execute(select(messages.c.meta).where(of_message).with_for_update())).scalar()
+    meta: dict[str, Any] = json.loads(kept) if kept else {}
+    meta = {name: value for name, value in meta.items() if name != _FAILED} | ({_FAILED: True} if failed else {})
+    await connection.execute(update(messages).where(of_message).values(meta=json.dumps(meta) if meta else None))
+
+
 async def _forgive(connection: AsyncConnection) -> int:
+    for mid in (await connection.execute(select(embed_failed.c.mid).distinct().order_by(embed_failed.c.mid))).scalars():
+        await _mark(connection, mid, failed=False)
     return (await connection.execute(delete(embed_failed))).rowcount

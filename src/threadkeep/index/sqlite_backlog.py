@@ -19,6 +19,14 @@ _WITHOUT = "NOT EXISTS (SELECT 1 FROM tk_vectors v WHERE v.mid = m.mid AND v.mod
 _PLACED = "tk_messages m JOIN tk_conversations USING (cid) JOIN tk_owners USING (uid)"
 
 
+# On the message too, where whoever reads it sees it.
+_MARK = "UPDATE tk_messages SET meta = json_set(coalesce(meta, '{}'), '$.embed_failed', json('true')) WHERE mid = ?"
+_UNMARK = (
+    "UPDATE tk_messages SET meta = nullif(json_remove(meta, '$.embed_failed'), '{}')"
+    " WHERE mid IN (SELECT mid FROM tk_embed_failed) AND meta IS NOT NULL"
+)
+
+
 class SqliteBacklog:
     """`apart`: the vectors stand in another store, which alone knows what it holds."""
 
@@ -46,7 +54,7 @@ class SqliteBacklog:
         return await self._database.read(partial(_given_up, limit=limit))
 
     async def forgive(self) -> int:
-        return await self._database.write(lambda connection: connection.execute("DELETE FROM tk_embed_failed").rowcount)
+        return await self._database.write(_forgive)
 
     def _waiting(
         self, connection: sqlite3.Connection, model: EmbeddingModel, span: Span, limit: int
@@ -84,6 +92,12 @@ def _give_up(connection: sqlite3.Connection, model: EmbeddingModel, reasons: Map
                 "INSERT OR REPLACE INTO tk_embed_failed (mid, model, reason, failed_at) VALUES (?, ?, ?, ?)",
                 (place[0], number, reason, at),
             )
+            connection.execute(_MARK, (place[0],))
+
+
+def _forgive(connection: sqlite3.Connection) -> int:
+    connection.execute(_UNMARK)
+    return connection.execute("DELETE FROM tk_embed_failed").rowcount
 
 
 def _given_up(connection: sqlite3.Connection, limit: int) -> tuple[EmbedFailed, ...]:

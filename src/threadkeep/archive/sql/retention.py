@@ -1,0 +1,70 @@
+"""Turns that have been kept long enough go from a server database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.ports.retention import Turn
+from threadkeep.scope import Scope
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.locks import lock
+from threadkeep.sql.tables import conversations, messages, owners
+from threadkeep.sql.words import forget_words, number_of_words
+
+_TALKS_AT_ONCE = 50
+
+
+class SqlTurnRetention:
+    def __init__(self, database: SqlDatabase) -> None:
+        self._database = database
+
+    async def count_before(self, moment: int) -> int:
+        return await self._database.read(partial(_count, moment=moment))
+
+    async def delete_before(self, moment: int, limit: int) -> Sequence[Turn]:
+        gone: list[Turn] = []
+        for tenant, user, name in await self._database.read(partial(_talks, moment=moment)):
+            talk = Scope(tenant, user, name)
+            ids = await self._database.write(partial(_delete, talk=talk, moment=moment, limit=limit - len(gone)))
+            gone += [(talk, id_) for id_ in ids]
+            if len(gone) >= limit:
+                break
+        return gone
+
+    async def finish(self) -> None:
+        """A server reuses and purges its pages by itself."""
+
+
+async def _count(connection: AsyncConnection, moment: int) -> int:
+    return (await connection.execute(select(func.count()).where(messages.c.ts < moment))).scalar_one()
+
+
+async def _talks(connection: AsyncConnection, moment: int) -> Sequence[Any]:
+    old = exists().where(messages.c.cid == conversations.c.cid, messages.c.ts < moment)
+    query = (
+        select(owners.c.tenant, owners.c.user_id, conversations.c.conversation)
+        .join(owners, owners.c.uid == conversations.c.uid)
+        .where(conversations.c.started_at < moment, conversations.c.messages > 0, old)
+        .limit(_TALKS_AT_ONCE)
+    )
+    return (await connection.execute(query)).all()
+
+
+async def _delete(connection: AsyncConnection, talk: Scope, moment: int, limit: int) -> list[str]:
+    place = await lock(connection, talk)
+    if place is None:
+        return []
+    columns = messages.c.seq, messages.c.id, number_of_words(connection)
+    old = messages.c.cid == place.cid, messages.c.ts < moment
+    rows = (await connection.execute(select(*columns).where(*old).order_by(messages.c.seq).limit(limit))).all()
+    for seq, _, terms in rows:
+        await forget_words(connection, place.uid, place.cid, seq)
+        await connection.execute(delete(messages).where(messages.c.cid == place.cid, messages.c.seq == seq))
+        less = {"messages": conversations.c.messages - 1, "terms": conversations.c.terms - terms}
+        await connection.execute(update(conversations).where(conversations.c.cid == place.cid).values(less))
+    return [id_ for _, id_, _ in rows]

@@ -1,0 +1,48 @@
+"""`threadkeep retention run`: let go of what has been kept long enough, or only say what that would be."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from threadkeep.cli.options import Json, Url, as_it_is, store_path
+from threadkeep.cli.output import print_json, print_pairs
+from threadkeep.cli.resolved import shown_path
+from threadkeep.compose_retention import open_retention
+from threadkeep.errors import NotFound
+from threadkeep.ports.usage import Retained
+from threadkeep.settings import Settings, load_settings
+
+retention = typer.Typer(name="retention", no_args_is_help=True, help="Let go of what has been kept long enough.")
+
+
+@retention.callback()
+def _group() -> None:  # pyright: ignore[reportUnusedFunction]
+    """So that the command is `retention run`, also while it is the only one."""
+
+
+@retention.command()
+def run(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would go.")] = False,
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Expire idle threads, delete expired ones, and delete old turns. Safe to repeat and to interrupt."""
+    settings = load_settings()
+    path = store_path(url, settings)
+    if path is not None and not path.exists():
+        raise NotFound(f"{shown_path(path)}: there is no store here; check --url or DATABASE_URL")
+    done = asyncio.run(_run(url, as_it_is(settings), dry_run=dry_run))
+    if json:
+        print_json(asdict(done) | {"dry_run": dry_run})
+        return
+    title = "Would go" if dry_run else "Gone"
+    print_pairs(title, {"threads expired": done.expired, "threads deleted": done.deleted, "turns deleted": done.turns})
+
+
+async def _run(url: str | None, settings: Settings, *, dry_run: bool) -> Retained:
+    async with open_retention(url, settings=settings) as opened:
+        return await opened.run(dry_run=dry_run)

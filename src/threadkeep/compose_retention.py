@@ -1,0 +1,86 @@
+"""Settings and a URL to retention over everything that stands in the database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from threadkeep.archive.sqlite_retention import SqliteTurnRetention
+from threadkeep.checkpoints.running import OnSqlite
+from threadkeep.checkpoints.usage import SqlUsage
+from threadkeep.compose import is_server_url, sql_parts, sqlite_path, stores_at
+from threadkeep.compose_vectors import uses_chroma, with_vectors
+from threadkeep.errors import ThreadkeepError
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.retention import RetentionRules, Turn
+from threadkeep.settings import Settings, load_settings
+from threadkeep.sqlite.database import Database
+from threadkeep.worker.retention import Forget, Retention, seconds_until
+
+_log = logging.getLogger("threadkeep.retention")
+
+
+@asynccontextmanager
+async def open_retention(
+    url: str | None = None, *, settings: Settings | None = None, clock: Clock = system_clock
+) -> AsyncGenerator[Retention]:
+    """Over the database at `url`, or at `DATABASE_URL`. Raises the `StoreError` that says why it would not open."""
+    settings = settings or load_settings()
+    where = url or settings.database_url
+    async with _forgetting(where, settings) as forget:
+        if is_server_url(where):
+            parts = await sql_parts(where).sql_retention(where, settings)
+            threads, turns, close = parts
+        else:
+            database = Database(sqlite_path(where))
+            await database.open()
+            threads, turns = SqlUsage(OnSqlite(database, owned=False)), SqliteTurnRetention(database)
+            close = database.close
+        try:
+            yield Retention(threads, turns, retention_rules(settings), clock, forget)
+        finally:
+            await close()
+
+
+@asynccontextmanager
+async def _forgetting(where: str, settings: Settings) -> AsyncGenerator[Forget | None]:
+    """Vectors in the same database go with their message; those in Chroma must be told."""
+    if not uses_chroma(settings):
+        yield None
+        return
+    stores = with_vectors(await stores_at(where, settings), settings, worker=False)
+    embedding = stores.embedding
+
+    async def forget(turn: Turn) -> object:
+        return None if embedding is None else await embedding.erase(*turn)
+
+    try:
+        yield forget
+    finally:
+        if embedding is not None:
+            await embedding.close()
+        await stores.archive.close()
+
+
+async def retain_daily(url: str | None, settings: Settings, clock: Clock = system_clock) -> None:
+    """Every day at `THREADKEEP_RETENTION_TIME` of the machine's own, for ever; what fails is tried the next day."""
+    while True:
+        await asyncio.sleep(seconds_until(settings.retention_time, clock().astimezone()))
+        try:
+            async with open_retention(url, settings=settings, clock=clock) as retention:
+                done = await retention.run()
+        except ThreadkeepError as error:
+            _log.warning("retention was cut short: %s", type(error).__name__)
+        else:
+            _log.info("retention: %d expired, %d deleted, %d turns", done.expired, done.deleted, done.turns)
+
+
+def retention_rules(settings: Settings) -> RetentionRules:
+    return RetentionRules(
+        idle=timedelta(days=settings.thread_idle_days),
+        grace=timedelta(days=settings.thread_grace_days),
+        turns=timedelta(days=settings.turn_retention_days),
+    )

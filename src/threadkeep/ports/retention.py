@@ -1,0 +1,33 @@
+"""How long things are kept, and the part of the archive's that grows: turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from threadkeep.scope import Scope
+
+Turn = tuple[Scope, str]  # the conversation and the message's id
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRules:
+    idle: timedelta = timedelta(days=30)  # a graph's thread expires
+    grace: timedelta = timedelta(days=7)  # and is deleted so much later
+    turns: timedelta = timedelta(days=90)
+
+
+class TurnRetention(Protocol):
+    async def count_before(self, moment: int) -> int:
+        """Messages from before then. Microseconds since 1970."""
+        ...
+
+    async def delete_before(self, moment: int, limit: int) -> Sequence[Turn]:
+        """At most about `limit` of them, with their terms and vectors; a conversation's own row stays."""
+        ...
+
+    async def finish(self) -> None:
+        """After the last batch: leave no copies of what was deleted behind, as far as the store can."""
+        ...

@@ -1,0 +1,73 @@
+"""Retention: threads expire and go, turns go, in batches. Cut off in the middle, the next run does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.retention import RetentionRules, Turn, TurnRetention
+from threadkeep.ports.usage import Retained, ThreadUsage
+
+_BATCH = 200
+Forget = Callable[[Turn], Awaitable[object]]
+
+
+class Retention:
+    """`forget` is told of every turn that went, for an index that lies elsewhere."""
+
+    def __init__(
+        self,
+        threads: ThreadUsage,
+        turns: TurnRetention,
+        rules: RetentionRules,
+        clock: Clock = system_clock,
+        forget: Forget | None = None,
+    ) -> None:
+        self._threads = threads
+        self._turns = turns
+        self._rules = rules
+        self._clock = clock
+        self._forget = forget
+
+    async def run(self, *, dry_run: bool = False) -> Retained:
+        """What was deleted and expired, or in a dry run would be. Safe to repeat, and in several places at once."""
+        now = self._clock()
+        idle, expired, old = (_moment(now - age) for age in (self._rules.idle, self._rules.grace, self._rules.turns))
+        if dry_run:
+            return Retained(
+                expired=await self._threads.expire(idle, _moment(now), _BATCH, dry_run=True),
+                deleted=await self._threads.delete_expired(expired, _BATCH, dry_run=True),
+                turns=await self._turns.count_before(old),
+            )
+        deleted = await _all(lambda: self._threads.delete_expired(expired, _BATCH))
+        marked = await _all(lambda: self._threads.expire(idle, _moment(now), _BATCH))
+        turns = await _all(lambda: self._delete_turns(old))
+        if turns:
+            await self._turns.finish()
+        return Retained(marked, deleted, turns)
+
+    async def _delete_turns(self, before: int) -> int:
+        gone = await self._turns.delete_before(before, _BATCH)
+        for turn in gone if self._forget else ():
+            assert self._forget is not None
+            await self._forget(turn)
+        return len(gone)
+
+
+async def _all(batch: Callable[[], Awaitable[int]]) -> int:
+    total = 0
+    while done := await batch():
+        total += done
+    return total
+
+
+def seconds_until(at: str, now: datetime) -> float:
+    """The next time the clock says `HH:MM`; a whole day when it says so now."""
+    hour, minute = (int(part) for part in at.split(":"))
+    due = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return ((due if due > now else due + timedelta(days=1)) - now).total_seconds()
+
+
+def _moment(when: datetime) -> int:
+    return int(when.timestamp() * 1_000_000)

@@ -1,0 +1,169 @@
+"""Retention: threads that nobody used expire and go, turns go after their days; nothing that is in use does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from tests.adapters.database import count, every_value, rows
+from tests.adapters.verbs import thread, verbs_of
+from threadkeep import ModelResponse, Scope, UserMessage, open_memory
+from threadkeep.adapters.langgraph import ThreadkeepSaver
+from threadkeep.cli.app import run
+from threadkeep.compose_retention import open_retention, retain_daily
+from threadkeep.errors import InvalidSetting
+from threadkeep.ports.usage import Retained
+from threadkeep.settings import Settings, load_settings
+from threadkeep.worker.retention import seconds_until
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+@dataclass
+class At:
+    """A clock that is set by hand."""
+
+    now: datetime = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@asynccontextmanager
+async def saver_at(url: str, user: str) -> AsyncIterator[ThreadkeepSaver]:
+    async with ThreadkeepSaver.from_url(url, user=user, settings=Settings()) as saver:
+        yield saver
+
+
+async def age(url: str, user: str, name: str, column: str, days: float) -> None:
+    """Set a thread's time back."""
+    when = (datetime.now(UTC) - timedelta(days=days)).timestamp()
+    if url.startswith("sqlite"):
+        value = str(int(when * 1_000_000))
+    else:
+        value = f"to_timestamp({when})" if url.startswith("postgres") else f"FROM_UNIXTIME({when})"
+    where = f"user_id = '{user}' AND thread_id = '{name}'"
+    await rows(url, f"UPDATE conversation_metadata SET {column} = {value} WHERE {where}")
+
+
+async def test_an_idle_thread_expires_and_is_deleted_a_week_later(url: str, user: str) -> None:
+    settings = Settings()
+    async with saver_at(url, user) as saver:
+        verbs = verbs_of(saver, "async")
+        for name in ("used", "idle", "expired", "woken"):
+            config = await verbs.put(thread(name), {"messages": [HumanMessage("hello " + "x" * 300)], "name": name})
+            await verbs.call("put_writes", config, [("messages", "y")], "task")
+        await age(url, user, "idle", "last_activity_at", 31)
+        for name in ("expired", "woken"):
+            await age(url, user, name, "expired_at", 8)
+        async with open_retention(url, settings=settings) as retention:
+            planned = await retention.run(dry_run=True)
+            assert planned.expired >= 1
+            assert planned.deleted >= 2
+            assert await count(url, "conversation_checkpoints", user) == 4
+    async with saver_at(url, user) as saver:  # of a process that has not seen the thread lately
+        await verbs_of(saver, "async").put(thread("woken"), {"name": "woken again"})
+        async with open_retention(url, settings=settings) as retention:
+            done = await retention.run()
+            assert done.expired >= 1
+            assert done.deleted >= 1
+            assert await retention.run(dry_run=True) == Retained(turns=(await retention.run(dry_run=True)).turns)
+        for table, left in (("conversation_checkpoints", 4), ("tk_checkpoint_writes", 3), ("conversation_metadata", 3)):
+            assert await count(url, table, user) == left
+        assert await saver.aget_tuple(thread("expired")) is None
+        told = await saver.aget_conversation_metadata("idle")
+        assert told is not None
+        assert told.expired_at is not None
+        assert (await verbs_of(saver, "async").values(thread("idle")))["name"] == "idle"
+
+
+async def test_old_turns_go_and_the_conversations_own_row_stays(url: str, user: str) -> None:
+    me = Scope("t", user, "c")
+    clock = At(datetime.now(UTC) - timedelta(days=100))
+    settings = Settings(THREADKEEP_EMBEDDER="none")  # type: ignore[call-arg]
+    async with open_memory(url, settings=settings, clock=clock) as memory:
+        await memory.append(me, [UserMessage("the zebracanary of long ago"), ModelResponse("Indeed.")])
+        await memory.set_intent(me, "zoology")
+        clock.now = datetime.now(UTC) - timedelta(days=80)
+        await memory.append(me, [UserMessage("the giraffe of late")])
+        async with open_retention(url, settings=settings) as retention:
+            assert (await retention.run(dry_run=True)).turns >= 2
+            assert (await memory.stats(me)).messages == 3
+            assert (await retention.run()).turns >= 2
+            assert (await retention.run()).turns == 0
+        kept = await memory.history(me, limit=10)
+        assert [one.content for one in kept.messages] == ["the giraffe of late"]
+        assert [hit.content for hit in (await memory.recall(me, "zebracanary")).hits] == []
+        assert [hit.content for hit in (await memory.recall(me, "giraffe")).hits] == ["the giraffe of late"]
+        assert (await memory.stats(me)).messages == 1
+        assert [one.conversation for one in await memory.conversations(Scope("t", user))] == ["c"]
+        intents = await rows(url, "SELECT intent FROM tk_conversations WHERE conversation = 'c'")
+        assert ("zoology",) in [tuple(row) for row in intents]
+        await memory.append(me, [UserMessage("and on")])
+        assert [one.seq for one in (await memory.history(me, limit=10)).messages] == [3, 4]
+    assert not [one for one in await every_value(url) if b"zebracanary" in one]
+
+
+async def test_the_days_are_settings(url: str, user: str) -> None:
+    days = {"THREAD_IDLE_DAYS": 2, "THREAD_GRACE_DAYS": 1, "TURN_RETENTION_DAYS": 36_000}
+    settings = Settings(**{f"THREADKEEP_{name}": value for name, value in days.items()})  # type: ignore[arg-type]
+    async with saver_at(url, user) as saver:
+        verbs = verbs_of(saver, "async")
+        for name in ("one", "three", "gone"):
+            await verbs.put(thread(name), {"n": 1})
+        await age(url, user, "one", "last_activity_at", 1)
+        await age(url, user, "three", "last_activity_at", 3)
+        await age(url, user, "gone", "expired_at", 2)
+        async with open_retention(url, settings=settings) as retention:
+            await retention.run()
+        marks = await rows(url, f"SELECT thread_id, expired_at FROM conversation_metadata WHERE user_id = '{user}'")
+    assert {str(name): mark is not None for name, mark in marks} == {"one": False, "three": True}
+
+
+def test_it_runs_at_the_next_midnight_or_whenever_it_is_told() -> None:
+    assert seconds_until("00:00", NOW) == 12 * 3_600
+    assert seconds_until("12:30", NOW) == 1_800
+    assert seconds_until("12:00", NOW) == 24 * 3_600
+    assert seconds_until("11:59", NOW) == 24 * 3_600 - 60
+
+
+async def test_the_worker_runs_it_daily(tmp_path: object, user: str) -> None:
+    url = f"sqlite:///{tmp_path}/daily.db"
+    async with saver_at(url, user) as saver:
+        await verbs_of(saver, "async").put(thread("t"), {"n": 1})
+        await age(url, user, "t", "last_activity_at", 31)
+        clock = At(datetime.now().astimezone().replace(hour=23, minute=59, second=59, microsecond=999_000))
+        running = asyncio.create_task(retain_daily(url, Settings(), clock))
+        async with asyncio.timeout(20):
+            while (told := await saver.aget_conversation_metadata("t")) is None or told.expired_at is None:
+                await asyncio.sleep(0.01)
+        running.cancel()
+
+
+def test_the_command_says_what_would_go_and_what_went(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite:///{tmp_path}/cli.db"
+    assert run(["retention", "run", "--url", url]) == 1
+    assert "there is no store here" in capsys.readouterr().err
+    with ThreadkeepSaver.from_url_sync(url, user="u", settings=Settings()) as saver:
+        asyncio.run(verbs_of(saver, "async").put(thread("t"), {"n": 1}))
+    asyncio.run(age(url, "u", "t", "last_activity_at", 31))
+    for options, expired in ((["--dry-run"], 1), ([], 1), ([], 0)):
+        assert run(["retention", "run", "--url", url, "--json", *options]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told == {"expired": expired, "deleted": 0, "turns": 0, "dry_run": bool(options)}
+    assert run(["retention", "run", "--url", url]) == 0
+    assert "threads deleted" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "value"), [("THREAD_IDLE_DAYS", "0"), ("RETENTION_TIME", "25:00")])
+def test_settings_that_make_no_sense_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"THREADKEEP_{name}", value)
+    with pytest.raises(InvalidSetting, match=name):
+        load_settings()
