@@ -16,6 +16,7 @@ NAMES = (
     "tokens",
     "normalise",
     "recall",
+    "recall_latency",
     "summary",
     "redaction",
     "timeouts",
