@@ -114,7 +114,7 @@ ALLOWED: dict[str, set[str]] = {
     "reflection": PORTS | {"checkpoints"},
     "reflecting": PORTS | {"stores"},
     "testing": SURFACE | BACKEND,
-    "__init__": SURFACE,
+    "__init__": SURFACE | {"compose_knowledge"},
 }
 
 
