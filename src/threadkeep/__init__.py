@@ -1,6 +1,7 @@
 """Conversation memory for LLM agents: keeps what may be kept, never loses it, forgets on demand."""
 
 from threadkeep.compose import open_memory
+from threadkeep.compose_knowledge import open_knowledge
 from threadkeep.compose_worker import open_worker
 from threadkeep.errors import ThreadkeepError
 from threadkeep.events import (
@@ -29,6 +30,7 @@ from threadkeep.model import (
     Turn,
 )
 from threadkeep.ports.health import Health
+from threadkeep.ports.knowledge import Access
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
@@ -37,6 +39,7 @@ from threadkeep.sync import SyncMemory
 __version__ = "0.1.0"
 
 __all__ = [
+    "Access",
     "Conversation",
     "ConversationPage",
     "ConversationRecord",
@@ -64,6 +67,7 @@ __all__ = [
     "ToolResult",
     "Turn",
     "UserMessage",
+    "open_knowledge",
     "open_memory",
     "open_worker",
 ]

@@ -69,7 +69,9 @@ async def open_assistant(
             partial(_documents, knowledge, loaded) if knowledge else None,
             clock,
         )
-        yield _part("threadkeep.agent.assistant").Assistant(parts, await _saver(stack, archive, settings))
+        assistant = _part("threadkeep.agent.assistant").Assistant(parts, await _saver(stack, archive, settings))
+        stack.push_async_callback(assistant.settled)
+        yield assistant
 
 
 def _chat_model(folder: AssistantFolder, settings: Settings) -> ChatModel:

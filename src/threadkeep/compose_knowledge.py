@@ -21,7 +21,7 @@ from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.knowledge import Access, KnowledgeStore
 from threadkeep.recall.normalise import indexed_terms
 from threadkeep.scope import Scope
-from threadkeep.settings import Settings
+from threadkeep.settings import Settings, load_settings
 from threadkeep.sqlite.database import Database
 
 if TYPE_CHECKING:
@@ -71,13 +71,18 @@ class Knowledge:
 
 @asynccontextmanager
 async def open_knowledge(
-    url: str | None, settings: Settings, embedder: Embedder | None = None, *, redis: str | None = None
+    url: str | None = None,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+    *,
+    redis: str | None = None,
 ) -> AsyncGenerator[Knowledge]:
     """Where the archive is. `embedder` is an application's own, left open; otherwise the one that the settings name.
 
     `redis` (or `REDIS_URL`) is where answers are cached if `THREADKEEP_SEMANTIC_CACHE` says so. Raises `MissingExtra`,
     `InvalidSetting` and the `StoreError` that says why it would not open.
     """
+    settings = settings or load_settings()
     where = url or settings.database_url
     indexing, asking = _part("threadkeep.knowledge.indexing"), _part("threadkeep.knowledge.asking")
     async with AsyncExitStack() as closing:

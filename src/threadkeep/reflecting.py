@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from threadkeep.errors import CapabilityMissing, InvalidInput, ScopeErased, StoreUnavailable
@@ -35,7 +36,7 @@ class Reflecting:
         )
         stored = StoredReflection(masked, tuple(evidence), at, kind)
         await kept.put(scope, stored)
-        if await self._generation(scope) != before or (scope.generation or before) != before:
+        if await self._generation(scope) != before or (scope.generation is not None and scope.generation != before):
             await kept.erase(scope)
             return False
         await self._tell_latest(scope, stored)
@@ -69,7 +70,5 @@ class Reflecting:
     async def _tell_latest(self, scope: Scope, stored: StoredReflection) -> None:
         """It expires by itself: one that is away is not waited for."""
         if self._stores.latest is not None and stored.kind == "turn":
-            try:
+            with suppress(StoreUnavailable, ScopeErased):
                 await self._stores.latest.set_latest_reflection(scope, stored.evidence[-1], stored.reflection)
-            except (StoreUnavailable, ScopeErased):
-                pass

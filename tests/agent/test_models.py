@@ -13,6 +13,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from pydantic import Field
 
 from tests.agent.conftest import Open
 from threadkeep.errors import InvalidSetting, ModelError, ModelTimeout, ModelUnavailable
@@ -28,9 +29,9 @@ REQUEST = ChatRequest("Be brief.", [Said("user", "Hi"), Said("assistant", "Hello
 class Scripted(BaseChatModel):
     """Raises its failures first, then says its text."""
 
-    failures: list[Any] = []
+    failures: list[Any] = Field(default_factory=list)
     text: str = "one two three"
-    seen: list[list[BaseMessage]] = []
+    seen: list[list[BaseMessage]] = Field(default_factory=list)
     after_words: int | None = None  # a failure in the middle of a stream
 
     @property
@@ -97,11 +98,10 @@ async def test_what_fails_is_tried_again_and_what_is_refused_is_not() -> None:
 
 async def test_a_stream_that_has_begun_is_not_begun_again() -> None:
     broken = Scripted(failures=[Status(500)], after_words=1, seen=[])
-    pieces: list[Any] = []
+    stream = LangChainModel(broken, "scripted", QUICK).stream(REQUEST)
+    assert await anext(stream) == "one "
     with pytest.raises(ModelUnavailable):
-        async for piece in LangChainModel(broken, "scripted", QUICK).stream(REQUEST):
-            pieces.append(piece)
-    assert pieces == ["one "]
+        await anext(stream)
     early = Scripted(failures=[Status(500)], after_words=0, seen=[])
     pieces = [piece async for piece in LangChainModel(early, "scripted", QUICK).stream(REQUEST)]
     assert pieces[:-1] == ["one ", "two ", "three "]

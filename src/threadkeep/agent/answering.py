@@ -13,8 +13,9 @@ from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.turn import Turn
 from threadkeep.agent.window import earlier_messages, within
-from threadkeep.errors import StoreError
+from threadkeep.errors import CapabilityMissing, StoreError
 from threadkeep.ports.chat import ChatRequest, Said
+from threadkeep.recall.quoting import quoted
 
 _ASKED = ("?", "？")
 
@@ -39,10 +40,12 @@ class Answering:
     async def answer(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Raises `ModelTimeout` or `ModelUnavailable`: the question is stored by then, and stays without an answer."""
         turn = runtime.context
+        await self._add_summary(turn)
         request = self._request(turn, state.get("intent"))
         say = None if turn.emit is None else turn.say
         done = await answered(self._parts.model, self._bench, request, self._context(turn), say)
-        turn.reply, turn.tools = done.text.strip(), done.traces
+        turn.reply = turn.said = done.text.strip()
+        turn.tools = done.traces
         turn.count(done.usage)
         if not turn.reply:
             turn.reply = self._parts.phrases(turn.language).nothing_found
@@ -64,6 +67,17 @@ class Answering:
             last_updated=self._parts.clock().isoformat(),
             clarify_attempts=0,
         )
+
+    async def _add_summary(self, turn: Turn) -> None:
+        """Of what has left the window, where the folder wants it and there is any."""
+        if turn.is_whole or not self._parts.folder.config.reflection.rolling_summary:
+            return
+        try:
+            for rolling in await self._parts.memory.reflections(turn.scope, "rolling", 1):
+                told = quoted(rolling.reflection.summary)
+                turn.fenced.insert(0, f'<summary trust="none" note="Earlier in this talk.">\n{told}\n</summary>')
+        except (CapabilityMissing, StoreError) as error:
+            turn.errors.append(type(error).__name__)
 
     async def _recall(self, turn: Turn, question: str) -> None:
         found = await recalled(self._parts, turn, question)

@@ -8,6 +8,7 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from threadkeep.agent.afterthought import Afterthought
 from threadkeep.agent.graph import build_graph
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.receiving import Receiving
@@ -25,6 +26,7 @@ class Assistant:
         self._parts = parts
         self._graph = build_graph(parts, saver)
         self._receiving = Receiving(parts)
+        self._afterthought = Afterthought(parts)
         # One checkpoint a turn, at its end: what a crash must not lose is in memory by then.
         self._durability: dict[str, Any] = {} if saver is None else {"durability": "exit"}
         self._running: set[asyncio.Task[Answer]] = set()
@@ -56,6 +58,12 @@ class Assistant:
     async def end(self, scope: Scope) -> None:
         await self._receiving.end(Turn(scope))
 
+    async def settled(self) -> None:
+        """Once no turn is running any more, and all that follows them is done; for tests and for shutdown."""
+        while self._running:
+            await asyncio.wait(self._running)
+        await self._afterthought.settled()
+
     def _ended(self, task: asyncio.Task[Answer], pieces: asyncio.Queue[str | None]) -> None:
         """Nobody may be there any more to hear of an error."""
         self._running.discard(task)
@@ -71,4 +79,5 @@ class Assistant:
         }
         with untraced():
             state: Any = await self._graph.ainvoke(given, config, context=turn, **self._durability)
+        self._afterthought.begin(turn)
         return turn.answer(state.get("intent"))

@@ -28,6 +28,7 @@ class Turn:
     wants_to_stop: bool = False
     found: list[Snippet] = field(default_factory=list[Snippet])
     fenced: list[str] = field(default_factory=list[str])  # the same, as the model reads it
+    said: str = ""  # what the model answered, before anything was added to it
     reply: str = ""
     reply_kind: AnswerKind = "answer"
     reply_id: str | None = None

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
-from threadkeep.errors import InvalidScope
 from threadkeep.http.fields import API_KEY_HEADER, TENANT_HEADER, USER_HEADER
 from threadkeep.identity.principal import Principal
 from threadkeep.ports.keys import Permission
@@ -80,14 +79,6 @@ def _named(
     ] = None,
 ) -> Named:
     return Named(tenant, user)
-
-
-def decoded_header(name: str, value: str | None) -> str | None:
-    """HTTP's headers are bytes; ours are UTF-8."""
-    try:
-        return None if value is None else value.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        raise InvalidScope(name, "is not UTF-8", "send UTF-8") from None
 
 
 Reader = Annotated[Principal, Depends(Identified("read"))]

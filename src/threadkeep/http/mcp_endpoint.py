@@ -6,8 +6,9 @@ machine, or one of a stranger's, is turned away.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
@@ -27,6 +28,28 @@ from threadkeep.settings import Settings
 
 PATH = "/mcp"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+@asynccontextmanager
+async def _in_a_task_of_its_own(run: Callable[[], AbstractAsyncContextManager[None]]) -> AsyncGenerator[None]:
+    """What waits for tasks must be left by the task that entered it; a lifespan may be left by another."""
+    entered, leaving = asyncio.Event(), asyncio.Event()
+
+    async def inside() -> None:
+        async with run():
+            entered.set()
+            await leaving.wait()
+
+    running = asyncio.create_task(inside(), name="threadkeep-mcp")
+    running.add_done_callback(lambda _: entered.set())
+    await entered.wait()
+    try:
+        if running.done():
+            await running  # it could not be entered
+        yield
+    finally:
+        leaving.set()
+        await running
 
 
 class McpEndpoint:
@@ -51,7 +74,7 @@ class McpEndpoint:
             security_settings=_security(self._settings),
             max_request_body_size=largest_body(self._settings.max_message_bytes),
         )
-        async with manager.run():
+        async with _in_a_task_of_its_own(manager.run):
             self._app = manager.handle_request
             try:
                 yield

@@ -5,6 +5,9 @@ from __future__ import annotations
 from threadkeep.errors import MissingExtra
 
 try:
+    from threadkeep.adapters.adk.memory_service import ThreadkeepMemoryService
+    from threadkeep.adapters.adk.persist import persist_memory_from_session
+    from threadkeep.adapters.adk.plugin import ThreadkeepPlugin
     from threadkeep.adapters.adk.session_service import ThreadkeepSessionService
     from threadkeep.adapters.adk.turns import TurnLimits
 except ModuleNotFoundError as error:
@@ -12,4 +15,10 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra("adk", "threadkeep.adapters.adk") from None
 
-__all__ = ["ThreadkeepSessionService", "TurnLimits"]
+__all__ = [
+    "ThreadkeepMemoryService",
+    "ThreadkeepPlugin",
+    "ThreadkeepSessionService",
+    "TurnLimits",
+    "persist_memory_from_session",
+]

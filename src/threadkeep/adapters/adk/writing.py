@@ -84,19 +84,21 @@ class Writer:
         return await self._placed(known, head, event, message_id, ends=not held and events.ends_turn(event))
 
     async def end_turn(self, known: Known, invocation: str) -> Head | None:
-        """Nothing of it is in flight any more but what waits for an answer; others may write."""
+        """Nothing of it is in flight any more but what waits for an answer; others may write.
+
+        The head, where the caller's session knows all that it stands for.
+        """
         head = await self._ledger.head(known.scope)
-        if head is None:
+        lease = None if head is None else head.body.get("lease")
+        if head is None or (lease and lease["by"] != invocation):
             return None
         body = copy.deepcopy(head.body)
         turns = self._turns(body)
-        lease = body.get("lease")
-        if lease and lease["by"] != invocation:
-            return head
         turns.release()
         gone = turns.ended()
         self._heads.forget(known.scope)
-        return await self._ledger.swap(known.scope, head, body, gone=gone) if lease or gone else head
+        ended = await self._ledger.swap(known.scope, head, body, gone=gone) if lease or gone else head
+        return ended if known.marker == str(head.version) else None
 
     async def _current(self, known: Known, event: Event) -> Head:
         """The head that the caller's session was read from. Raises `SessionNotFoundError` and `StaleSessionError`."""

@@ -1,0 +1,178 @@
+"""ADK's memory service on Threadkeep: what was said in any session of a user, found by words and by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from google.adk.events.event import Event
+from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.sessions.session import Session
+from google.genai import types
+
+from threadkeep.adapters.adk.belonging import is_of_app, of_app
+from threadkeep.adapters.adk.events import checked, message_in, said_in
+from threadkeep.adapters.stores_thread import StoresThread, borrowed, last_of
+from threadkeep.compose_agents import AgentStores
+from threadkeep.errors import InvalidInput
+from threadkeep.events import Event as OurEvent
+from threadkeep.events import ModelResponse, UserMessage
+from threadkeep.model import Hit
+from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.settings import Settings
+
+_AT_ONCE = 500
+_LOOKED_THROUGH = 3  # times as many as are given out: some may be another app's
+
+
+class ThreadkeepMemoryService(BaseMemoryService):
+    """Open one with `ThreadkeepMemoryService.from_url(url)`; close it, or use it in an `async with` statement.
+
+    What `ThreadkeepSessionService` stores can be searched at once: adding it again changes nothing. Sessions of other
+    services are added by the same policy. A conversation that no app has claimed is found from every app.
+    """
+
+    def __init__(self, stores: StoresThread, tenant: str, most: int = 10) -> None:
+        self._stores = stores
+        self._tenant = tenant
+        self._most = most
+        self._closed = False
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str | None = None,
+        *,
+        tenant: str | None = None,
+        redis: str | None = None,
+        most: int = 10,
+        settings: Settings | None = None,
+    ) -> Self:
+        """`most` memories are given out by a search."""
+        return cls(borrowed(url, redis, settings), tenant or DEFAULT_TENANT, most)
+
+    async def add_session_to_memory(self, session: Session) -> None:
+        await self.add_events_to_memory(
+            app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
+        )
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """What policy keeps of them; an event that is there already is not added twice."""
+        ours = [one for event in events if not checked(event).partial for one in _kept(event)]
+        await self._add(self._scope(user_id, session_id or _loose(app_name)), app_name, ours)
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Beside the sessions, by the same policy: metadata is not kept."""
+        await self._add(self._scope(user_id, _loose(app_name)), app_name, [_told(entry) for entry in memories])
+
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        """Erased everywhere, from its session too. One that is not there is no error."""
+        conversation, message_id = _parted(memory_id)
+        scope = self._scope(user_id, conversation)
+
+        async def erased(stores: AgentStores) -> None:
+            if await is_of_app(stores.rows, scope, app_name):
+                await stores.memory.erase(scope, message_id)
+
+        await self._stores.use(erased)
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
+        """Best first."""
+        user = Scope(self._tenant, user_id)
+
+        async def found(stores: AgentStores) -> list[Hit]:
+            recalled = await stores.memory.recall(user, query, k=self._most * _LOOKED_THROUGH)
+            names = {hit.conversation for hit in recalled.hits}
+            own = {name: await is_of_app(stores.rows, user.with_conversation(name), app_name) for name in names}
+            return [hit for hit in recalled.hits if own[hit.conversation]][: self._most]
+
+        hits = await self._stores.use(found) if query.strip() else []
+        return SearchMemoryResponse(memories=[_entry(hit) for hit in hits])
+
+    async def close(self) -> None:
+        """Closing twice is allowed."""
+        if not self._closed:
+            self._closed = True
+            if last_of(self._stores):
+                await self._stores.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _add(self, scope: Scope, app: str, ours: Sequence[OurEvent]) -> None:
+        async def added(stores: AgentStores) -> None:
+            await of_app(stores.rows, scope, app)
+            for start in range(0, len(ours), _AT_ONCE):
+                await stores.memory.append(scope, ours[start : start + _AT_ONCE])
+
+        if ours:
+            await self._stores.in_turn(scope, added)
+
+    def _scope(self, user: str, conversation: str) -> Scope:
+        return Scope(self._tenant, user, conversation)
+
+
+def _kept(event: Event) -> list[OurEvent]:
+    message = message_in(said_in(event))
+    return [] if message is None else [message]
+
+
+def _told(entry: MemoryEntry) -> OurEvent:
+    text = "\n".join(part.text for part in entry.content.parts or [] if part.text and not part.thought)
+    kind = UserMessage if entry.author in (None, "user") else ModelResponse
+    return kind(text, id=entry.id, ts=_moment(entry.timestamp))
+
+
+def _moment(given: str | None) -> datetime | None:
+    if given is None:
+        return None
+    try:
+        ts = datetime.fromisoformat(given)
+    except ValueError:
+        raise InvalidInput("timestamp", "is not a time", "give it as ISO 8601") from None
+    return ts if ts.tzinfo else ts.replace(tzinfo=UTC)
+
+
+def _loose(app: str) -> str:
+    """The conversation of memories that belong to no session."""
+    return f"memories of {app}"
+
+
+def _entry(hit: Hit) -> MemoryEntry:
+    role = "user" if hit.role == "user" else "model"
+    return MemoryEntry(
+        content=types.Content(role=role, parts=[types.Part(text=hit.content)]),
+        id=f"{len(hit.message_id)}:{hit.message_id}:{hit.conversation}",
+        author=role,
+        timestamp=hit.ts.isoformat(),
+    )
+
+
+def _parted(memory_id: Any) -> tuple[str, str]:
+    length, _, rest = str(memory_id).partition(":")
+    if not length.isdecimal() or rest[int(length) : int(length) + 1] != ":":
+        raise InvalidInput("memory_id", "is not one that search_memory gave out", "give the id of a MemoryEntry")
+    return rest[int(length) + 1 :], rest[: int(length)]

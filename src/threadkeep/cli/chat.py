@@ -1,0 +1,127 @@
+"""`threadkeep chat`: a talk with an assistant in the terminal, remembered like any other."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import sys
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from threadkeep.cli.options import Json, Redis, Url
+from threadkeep.cli.output import notes, print_json, screen
+from threadkeep.compose import open_memory
+from threadkeep.errors import ModelError
+from threadkeep.ports.responder import Answer, Asked
+from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.settings import load_settings
+
+if TYPE_CHECKING:
+    from threadkeep.agent.assistant import Assistant
+
+_HELP = "/end ends the talk, /quit leaves it open, Ctrl-D does too."
+
+
+def chat(
+    assistant: Annotated[
+        str | None, typer.Option(help="The assistant's folder. Otherwise THREADKEEP_ASSISTANT.")
+    ] = None,
+    conversation: Annotated[str, typer.Option(help="The talk to go on with, or to begin.")] = "terminal",
+    user: Annotated[str | None, typer.Option(help="Whose memory. Otherwise who is logged in.")] = None,
+    tenant: Annotated[str, typer.Option(help="Whose user.")] = DEFAULT_TENANT,
+    url: Url = None,
+    redis: Redis = None,
+    json: Json = False,
+) -> None:
+    """Talk to an assistant; what you said before is remembered. With --json: one line in, one JSON value out."""
+    scope = Scope(tenant, user or _logged_in(), conversation)
+    asyncio.run(_talk(scope, assistant, url, redis, as_json=json))
+
+
+async def _talk(scope: Scope, folder: str | None, url: str | None, redis: str | None, *, as_json: bool) -> None:
+    from threadkeep.compose_assistant import open_assistant
+
+    settings = load_settings()
+    async with (
+        open_memory(url, redis=redis, settings=settings) as memory,
+        open_assistant(memory, settings, folder, url=url) as assistant,
+    ):
+        known = await memory.history(scope, limit=1)
+        if not as_json:
+            notes.print(f"[dim]{assistant.name} · {scope.user} · {scope.conversation} · {_HELP}[/dim]")
+        if not known.messages and (greeting := await assistant.greet(scope)):
+            _show(greeting, as_json=as_json)
+        async for line in _lines(ask=not as_json):
+            if line == "/quit":
+                break
+            if line == "/end":
+                await assistant.end(scope)
+                break
+            await _answered(assistant, Asked(scope, line), as_json=as_json)
+
+
+async def _answered(assistant: Assistant, asked: Asked, *, as_json: bool) -> None:
+    """Piece by piece for people. A model that does not answer ends no talk."""
+    try:
+        if as_json:
+            _show(await assistant.respond(asked), as_json=True)
+            return
+        async for piece in assistant.stream(asked):
+            if isinstance(piece, Answer):
+                _told_of(piece)
+            else:
+                screen().print(piece, end="", soft_wrap=True)
+    except ModelError as error:
+        if as_json:
+            print_json({"error": error.code, "message": str(error)})
+        else:
+            notes.print(f"\n[red]{error}[/red]")
+
+
+def _show(answer: Answer, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_as_dict(answer))
+    else:
+        screen().print(answer.text, soft_wrap=True)
+        screen().print()
+
+
+def _told_of(answer: Answer) -> None:
+    screen().print("\n")
+    told = [f"{trace.name} {'✓' if trace.ok else '✗'} {trace.milliseconds} ms" for trace in answer.tools]
+    if answer.usage.input_tokens or answer.usage.output_tokens:
+        told.append(f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens")
+    if told:
+        notes.print(f"[dim]{' · '.join(told)}[/dim]")
+
+
+def _as_dict(answer: Answer) -> dict[str, Any]:
+    return {
+        "reply": answer.text,
+        "language": answer.language,
+        "kind": answer.kind,
+        "message_id": answer.message_id,
+        "tools": [{"name": trace.name, "ok": trace.ok} for trace in answer.tools],
+        "usage": {"input_tokens": answer.usage.input_tokens, "output_tokens": answer.usage.output_tokens},
+    }
+
+
+async def _lines(*, ask: bool) -> AsyncIterator[str]:
+    """What is typed, until there is no more. Read in a thread: background work goes on meanwhile."""
+    while True:
+        if ask and sys.stdin.isatty():
+            notes.print("[bold]> [/bold]", end="")
+        line = await asyncio.to_thread(sys.stdin.readline)
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()
+
+
+def _logged_in() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "someone"

@@ -1,0 +1,124 @@
+"""ADK's memory service and plugin: what is found again, by whom, and what never is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.memory.memory_entry import MemoryEntry
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.genai import types
+
+from tests.adapters.adk.scripted import APP, call, runner_of, say, text, texts
+from tests.adapters.adk.test_adk_sessions import said
+from tests.adapters.adk.test_adk_turns import asked
+from threadkeep.adapters.adk import (
+    ThreadkeepMemoryService,
+    ThreadkeepPlugin,
+    ThreadkeepSessionService,
+    persist_memory_from_session,
+)
+from threadkeep.errors import InvalidInput
+
+
+@pytest.fixture
+async def memories(sqlite_place: dict[str, Any]) -> AsyncIterator[ThreadkeepMemoryService]:
+    async with ThreadkeepMemoryService.from_url(**sqlite_place) as service:
+        yield service
+
+
+async def found(memories: ThreadkeepMemoryService, query: str, app: str = "a", user: str = "u") -> list[str]:
+    response = await memories.search_memory(app_name=app, user_id=user, query=query)
+    return [part.text or "" for entry in response.memories for part in entry.content.parts or []]
+
+
+async def test_what_was_said_is_found_at_once_and_only_by_its_user_and_app(
+    sqlite_service: ThreadkeepSessionService, memories: ThreadkeepMemoryService
+) -> None:
+    session = await sqlite_service.create_session(app_name="a", user_id="u", session_id="s")
+    await sqlite_service.append_event(session, said("user", "I am allergic to peanuts"))
+    await sqlite_service.append_event(session, said("guide", "我對花生過敏，知道了"))
+    await memories.add_session_to_memory(session)  # changes nothing
+    assert (await found(memories, "peanut allergy"))[0] == "I am allergic to peanuts"
+    assert "我對花生過敏，知道了" in await found(memories, "花生")
+    assert await found(memories, "peanuts", app="b") == []
+    assert await found(memories, "peanuts", user="v") == []
+    assert await found(memories, "  ") == []
+
+
+async def test_a_session_of_another_service_is_added_by_the_same_policy(memories: ThreadkeepMemoryService) -> None:
+    other = InMemorySessionService()
+    session = await other.create_session(app_name="a", user_id="u", session_id="s")
+    for event in (said("user", "find the harbour"), asked("search", "canary"), said("guide", "the harbour is north")):
+        await other.append_event(session, event)
+    for _ in range(2):
+        await memories.add_session_to_memory(session)
+    assert sorted(await found(memories, "harbour")) == ["find the harbour", "the harbour is north"]
+    assert await found(memories, "canary") == []
+
+
+async def test_memories_can_be_told_and_deleted_one_by_one(memories: ThreadkeepMemoryService) -> None:
+    entries = [
+        MemoryEntry(content=types.Content(parts=[text(words)]), author="user", timestamp="2026-01-02T03:04:05Z")
+        for words in ("likes window seats", "likes green tea")
+    ]
+    await memories.add_memory(app_name="a", user_id="u", memories=entries)
+    response = await memories.search_memory(app_name="a", user_id="u", query="window seats")
+    assert [entry.timestamp for entry in response.memories] == ["2026-01-02T03:04:05+00:00"]
+    await memories.delete_memory(app_name="b", user_id="u", memory_id=response.memories[0].id)  # not that app's
+    assert await found(memories, "window seats") == ["likes window seats"]
+    await memories.delete_memory(app_name="a", user_id="u", memory_id=response.memories[0].id)
+    assert await found(memories, "window seats") == []
+    assert await found(memories, "green tea") == ["likes green tea"]
+    with pytest.raises(InvalidInput):
+        await memories.delete_memory(app_name="a", user_id="u", memory_id="made up")
+
+
+async def test_a_turns_record_holds_words_and_summaries_and_nothing_else(
+    sqlite_service: ThreadkeepSessionService, memories: ThreadkeepMemoryService
+) -> None:
+    session = await sqlite_service.create_session(app_name="a", user_id="u", state={"user.locale": "vi"})
+    for event in (said("user", "I am ann.example@example.com"), asked("search", "canary"), said("guide", "noted")):
+        await sqlite_service.append_event(session, event)
+    record = await persist_memory_from_session(session, memories)
+    assert record["sessionId"] == session.id
+    assert "ann.example" not in str(record)
+    assert "canary" not in str(record)
+    assert record["model_responses"] == ["Let me look.", "noted"]
+    assert record["meta"]["locale"] == "vi"
+
+
+async def test_the_plugin_tells_outsiders_only_what_policy_keeps(
+    sqlite_service: ThreadkeepSessionService, memories: ThreadkeepMemoryService, tmp_path: Path
+) -> None:
+    def look(q: str) -> str:
+        """Look."""
+        return f"canaryresult {q}"
+
+    told: list[dict[str, Any]] = []
+    plugin = ThreadkeepPlugin(sqlite_service, memories, told.append)
+    await sqlite_service.create_session(app_name=APP, user_id="u", session_id="s")
+    script = [[text("Let me look."), call("look", q="canaryargument")], [text("It is by the harbour.")]]
+    await say(
+        runner_of(script, sqlite_service, [look], [plugin]), "u", "s", "I am ann.example@example.com, where is it?"
+    )
+    assert [one["kind"] for one in told] == ["UserMessage", "ModelResponse", "ModelResponse"]
+    assert "canary" not in str(told)
+    assert "ann.example" not in str(told)
+    assert (await found(memories, "harbour", app=APP))[0] == "It is by the harbour."
+
+
+async def test_a_run_that_fails_lets_the_next_one_in(sqlite_service: ThreadkeepSessionService) -> None:
+    def broken(q: str) -> str:
+        """Break."""
+        raise LookupError(q)
+
+    await sqlite_service.create_session(app_name=APP, user_id="u", session_id="s")
+    plugin = ThreadkeepPlugin(sqlite_service)
+    with pytest.raises(LookupError):
+        await say(runner_of([[call("broken", q="x")]], sqlite_service, [broken], [plugin]), "u", "s", "first")
+    await say(runner_of([[text("fine")]], sqlite_service, [], [plugin]), "u", "s", "second")
+    stored = await sqlite_service.get_session(app_name=APP, user_id="u", session_id="s")
+    assert texts(stored) == ["first", "second", "fine"]

@@ -1,0 +1,225 @@
+"""Turns in flight: encrypted until they end, resumed while a call waits, written by one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from google.adk.errors._stale_session_error import StaleSessionError
+from google.adk.events.event import Event
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
+from google.genai import types
+
+from tests.adapters.adk.conftest import Open
+from tests.adapters.adk.scripted import APP, call, runner_of, say, text, texts
+from tests.adapters.adk.test_adk_sessions import said
+from tests.adapters.database import every_value
+from threadkeep.adapters.adk import ThreadkeepPlugin, ThreadkeepSessionService, TurnLimits
+from threadkeep.adapters.sealing import Seal
+from threadkeep.adapters.stores_thread import StoresThread
+from threadkeep.compose_agents import open_agent_stores
+from threadkeep.settings import Settings
+from threadkeep.testing.clock import FakeClock
+
+ROUNDS = int(os.environ.get("ADK_ROUNDS", "40"))  # 200 takes half a minute
+
+
+def asked(tool: str, needle: str, invocation: str = "i1", **more: Any) -> Event:
+    part = types.Part(function_call=types.FunctionCall(id="c1", name=tool, args={"q": needle}))
+    content = types.Content(role="model", parts=[types.Part(text="Let me look."), part])
+    return Event(author="guide", invocation_id=invocation, content=content, **more)
+
+
+def answered(tool: str, needle: str, author: str = "guide", invocation: str = "i1") -> Event:
+    part = types.Part(function_response=types.FunctionResponse(id="c1", name=tool, response={"found": needle}))
+    return Event(author=author, invocation_id=invocation, content=types.Content(role="user", parts=[part]))
+
+
+async def test_traffic_of_tools_rests_encrypted_and_is_gone_when_the_turn_ends(
+    service: ThreadkeepSessionService, place: dict[str, Any]
+) -> None:
+    needle = f"canary{uuid4().hex}"
+    session = await service.create_session(app_name="a", user_id="u", session_id="s")
+    for event in (said("user", "find it"), asked("search", needle), answered("search", needle)):
+        await service.append_event(session, event)
+    meanwhile = await service.get_session(app_name="a", user_id="u", session_id="s")
+    assert meanwhile == session  # another process could go on from here
+    assert not [value for value in await every_value(place["url"]) if needle.encode() in value]
+    await service.append_event(session, said("guide", "found it"))
+    after = await service.get_session(app_name="a", user_id="u", session_id="s")
+    assert texts(after) == ["find it", "Let me look.", "found it"]
+    assert needle not in after.model_dump_json()  # type: ignore[union-attr]
+
+
+async def test_media_rests_encrypted_while_the_turn_lasts_and_is_gone_with_it(
+    sqlite_service: ThreadkeepSessionService, sqlite_place: dict[str, Any]
+) -> None:
+    session = await sqlite_service.create_session(app_name="a", user_id="u", session_id="s")
+    parts = [types.Part.from_bytes(data=b"canarypixels" * 50, mime_type="image/png")]
+    summary = {"summary": "a photo of a menu", "modality": "image", "meta": {"mime": "image/png", "note": "no"}}
+    shown = Event(
+        author="user",
+        invocation_id="i1",
+        content=types.Content(role="user", parts=parts),
+        custom_metadata={"media_summary": summary},
+    )
+    await sqlite_service.append_event(session, shown)
+    meanwhile = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s")
+    assert meanwhile.events[0].content.parts[0].inline_data.data == b"canarypixels" * 50  # type: ignore[union-attr,index]
+    await sqlite_service.append_event(session, said("guide", "It lists soup."))
+    after = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s")
+    assert texts(after) == ["a photo of a menu", "It lists soup."]
+    found = await every_value(sqlite_place["url"])
+    assert not [value for value in found if b"canarypixels" in value or b"Y2FuYXJ5cGl4ZWxz" in value]
+
+
+@pytest.fixture
+def clocked(sqlite_place: dict[str, Any]) -> tuple[ThreadkeepSessionService, FakeClock]:
+    clock, settings = FakeClock(), Settings()
+    stores = StoresThread(lambda: open_agent_stores(sqlite_place["url"], settings, None, clock))
+    return ThreadkeepSessionService(stores, "shop", Seal(None)), clock
+
+
+async def test_a_turn_that_never_ends_is_gone_after_its_ttl(
+    clocked: tuple[ThreadkeepSessionService, FakeClock],
+) -> None:
+    service, clock = clocked
+    async with service:
+        session = await service.create_session(app_name="a", user_id="u", session_id="s")
+        await service.append_event(session, said("user", "find it"))
+        await service.append_event(session, asked("search", "canary"))
+        clock.advance(timedelta(minutes=31).total_seconds())
+        after = await service.get_session(app_name="a", user_id="u", session_id="s")
+        assert "canary" not in after.model_dump_json()  # type: ignore[union-attr]
+        assert await service.sweep() == 1
+
+
+async def test_a_call_that_waits_stays_for_seven_days_and_no_longer(
+    clocked: tuple[ThreadkeepSessionService, FakeClock],
+) -> None:
+    service, clock = clocked
+    async with service:
+        session = await service.create_session(app_name="a", user_id="u", session_id="s")
+        await service.append_event(session, said("user", "book it"))
+        await service.append_event(session, answered("search", "canaryfirst"))
+        await service.append_event(session, asked("approve", "canary", long_running_tool_ids={"c1"}))
+        await service.append_event(session, said("guide", "waiting for approval"))
+        clock.advance(timedelta(days=6).total_seconds())
+        waiting = await service.get_session(app_name="a", user_id="u", session_id="s")
+        assert "canaryfirst" in waiting.model_dump_json()  # type: ignore[union-attr]
+        assert [one.name for event in waiting.events for one in event.get_function_calls()] == ["approve"]  # type: ignore[union-attr]
+        clock.advance(timedelta(days=2).total_seconds())
+        after = await service.get_session(app_name="a", user_id="u", session_id="s")
+        assert "canary" not in after.model_dump_json()  # type: ignore[union-attr]
+
+
+async def test_an_approval_resumes_by_a_runner_in_another_process(sqlite_place: dict[str, Any], opened: Open) -> None:
+    def approve(amount: int) -> None:
+        """Ask somebody."""
+
+    tools = [LongRunningFunctionTool(approve)]
+    first = opened(**sqlite_place)
+    await first.create_session(app_name=APP, user_id="u", session_id="s")
+    events = await say(
+        runner_of([[call("approve", amount=7)], [text("I asked.")]], first, tools), "u", "s", "pay 7, please"
+    )
+    (waiting,) = [one for event in events for one in event.get_function_calls()]
+    other = opened(**sqlite_place, settings=Settings())  # stores of its own, as in another process
+    yes = types.FunctionResponse(id=waiting.id, name="approve", response={"approved": True})
+    answer = types.Content(role="user", parts=[types.Part(function_response=yes)])
+    resumed = runner_of([[text("Paid.")]], other, tools)
+    await say(resumed, "u", "s", answer)
+    stored = await first.get_session(app_name=APP, user_id="u", session_id="s")
+    assert texts(stored)[0] == "pay 7, please"
+    assert texts(stored)[-1] == "Paid."
+    assert not [event for event in stored.events if event.get_function_calls()]  # type: ignore[union-attr]
+
+
+async def test_whoever_comes_while_a_turn_is_under_way_is_refused_before_writing(
+    service: ThreadkeepSessionService,
+) -> None:
+    session = await service.create_session(app_name="a", user_id="u", session_id="s")
+    await service.append_event(session, said("user", "first", "i1"))
+    other = await service.get_session(app_name="a", user_id="u", session_id="s")
+    assert other is not None
+    with pytest.raises(StaleSessionError):
+        await service.append_event(other, said("user", "second", "i2"))
+    await service.append_event(session, said("guide", "first answer", "i1"))
+    with pytest.raises(StaleSessionError):
+        await service.append_event(other, said("user", "second", "i2"))  # the turn has ended, but this copy is old
+    fresh = await service.get_session(app_name="a", user_id="u", session_id="s")
+    assert fresh is not None
+    await service.append_event(fresh, said("user", "second", "i2"))
+    stored = await service.get_session(app_name="a", user_id="u", session_id="s")
+    assert texts(stored) == ["first", "first answer", "second"]
+
+
+async def test_a_writer_that_died_keeps_others_out_only_for_its_lease(
+    clocked: tuple[ThreadkeepSessionService, FakeClock],
+) -> None:
+    service, clock = clocked
+    async with service:
+        session = await service.create_session(app_name="a", user_id="u", session_id="s")
+        await service.append_event(session, said("user", "first", "i1"))
+        clock.advance(TurnLimits().lease_seconds + 1)
+        other = await service.get_session(app_name="a", user_id="u", session_id="s")
+        assert other is not None
+        await service.append_event(other, said("user", "second", "i2"))
+        with pytest.raises(StaleSessionError):
+            await service.append_event(session, said("guide", "too late", "i1"))
+        stored = await service.get_session(app_name="a", user_id="u", session_id="s")
+        assert texts(stored) == ["first", "second"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+async def test_two_runners_on_one_session_never_interleave_and_lose_nothing(
+    kind: str, sqlite_place: dict[str, Any], opened: Open, request: pytest.FixtureRequest
+) -> None:
+    rounds = ROUNDS if kind == "sqlite" else 15
+    await _two_runners(rounds, sqlite_place, opened, request if kind == "redis" else None)
+
+
+async def _two_runners(rounds: int, place: dict[str, Any], opened: Open, request: pytest.FixtureRequest | None) -> None:
+    redis = None if request is None else request.getfixturevalue("redis_server").url
+    services = [opened(**place, redis=redis), opened(**place, redis=redis, settings=Settings())]
+    await services[0].create_session(app_name=APP, user_id="u", session_id="s")
+
+    def look(q: str) -> str:
+        """Look."""
+        return f"found {q}"
+
+    def script(name: str) -> Any:
+        for number in itertools.count():
+            yield [call("look", q=str(number))]
+            yield [text(f"answer to {name}")]
+
+    won: list[str] = []
+
+    async def once(name: str, service: ThreadkeepSessionService, number: int, over: asyncio.Event) -> int:
+        """Until it has had its turn; how often it was refused."""
+        for refused in itertools.count():
+            try:
+                runner = runner_of(script(name), service, [look], [ThreadkeepPlugin(service)])
+                await say(runner, "u", "s", f"{name} {number}", recent=10)
+            except StaleSessionError:
+                await over.wait()  # the other one's turn
+                continue
+            over.set()
+            won.append(f"{name} {number}")
+            return refused
+        raise AssertionError
+
+    refused = 0
+    for number in range(rounds):
+        over = asyncio.Event()
+        refused += sum(await asyncio.gather(*(once(*who, number, over) for who in zip("ab", services, strict=True))))
+    assert refused >= rounds // 2  # they did get into each other's way
+    stored = await services[0].get_session(app_name=APP, user_id="u", session_id="s")
+    kept = texts(stored)
+    assert kept[::2] == won
+    assert kept[1::2] == [f"answer to {one[0]}" for one in won]
