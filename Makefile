@@ -35,7 +35,7 @@ test: env  ## run every test, on real servers
 
 chaos: env  ## the chaos suite in full: hundreds of kills, minutes of outage
 	$(BIN)/python -m tests.servers install
-	CHAOS=full $(BIN)/python -m pytest -s tests/chaos
+	CHAOS=full $(BIN)/python -m pytest -s tests/chaos tests/adapters/test_langgraph_killed.py
 
 check: env  ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import Any
 
 # Each is a module of this package with `main(args) -> dict` that prints its own table.
-NAMES = ("sessions", "language", "tokens", "normalise", "recall", "summary", "redaction", "timeouts", "checkpoints")
+NAMES = (
+    "sessions",
+    "language",
+    "tokens",
+    "normalise",
+    "recall",
+    "summary",
+    "redaction",
+    "timeouts",
+    "checkpoints",
+    "service",
+)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -38,6 +38,8 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
 from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
+from threadkeep.reflection.rows import SqlReflections
+from threadkeep.reflection.usage import SqlLedger
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.slots import InMemorySlots
 from threadkeep.sessions.sqlite import SqliteSessions
@@ -126,6 +128,8 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         slots=InMemorySlots(clock),
+        reflections=SqlReflections(OnSqlite(database, owned=False)),
+        ledger=SqlLedger(OnSqlite(database, owned=False)),
         index=SqliteIndex(database, every_term),
         upkeep=upkeep,
         checkpoints=SqliteCheckpoints(database, clock),

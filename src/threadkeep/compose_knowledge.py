@@ -156,6 +156,4 @@ def _redacted(rules: Rules, text: str) -> str:
 
 def _redacted_for(rules: Rules, access: Access, text: str) -> str:
     """As their own messages would be."""
-    if rules.redactor_for is None:
-        return _redacted(rules, text)
-    return rules.redactor_for(Scope(access.tenant, access.user or _NOBODY))(text).text
+    return rules.redactor_at(Scope(access.tenant, access.user or _NOBODY))(text).text

@@ -28,6 +28,8 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
 from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
+from threadkeep.reflection.rows import SqlReflections
+from threadkeep.reflection.usage import SqlLedger
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.slots import InMemorySlots
 from threadkeep.sessions.sql import SqlSessions
@@ -60,6 +62,8 @@ async def sql_stores(
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         slots=InMemorySlots(clock),
+        reflections=SqlReflections(OnServer(database, owned=False)),
+        ledger=SqlLedger(OnServer(database, owned=False)),
         index=SqlIndex(database, every_term),
         upkeep=SqlUpkeep(database, every_term),
         checkpoints=SqlCheckpoints(database, clock),

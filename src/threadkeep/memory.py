@@ -40,6 +40,7 @@ from threadkeep.model import (
     Message,
     Recalled,
     Receipt,
+    Reflection,
     Session,
     Stats,
 )
@@ -49,6 +50,7 @@ from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.evidence import Evidence
 from threadkeep.ports.health import Health
+from threadkeep.ports.reflections import ReflectionKind, StoredReflection
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
 from threadkeep.recall.fuse import fused
@@ -58,6 +60,7 @@ from threadkeep.recall.queued import with_queued
 from threadkeep.recall.render import CountTokens, tokens_in
 from threadkeep.recall.search import search_for
 from threadkeep.record import ConversationRecord
+from threadkeep.reflecting import Reflecting
 from threadkeep.scope import Scope
 from threadkeep.stores import Stores as Stores  # named here for other parts
 from threadkeep.talk_language import TalkLanguage
@@ -83,6 +86,8 @@ class Memory:
         self.scratch = stores.scratch
         self.slots = stores.slots
         self.redactor_at = rules.redactor_at
+        self.ledger = stores.ledger
+        self._reflecting = Reflecting(stores)
         self.keys = stores.keys  # who may call, where the archive can tell
         self._stores = stores
         self._health = stores.health or HealthCheck(stores.archive)
@@ -153,7 +158,7 @@ class Memory:
         name = scope.conversation if conversation is None else conversation
         talk = None if name is None else user.with_conversation(name)
         question, most, room = Question(checked_query(query)), positive("k", k), checked_budget(budget)
-        near = await nearby(self._stores.nearest, place, self.redacted(question.text))
+        near = await nearby(self._stores.nearest, place, await self._sent(user, talk, question.text))
         hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
         evidence = await self._evidence(place, question, near, talk, hot)
         work = partial(fused, question, evidence, most)
@@ -161,6 +166,11 @@ class Memory:
         recent = hot or await self._recent(talk) if hits else ()
         found = assembled(hits, evidence, recent, name, room, self._count_tokens)
         return replace(found, degraded=True) if near.degraded else found
+
+    async def _sent(self, user: Scope, talk: Scope | None, question: str) -> str:
+        """As it would be kept if it were said in the talk: some embedders send it to a server."""
+        language = await self._talk_language.of(talk, self.history) if talk and self._stores.nearest else None
+        return self._rules.redactor_at(talk or user)(question, language).text
 
     async def _evidence(
         self, place: Scope, question: Question, near: Nearby, talk: Scope | None, hot: Sequence[Message]
@@ -195,7 +205,7 @@ class Memory:
 
     async def rename(self, scope: Scope, title: str) -> None:
         """Title a conversation; the title is redacted like any text. Raises `NotFound`."""
-        await self._change(scope, ConversationChange(title=self.redacted(short_text("title", title))))
+        await self._change(scope, ConversationChange(title=self._kept(scope, short_text("title", title))))
 
     async def close_conversation(self, scope: Scope) -> None:
         """Mark a conversation as ended; a new message reopens it. Raises `NotFound`."""
@@ -203,18 +213,38 @@ class Memory:
 
     async def set_intent(self, scope: Scope, intent: str) -> None:
         """What the conversation is about, in a few words; redacted like any text. Raises `NotFound`."""
-        await self._change(scope, ConversationChange(intent=self.redacted(short_text("intent", intent))))
+        await self._change(scope, ConversationChange(intent=self._kept(scope, short_text("intent", intent))))
 
     def redacted(self, text: str) -> str:
-        """The text as it would be kept."""
+        """The text as it would be kept, where nothing is known of whose it is."""
         return self._rules.redactor(text).text
+
+    def _kept(self, scope: Scope, text: str) -> str:
+        return self._rules.redactor_at(checked_scope(scope))(text).text
 
     async def _change(self, scope: Scope, change: ConversationChange) -> None:
         await self._stores.archive.change(one_conversation(scope), change)
 
     async def stats(self, scope: Scope | None = None) -> Stats:
         """Counts for a scope, or for the whole store."""
-        return await self._stores.archive.stats(scope if scope is None else checked_scope(scope))
+        counted = await self._stores.archive.stats(scope if scope is None else checked_scope(scope))
+        return replace(counted, usage=await self.ledger.of(scope)) if self.ledger else counted
+
+    async def reflect(
+        self, scope: Scope, reflection: Reflection, evidence: Sequence[str], kind: ReflectionKind = "turn"
+    ) -> bool:
+        """Keep what a turn meant beside it, redacted; `evidence` are the ids of its messages, the answer's last.
+
+        False when the conversation was erased meanwhile. A later one takes the place of the one before it.
+        """
+        redactor = self.redactor_at(one_conversation(scope))
+        return await self._reflecting.keep(scope, reflection, evidence, self._clock(), redactor, kind)
+
+    async def reflections(
+        self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50
+    ) -> Sequence[StoredReflection]:
+        """Newest first; of the conversation, or of the whole user."""
+        return await self._reflecting.of(checked_scope(scope), kind, positive("limit", limit))
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         """Forget a message, a conversation or a whole user, everywhere; nothing in flight can bring it back.
@@ -222,7 +252,8 @@ class Memory:
         Safe to repeat. `complete` is False when a store could not remove what it found: call again.
         """
         if message_id is not None:
-            return await self._erased_archive(one_conversation(scope), arguments.message_id(message_id))
+            await self._reflecting.erase(one_conversation(scope), arguments.message_id(message_id))
+            return await self._erased_archive(scope, message_id)
         self._talk_language.forget(checked_scope(scope))
         sessions = await self._stores.sessions.erase(scope)
         before = await self._erased_checkpoints(scope) | await self._erased_knowledge(scope)
@@ -252,6 +283,8 @@ class Memory:
                     erased[name] = await store.erase(scope)
                 except StoreUnavailable:
                     erased[name] = Erased(found=1, failed=1)
+        if self._stores.reflections is not None:
+            erased["reflections"] = await self._reflecting.erase(scope)
         return erased
 
     async def _erased_knowledge(self, scope: Scope) -> dict[str, Erased]:

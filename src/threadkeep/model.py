@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -271,6 +271,15 @@ class ErasureProof:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What a chat model was asked for."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     users: int
     conversations: int
@@ -279,6 +288,7 @@ class Stats:
     first_at: datetime | None = None
     last_at: datetime | None = None
     bytes_on_disk: int | None = None
+    usage: Mapping[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])  # by chat model
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -289,4 +299,4 @@ class Stats:
             "first_at": self.first_at.isoformat() if self.first_at else None,
             "last_at": self.last_at.isoformat() if self.last_at else None,
             "bytes_on_disk": self.bytes_on_disk,
-        }
+        } | ({"usage": {name: asdict(used) for name, used in self.usage.items()}} if self.usage else {})

@@ -16,7 +16,10 @@ from threadkeep.ports.index import TermIndex, TermUpkeep
 from threadkeep.ports.items import ItemStore
 from threadkeep.ports.keys import KeyStore
 from threadkeep.ports.knowledge import KnowledgeErasure, KnowledgeVectors
+from threadkeep.ports.latest import LatestTurn
+from threadkeep.ports.ledger import Ledger
 from threadkeep.ports.nearest import Nearest
+from threadkeep.ports.reflections import Reflections
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import Sessions
 from threadkeep.ports.slots import Slots
@@ -31,6 +34,9 @@ class Stores:
     scratch: Scratch
     index: TermIndex
     slots: Slots | None = None  # for what tools need later in the talk
+    reflections: Reflections | None = None
+    ledger: Ledger | None = None  # of chat models
+    latest: LatestTurn | None = None  # as others read it
     upkeep: TermUpkeep | None = None  # of that index
     checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
     keys: KeyStore | None = None  # of callers

@@ -16,8 +16,19 @@ from threadkeep.compose import open_memory
 from threadkeep.errors import MemoryClosed
 from threadkeep.events import Event
 from threadkeep.memory import Memory
-from threadkeep.model import ConversationPage, ErasureProof, History, Indexing, Recalled, Receipt, Session, Stats
+from threadkeep.model import (
+    ConversationPage,
+    ErasureProof,
+    History,
+    Indexing,
+    Recalled,
+    Receipt,
+    Reflection,
+    Session,
+    Stats,
+)
 from threadkeep.ports.health import Health
+from threadkeep.ports.reflections import ReflectionKind, StoredReflection
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
@@ -114,6 +125,14 @@ class SyncMemory:
 
     def stats(self, scope: Scope | None = None) -> Stats:
         return self._run(lambda memory: memory.stats(scope))
+
+    def reflect(
+        self, scope: Scope, reflection: Reflection, evidence: Sequence[str], kind: ReflectionKind = "turn"
+    ) -> bool:
+        return self._run(lambda memory: memory.reflect(scope, reflection, evidence, kind))
+
+    def reflections(self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50) -> Sequence[StoredReflection]:
+        return self._run(lambda memory: memory.reflections(scope, kind, limit))
 
     def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         return self._run(lambda memory: memory.erase(scope, message_id))

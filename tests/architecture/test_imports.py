@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     "health": PORTS,
     "erasing": PORTS,
     "stores": PORTS,
-    "memory": PURE | {"arguments", "erasing", "stores", "health", "talk_language"},
+    "memory": PURE | {"arguments", "reflecting", "erasing", "stores", "health", "talk_language"},
     "compose": CORE
     | BACKEND
     | {
@@ -62,13 +62,13 @@ ALLOWED: dict[str, set[str]] = {
         "models",
         "talk_language",
     }
-    | {"checkpoints", "identity", "knowledge"},
+    | {"checkpoints", "identity", "knowledge", "reflection"},
     "compose_embedder": CORE | {"settings", "models"},
     "compose_vectors": CORE | {"compose_embedder", "settings", "models", "worker", "knowledge", "index"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
     "compose_sql": CORE
     | BACKEND
-    | {"settings", "archive", "sessions", "index", "checkpoints", "identity", "knowledge"},
+    | {"settings", "archive", "sessions", "index", "checkpoints", "identity", "knowledge", "reflection"},
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},
     "compose_identity": PORTS | {"compose", "settings", "sqlite", "checkpoints", "identity"},
     "compose_agents": CORE | {"compose", "settings", "sqlite", "checkpoints", "agent_rows"},
@@ -83,7 +83,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"knowledge", "health", "settings", "archive", "sessions", "models", "resilience", "worker"},
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
-    "compat": SURFACE | {"loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
+    "compat": SURFACE | {"agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE | {"compose_agents", "compose_checkpoints", "compose_items", "models", "loop_thread"},
     "console": set(),  # pages that know of the service only its HTTP API
     "http": SURFACE
@@ -97,6 +97,8 @@ ALLOWED: dict[str, set[str]] = {
     "compose_retrieval": PORTS | {"compose_knowledge", "settings", "agent", "adapters"},
     "compose_assistant": SURFACE
     | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters"},
+    "reflection": PORTS | {"checkpoints"},
+    "reflecting": PORTS | {"stores"},
     "testing": SURFACE | BACKEND,
     "__init__": SURFACE,
 }

@@ -109,9 +109,7 @@ async def test_every_answer_forbids_foreign_scripts_frames_and_caches(browser: h
 
 
 async def test_where_callers_are_told_apart_one_signs_in(tmp_path: Path) -> None:
-    settings = Settings(
-        DATABASE_URL=f"sqlite:///{tmp_path}/memory.db", THREADKEEP_JWT_SECRET=SECRET, embedder="none"
-    )
+    settings = Settings(DATABASE_URL=f"sqlite:///{tmp_path}/memory.db", THREADKEEP_JWT_SECRET=SECRET, embedder="none")
     async with served(settings) as page, httpx.AsyncClient(base_url=page.address, trust_env=False) as browser:
         turned_away = await browser.get("/console/")
         wrong = await browser.post("/console/sign-in", data={"credential": "tk_not_a_key"})

@@ -24,10 +24,23 @@ class EmbeddingStub:
     asked: list[tuple[str, dict[str, Any], str | None]] = field(default_factory=list[Any])
 
     def __enter__(self) -> EmbeddingStub:
-        self._server = ThreadingHTTPServer((LOOPBACK, 0), _handler(self))
+        self._listen(0)
+        return self
+
+    def kill(self) -> None:
+        """Nobody listens any more; whoever is connected is hung up on."""
+        self.away = True
+        self.__exit__()
+
+    def restart(self) -> None:
+        """At the same address."""
+        self.away = False
+        self._listen(self.port)
+
+    def _listen(self, port: int) -> None:
+        self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()

@@ -135,3 +135,17 @@ def test_checkpoints_measures_ours_and_the_peer_early_and_late(store: str) -> No
         assert its["bytes_on_disk"] > 0
     assert told["must_show"]["bytes_of_last_turn_over_early"] < 1.2
     assert told["must_show"]["peer_over_ours_bytes_total"] > 1
+
+
+@pytest.mark.slow
+def test_service_asks_ours_the_peer_and_one_without_memory() -> None:
+    done = run_bench("service", "--quick", "--json", "--store", "sqlite")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)["stores"]["sqlite"]
+    asked = {(one["service"], one["route"]) for one in told["figures"]}
+    routes = {"/agent/chat", "/v1/memory/append", "/v1/memory/history"}
+    assert asked == {(name, route) for name in ("threadkeep", "openai") for route in routes} | {
+        ("nothing", "/agent/chat")
+    }
+    assert all(0 < one["p50"] <= one["p95"] <= one["p99"] for one in told["figures"])
+    assert all(size > 10 for size in told["rss_mb"].values())

@@ -25,6 +25,8 @@ class Assistant:
         self._parts = parts
         self._graph = build_graph(parts, saver)
         self._receiving = Receiving(parts)
+        # One checkpoint a turn, at its end: what a crash must not lose is in memory by then.
+        self._durability: dict[str, Any] = {} if saver is None else {"durability": "exit"}
         self._running: set[asyncio.Task[Answer]] = set()
 
     @property
@@ -68,6 +70,5 @@ class Assistant:
             "configurable": {"thread_id": scope.conversation, "user_id": scope.user, "tenant_id": scope.tenant}
         }
         with untraced():
-            # One checkpoint a turn, at its end: what a crash must not lose is in memory by then.
-            state: Any = await self._graph.ainvoke(given, config, context=turn, durability="exit")
+            state: Any = await self._graph.ainvoke(given, config, context=turn, **self._durability)
         return turn.answer(state.get("intent"))

@@ -129,10 +129,10 @@ class Retrieval:
         done = 0
         # Only the last state is stored: what a node makes on the way is nobody's to resume.
         durability = "exit" if config else None
-        async for _ in graph.astream(given, config, context=turn, stream_mode="updates", durability=durability):
+        async for step in graph.astream(given, config, context=turn, stream_mode="updates", durability=durability):
             done += 1
             if progress is not None:
-                await progress(min(done, len(NODES)), len(NODES), "retrieving")
+                await progress(done, len(NODES), next(iter(step)))
         return _result(turn, request)
 
 

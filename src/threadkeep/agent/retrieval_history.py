@@ -27,14 +27,9 @@ _log = logging.getLogger("threadkeep.retrieval")
 
 async def load_history(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     """The checkpointer has loaded it; what is said of it are counts and ids, never text."""
-    _log.info(
-        "retrieval history loaded",
-        extra={
-            "conversation_id": runtime.context.request.conversation,
-            "request_id": runtime.context.request.request_id,
-            "earlier_queries": counted(state)["queryCount"],
-        },
-    )
+    request = runtime.context.request
+    earlier, place, number = counted(state)["queryCount"], request.conversation, request.request_id
+    _log.info("loaded %d earlier queries of conversation %s for request %s", earlier, place, number)
     return {}
 
 

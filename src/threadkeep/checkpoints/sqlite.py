@@ -17,6 +17,7 @@ from threadkeep.checkpoints.sqlite_threads import (
     was_deleted,
 )
 from threadkeep.checkpoints.turn_keys import SqlTurnKeys
+from threadkeep.checkpoints.usage import SqlUsage, recording
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import (
@@ -82,7 +83,8 @@ class SqliteCheckpoints:
         self._clock = clock
         self._owned = owned
         self._touched: dict[bytes, int] = {}
-        self.turn_keys = SqlTurnKeys(OnSqlite(database, owned=False), clock)
+        running = OnSqlite(database, owned=False)
+        self.turn_keys, self.usage = SqlTurnKeys(running, clock), SqlUsage(running)
 
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         now = moment(self._clock())
@@ -156,6 +158,8 @@ def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now:
         connection.execute(_INSERT, values)
     for page in new.pages:
         _insert_page(connection, thread, page)
+    for statement, bound in recording(thread, new.usage, "sqlite") if new.usage else ():
+        connection.execute(statement, bound)
 
 
 def _refuse_a_successor(connection: sqlite3.Connection, thread: Thread, ns: int, new: NewCheckpoint) -> None:

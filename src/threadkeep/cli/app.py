@@ -17,6 +17,7 @@ from threadkeep.cli.erase import erase
 from threadkeep.cli.export import export
 from threadkeep.cli.index import index
 from threadkeep.cli.keys import keys
+from threadkeep.cli.mcp import mcp
 from threadkeep.cli.migrate import migrate
 from threadkeep.cli.redact import redact
 from threadkeep.cli.serve import serve
@@ -31,8 +32,9 @@ commands = typer.Typer(name="threadkeep", no_args_is_help=True, add_completion=F
 for command in (serve, worker, demo, doctor, stats, export, erase, migrate, redact):
     commands.command()(command)
 commands.add_typer(dlq)
-commands.add_typer(keys)
 commands.add_typer(index)
+commands.add_typer(keys)
+commands.add_typer(mcp)
 
 
 def _print_version(asked: bool) -> None:

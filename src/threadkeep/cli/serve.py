@@ -141,4 +141,4 @@ def _announce(listening: socket.socket, *, as_json: bool) -> None:
         sys.stdout.write(f'{{"url": "{address}"}}\n')  # on one line, for a program that waits for it
         sys.stdout.flush()
     else:
-        notes.print(f"Threadkeep listens on {address} (Ctrl-C stops it); what it can do: {address}/openapi.json")
+        notes.print(f"Threadkeep listens on {address} (Ctrl-C stops it); talk to it at {address}/console/")

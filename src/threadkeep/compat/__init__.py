@@ -1,5 +1,6 @@
 """Functions and classes under the names that existing applications already call, thin over the core."""
 
+from threadkeep.compat.agent_service import AgentService
 from threadkeep.compat.language import detect_language_bcp47
 from threadkeep.compat.memory_service import MemoryService
 from threadkeep.compat.memory_tools import (
@@ -23,6 +24,7 @@ from threadkeep.compat.session_store import SessionStore
 from threadkeep.compat.state import State
 
 __all__ = [
+    "AgentService",
     "MemoryModule",
     "MemoryService",
     "SessionStore",

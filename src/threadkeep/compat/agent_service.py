@@ -42,7 +42,9 @@ class AgentService:
         )
         self._folder = loaded
         self._bench = ToolBench(loaded.tools)
-        self._model = model or GeminiModel(client or gemini_client(), os.environ.get(GEMINI_MODEL_VARIABLE, DEFAULT_MODEL))
+        self._model = model or GeminiModel(
+            client or gemini_client(), os.environ.get(GEMINI_MODEL_VARIABLE, DEFAULT_MODEL)
+        )
         self.system_prompt = loaded.prompt
 
     async def chat(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
@@ -13,7 +13,7 @@ from threadkeep.errors import InvalidScope
 from threadkeep.http.fields import API_KEY_HEADER, TENANT_HEADER, USER_HEADER
 from threadkeep.identity.principal import Principal
 from threadkeep.ports.keys import Permission
-from threadkeep.scope import Scope
+from threadkeep.scope import MAX_PART_LENGTH, Scope
 
 Identify = Callable[[Request], Awaitable[Principal]]
 
@@ -66,16 +66,23 @@ class Named:
         return who.acting(self.tenant, self.user, conversation)
 
 
+# HTTP carries no other characters in a header; whose names have others, a credential of their own names them.
+_NAME: dict[str, Any] = {"min_length": 1, "max_length": MAX_PART_LENGTH, "pattern": "^[!-~]([ -~]*[!-~])?$"}
+
+
 def _named(
-    tenant: Annotated[str | None, Header(alias=TENANT_HEADER, description="Otherwise the credential's")] = None,
+    tenant: Annotated[
+        str | None, Header(alias=TENANT_HEADER, description="Otherwise the credential's", **_NAME)
+    ] = None,
     user: Annotated[
-        str | None, Header(alias=USER_HEADER, description="For services and admins; otherwise the credential's")
+        str | None,
+        Header(alias=USER_HEADER, description="For services and admins; otherwise the credential's", **_NAME),
     ] = None,
 ) -> Named:
-    return Named(_text(TENANT_HEADER, tenant), _text(USER_HEADER, user))
+    return Named(tenant, user)
 
 
-def _text(name: str, value: str | None) -> str | None:
+def decoded_header(name: str, value: str | None) -> str | None:
     """HTTP's headers are bytes; ours are UTF-8."""
     try:
         return None if value is None else value.encode("latin-1").decode("utf-8")

@@ -19,6 +19,7 @@ _SAYINGS: dict[str, tuple[str, str]] = {
     "string_unicode": ("is not text that UTF-8 can carry", "leave lone surrogates out"),
     "string_too_short": ("is empty", "give {min_length} character or more, or leave it out"),
     "string_too_long": ("is too long", "give at most {max_length} characters"),
+    "string_pattern_mismatch": ("holds characters that it may not", "see /openapi.json for those it may"),
     "int_type": ("is not a whole number", "give a whole number"),
     "int_parsing": ("is not a whole number", "give a whole number"),
     "int_from_float": ("is not a whole number", "give a whole number"),

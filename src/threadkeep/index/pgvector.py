@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Float, MetaData, Table, Text, bindparam, cast, select, type_coerce
-from sqlalchemy.dialects.postgresql import distinct_on
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import BigInteger, Column, MetaData, Table, Text, cast, type_coerce
 from sqlalchemy.types import UserDefinedType
 
-from threadkeep.ports.embedder import Vector
+from threadkeep.ports.embedder import EmbeddingModel, Vector
+from threadkeep.ports.vectors import VectorHit
+from threadkeep.recall.vectors import ENCODING
 from threadkeep.scope import Scope
-from threadkeep.sql.locks import IN_SCOPE, UID, named
-from threadkeep.sql.tables import conversations, messages
+from threadkeep.sql.lines import Line
 
 
 class HalfVector(UserDefinedType[str]):
@@ -38,26 +37,40 @@ pgvectors = Table(
     Column("embedding", HalfVector, nullable=False),
 )
 
-# The negative inner product: of vectors of length one it orders as the cosine does, and takes zeros as well.
-_DISTANCE = pgvectors.c.embedding.op("<#>", return_type=Float())(bindparam("vector", type_=HalfVector)).label(
-    "distance"
-)
+# The negative inner product: of vectors of length one it orders as the cosine does, and takes zeros as well. The best
+# chunks are picked first, which no sort of all of them has to wait for; their messages are looked up after.
+_NEAREST = """
+SELECT c.conversation, m.id, n.chunk, n.distance, m.seq FROM (
+  SELECT v.mid, v.chunk, v.embedding <#> :vector::text::halfvec AS distance FROM tk_pgvectors v{joined}
+  WHERE v.uid = (SELECT uid FROM tk_owners WHERE tenant = :tenant AND user_id = :user)
+  AND v.model = (SELECT model FROM tk_models WHERE name = :name AND dimensions = :dimensions AND encoding = :encoding)
+  {within} ORDER BY distance, v.mid DESC, v.chunk LIMIT :most) AS n
+JOIN tk_messages m ON m.mid = n.mid JOIN tk_conversations c ON c.cid = m.cid
+ORDER BY n.distance, n.mid DESC, n.chunk
+"""
+_JOINED = " JOIN tk_messages t ON t.mid = v.mid JOIN tk_conversations w ON w.cid = t.cid"
+_WITHIN = "AND w.uid = v.uid AND w.conversation = :conversation"
+_CHUNKS = 2  # of a message, as a rule; where few messages have many, more are asked for
 
 
 def halfvec(vector: Vector) -> str:
     return "[" + ",".join(f"{number:.6g}" for number in vector.tolist()) + "]"
 
 
-async def by_distance(
-    connection: AsyncConnection, scope: Scope, number: int, vector: Vector, k: int
-) -> list[tuple[int, int, float]]:
-    """Messages by their nearest chunk: `(mid, chunk, score)`, best first, equal ones newest first."""
-    each = select(pgvectors.c.mid, pgvectors.c.chunk, _DISTANCE)
-    each = each.where(pgvectors.c.uid == UID, pgvectors.c.model == number)
-    if scope.conversation is not None:
-        each = each.join(messages, messages.c.mid == pgvectors.c.mid)
-        each = each.join(conversations, conversations.c.cid == messages.c.cid).where(*IN_SCOPE)
-    nearest = each.ext(distinct_on(pgvectors.c.mid)).order_by(pgvectors.c.mid, _DISTANCE, pgvectors.c.chunk).subquery()
-    query = select(nearest).order_by(nearest.c.distance, nearest.c.mid.desc()).limit(k)
-    rows = await connection.execute(query, named(scope) | {"vector": halfvec(vector)})
-    return [(row[0], row[1], -float(row[2])) for row in rows]
+async def by_distance(line: Line, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> tuple[VectorHit, ...]:
+    """Messages by their nearest chunk, best first, equal ones newest first."""
+    one = scope.conversation is not None
+    statement = _NEAREST.format(joined=_JOINED if one else "", within=_WITHIN if one else "")
+    values = {"vector": halfvec(vector), "tenant": scope.tenant, "user": scope.user, "encoding": ENCODING}
+    values |= {"name": model.name, "dimensions": model.dimensions} | (
+        {"conversation": scope.conversation} if one else {}
+    )
+    most = _CHUNKS * k
+    while True:
+        rows = await line.rows(statement, values | {"most": most})
+        hits: dict[tuple[str, str], VectorHit] = {}
+        for conversation, id_, chunk, distance, seq in rows:
+            hits.setdefault((conversation, id_), VectorHit(conversation, id_, chunk, -float(distance), seq))
+        if len(hits) >= k or len(rows) < most:
+            return tuple(hits.values())[:k]
+        most *= 4

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from threadkeep.model import Message
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics, Turn
 from threadkeep.recall.spans import spans
 from threadkeep.scope import Scope
@@ -49,20 +50,26 @@ class Asked:
         """From rows of conversation, its turns and its terms; the words of the message, and the message."""
         found: list[Turn] = []
         shapes: dict[str, Shape] = {}
-        for name, turns, terms, words, *message in rows:
+        wanted = self.terms.keys()
+        for name, turns, terms, words, *columns in rows:
             name = text_of(name)
-            shapes[name] = Shape(turns, terms)
-            found.append(self._turn(name, words, message))
+            if name not in shapes:
+                shapes[name] = Shape(turns, terms)
+            message = _message(columns)
+            # A message from before words were kept with it is taken apart now.
+            own = self.words_of(self.scope, message.content) if words is None else words
+            held = wanted & own
+            counts = {self.terms[word]: own.count(word) for word in held} if held else {}
+            found.append(Turn(message, name, len(own), counts))
         return found, shapes
 
-    def _turn(self, name: str, words: Sequence[int] | None, row: list[Any]) -> Turn:
-        """A message from before words were kept with it is taken apart now."""
-        for number in _TEXTS:
+
+def _message(row: list[Any]) -> Message:
+    for number in _TEXTS:
+        if row[number] is not None:
             row[number] = _ANY_TEXT.process_result_value(row[number], _NO_DIALECT)
-        row[1] = text_of(row[1])
-        message = message_of(row)
-        own = self.words_of(self.scope, message.content) if words is None else words
-        return Turn(message, name, len(own), {self.terms[word]: own.count(word) for word in self.terms.keys() & own})
+    row[1] = text_of(row[1])
+    return message_of(row)
 
 
 _NO_DIALECT: Any = None  # AnyText reads the same on every server

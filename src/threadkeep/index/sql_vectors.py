@@ -65,6 +65,11 @@ class SqlVectors:
 
     async def search(self, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> Sequence[VectorHit]:
         looked_for = fitting(vector, model)[0]
+        if self._has_pgvector is None:
+            await self._database.read(self.table)
+        if self._has_pgvector:
+            work = partial(by_distance, scope=scope, model=model, vector=looked_for, k=k)
+            return await self._database.direct(work)
         return await self._database.read(partial(self._search, scope=scope, model=model, vector=looked_for, k=k))
 
     async def delete(self, scope: Scope, message_id: str) -> int:
@@ -125,10 +130,7 @@ class SqlVectors:
         number = await number_of(connection, model)
         if number is None:
             return ()
-        if await self.table(connection) is pgvectors:
-            found = await by_distance(connection, scope, number, vector, k)
-        else:
-            found = (await _newest(connection, scope, number, model)).nearest(vector, k)
+        found = (await _newest(connection, scope, number, model)).nearest(vector, k)
         if not found:
             return ()
         rows = await connection.execute(_NAMES, {"mids": [mid for mid, _, _ in found]})

@@ -125,9 +125,9 @@ class Words:
 
 
 def waiting_of(connection: sqlite3.Connection, uid: int, terms_of: TermsOf) -> list[Waiting]:
-    """Fewer than a batch: read and taken apart one by one."""
+    """Fewer than a batch: read and taken apart one by one. Found from the newest message back, hence CROSS JOIN."""
     rows = connection.execute(
-        "SELECT m.mid, conversation, m.seq, m.content FROM tk_messages m JOIN tk_conversations USING (cid)"  # noqa: S608
+        "SELECT m.mid, conversation, m.seq, m.content FROM tk_messages m CROSS JOIN tk_conversations USING (cid)"  # noqa: S608
         f" WHERE m.mid > {NEWEST_INDEXED} AND uid = ? ORDER BY m.mid DESC",
         (uid,),
     ).fetchall()

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from threadkeep.model import Erased
 from threadkeep.ports.turn_keys import TurnKeys
+from threadkeep.ports.usage import ThreadUsage, Usage
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread
 
@@ -59,6 +60,7 @@ class NewCheckpoint:
     pages: Sequence[Page] = ()
     builds_on_parent: bool = False  # its body refers to strands of the parent's
     parent_must_be_latest: bool = False
+    usage: Usage | None = None  # what is counted of the thread, where that is news
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +171,6 @@ class CheckpointStore(Checkpoints, CheckpointThreads, Protocol):
 
     @property
     def turn_keys(self) -> TurnKeys: ...
+
+    @property
+    def usage(self) -> ThreadUsage: ...

@@ -13,10 +13,11 @@ from threadkeep.recall.bm25 import Saturation, rarity, score
 from threadkeep.recall.evidence import Place, Posting, Shape, Statistics
 from threadkeep.recall.surroundings import Fading, leaning_of
 
-MOST_POSTINGS = 2_000  # to read for one question
+MOST_POSTINGS = 1_000  # to read for one question
 MOST_CANDIDATES = 60
 REACH = 8  # turns on either side that ranking reads
 REACH_OF_NEAREST = 2  # of those found by their vectors, which seldom stand among the question's words
+_MOST_FAR = 300  # places; where candidates stand far apart, that is the best score of them
 _HOW = Saturation()
 _NEAR = Fading(0.7, 4)
 _TELLING = 3  # times as many as are wanted: places whose own words say something to those around them
@@ -82,5 +83,9 @@ def _lend(worth: dict[Place, float], place: Place, lent: float) -> None:
 
 
 def with_neighbours(places: Sequence[Place], reach: int = REACH) -> set[Place]:
-    """The places to read: these, and as far around them as ranking looks."""
-    return {Place(name, seq + step) for name, seq in places for step in range(-reach, reach + 1) if seq + step > 0}
+    """The places to read: these, best first, and as far around them as ranking looks; of the last ones not so far."""
+    read: set[Place] = set()
+    for name, seq in places:
+        far = reach if len(read) < _MOST_FAR else min(reach, REACH_OF_NEAREST)
+        read.update(Place(name, seq + step) for step in range(-far, far + 1) if seq + step > 0)
+    return read

@@ -12,6 +12,7 @@ from threadkeep.errors import SchemaTooNew
 from threadkeep.sqlite.errors import our_errors
 from threadkeep.sqlite.schema_items import ITEMS_AND_TURNS
 from threadkeep.sqlite.schema_keys import API_KEYS
+from threadkeep.sqlite.schema_reflections import REFLECTIONS_AND_USAGE
 
 # `content` is TEXT, or a BLOB when the text holds lone surrogates, which UTF-8 cannot carry.
 # Times are whole microseconds since 1970 UTC. Order is `seq`; `activity`, a counter of each owner's own, orders
@@ -252,7 +253,7 @@ CREATE TRIGGER tk_embed_failed_of_message AFTER DELETE ON tk_messages BEGIN
   DELETE FROM tk_embed_failed WHERE mid = old.mid; END;
 """
 
-MIGRATIONS = (_V1, _V2, _V3, _V4, _V5, ITEMS_AND_TURNS, API_KEYS)
+MIGRATIONS = (_V1, _V2, _V3, _V4, _V5, ITEMS_AND_TURNS, API_KEYS, REFLECTIONS_AND_USAGE)
 NEWEST = len(MIGRATIONS)
 
 

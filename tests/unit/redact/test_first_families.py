@@ -98,6 +98,11 @@ def test_a_card_of_any_issuer_is_masked_where_the_text_calls_it_a_card(number):
     assert masked(f"my card {number}") == [(number, "CREDIT_CARD")]
 
 
+@pytest.mark.parametrize("before", ["Contact please use", "call", "phone:", "gọi", "tel."])
+def test_a_number_too_long_to_be_called_is_a_card_whoever_is_to_be_called(before):
+    assert masked(f"{before} 4111 1111 1111 1111 now") == [("4111 1111 1111 1111", "CREDIT_CARD")]
+
+
 def test_a_number_that_fails_luhn_and_is_not_called_a_card_is_no_card():
     assert ("4111111111111112", "CREDIT_CARD") not in masked("total 4111111111111112")
 

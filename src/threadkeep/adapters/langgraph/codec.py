@@ -32,6 +32,7 @@ class Codec:
         self._cipher = serde.cipher if type(serde) is EncryptedSerializer else None
         self._inner = serde.serde if type(serde) is EncryptedSerializer else serde
         self.plain = isinstance(serde, JsonPlusSerializer)
+        self.open_text = self.plain  # whether texts may stand in columns of their own
         self._usual = type(serde) is JsonPlusSerializer and not getattr(serde, "_custom_unpack_ext_hook", True)
 
     def encode(self, value: Any, where: str) -> Encoded:

@@ -31,6 +31,7 @@ from threadkeep.adapters.langgraph.session import Asking, Limits, Session, Stale
 from threadkeep.adapters.langgraph.stale import note_reading
 from threadkeep.adapters.langgraph.thinning import keep_latest, without_runs
 from threadkeep.adapters.langgraph.turn_verbs import ToolTraffic, TurnRules, TurnVerbs
+from threadkeep.adapters.langgraph.usage import UsageTeller
 from threadkeep.adapters.langgraph.writer import Writer
 from threadkeep.compose_checkpoints import is_bound_to_its_loop, open_checkpoints
 from threadkeep.errors import Conflict, InvalidInput
@@ -56,6 +57,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         super().__init__(serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
         self._turn_rules = turn_rules or TurnRules.chosen("keep", (), None)
         self._turns = self._turn_rules.turns(session.door)
+        session.usage = session.usage or UsageTeller(self._turn_rules.redacted)
         self._codec = Codec(self.serde)
         self._session = session
         self._identity = identity

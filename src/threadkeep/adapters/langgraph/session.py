@@ -11,6 +11,7 @@ from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.reading import Reading, StateCache
 from threadkeep.adapters.langgraph.strands import StrandCache
 from threadkeep.adapters.langgraph.turns import Turns
+from threadkeep.adapters.langgraph.usage import UsageTeller
 from threadkeep.adapters.langgraph.whole_lists import LatestLists
 from threadkeep.errors import InvalidSetting
 from threadkeep.ports.checkpoints import CheckpointStore
@@ -54,6 +55,7 @@ class Session:
     strands: StrandCache = field(init=False)
     states: StateCache = field(default_factory=StateCache)
     latest_lists: LatestLists = field(default_factory=LatestLists)
+    usage: UsageTeller | None = None
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,3 +70,5 @@ class Session:
         self.strands.forget(thread)
         self.states.forget(thread)
         self.latest_lists.forget(thread)
+        if self.usage is not None:
+            self.usage.forget(thread)

@@ -21,8 +21,9 @@ from threadkeep.compose_items import rules_of
 from threadkeep.errors import InvalidInput, InvalidSetting
 from threadkeep.policy.admit import Rules
 from threadkeep.ports.checkpoints import CheckpointStore
+from threadkeep.ports.usage import ConversationMetadata, ConversationStats, stats_of
 from threadkeep.settings import Settings, load_settings
-from threadkeep.threads import Thread
+from threadkeep.threads import Thread, thread_of
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -54,6 +55,10 @@ class TurnRules:
     @cached_property
     def admission(self) -> Rules:
         return rules_of(self.settings or load_settings())
+
+    def redacted(self, thread: Thread, text: str) -> str:
+        of = self.admission.redactor_for
+        return (of(thread.owner) if of else self.admission.redactor)(text).text
 
     def turns(self, door: Door[CheckpointStore]) -> Turns | None:
         if self.tool_traffic == "keep":
@@ -105,6 +110,21 @@ class TurnVerbs:
         found = await self.aget_tuple(config)
         said = found.checkpoint["channel_values"].get(channel) if found else None
         return self._projection(self._identity.place(config).thread).messages(said) if is_messages(said) else []
+
+    async def aget_conversation_metadata(self, thread_id: str) -> ConversationMetadata | None:
+        """What is counted of a thread of the user's; None where there is no such thread."""
+        thread = thread_of(self._identity.owner(None), thread_id)
+        return await self._session.door.use(lambda store: store.usage.metadata(thread))
+
+    async def aget_conversation_stats(self, thread_id: str) -> ConversationStats | None:
+        told = await self.aget_conversation_metadata(thread_id)
+        return None if told is None else stats_of(told)
+
+    def get_conversation_metadata(self, thread_id: str) -> ConversationMetadata | None:
+        return self._session.door.wait(self.aget_conversation_metadata(thread_id))
+
+    def get_conversation_stats(self, thread_id: str) -> ConversationStats | None:
+        return self._session.door.wait(self.aget_conversation_stats(thread_id))
 
     def end_turn(self, config: RunnableConfig, *, abandon: bool = False) -> bool:
         return self._session.door.wait(self.aend_turn(config, abandon=abandon))

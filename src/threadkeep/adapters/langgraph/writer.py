@@ -44,6 +44,7 @@ from threadkeep.ports.checkpoints import (
     Run,
     Write,
 )
+from threadkeep.ports.usage import Usage
 from threadkeep.threads import Thread, short_id
 
 
@@ -71,8 +72,11 @@ class Writer:
         facts = facts_of(told) if asking.codec.plain else None
         reports = self._session.stale_writers == "report" and not asking.projecting
         must_be_latest = reports and not goes_back_on_purpose(place)
+        usage = self._usage(place, asking, checkpoint)
         with self._putting(place.thread):
-            draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest))
+            draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest, usage))
+        if usage is not None and self._session.usage is not None:
+            self._session.usage.stored(place.thread, checkpoint["channel_values"])
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
         for continued in draft.continued:
             self._session.latest_lists.stored(place.thread, continued)
@@ -86,14 +90,14 @@ class Writer:
         asking: Asking,
         checkpoint: Checkpoint,
         new_versions: ChannelVersions,
-        rest: tuple[bytes, bytes | None, bool],
+        rest: tuple[bytes, bytes | None, bool, Usage | None],
     ) -> Draft:
         parent = await self._parent(place, asking, checkpoint, new_versions)
         grow = not asking.in_turn
         while True:
             limits = DraftLimits(self._session.limits.max_value_bytes, grow)
             draft = Drafting(place.thread, asking.codec, limits, parent).draft(checkpoint, new_versions)
-            meta, facts, must_be_latest = rest
+            meta, facts, must_be_latest, usage = rest
             new = NewCheckpoint(
                 ns=place.ns,
                 id=checkpoint["id"],
@@ -104,6 +108,7 @@ class Writer:
                 pages=draft.pages,
                 builds_on_parent=draft.builds_on_parent,
                 parent_must_be_latest=must_be_latest,
+                usage=usage,
             )
             try:
                 await self._session.door.use(lambda store, new=new: store.put(place.thread, new))
@@ -120,6 +125,13 @@ class Writer:
                 ) from None
             else:
                 return draft
+
+    def _usage(self, place: Place, asking: Asking, checkpoint: Checkpoint) -> Usage | None:
+        """Of the whole graph: what a subgraph keeps is a part of it."""
+        if self._session.usage is None or place.ns:
+            return None
+        values = checkpoint["channel_values"]
+        return self._session.usage.news(place.thread, values, open_text=asking.codec.open_text)
 
     async def _parent(
         self, place: Place, asking: Asking, checkpoint: Checkpoint, new_versions: ChannelVersions

@@ -24,6 +24,7 @@ REVISIONS: tuple[str, ...] = (
     "0005",
     "0006",
     "0007",
+    "0008",
 )  # oldest first; a test compares it with the folder
 NEWEST = REVISIONS[-1]
 # Alembic would name the primary key, at which MariaDB complains in the application's log.

@@ -11,7 +11,9 @@ from sqlalchemy.exc import DBAPIError
 from threadkeep.checkpoints.parts import parts_of
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact
+from threadkeep.checkpoints.usage import recording
 from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, Page, PositionTaken, Write
+from threadkeep.ports.usage import Usage
 from threadkeep.sql.database import Undo
 from threadkeep.sql.errors import code_of
 from threadkeep.sql.lines import Line
@@ -60,7 +62,7 @@ async def put(line: Line, putting: Putting, *, postgres: bool) -> bool:
     """False when the parent is needed and not there: then nothing was stored."""
     values = putting.values(postgres=postgres)
     batches = [*_batches(putting.new.pages)]
-    whole = len(batches) < 2 if postgres else not batches and not putting.place
+    whole = (len(batches) < 2 if postgres else not batches and not putting.place) and putting.new.usage is None
     try:
         if putting.new.parent_must_be_latest or not whole:
             await line.begin()
@@ -68,6 +70,8 @@ async def put(line: Line, putting: Putting, *, postgres: bool) -> bool:
             await _refuse_a_successor(line, values, postgres=postgres)
         store = _store_on_postgres if postgres else _store_on_mysql
         stored = await store(line, putting, values, batches)
+        if stored and putting.new.usage is not None:
+            await _record(line, putting.thread, putting.new.usage, postgres=postgres)
     except DBAPIError as error:
         if code_of(error) in _NO_THREAD:
             raise ThreadGone from None
@@ -79,6 +83,11 @@ async def put(line: Line, putting: Putting, *, postgres: bool) -> bool:
     if putting.new.parent_must_be_latest or not whole:
         await line.commit()
     return True
+
+
+async def _record(line: Line, thread: Thread, usage: Usage, *, postgres: bool) -> None:
+    for statement, bound in recording(thread, usage, "postgres" if postgres else "mysql"):
+        await line.count(statement, bound)
 
 
 async def _refuse_a_successor(line: Line, values: Values, *, postgres: bool) -> None:

@@ -21,6 +21,7 @@ from threadkeep.checkpoints.sql.threads import (
     was_deleted,
 )
 from threadkeep.checkpoints.turn_keys import SqlTurnKeys
+from threadkeep.checkpoints.usage import SqlUsage
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import (
@@ -55,7 +56,8 @@ class SqlCheckpoints:
         self._owned = owned
         self._postgres = database.engine.dialect.name == "postgresql"
         self._touched: dict[bytes, int] = {}
-        self.turn_keys = SqlTurnKeys(OnServer(database, owned=False), clock)
+        running = OnServer(database, owned=False)
+        self.turn_keys, self.usage = SqlTurnKeys(running, clock), SqlUsage(running)
 
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         now = moment(self._clock())

@@ -37,6 +37,7 @@ _EXACT: Final = re.compile(
 )
 """The issuers' usual lengths only, for forms that other numbers have more often."""
 _SEPARATOR: Final = re.compile(r"[^0-9]+")
+_LONGEST_PHONE: Final = 15
 _SELDOM: Final = (12, 13, 14, 17, 18)
 """Lengths that serial numbers, timestamps, bar codes and resident ids share."""
 
@@ -58,7 +59,9 @@ def _plausible(view: View, start: int, number: str) -> bool:
     named = context.before(view, start)
     if named == "CARD":
         return True
-    if _ISSUERS.fullmatch(number) is None or named in ("OTHER", "ID", "PHONE"):
+    if _ISSUERS.fullmatch(number) is None or named in ("OTHER", "ID"):
+        return False
+    if named == "PHONE" and len(number) <= _LONGEST_PHONE:
         return False
     alone = not view.text[:start].strip() and len(_SEPARATOR.sub("", view.text)) == len(number)
     return alone or len(number) not in _SELDOM

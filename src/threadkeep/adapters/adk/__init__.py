@@ -1,0 +1,15 @@
+"""Google ADK: session service, memory service and plugin. Needs the extra `adk`."""
+
+from __future__ import annotations
+
+from threadkeep.errors import MissingExtra
+
+try:
+    from threadkeep.adapters.adk.session_service import ThreadkeepSessionService
+    from threadkeep.adapters.adk.turns import TurnLimits
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("threadkeep"):
+        raise
+    raise MissingExtra("adk", "threadkeep.adapters.adk") from None
+
+__all__ = ["ThreadkeepSessionService", "TurnLimits"]

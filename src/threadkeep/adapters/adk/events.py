@@ -1,0 +1,212 @@
+"""ADK's events as events of ours, and back. A frame is an event without anything that was said or done in it.
+
+After a turn only frames remain, and the archive has what was said. What a frame cannot hold (calls, results, media,
+metadata of a search) rests encrypted while the turn is in flight, and goes with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from google.adk.events.event import Event
+from google.genai import types
+
+from threadkeep.errors import InvalidEvent
+from threadkeep.events import DebugTrace, ModelResponse, Thought, ToolRequest, ToolResult, UserMessage
+from threadkeep.events import Event as OurEvent
+
+MEDIA_SUMMARY = "media_summary"  # in an event's custom metadata: {"summary", "modality", "meta"}
+_FIELDS = {
+    "id",
+    "invocation_id",
+    "author",
+    "timestamp",
+    "branch",
+    "isolation_scope",
+    "turn_complete",
+    "finish_reason",
+    "error_code",
+    "interrupted",
+    "node_info",
+}
+_ACTIONS = {
+    "artifact_delta",
+    "transfer_to_agent",
+    "escalate",
+    "end_of_agent",
+    "rewind_before_invocation_id",
+    "skip_summarization",
+}
+Frame = dict[str, Any]
+
+
+def said_in(event: Event) -> list[OurEvent]:
+    """What policy is asked about. At most one of them is a message, and it has the event's id."""
+    parts = _parts(event)
+    ts = datetime.fromtimestamp(event.timestamp, UTC)
+    text = "\n".join(part.text for part in parts if part.text and not part.thought)
+    rest = [ours for part in parts if (ours := _refused(part)) is not None]
+    summary = _summary(event) if event.author == "user" else None
+    if summary is not None:
+        return [_medium(event, summary, ts), *rest]
+    if text and event.author == "user":
+        return [UserMessage(text, id=event.id, ts=ts), *rest]
+    if text:
+        return [ModelResponse(text, id=event.id, ts=ts), *rest]
+    compacted = event.actions.compaction
+    if compacted is not None and (text := _text_of(compacted.compacted_content)):
+        return [ModelResponse(text, id=event.id, ts=ts)]
+    media = [UserMessage(modality=_modality(part)) for part in parts if part.inline_data or part.file_data]
+    return [*rest, *media]
+
+
+def checked(event: Any) -> Event:
+    """Raises `InvalidEvent` for what could not be read again: nothing of it is written."""
+    if not isinstance(event, Event):
+        raise InvalidEvent("event", f"is a {type(event).__name__}", "give an ADK Event")
+    if not isinstance(event.timestamp, int | float) or not -1e11 < event.timestamp < 1e11:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidEvent("event.timestamp", "is not a time", "give seconds since 1970")
+    return event
+
+
+def frame_of(event: Event, message_id: str | None, state: Mapping[str, Any]) -> Frame:
+    """`state` is what of the event's state may be kept."""
+    data = event.model_dump(mode="json", include=_FIELDS, exclude_none=True, exclude_defaults=True)
+    data |= {"id": event.id, "timestamp": event.timestamp}
+    actions = event.actions.model_dump(mode="json", include=_ACTIONS, exclude_none=True, exclude_defaults=True)
+    actions |= {"state_delta": dict(state)} if state else {}
+    frame: Frame = {"event": data | ({"actions": actions} if actions else {})}
+    if event.content is not None:
+        frame["role"] = event.content.role
+    if event.actions.compaction is not None:
+        frame["compaction"] = [event.actions.compaction.start_timestamp, event.actions.compaction.end_timestamp]
+    return frame | ({} if message_id is None else {"message": message_id})
+
+
+def rebuilt(frame: Frame, text: str | None) -> Event:
+    event = Event.model_validate(frame["event"])
+    content = None if text is None else types.Content(role=frame.get("role"), parts=[types.Part(text=text)])
+    if "compaction" in frame and content is not None:
+        start, end = frame["compaction"]
+        event.actions.compaction = _compaction(start, end, content)
+    elif content is not None:
+        event.content = content
+    return event
+
+
+def without_words(event: Event, state: Mapping[str, Any]) -> bytes:
+    """The event as it rests in flight: what was said stands in the archive alone, and `state` is all that is kept."""
+    copy = event.model_copy(deep=True)
+    copy.actions.state_delta = dict(state)
+    if message_in(said_in(event)) is not None:
+        for part in _spoken(copy):
+            part.text = ""
+    return copy.model_dump_json(exclude_none=True).encode()
+
+
+def with_words(data: bytes, text: str | None) -> Event:
+    event = Event.model_validate_json(data)
+    spoken = [part for part in _parts(event) if part.text is not None and not part.thought]
+    if text is not None and spoken:
+        spoken[0].text = text
+    return event
+
+
+def message_in(ours: Sequence[OurEvent]) -> UserMessage | ModelResponse | None:
+    return next((one for one in ours if isinstance(one, UserMessage | ModelResponse) and one.id), None)
+
+
+def is_whole(frame: Frame, text: str | None, event: Event, state: Mapping[str, Any]) -> bool:
+    """Whether nothing of the event is lost when only its frame and its text are kept."""
+    copy = event.model_copy(deep=True)
+    copy.actions.state_delta = dict(state)
+    return rebuilt(frame, text) == copy
+
+
+def is_only_traffic(event: Event) -> bool:
+    """There is content, and nothing of it may be kept."""
+    return bool(_parts(event)) and message_in(said_in(event)) is None
+
+
+def has_content(event: Event) -> bool:
+    return bool(_parts(event))
+
+
+def text_of(event: Event) -> str | None:
+    spoken = _spoken(event)
+    return "\n".join(part.text or "" for part in spoken) if spoken else None
+
+
+def answered_calls(event: Event) -> set[str]:
+    """Ids of calls that the user's side has answered."""
+    answers = event.get_function_responses() if event.author == "user" else []
+    return {answer.id for answer in answers if answer.id}
+
+
+def ends_turn(event: Event) -> bool:
+    """An agent's last word, as far as one event can tell."""
+    if event.author == "user" or event.long_running_tool_ids:
+        return False
+    return event.is_final_response() and (bool(_parts(event)) or event.error_code is not None)
+
+
+def _parts(event: Event) -> list[types.Part]:
+    return list(event.content.parts or []) if event.content is not None else []
+
+
+def _spoken(event: Event) -> list[types.Part]:
+    return [part for part in _parts(event) if part.text and not part.thought]
+
+
+def _text_of(content: types.Content) -> str:
+    return "\n".join(part.text for part in content.parts or [] if part.text and not part.thought)
+
+
+def _refused(part: types.Part) -> OurEvent | None:
+    if part.thought:
+        return Thought("")
+    if part.function_call is not None:
+        return ToolRequest("")
+    if part.function_response is not None:
+        return ToolResult("")
+    if part.executable_code is not None or part.code_execution_result is not None:
+        return DebugTrace("")
+    return None
+
+
+def _summary(event: Event) -> Mapping[str, Any] | None:
+    given: Any = (event.custom_metadata or {}).get(MEDIA_SUMMARY)
+    return cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else None
+
+
+def _medium(event: Event, summary: Mapping[str, Any], ts: datetime) -> UserMessage:
+    meta: Any = summary.get("meta")
+    return UserMessage(
+        modality=summary.get("modality", "image"),
+        summary=summary.get("summary"),
+        meta=cast("Mapping[str, Any]", meta) if isinstance(meta, Mapping) else {},
+        id=event.id,
+        ts=ts,
+    )
+
+
+def _modality(part: types.Part) -> Any:
+    mime = (part.inline_data.mime_type if part.inline_data else part.file_data and part.file_data.mime_type) or ""
+    return "voice" if mime.startswith("audio/") else "image"
+
+
+def _compaction(start: float, end: float, content: types.Content) -> Any:
+    from google.adk.events.event_actions import EventCompaction
+
+    return EventCompaction(start_timestamp=start, end_timestamp=end, compacted_content=content)
+
+
+def packed(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def unpacked(data: bytes) -> Any:
+    return json.loads(data.decode("utf-8", "surrogatepass"))

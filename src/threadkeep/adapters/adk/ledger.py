@@ -1,0 +1,132 @@
+"""Where ADK's sessions stand: a head each, a frame for each event, and what is in flight, sealed.
+
+Every change goes through the head: whoever has read its latest version may write, together with the rows of the event,
+in one step. So a number (and with it a place in the order) is given out once, whatever the clocks say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from threadkeep.adapters.adk.events import packed, unpacked
+from threadkeep.ports.agent_rows import AgentRows, Row, StoredRow, place_of
+from threadkeep.ports.items import encoded_namespace
+from threadkeep.scope import Scope
+
+_NUMBER_BYTES = 8
+FRAME, FLIGHT = b"f", b"t"
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    row: StoredRow
+    body: Body
+
+    @property
+    def version(self) -> int:
+        return self.row.version
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    number: int
+    kind: bytes
+    value: bytes
+    ttl_seconds: float | None = None
+
+
+class Ledger:
+    def __init__(self, rows: AgentRows) -> None:
+        self.rows = rows
+
+    async def head(self, scope: Scope) -> Head | None:
+        found = await self.rows.get([_head_key(scope)])
+        return Head(found[0], unpacked(found[0].value)) if found else None
+
+    async def heads(self, tenant: str, app: str, user: str | None) -> list[tuple[str, Body]]:
+        """Of one user, or of all: the user each belongs to stands in its body."""
+        namespace = None if user is None else encoded_namespace([user])
+        rows = await self.rows.all_of([_directory(tenant, app)], namespace)
+        return [(row.name.decode("utf-8", "surrogatepass"), unpacked(row.value)) for row in rows]
+
+    async def create(self, scope: Scope, body: Body, more: Sequence[Row]) -> bool:
+        return await self.rows.create(_head_row(scope, body, 1), more)
+
+    async def swap(
+        self,
+        scope: Scope,
+        old: Head,
+        body: Body,
+        put: Sequence[Entry] = (),
+        more: Sequence[Row] = (),
+        gone: Sequence[tuple[int, bytes]] = (),
+    ) -> Head | None:
+        """The new head; None, and nothing is changed, when somebody else was first."""
+        row = _head_row(scope, body, old.version + 1)
+        rows = [*(_entry_row(scope, entry) for entry in put), *more]
+        doomed = [_entry_key(scope, number, kind) for number, kind in gone]
+        if not await self.rows.swap(old.row, row, rows, doomed):
+            return None
+        return Head(StoredRow(row.key, row.namespace, row.name, row.value, row.facts), body)
+
+    async def entries(self, scope: Scope, first: int | None = None, last: int = 0) -> Mapping[int, dict[bytes, bytes]]:
+        """Number → kind → value: all of them, or those from `first` to `last`."""
+        if first is None:
+            rows = await self.rows.all_of([_space(scope)])
+        else:
+            numbers = range(first, last + 1)
+            rows = await self.rows.get([_entry_key(scope, one, kind) for one in numbers for kind in (FRAME, FLIGHT)])
+        found: dict[int, dict[bytes, bytes]] = {}
+        for row in rows:
+            number = int.from_bytes(row.name[:_NUMBER_BYTES], "big")
+            found.setdefault(number, {})[row.name[_NUMBER_BYTES:]] = row.value
+        return found
+
+    async def delete(self, scope: Scope) -> None:
+        await self.rows.remove([_head_key(scope)], [_space(scope)])
+
+
+def _head_key(scope: Scope) -> bytes:
+    return scope.digest("adk session")
+
+
+def _directory(tenant: str, app: str) -> bytes:
+    return Scope(tenant, "-").digest("adk sessions", app)
+
+
+def _space(scope: Scope) -> bytes:
+    return scope.digest("adk events")
+
+
+def _entry_key(scope: Scope, number: int, kind: bytes) -> bytes:
+    return scope.digest("adk event", str(number), kind.decode())
+
+
+def _head_row(scope: Scope, body: Body, version: int) -> Row:
+    return Row(
+        _head_key(scope),
+        _directory(scope.tenant, body["app"]),
+        scope.require_conversation().encode("utf-8", "surrogatepass"),
+        scope.tenant,
+        scope.user,
+        place_of(scope),
+        packed(body),
+        namespace=encoded_namespace([scope.user]),
+        version=version,
+    )
+
+
+def _entry_row(scope: Scope, entry: Entry) -> Row:
+    return Row(
+        _entry_key(scope, entry.number, entry.kind),
+        _space(scope),
+        entry.number.to_bytes(_NUMBER_BYTES, "big") + entry.kind,
+        scope.tenant,
+        scope.user,
+        place_of(scope),
+        entry.value,
+        ttl_seconds=entry.ttl_seconds,
+    )

@@ -1,0 +1,117 @@
+"""A session as ADK wants it: events by their numbers, each with the words that the archive has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.adk.events.event import Event
+from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.sessions.session import Session
+
+from threadkeep.adapters.adk import events
+from threadkeep.adapters.adk.ledger import FLIGHT, FRAME, Head, Ledger
+from threadkeep.adapters.adk.state import APP, USER, app_space, user_space
+from threadkeep.adapters.adk.turns import TurnLimits, Turns
+from threadkeep.adapters.sealing import Seal
+from threadkeep.compose_agents import AgentStores
+from threadkeep.ports.agent_rows import place_of
+from threadkeep.scope import Scope
+
+_PAGE = 500
+_FOREIGN = 200  # messages of others in the same conversation that are looked through for those of the events
+Entries = Mapping[int, dict[bytes, bytes]]
+
+
+class Reader:
+    def __init__(self, stores: AgentStores, seal: Seal, limits: TurnLimits) -> None:
+        self._stores = stores
+        self._ledger = Ledger(stores.rows)
+        self._seal = seal
+        self._limits = limits
+
+    async def session(self, scope: Scope, app: str, config: GetSessionConfig | None = None) -> Session | None:
+        head = await self._ledger.head(scope)
+        if head is None or head.body["app"] != app:
+            return None
+        recent = None if config is None else config.num_recent_events
+        found = await self._recent(scope, head, recent) if recent is not None else await self._all(scope, head)
+        if config is not None and config.after_timestamp is not None:
+            found = [event for event in found if event.timestamp >= config.after_timestamp]
+        shared = await self.shared_state(scope.tenant, app, scope.user)
+        state = head.body["state"] | await self._scratch(scope, head) | shared
+        return built(scope, head, state, found)
+
+    async def shared_state(self, tenant: str, app: str, user: str) -> dict[str, Any]:
+        """What the app and the user have, under the names a session sees."""
+        of_app, of_user = app_space(tenant, app), user_space(tenant, user, app)
+        rows = await self._stores.rows.all_of([of_app])
+        own = await self._stores.rows.all_of([of_user])
+        state = {APP + row.name.decode("utf-8", "surrogatepass"): events.unpacked(row.value) for row in rows}
+        return state | {USER + row.name.decode("utf-8", "surrogatepass"): events.unpacked(row.value) for row in own}
+
+    async def _scratch(self, scope: Scope, head: Head) -> dict[str, Any]:
+        names: list[str] = head.body.get("scratch", [])
+        values = {name: await self._stores.memory.scratch.get(scope, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
+    async def _all(self, scope: Scope, head: Head) -> list[Event]:
+        return await self._events(scope, head, await self._ledger.entries(scope))
+
+    async def _recent(self, scope: Scope, head: Head, wanted: int) -> list[Event]:
+        """From the newest back, a stretch at a time: numbers of a turn's traffic are empty once it has ended."""
+        found: list[Event] = []
+        last: int = head.body["n"]
+        while len(found) < wanted and last > 0:
+            first = max(1, last - 2 * (wanted - len(found)) + 1)
+            found[:0] = await self._events(scope, head, await self._ledger.entries(scope, first, last))
+            last = first - 1
+        return found[-wanted:] if wanted else []
+
+    async def _events(self, scope: Scope, head: Head, entries: Entries) -> list[Event]:
+        frames = {number: events.unpacked(kinds[FRAME]) for number, kinds in entries.items() if FRAME in kinds}
+        texts = await self._texts(scope, [frame["message"] for frame in frames.values() if "message" in frame])
+        keys = self._turns(head).keys(place_of(scope))
+        found: list[Event] = []
+        for number in sorted(entries):
+            frame = frames.get(number)
+            text = None if frame is None else texts.get(frame.get("message", ""))
+            if frame is not None and "message" in frame and text is None:
+                continue  # it was erased
+            sealed = entries[number].get(FLIGHT)
+            key = keys.get(number)
+            plain = None if sealed is None or key is None else key.opened(sealed, number.to_bytes(8, "big"))
+            if plain is not None:
+                found.append(events.with_words(plain, text))
+            elif frame is not None:
+                found.append(events.rebuilt(frame, text))
+        return found
+
+    async def _texts(self, scope: Scope, ids: list[str]) -> dict[str, str]:
+        """From the newest back until all are there; what was erased is not looked for through the whole talk."""
+        texts: dict[str, str] = {}
+        missing, seen, before = {*ids}, 0, None
+        while missing and seen <= len(ids) + _FOREIGN:
+            page = await self._stores.memory.history(scope, min(_PAGE, len(missing) + 1), before)
+            texts |= {one.id: one.content for one in page.messages if one.id in missing}
+            missing -= texts.keys()
+            seen, before = seen + len(page.messages), page.before
+            if before is None or not page.messages:
+                break
+        return texts
+
+    def _turns(self, head: Head) -> Turns:
+        return Turns(head.body, self._stores.clock().timestamp(), self._limits, self._seal)
+
+
+def built(scope: Scope, head: Head, state: dict[str, Any], found: list[Event]) -> Session:
+    session = Session(
+        id=scope.require_conversation(),
+        app_name=head.body["app"],
+        user_id=scope.user,
+        state=state,
+        events=found,
+        last_update_time=head.body["updated"],
+    )
+    session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
+    return session

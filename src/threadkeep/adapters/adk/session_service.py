@@ -1,0 +1,207 @@
+"""ADK's session service on Threadkeep: one order, one writer at a time, and after a turn only what policy keeps."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.events.event import Event
+from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
+from google.adk.sessions.session import Session
+
+from threadkeep.adapters.adk import events
+from threadkeep.adapters.adk.ledger import Ledger
+from threadkeep.adapters.adk.reading import Reader
+from threadkeep.adapters.adk.state import SCRATCH_SECONDS, USER, delta_of, state_rows
+from threadkeep.adapters.adk.turns import TurnLimits
+from threadkeep.adapters.adk.writing import Heads, Known, Writer
+from threadkeep.adapters.sealing import Seal
+from threadkeep.adapters.stores_thread import StoresThread, borrowed, last_of
+from threadkeep.compose_agents import AgentStores
+from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.settings import Settings, load_settings
+
+
+class ThreadkeepSessionService(BaseSessionService):
+    """Open one with `ThreadkeepSessionService.from_url(url)`; close it, or use it in an `async with` statement.
+
+    A session is the conversation of that name, of that user, in `tenant`: two apps of a tenant cannot have one each
+    under the same id. Calls may come from any event loop.
+    """
+
+    def __init__(
+        self,
+        stores: StoresThread,
+        tenant: str,
+        seal: Seal,
+        limits: TurnLimits | None = None,
+        *,
+        keep_memories: bool = False,
+    ) -> None:
+        self._stores = stores
+        self._tenant = tenant
+        self._seal = seal
+        self._limits = limits or TurnLimits()
+        self._keep_memories = keep_memories
+        self._heads = Heads()
+        self._held: set[tuple[Scope, str]] = set()
+        self._closed = False
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str | None = None,
+        *,
+        tenant: str | None = None,
+        redis: str | None = None,
+        limits: TurnLimits | None = None,
+        keep_memories: bool = False,
+        settings: Settings | None = None,
+    ) -> Self:
+        """On `sqlite:///path.db`, `postgresql://…` or `mysql://…`, opened by the first call; `redis` puts a hot store
+        in front. `keep_memories` leaves what was said searchable when a session is deleted."""
+        seal = Seal((settings or load_settings()).slot_key)
+        stores = borrowed(url, redis, settings)
+        return cls(stores, tenant or DEFAULT_TENANT, seal, limits, keep_memories=keep_memories)
+
+    async def create_session(
+        self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
+    ) -> Session:
+        """Raises `AlreadyExistsError`."""
+        named = session_id.strip() if session_id else ""
+        scope = self._scope(user_id, named or str(uuid4()))
+        return await self._stores.in_turn(scope, lambda stores: self._created(stores, scope, app_name, state))
+
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        scope = self._scope(user_id, session_id.strip())
+        return await self._stores.use(lambda stores: self._reader(stores).session(scope, app_name, config))
+
+    async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        """Without their events, oldest change first."""
+        return await self._stores.use(lambda stores: self._listed(stores, app_name, user_id))
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        """Everything of it, and what can be recalled of it too, unless the service keeps memories."""
+        scope = self._scope(user_id, session_id.strip())
+        await self._stores.in_turn(scope, lambda stores: self._deleted(stores, scope, app_name))
+
+    async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
+        self._scope(user_id, "-")  # checked there
+        shared = await self._stores.use(
+            lambda stores: self._reader(stores).shared_state(self._tenant, app_name, user_id)
+        )
+        return {key.removeprefix(USER): value for key, value in shared.items() if key.startswith(USER)}
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        """Stored when it returns. Raises `SessionNotFoundError`, and `StaleSessionError` before anything is written."""
+        if events.checked(event).partial:
+            return event
+        known = self._known(session)
+        held = (known.scope, event.invocation_id) in self._held
+        head = await self._stores.in_turn(
+            known.scope, lambda stores: self._writer(stores).append(known, event, held=held)
+        )
+        await super().append_event(session, event)
+        session.last_update_time = event.timestamp
+        session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
+        return event
+
+    def hold_turn(self, session: Session, invocation_id: str) -> None:
+        """The turn does not end with an agent's last word, but with `end_turn`: several agents may speak in it."""
+        self._held.add((self._known(session).scope, invocation_id))
+
+    async def end_turn(self, session: Session, invocation_id: str) -> None:
+        """What was in flight is gone, but for calls that wait for an answer. Ending twice is allowed."""
+        known = self._known(session)
+        self._held.discard((known.scope, invocation_id))
+        head = await self._stores.in_turn(
+            known.scope, lambda stores: self._writer(stores).end_turn(known, invocation_id)
+        )
+        if head is not None:
+            session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
+
+    async def sweep(self) -> int:
+        """Delete what has expired, of every session; how many rows. Nobody sees them meanwhile."""
+        return await self._stores.use(lambda stores: stores.rows.sweep())
+
+    async def close(self) -> None:
+        """Closing twice is allowed."""
+        if not self._closed:
+            self._closed = True
+            if last_of(self._stores):
+                await self._stores.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _created(self, stores: AgentStores, scope: Scope, app: str, state: dict[str, Any] | None) -> Session:
+        delta = delta_of(state, stores.memory.redacted)
+        history = await stores.memory.history(scope, 1)
+        body = {
+            "app": app,
+            "user": scope.user,
+            "n": 0,
+            "updated": stores.clock().timestamp(),
+            "state": delta.session,
+            "scratch": sorted(delta.scratch),
+            "generation": history.scope.generation or 0,
+        }
+        ledger = Ledger(stores.rows)
+        if not await ledger.create(scope, body, state_rows(scope, app, delta, events.packed)):
+            raise AlreadyExistsError(f"Session with id {scope.conversation} already exists.")
+        for name, value in delta.scratch.items():
+            await stores.memory.scratch.put(scope, name, value, SCRATCH_SECONDS)
+        created = await self._reader(stores).session(scope, app)
+        assert created is not None
+        return created
+
+    async def _listed(self, stores: AgentStores, app: str, user: str | None) -> ListSessionsResponse:
+        ledger, reader = Ledger(stores.rows), self._reader(stores)
+        found = await ledger.heads(self._tenant, app, user)
+        shared = {
+            name: await reader.shared_state(self._tenant, app, name) for name in {body["user"] for _, body in found}
+        }
+        sessions = [
+            Session(
+                id=id_,
+                app_name=app,
+                user_id=body["user"],
+                state=body["state"] | shared[body["user"]],
+                last_update_time=body["updated"],
+            )
+            for id_, body in found
+        ]
+        sessions.sort(key=lambda one: (one.last_update_time, one.user_id, one.id))
+        return ListSessionsResponse(sessions=sessions)
+
+    async def _deleted(self, stores: AgentStores, scope: Scope, app: str) -> None:
+        ledger = Ledger(stores.rows)
+        head = await ledger.head(scope)
+        if head is None or head.body["app"] != app:
+            return
+        self._heads.forget(scope)
+        if not self._keep_memories:
+            await stores.memory.erase(scope)
+        await ledger.delete(scope)
+
+    def _reader(self, stores: AgentStores) -> Reader:
+        return Reader(stores, self._seal, self._limits)
+
+    def _writer(self, stores: AgentStores) -> Writer:
+        return Writer(stores, self._seal, self._limits, self._heads)
+
+    def _scope(self, user: str, session: str) -> Scope:
+        return Scope(self._tenant, user, session)
+
+    def _known(self, session: Session) -> Known:
+        marker = session._storage_update_marker  # pyright: ignore[reportPrivateUsage]
+        return Known(self._scope(session.user_id, session.id), session.app_name, marker, session.last_update_time)

@@ -1,0 +1,106 @@
+"""State in its four scopes: of the app, of the user, of the session, and `temp:`, which nobody keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic_core import to_jsonable_python
+
+from threadkeep.ports.agent_rows import Row, place_of
+from threadkeep.scope import Scope
+
+APP, USER, TEMP = "app:", "user:", "temp:"
+SCRATCH = ("tool.temp.", "retrieval.cache.", "features.")
+SCRATCH_SECONDS = 15 * 60
+_NOBODY = "-"
+
+
+def _nothing() -> dict[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """`scratch` has a TTL of minutes and is never in the database."""
+
+    app: dict[str, Any] = field(default_factory=_nothing)
+    user: dict[str, Any] = field(default_factory=_nothing)
+    session: dict[str, Any] = field(default_factory=_nothing)
+    scratch: dict[str, Any] = field(default_factory=_nothing)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """As an event carries it."""
+        shared = {APP + key: value for key, value in self.app.items()}
+        return shared | {USER + key: value for key, value in self.user.items()} | self.session
+
+
+def delta_of(state: Mapping[str, Any] | None, redacted: Callable[[str], str]) -> Delta:
+    """Strings as policy keeps them, at any depth; what JSON cannot carry as its text."""
+    delta = Delta()
+    for key, value in (state or {}).items():
+        if key.startswith(TEMP):
+            continue
+        if key.startswith(SCRATCH):
+            delta.scratch[key] = value
+            continue
+        plain = masked(to_jsonable_python(value, serialize_unknown=True), redacted)
+        if key.startswith(APP):
+            delta.app[key.removeprefix(APP)] = plain
+        elif key.startswith(USER):
+            delta.user[key.removeprefix(USER)] = plain
+        else:
+            delta.session[key] = plain
+    return delta
+
+
+def masked(value: Any, redacted: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, list):
+        return [masked(one, redacted) for one in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: masked(one, redacted) for key, one in cast("dict[Any, Any]", value).items()}
+    return value
+
+
+def app_space(tenant: str, app: str) -> bytes:
+    return Scope(tenant, _NOBODY).digest("adk app state", app)
+
+
+def user_space(tenant: str, user: str, app: str) -> bytes:
+    return Scope(tenant, user).digest("adk user state", app)
+
+
+def state_rows(scope: Scope, app: str, delta: Delta, packed: Callable[[Any], bytes]) -> list[Row]:
+    """One row a key: two sessions that set two keys at once both keep theirs."""
+    shared, own = app_space(scope.tenant, app), user_space(scope.tenant, scope.user, app)
+    nobody = place_of(Scope(scope.tenant, _NOBODY))
+    rows = [
+        Row(
+            Scope(scope.tenant, _NOBODY).digest("adk app key", app, key),
+            shared,
+            key.encode("utf-8", "surrogatepass"),
+            scope.tenant,
+            "",
+            nobody,
+            packed(value),
+        )
+        for key, value in delta.app.items()
+    ]
+    user = scope.whole_user
+    rows += [
+        Row(
+            user.digest("adk user key", app, key),
+            own,
+            key.encode("utf-8", "surrogatepass"),
+            scope.tenant,
+            scope.user,
+            place_of(user),
+            packed(value),
+        )
+        for key, value in delta.user.items()
+    ]
+    return rows

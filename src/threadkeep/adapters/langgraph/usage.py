@@ -1,0 +1,101 @@
+"""What a state tells of its conversation: how often was asked, what was read. Two kinds of states are understood:
+those that keep `queries` (a retrieval graph), and those that keep `messages`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from langchain_core.messages import HumanMessage
+
+from threadkeep.ports.usage import Usage, documents_of
+from threadkeep.threads import Thread
+
+_LONGEST_QUERY = 1_000  # characters
+_MOST_REMEMBERED = 10_000
+
+
+class UsageTeller:
+    """Tells a thread's usage when it has changed, so that few checkpoints cost another statement."""
+
+    def __init__(self, redact: Callable[[Thread, str], str]) -> None:
+        self._redact = redact
+        self._told: OrderedDict[bytes, Usage] = OrderedDict()
+
+    def news(self, thread: Thread, values: Mapping[str, Any], *, open_text: bool) -> Usage | None:
+        """None when nothing is new. Where values are encrypted, no text is told, only numbers."""
+        usage = _of_queries(values) or _of_messages(values)
+        if usage is None:
+            return None
+        bare = replace(usage, first_query=None)
+        if self._told.get(thread.key) == bare:
+            return None
+        if not open_text:
+            return replace(bare, datasource_ids=None, documents=())
+        first = usage.first_query if thread.key not in self._told else None
+        return replace(usage, first_query=self._redact(thread, first)[:_LONGEST_QUERY] if first else None)
+
+    def stored(self, thread: Thread, values: Mapping[str, Any]) -> None:
+        usage = _of_queries(values) or _of_messages(values)
+        if usage is not None:
+            self._told[thread.key] = replace(usage, first_query=None)
+            self._told.move_to_end(thread.key)
+            if len(self._told) > _MOST_REMEMBERED:
+                self._told.popitem(last=False)
+
+    def forget(self, thread: Thread) -> None:
+        self._told.pop(thread.key, None)
+
+
+def _of_queries(values: Mapping[str, Any]) -> Usage | None:
+    queries = _entries(values.get("queries"))
+    if not queries:
+        return None
+    counts: Any = values.get("counts") if isinstance(values.get("counts"), dict) else {}
+    contexts = _entries(values.get("retrievedContexts"))
+    latest = max((_number(one.get("queryIndex")) for one in contexts), default=0)
+    read = [str(one["documentId"]) for one in contexts if "documentId" in one and one.get("queryIndex") == latest]
+    level = values.get("accessLevel")
+    return Usage(
+        query_count=max(_number(counts.get("queryCount")), len(queries)),
+        first_query=_text(values.get("firstQuery")) or _text(queries[0].get("query")),
+        context_count=max(_number(counts.get("contextCount")), len(contexts)),
+        cache_hits=_number(counts["cacheHits"]) if "cacheHits" in counts else None,
+        cached=values.get("cached") is True,
+        datasource_ids=_texts(values.get("datasourceIds")),
+        access_level=level if level in ("public", "private", "mixed") else None,
+        documents=documents_of(read),
+    )
+
+
+def _of_messages(values: Mapping[str, Any]) -> Usage | None:
+    messages = values.get("messages")
+    if type(messages) is not list:
+        return None
+    asked = [one for one in cast("list[Any]", messages) if isinstance(one, HumanMessage)]
+    if not asked:
+        return None
+    content: Any = asked[0].content  # pyright: ignore[reportUnknownMemberType]
+    return Usage(query_count=len(asked), first_query=content if isinstance(content, str) else None)
+
+
+def _entries(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    return [one for one in cast("list[Any]", value) if isinstance(one, dict)]
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    if not isinstance(value, list | tuple):
+        return None
+    return tuple(str(one) for one in cast("Sequence[Any]", value))
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else 0

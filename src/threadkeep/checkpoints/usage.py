@@ -1,0 +1,136 @@
+"""What is counted of threads, and their expiry, on any of the databases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from threadkeep.checkpoints.parts import text_of
+from threadkeep.checkpoints.running import Dialect, Running, Step
+from threadkeep.ports.usage import ConversationMetadata, Usage
+from threadkeep.threads import Thread, unescaped
+
+_COUNT_DOCUMENTS = "(SELECT count(*) FROM tk_thread_documents d WHERE d.thread_key = m.thread_key)"
+_METADATA = (
+    "SELECT thread_id, user_id, first_query, query_count, context_count, cache_hits, datasource_ids, access_level,"  # noqa: S608
+    f" started_at, last_activity_at, expired_at, {_COUNT_DOCUMENTS}"
+    " FROM conversation_metadata m WHERE thread_key = :key"
+)
+_MOMENT = {
+    "sqlite": ":{}",
+    "postgres": "to_timestamp(CAST(:{} AS DOUBLE PRECISION) / 1000000)",
+    "mysql": "FROM_UNIXTIME(:{} * 0.000001)",
+}
+_DELETED_WITH_A_THREAD = (
+    "tk_checkpoint_writes",
+    "conversation_checkpoints",
+    "tk_checkpoint_items",
+    "tk_turn_keys",
+    "tk_thread_documents",
+)
+
+
+def recording(thread: Thread, usage: Usage, dialect: Dialect) -> Iterator[Step]:
+    """Statements for the transaction that stores the checkpoint. The cache first: MySQL sets columns in order."""
+    most = "max" if dialect == "sqlite" else "greatest"
+    hits = f"{most}(cache_hits, :cache_hits)"
+    if usage.cache_hits is None:
+        hits = "cache_hits + CASE WHEN query_count < :queries THEN :cached ELSE 0 END"
+    values: dict[str, Any] = {
+        "key": thread.key,
+        "first": usage.first_query,
+        "queries": usage.query_count,
+        "contexts": usage.context_count,
+        "sources": None if usage.datasource_ids is None else json.dumps(usage.datasource_ids),
+        "level": usage.access_level,
+        "cache_hits": usage.cache_hits or 0,
+        "cached": int(usage.cached),
+    }
+    yield (
+        (
+            f"UPDATE conversation_metadata SET cache_hits = {hits}, first_query = coalesce(first_query, :first),"  # noqa: S608
+            f" query_count = {most}(query_count, :queries), context_count = {most}(context_count, :contexts),"
+            " datasource_ids = coalesce(:sources, datasource_ids), access_level = coalesce(:level, access_level)"
+            " WHERE thread_key = :key"
+        ),
+        values,
+    )
+    ignored = (
+        " ON DUPLICATE KEY UPDATE document = VALUES(document)" if dialect == "mysql" else " ON CONFLICT DO NOTHING"
+    )
+    for document in usage.documents:
+        query = f"INSERT INTO tk_thread_documents (thread_key, document) VALUES (:key, :document){ignored}"  # noqa: S608
+        yield query, {"key": thread.key, "document": document}
+
+
+class SqlUsage:
+    def __init__(self, running: Running) -> None:
+        self._running = running
+
+    async def metadata(self, thread: Thread) -> ConversationMetadata | None:
+        rows = await self._running.rows(_METADATA, {"key": thread.key})
+        return _metadata(rows[0]) if rows else None
+
+    async def expire(self, idle_since: int, now: int, limit: int, *, dry_run: bool = False) -> int:
+        where = f"last_activity_at < {self._moment('since')} AND expired_at IS NULL"
+        if dry_run:
+            return await self._counted(where, {"since": idle_since})
+        keys = await self._keys(where, {"since": idle_since}, limit)
+        mark = (
+            f"UPDATE conversation_metadata SET expired_at = {self._moment('now')} WHERE thread_key = :key AND {where}"  # noqa: S608
+        )
+        marked = 0
+        for key in keys:
+            values = {"key": key, "since": idle_since, "now": now}
+            marked += (await self._running.changed([(mark, values)]))[0]
+        return marked
+
+    async def delete_expired(self, expired_before: int, limit: int, *, dry_run: bool = False) -> int:
+        where = f"expired_at < {self._moment('before')}"
+        if dry_run:
+            return await self._counted(where, {"before": expired_before})
+        deleted = 0
+        for key in await self._keys(where, {"before": expired_before}, limit):
+            # The thread's row first: who begins it anew meanwhile has taken the mark away, and nothing is deleted.
+            first = f"DELETE FROM conversation_metadata WHERE thread_key = :key AND {where}"  # noqa: S608
+            rest = [(f"DELETE FROM {table} WHERE thread_key = :key", {"key": key}) for table in _DELETED_WITH_A_THREAD]  # noqa: S608
+            steps: Sequence[Step] = [(first, {"key": key, "before": expired_before}), *rest]
+            deleted += bool(await self._running.changed(steps, only_if_first=True))
+        return deleted
+
+    async def _keys(self, where: str, values: dict[str, Any], limit: int) -> list[bytes]:
+        query = f"SELECT thread_key FROM conversation_metadata WHERE {where} LIMIT :most"  # noqa: S608
+        return [bytes(row[0]) for row in await self._running.rows(query, values | {"most": limit})]
+
+    async def _counted(self, where: str, values: dict[str, Any]) -> int:
+        rows = await self._running.rows(f"SELECT count(*) FROM conversation_metadata WHERE {where}", values)  # noqa: S608
+        return rows[0][0]
+
+    def _moment(self, name: str) -> str:
+        return _MOMENT[self._running.dialect].format(name)
+
+
+def _metadata(row: Any) -> ConversationMetadata:
+    thread_id, user, first, queries, contexts, hits, sources, level, started, active, expired, documents = row
+    return ConversationMetadata(
+        thread_id=unescaped(text_of(thread_id)),
+        user_id=text_of(user),
+        first_query=first,
+        query_count=queries,
+        context_count=contexts,
+        cache_hits=hits,
+        unique_documents=documents,
+        datasource_ids=tuple(json.loads(sources)) if sources else (),
+        access_level=level,
+        started_at=_when(started),
+        last_activity_at=_when(active),
+        expired_at=None if expired is None else _when(expired),
+    )
+
+
+def _when(stored: int | datetime) -> datetime:
+    if isinstance(stored, int):
+        return datetime.fromtimestamp(stored / 1_000_000, UTC)
+    return stored if stored.tzinfo else stored.replace(tzinfo=UTC)

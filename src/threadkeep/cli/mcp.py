@@ -1,0 +1,103 @@
+"""`threadkeep mcp`: memory and retrieval for one MCP client, over stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import json as encoder
+import os
+import shutil
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+from threadkeep.cli.options import Redis, Tenant, Url
+from threadkeep.errors import InvalidInput, MissingExtra
+from threadkeep.http.logs import log_to
+from threadkeep.identity.principal import OF_A_USER, Principal
+from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.settings import load_settings
+
+mcp = typer.Typer(name="mcp", help="An MCP server on stdin and stdout, and how clients start it.")
+TOKEN_VARIABLE = "THREADKEEP_TOKEN"
+ANONYMOUS = "anonymous"
+
+User = Annotated[str | None, typer.Option("--user", help=f"Whose memory and documents. Otherwise {ANONYMOUS!r}.")]
+Gateway = Annotated[
+    str | None,
+    typer.Option("--gateway", help=f"Forward `retrieve` to this service; its token is in {TOKEN_VARIABLE}."),
+]
+
+
+@mcp.callback(invoke_without_command=True)
+def serve(
+    context: typer.Context,
+    url: Url = None,
+    redis: Redis = None,
+    tenant: Tenant = None,
+    user: User = None,
+    gateway: Gateway = None,
+) -> None:
+    """Serve one MCP client over stdin and stdout until it closes them."""
+    if context.invoked_subcommand is not None:
+        return
+    _need_mcp_extra()
+    log_to(sys.stderr)
+    principal = _configured(tenant, user)
+    if gateway is None:
+        asyncio.run(_serve(url, redis, principal))
+    else:
+        asyncio.run(_forward(gateway, principal))
+
+
+@mcp.command()
+def config(
+    client: Annotated[Literal["vscode", "claude", "cursor"], typer.Option(help="Which client's settings.")],
+    url: Url = None,
+    tenant: Tenant = None,
+    user: User = None,
+    gateway: Gateway = None,
+    http: Annotated[str | None, typer.Option("--http", help="A running service's address, such as …/mcp.")] = None,
+) -> None:
+    """Print what to paste into a client's settings."""
+    from threadkeep.mcp.clients import FILES, snippet, snippet_over_http
+
+    given = {"--url": url, "--tenant": tenant, "--user": user, "--gateway": gateway}
+    arguments = ["mcp", *(word for name, value in given.items() if value is not None for word in (name, value))]
+    command = shutil.which("threadkeep") or "threadkeep"
+    told = snippet_over_http(client, http) if http else snippet(client, command, arguments)
+    sys.stderr.write(f"Put this into {FILES[client]}:\n")
+    sys.stdout.write(encoder.dumps(told, indent=2) + "\n")
+
+
+def _configured(tenant: str | None, user: str | None) -> Principal:
+    scope = Scope(tenant or DEFAULT_TENANT, user or ANONYMOUS)  # raises for what no id may be made of
+    return Principal(scope.tenant, scope.user, "USER", OF_A_USER, "stdio")
+
+
+def _need_mcp_extra() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise MissingExtra("mcp", "threadkeep mcp")
+
+
+async def _serve(url: str | None, redis: str | None, principal: Principal) -> None:
+    from threadkeep.compose_mcp import open_mcp_backend
+    from threadkeep.mcp.stdio import serve_stdio
+
+    async with open_mcp_backend(url, load_settings(), redis=redis) as backend:
+        await serve_stdio(backend, principal)
+
+
+async def _forward(gateway: str, principal: Principal) -> None:
+    from threadkeep.mcp.gateway import open_gateway
+    from threadkeep.mcp.stdio import serve_stdio
+    from threadkeep.mcp.tools import RETRIEVE
+
+    if not gateway.startswith(("http://", "https://")):
+        raise InvalidInput(
+            "--gateway", "is not an http(s) address", "give the service's, such as http://127.0.0.1:8000"
+        )
+    async with open_gateway(gateway, os.environ.get(TOKEN_VARIABLE)) as backend:
+        await serve_stdio(backend, principal, [RETRIEVE], with_resources=False)

@@ -1,0 +1,83 @@
+"""What each tool answers, as structured output and as the same JSON in text."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Answer(BaseModel):
+    """Open: a server may tell more than an older client knows."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Context(Answer):
+    parentChunkId: str
+    documentId: str
+    datasourceId: str
+    title: str
+    heading: str
+    content: str
+    score: float
+
+
+class Metrics(Answer):
+    conversationId: str | None
+    requestId: str | None
+    queryCount: int = Field(description="Questions in this conversation so far, this one included.")
+
+
+class RetrieveAnswer(Answer):
+    success: bool
+    query: str = Field(description="As it was asked.")
+    contexts: list[Context] = Field(description="Passages, best first.")
+    metrics: Metrics
+    cached: bool
+
+
+class RememberAnswer(Answer):
+    status: Literal["stored", "queued"]
+    conversation: str
+    seq: int
+    kept: list[str] = Field(description="Ids of the messages that were kept.")
+    refused: dict[str, int]
+    redacted: dict[str, int] = Field(description="What was masked, by type.")
+
+
+class RecallHit(Answer):
+    message_id: str
+    conversation: str
+    seq: int
+    role: str
+    content: str
+    ts: str
+    score: float
+
+
+class RecallAnswer(Answer):
+    hits: list[RecallHit]
+    text: str = Field(description="For a prompt, fenced as data.")
+    left_out: int
+    degraded: bool
+
+
+class HistoryAnswer(Answer):
+    conversation: str
+    messages: list[dict[str, Any]]
+    queries: list[dict[str, Any]] = Field(description="Questions that `retrieve` answered in this conversation.")
+    language: str | None
+    before: int | None
+
+
+class Removed(Answer):
+    found: int
+    removed: int
+    failed: int
+
+
+class ForgetAnswer(Answer):
+    complete: bool
+    generation: int
+    stores: dict[str, Removed] = Field(description="What each store held, removed, and could not remove.")

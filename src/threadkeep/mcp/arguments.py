@@ -1,0 +1,93 @@
+"""What each tool takes. Fields are named as clients name them; a field that is not known is refused, not ignored."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from threadkeep.errors import InvalidInput, TooLarge
+
+MOST_TOP_K = 50
+DEFAULT_TOP_K = 10
+LONGEST_QUERY = 20_000  # characters
+_LONGEST_ID = 255
+
+Conversation = Annotated[
+    str | None,
+    Field(
+        default=None,
+        min_length=1,
+        max_length=_LONGEST_ID,
+        description="Which conversation. Leave it out for the one the client is in.",
+    ),
+]
+
+
+class Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class RetrieveArguments(Arguments):
+    query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="The question, in the user's own words.")
+    topK: int = Field(default=DEFAULT_TOP_K, ge=1, le=MOST_TOP_K, description="How many passages to return at most.")
+
+
+class RememberArguments(Arguments):
+    text: str = Field(min_length=1, description="What was said, or what is to be remembered.")
+    role: Literal["user", "assistant"] = Field(default="user", description="Who said it.")
+    conversation: Conversation = None
+    key: str | None = Field(
+        default=None, min_length=1, max_length=_LONGEST_ID, description="Makes the call safe to repeat."
+    )
+
+
+class RecallArguments(Arguments):
+    query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="What to look for.")
+    topK: int = Field(default=DEFAULT_TOP_K, ge=1, le=MOST_TOP_K, description="How many messages at most.")
+    budget: int | None = Field(default=None, ge=0, le=1_000_000, description="Most tokens of `text`.")
+    conversation: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_LONGEST_ID,
+        description="Only this conversation. Leave it out for all of the user's.",
+    )
+
+
+class HistoryArguments(Arguments):
+    conversation: Conversation = None
+    limit: int = Field(default=20, ge=1, le=200, description="How many messages at most, the newest.")
+    before: int | None = Field(default=None, ge=1, description="Page back: the `before` of the page in hand.")
+
+
+class ForgetArguments(Arguments):
+    messageId: str | None = Field(
+        default=None, min_length=1, max_length=_LONGEST_ID, description="One message, by the id that recall told."
+    )
+    conversation: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_LONGEST_ID,
+        description="Where the message stands; alone: the whole conversation.",
+    )
+
+
+def checked_arguments(model: type[Arguments], given: Any) -> Any:
+    """Raises `InvalidInput` that names the field and never repeats what was sent."""
+    try:
+        return model.model_validate(given or {})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=True)[0]
+        field = ".".join(map(str, first["loc"])) or "arguments"
+        kind = TooLarge if first["type"] == "string_too_long" else InvalidInput
+        raise kind(field, _PROBLEMS.get(first["type"], "is not what this tool takes"), first["msg"]) from None
+
+
+_PROBLEMS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not an argument of this tool",
+    "string_too_long": "is too long",
+    "string_too_short": "is empty",
+    "greater_than_equal": "is too small",
+    "less_than_equal": "is too large",
+}

@@ -1,0 +1,67 @@
+"""A thin front: `retrieve` is forwarded to a service's `POST /retrieval/query`, with this process's token."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from threadkeep.errors import (
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    StoreUnavailable,
+    ThreadkeepError,
+    Unauthenticated,
+)
+from threadkeep.mcp.arguments import RetrieveArguments
+from threadkeep.mcp.calls import Call
+
+_TIMEOUT_SECONDS = 30.0
+_PATH = "/retrieval/query"
+_STATUS: dict[int, type[ThreadkeepError]] = {401: Unauthenticated, 403: Forbidden, 404: NotFound}
+
+
+@asynccontextmanager
+async def open_gateway(url: str, token: str | None) -> AsyncGenerator[GatewayBackend]:
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    async with httpx.AsyncClient(
+        base_url=url.rstrip("/"), headers=headers, timeout=_TIMEOUT_SECONDS, follow_redirects=False
+    ) as client:
+        yield GatewayBackend(client)
+
+
+class GatewayBackend:
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def retrieve(self, call: Call, given: RetrieveArguments) -> dict[str, Any]:
+        """The service knows the caller by the token; the process's own user is not told to it."""
+        body = {"query": given.query, "mode": "retrieval_only", "topK": given.topK, "useCache": True}
+        sent = {"x-conversation-id": call.conversation, "x-request-id": call.request_id}
+        headers = {name: value for name, value in sent.items() if value is not None}
+        try:
+            answer = await self._client.post(_PATH, json=body, headers=headers)
+        except httpx.HTTPError:
+            raise StoreUnavailable("the gateway could not be reached") from None
+        if answer.status_code != 200:
+            raise _problem(answer)
+        return answer.json()
+
+
+def _problem(answer: httpx.Response) -> ThreadkeepError:
+    try:
+        told: dict[str, Any] = answer.json()
+    except ValueError:
+        told = {}
+    detail = str(told.get("detail") or f"the gateway answered {answer.status_code}")
+    if answer.status_code == 429:
+        return RateLimited(detail, float(answer.headers.get("retry-after") or 1))
+    if answer.status_code in _STATUS:
+        return _STATUS[answer.status_code](detail)
+    if told.get("field"):
+        return InvalidInput(str(told["field"]), detail, str(told.get("fix") or "correct it"))
+    return StoreUnavailable(detail)

@@ -1,0 +1,101 @@
+"""What the tools do, on the stores of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from threadkeep.errors import InvalidInput, MissingExtra, NotFound
+from threadkeep.events import ModelResponse, UserMessage
+from threadkeep.mcp.arguments import (
+    ForgetArguments,
+    HistoryArguments,
+    RecallArguments,
+    RememberArguments,
+    RetrieveArguments,
+)
+from threadkeep.mcp.calls import Call
+from threadkeep.memory import Memory
+from threadkeep.model import ConversationPage
+
+if TYPE_CHECKING:
+    from threadkeep.agent.retrieval import Retrieval
+
+_PAGE = 50
+_SHOWN_MESSAGES = 100
+OpenRetrieval = Callable[[], Awaitable["Retrieval"]]  # opened when it is first asked for
+
+
+class LocalBackend:
+    """`retrieval` raises `MissingExtra` where its parts are not installed: memory's tools work all the same."""
+
+    def __init__(self, memory: Memory, retrieval: OpenRetrieval) -> None:
+        self._memory = memory
+        self._retrieval = retrieval
+
+    async def retrieve(self, call: Call, given: RetrieveArguments) -> dict[str, Any]:
+        call.principal.need("read")
+        retrieval = await self._retrieval()
+        from threadkeep.agent.retrieval_turn import RetrievalRequest  # with the graph, an extra
+
+        request = RetrievalRequest(
+            call.scope(),
+            call.access,
+            given.query,
+            given.topK,
+            conversation=call.conversation,
+            request_id=call.request_id,
+        )
+        return (await retrieval.ask(request, call.progress)).as_dict()
+
+    async def remember(self, call: Call, given: RememberArguments) -> dict[str, Any]:
+        call.principal.need("write")
+        scope = call.in_conversation(given.conversation)
+        event = UserMessage(given.text) if given.role == "user" else ModelResponse(given.text)
+        receipt = await self._memory.append(scope, [event], given.key)
+        return {"conversation": scope.conversation, **receipt.as_dict()}
+
+    async def recall(self, call: Call, given: RecallArguments) -> dict[str, Any]:
+        call.principal.need("read")
+        scope = call.scope(call.conversation)
+        found = await self._memory.recall(scope, given.query, given.topK, given.budget, given.conversation)
+        return found.as_dict()
+
+    async def history(self, call: Call, given: HistoryArguments) -> dict[str, Any]:
+        call.principal.need("read")
+        scope = call.in_conversation(given.conversation)
+        found = await self._memory.history(scope, given.limit, given.before)
+        state = await self._state(call, scope.require_conversation())
+        told = found.as_dict()
+        told.pop("generation")
+        return {"conversation": scope.conversation, **told, "queries": list(state.get("queries", ()))}
+
+    async def forget(self, call: Call, given: ForgetArguments) -> dict[str, Any]:
+        call.principal.need("erase")
+        if given.messageId is None and given.conversation is None:
+            raise InvalidInput("messageId", "is missing", "name a message, or a conversation to forget as a whole")
+        scope = call.in_conversation(given.conversation)
+        return (await self._memory.erase(scope, given.messageId)).as_dict()
+
+    async def conversations(self, call: Call, after: str | None) -> ConversationPage:
+        call.principal.need("read")
+        return await self._memory.conversations(call.scope(), after, _PAGE)
+
+    async def conversation(self, call: Call, name: str) -> dict[str, Any]:
+        """What was said and what was retrieved, the latter as far as this caller may read it now."""
+        call.principal.need("read")
+        scope = call.scope(name)
+        messages = (await self._memory.history(scope, _SHOWN_MESSAGES)).messages
+        state = await self._state(call, name)
+        if not messages and not state:
+            raise NotFound("there is no such conversation")
+        shown = ("queries", "retrievedContexts", "datasourceIds", "accessLevel", "counts")
+        retrieved = {key: state[key] for key in shown if key in state}
+        return {"conversation": name, "messages": [one.as_dict() for one in messages], "retrieval": retrieved}
+
+    async def _state(self, call: Call, conversation: str) -> dict[str, Any]:
+        try:
+            retrieval = await self._retrieval()
+        except MissingExtra:
+            return {}
+        return dict(await retrieval.state(call.scope(), call.access, conversation) or {})

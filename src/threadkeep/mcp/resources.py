@@ -1,0 +1,51 @@
+"""Conversations as resources: listed for whoever asks, read as far as they may."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+
+from threadkeep.errors import NotFound
+from threadkeep.mcp.calls import Call
+from threadkeep.model import ConversationPage
+
+_PREFIX = "threadkeep://conversations/"
+_MIME = "application/json"
+TEMPLATE = types.ResourceTemplate(
+    name="conversation",
+    title="A conversation",
+    uri_template=f"{_PREFIX}{{conversation}}",
+    description="Its newest messages, the questions asked of the documents, and the passages that were found.",
+    mime_type=_MIME,
+)
+
+
+class Conversations(Protocol):
+    async def conversations(self, call: Call, after: str | None) -> ConversationPage: ...
+
+    async def conversation(self, call: Call, name: str) -> dict[str, Any]: ...
+
+
+async def listed(where: Conversations, call: Call, cursor: str | None) -> types.ListResourcesResult:
+    page = await where.conversations(call, cursor)
+    resources = [
+        types.Resource(
+            name=one.conversation,
+            title=one.title or one.conversation,
+            uri=f"{_PREFIX}{quote(one.conversation, safe='')}",
+            description=f"{one.messages} messages, last on {one.last_activity_at:%Y-%m-%d}",
+            mime_type=_MIME,
+        )
+        for one in page
+    ]
+    return types.ListResourcesResult(resources=resources, next_cursor=page.after)
+
+
+async def read(where: Conversations, call: Call, uri: str) -> types.ReadResourceResult:
+    if not uri.startswith(_PREFIX) or not (name := unquote(uri.removeprefix(_PREFIX), errors="strict")):
+        raise NotFound("there is no such resource")
+    text = json.dumps(await where.conversation(call, name), ensure_ascii=False)
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_MIME, text=text)])

@@ -1,0 +1,95 @@
+"""The tools: what each is called, takes, answers and may do. One list, from which all else is made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import mcp_types as types
+
+from threadkeep.mcp import answers, arguments
+from threadkeep.mcp.calls import Call
+
+Kind = Literal["reads", "adds", "removes"]
+Run = Callable[[Call, Any], Awaitable[dict[str, Any]]]
+
+_HINTS = {
+    "reads": types.ToolAnnotations(
+        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+    ),
+    "adds": types.ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+    ),
+    "removes": types.ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    name: str
+    title: str
+    description: str
+    takes: type[arguments.Arguments]
+    answers: type[answers.Answer]
+    kind: Kind
+
+    def listed(self) -> types.Tool:
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=self.takes.model_json_schema(),
+            output_schema=self.answers.model_json_schema(),
+            annotations=_HINTS[self.kind],
+        )
+
+
+RETRIEVE = ToolSpec(
+    "retrieve",
+    "Search the documents",
+    "Find passages of the indexed documents that bear on a question. Follow-up questions may refer to earlier ones of"
+    " the same conversation. Returns passages, no written answer.",
+    arguments.RetrieveArguments,
+    answers.RetrieveAnswer,
+    "reads",
+)
+
+TOOLS = (
+    RETRIEVE,
+    ToolSpec(
+        "remember",
+        "Remember",
+        "Keep something that was said, so that it can be recalled later, in this or another conversation. Personal"
+        " data is masked before it is stored.",
+        arguments.RememberArguments,
+        answers.RememberAnswer,
+        "adds",
+    ),
+    ToolSpec(
+        "recall",
+        "Recall",
+        "Find what was said earlier, in any conversation of this user, that bears on a query.",
+        arguments.RecallArguments,
+        answers.RecallAnswer,
+        "reads",
+    ),
+    ToolSpec(
+        "history",
+        "Conversation history",
+        "The newest messages of a conversation in order, and the questions that were asked of the documents in it.",
+        arguments.HistoryArguments,
+        answers.HistoryAnswer,
+        "reads",
+    ),
+    ToolSpec(
+        "forget",
+        "Forget",
+        "Erase a message, or a whole conversation, for good. Answers with a receipt: what each store held and removed.",
+        arguments.ForgetArguments,
+        answers.ForgetAnswer,
+        "removes",
+    ),
+)

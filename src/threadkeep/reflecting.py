@@ -1,0 +1,75 @@
+"""Keeping a reflection: redacted, with its evidence, and never of what was erased while it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from threadkeep.errors import CapabilityMissing, InvalidInput, ScopeErased, StoreUnavailable
+from threadkeep.model import Erased, History, HistoryRange, Reflection
+from threadkeep.ports.redactor import Redactor
+from threadkeep.ports.reflections import ReflectionKind, Reflections, StoredReflection
+from threadkeep.scope import Scope
+from threadkeep.stores import Stores
+
+
+class Reflecting:
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    async def keep(
+        self,
+        scope: Scope,
+        reflection: Reflection,
+        evidence: Sequence[str],
+        at: datetime,
+        redactor: Redactor,
+        kind: ReflectionKind = "turn",
+    ) -> bool:
+        """False when what it was made of is gone. The latest turn, where others read it, is told too."""
+        if not evidence:
+            raise InvalidInput("evidence", "is empty", "name the messages it was made from")
+        kept, before = self._kept(), await self._generation(scope)
+        masked = Reflection(
+            redactor(reflection.summary).text, tuple(redactor(cause).text for cause in reflection.causes)
+        )
+        stored = StoredReflection(masked, tuple(evidence), at, kind)
+        await kept.put(scope, stored)
+        if await self._generation(scope) != before or (scope.generation or before) != before:
+            await kept.erase(scope)
+            return False
+        await self._tell_latest(scope, stored)
+        return True
+
+    async def of(self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50) -> Sequence[StoredReflection]:
+        return await self._kept().of(scope, kind, limit)
+
+    async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
+        """With a user's reflections goes what is counted of the user."""
+        if self._stores.reflections is None:
+            return Erased()
+        try:
+            removed = await self._stores.reflections.erase(scope, message_id)
+            if self._stores.ledger is not None and message_id is None:
+                lines = await self._stores.ledger.erase(scope)
+                removed = Erased(removed.found + lines.found, removed.removed + lines.removed)
+        except StoreUnavailable:
+            return Erased(found=1, failed=1)
+        return removed
+
+    def _kept(self) -> Reflections:
+        if self._stores.reflections is None:
+            raise CapabilityMissing("these stores keep no reflections")
+        return self._stores.reflections
+
+    async def _generation(self, scope: Scope) -> int | None:
+        history: History = await self._stores.archive.messages(scope, HistoryRange(limit=1))
+        return history.scope.generation
+
+    async def _tell_latest(self, scope: Scope, stored: StoredReflection) -> None:
+        """It expires by itself: one that is away is not waited for."""
+        if self._stores.latest is not None and stored.kind == "turn":
+            try:
+                await self._stores.latest.set_latest_reflection(scope, stored.evidence[-1], stored.reflection)
+            except (StoreUnavailable, ScopeErased):
+                pass

@@ -1,0 +1,83 @@
+"""Reflections as rows: whose they are stands there as digests, what they say as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from threadkeep.checkpoints.running import Running
+from threadkeep.model import Erased, Reflection
+from threadkeep.ports.reflections import ReflectionKind, StoredReflection
+from threadkeep.scope import Scope
+
+_PUT = (
+    "INSERT INTO tk_reflections (reflection_key, place, owner, kind, body, created_at)"
+    " VALUES (:key, :place, :owner, :kind, :body, :at)"
+)
+
+
+class SqlReflections:
+    def __init__(self, running: Running) -> None:
+        self._running = running
+
+    async def put(self, scope: Scope, stored: StoredReflection) -> None:
+        named = ("rolling",) if stored.kind == "rolling" else ("turn", stored.evidence[-1])
+        body = {
+            "summary": stored.reflection.summary,
+            "causes": list(stored.reflection.causes),
+            "evidence": list(stored.evidence),
+        }
+        key = scope.digest("reflection", *named)
+        values = {
+            "key": key,
+            "place": scope.digest(),
+            "owner": scope.whole_user.digest(),
+            "kind": _number(stored.kind),
+            "body": json.dumps(body).encode(),
+            "at": int(stored.at.timestamp() * 1_000_000),
+        }
+        await self._running.changed(
+            [("DELETE FROM tk_reflections WHERE reflection_key = :key", {"key": key}), (_PUT, values)]
+        )
+
+    async def of(self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50) -> Sequence[StoredReflection]:
+        column, place = _place(scope)
+        query = (
+            f"SELECT body, created_at FROM tk_reflections WHERE {column} = :place AND kind = :kind"  # noqa: S608
+            f" ORDER BY created_at DESC, reflection_key LIMIT {int(limit)}"
+        )
+        rows = await self._running.rows(query, {"place": place, "kind": _number(kind)})
+        return [_stored(row, kind) for row in rows]
+
+    async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
+        column, place = _place(scope)
+        if message_id is None:
+            statement = f"DELETE FROM tk_reflections WHERE {column} = :place"  # noqa: S608
+            (removed,) = await self._running.changed([(statement, {"place": place})])
+            return Erased(removed, removed)
+        query = "SELECT reflection_key, body FROM tk_reflections WHERE place = :place"
+        rows = await self._running.rows(query, {"place": place})
+        doomed = [bytes(key) for key, body in rows if message_id in json.loads(bytes(body))["evidence"]]
+        if not doomed:
+            return Erased()
+        statement = "DELETE FROM tk_reflections WHERE reflection_key = :key"
+        removed = sum(await self._running.changed([(statement, {"key": key}) for key in doomed]))
+        return Erased(len(doomed), removed)
+
+
+def _place(scope: Scope) -> tuple[str, bytes]:
+    return ("owner" if scope.conversation is None else "place"), Scope(
+        scope.tenant, scope.user, scope.conversation
+    ).digest()
+
+
+def _number(kind: ReflectionKind) -> int:
+    return 1 if kind == "rolling" else 0
+
+
+def _stored(row: Any, kind: ReflectionKind) -> StoredReflection:
+    body: dict[str, Any] = json.loads(bytes(row[0]))
+    reflection = Reflection(body["summary"], tuple(body["causes"]))
+    return StoredReflection(reflection, tuple(body["evidence"]), datetime.fromtimestamp(row[1] / 1e6, UTC), kind)

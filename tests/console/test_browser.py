@@ -1,0 +1,70 @@
+"""The console in a real browser."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page as Tab
+from playwright.async_api import expect
+
+from tests.console.conftest import Page
+from tests.servers.chromium import Chromium
+
+
+@pytest.fixture
+async def tab(chromium: Chromium, page: Page) -> AsyncIterator[Tab]:
+    """At the list of conversations. Whatever the browser complains of, a forbidden script say, fails the test."""
+    complaints: list[str] = []
+    async with chromium.browser() as browser:
+        context = await browser.new_context(viewport={"width": 900, "height": 700})
+        tab = await context.new_page()
+        tab.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        await tab.goto(f"{page.address}/console/")
+        yield tab
+        assert complaints == []
+
+
+async def say(tab: Tab, text: str) -> None:
+    await tab.get_by_label("Your message").fill(text)
+    await tab.keyboard.press("Enter")
+
+
+async def test_a_talk_goes_back_and_forth_without_loading_the_page_again(tab: Tab, tmp_path: Path) -> None:
+    await tab.get_by_role("button", name="New conversation").click()
+    await expect(tab.locator("article.assistant")).to_contain_text("Dzień dobry! W czym mogę pomóc?")
+
+    await say(tab, "My mail is ann@example.org")
+
+    await expect(tab.locator("article")).to_have_count(3)
+    await expect(tab.locator("article.user mark")).to_have_text("[REDACTED:EMAIL]")
+    await expect(tab.locator("article.user .redacted")).to_have_text("EMAIL × 1")
+    await expect(tab.locator("article.assistant").last).to_contain_text("You said: My mail is [REDACTED:EMAIL]")
+    await expect(tab.locator("#writing")).to_be_empty()  # what was streamed gives way to the message itself
+    await expect(tab.locator("#note")).to_contain_text("redacted: EMAIL × 1")
+    await expect(tab.get_by_label("Your message")).to_be_empty()
+    assert "ann@example.org" not in await tab.content()
+    await tab.screenshot(path=tmp_path / "talk.png")
+
+
+async def test_a_second_window_sees_the_talk_as_it_happens(tab: Tab) -> None:
+    await tab.get_by_role("button", name="New conversation").click()
+    other = await tab.context.new_page()
+    await other.goto(tab.url)
+
+    await say(tab, "Có ai ở đó không?")
+
+    await expect(other.locator("article.user")).to_contain_text("Có ai ở đó không?")
+    await expect(other.locator("article")).to_have_count(3)
+
+
+async def test_erasing_in_one_window_tells_the_other(tab: Tab) -> None:
+    await tab.get_by_role("button", name="New conversation").click()
+    other = await tab.context.new_page()
+    await other.goto(tab.url)
+    await expect(other.locator("article")).to_have_count(1)
+
+    await tab.get_by_role("button", name="Erase this conversation").click()
+
+    await expect(tab.get_by_role("heading", name="Erased")).to_be_visible()
+    await expect(other.locator("#note")).to_contain_text("This conversation was erased.")

@@ -1,0 +1,107 @@
+"""`threadkeep mcp` with a real client of the official SDK, of today's protocol and of older ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp.client.client import Client
+
+from tests.mcp.answers import TALK, connected, told
+from tests.mcp.conftest import Connect
+from tests.mcp.stdio import stdio_transport
+from threadkeep import Scope, open_memory
+
+
+async def test_a_follow_up_knows_what_it_is(connect: Connect, url: str) -> None:
+    steps: list[tuple[float, str | None]] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        steps.append((done, message))
+
+    async with connect("--url", url, "--user", "ann") as client:
+        first = told(
+            await client.call_tool("retrieve", {"query": "What is RAG?"}, meta=TALK, progress_callback=progress)
+        )
+        second = told(await client.call_tool("retrieve", {"query": "How does it work?"}, meta=TALK))
+        alone = told(await client.call_tool("retrieve", {"query": "What is RAG?", "topK": 1}))
+        history = told(await client.call_tool("history", {}, meta=TALK))
+    assert first.keys() == {"success", "query", "contexts", "metrics", "cached"}
+    assert (first["success"], first["query"], first["metrics"]["queryCount"]) == (True, "What is RAG?", 1)
+    assert first["metrics"]["conversationId"] == TALK["vscode.conversationId"]
+    assert first["metrics"]["requestId"] == "f8970589"
+    assert (second["metrics"]["queryCount"], second["metrics"]["enriched"]) == (2, True)
+    assert second["contexts"][0]["documentId"] == "how.md"
+    assert len(alone["contexts"]) == 1
+    assert alone["metrics"]["conversationId"] is None
+    assert [one["query"] for one in history["queries"]] == ["What is RAG?", "How does it work?"]
+    assert steps[0] == (1, "loadHistory")
+    assert [done for done, _ in steps] == sorted({done for done, _ in steps})
+
+
+async def test_a_client_of_an_older_protocol_finds_the_conversation_again(
+    connect: Connect, url: str, tmp_path: Path
+) -> None:
+    async with connected(url, "anonymous") as client:
+        told(await client.call_tool("retrieve", {"query": "What is RAG?"}, meta=TALK))
+    async with connect("--url", url, mode="legacy") as client:
+        answer = told(await client.call_tool("retrieve", {"query": "canary: ann@example.com"}, meta=TALK))
+        await client.call_tool("retrieve", {"query": "canary", "topK": 99}, meta=TALK)
+    assert answer["metrics"]["queryCount"] == 2
+    log = read(tmp_path / "server.log")
+    assert TALK["vscode.conversationId"] in log
+    assert "f8970589" in log
+    assert "canary" not in log, "ids, never what was asked"
+    assert "example.com" not in log
+
+
+async def test_half_a_line_and_a_broken_one_do_not_end_the_server(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "threadkeep.cli", "mcp", "--url", f"sqlite:///{tmp_path}/half.db"]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe, stderr=pipe)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+    call["params"] = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}  # type: ignore[assignment]
+    said = b'{"jsonrpc": "2.0", "id": \n' + b"\xff\xfe not json\n" + json.dumps(call).encode() + b'\n{"jsonrpc": "2.'
+    out, log = await asyncio.wait_for(process.communicate(said), 60)
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert any(answer.get("id") == 1 and "result" in answer for answer in answers)
+    assert process.returncode == 0
+    assert b"Traceback" not in log
+
+
+def read(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+async def many_servers(url: str, folder: Path, servers: int, notes: int) -> int:
+    """Each its own process on the one file, all at once; how many calls failed."""
+
+    async def one(number: int) -> int:
+        with open_log(folder / f"server{number}.log") as log:
+            async with Client(stdio_transport("--url", url, "--user", "ann", log=log)) as client:
+                results = [
+                    await client.call_tool(
+                        "remember", {"text": f"note {number}-{note}", "conversation": f"c{number % 3}"}
+                    )
+                    for note in range(notes)
+                ]
+        return sum(bool(result.is_error) for result in results)
+
+    return sum(await asyncio.gather(*(one(number) for number in range(servers))))
+
+
+def open_log(path: Path) -> Any:
+    return path.open("w")
+
+
+async def test_servers_on_one_file_lose_no_note(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/many.db"
+    assert await many_servers(url, tmp_path, 3, 15) == 0
+    async with open_memory(url) as memory:
+        assert (await memory.stats(Scope("default", "ann"))).messages == 45
+        for name in ("c0", "c1", "c2"):
+            seqs = [one.seq for one in (await memory.history(Scope("default", "ann", name), 100)).messages]
+            assert seqs == list(range(1, 16))

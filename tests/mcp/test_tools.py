@@ -1,0 +1,118 @@
+"""The tools and resources, with the official SDK's client: what they do, refuse, and whose they are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from tests.mcp.answers import TALK, connected, failure, told
+
+
+async def test_what_is_remembered_is_recalled_and_forgotten_with_a_receipt(url: str) -> None:
+    async with connected(url) as client:
+        kept = told(
+            await client.call_tool("remember", {"text": "I am allergic to peanuts, ann@example.com"}, meta=TALK)
+        )
+        assert kept["redacted"] == {"EMAIL": 1}
+        found = told(await client.call_tool("recall", {"query": "peanuts"}))
+        assert [hit["message_id"] for hit in found["hits"]] == kept["kept"]
+        assert found["hits"][0]["content"] == "I am allergic to peanuts, [REDACTED:EMAIL]"
+        shown = told(await client.call_tool("history", {}, meta=TALK))
+        assert [message["id"] for message in shown["messages"]] == kept["kept"]
+        receipt = told(await client.call_tool("forget", {"messageId": kept["kept"][0]}, meta=TALK))
+        assert receipt["complete"] is True
+        assert receipt["stores"]["archive"]["removed"] == 1
+        assert told(await client.call_tool("recall", {"query": "peanuts"}))["hits"] == []
+
+
+async def test_forgetting_a_conversation_takes_its_questions_along(url: str) -> None:
+    async with connected(url) as client:
+        await client.call_tool("retrieve", {"query": "What is RAG?"}, meta=TALK)
+        receipt = told(await client.call_tool("forget", {"conversation": TALK["vscode.conversationId"]}))
+        assert receipt["stores"]["checkpoints"]["removed"] > 0
+        again = told(await client.call_tool("retrieve", {"query": "What is RAG?"}, meta=TALK))
+        assert again["metrics"]["queryCount"] == 1
+
+
+async def test_conversations_are_resources(url: str) -> None:
+    async with connected(url) as client:
+        await client.call_tool("remember", {"text": "Tea, please", "conversation": "c 1/ü"})
+        listed = (await client.list_resources()).resources
+        assert [one.name for one in listed] == ["c 1/ü"]
+        (content,) = (await client.read_resource(str(listed[0].uri))).contents
+        assert json.loads(content.text)["messages"][0]["content"] == "Tea, please"  # type: ignore[union-attr]
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [one.uri_template for one in templates] == ["threadkeep://conversations/{conversation}"]
+        for uri in ("threadkeep://conversations/nobody", "threadkeep://conversations/", "file:///etc/passwd"):
+            with pytest.raises(MCPError, match="there is no such"):
+                await client.read_resource(uri)
+
+
+async def test_every_tool_says_truly_what_it_does(url: str) -> None:
+    async with connected(url) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    hints = {name: (tool.annotations.read_only_hint, tool.annotations.destructive_hint) for name, tool in tools.items()}  # type: ignore[union-attr]
+    assert hints == {
+        "retrieve": (True, False),
+        "remember": (False, False),
+        "recall": (True, False),
+        "history": (True, False),
+        "forget": (False, True),
+    }
+    assert all(tool.description and tool.output_schema for tool in tools.values())
+    top = tools["retrieve"].input_schema["properties"]["topK"]
+    assert (top["minimum"], top["maximum"], top["default"]) == (1, 50, 10)
+    assert tools["retrieve"].input_schema["required"] == ["query"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "field"),
+    [
+        ("retrieve", {"query": "x", "topK": 0}, "topK"),
+        ("retrieve", {"query": "x", "topK": 51}, "topK"),
+        ("retrieve", {"query": "x", "topK": "ten"}, "topK"),
+        ("retrieve", {"query": ""}, "query"),
+        ("retrieve", {"query": "   "}, "query"),
+        ("retrieve", {"query": "x" * 100_000}, "query"),
+        ("retrieve", {}, "query"),
+        ("retrieve", {"query": "x", "user": "eve"}, "user"),
+        ("remember", {"text": "x", "role": "system"}, "role"),
+        ("remember", {"text": "x", "conversation": "a\u0000b"}, "conversation"),
+        ("forget", {}, "messageId"),
+        ("history", {"limit": 0}, "limit"),
+    ],
+    ids=lambda value: str(value)[:30] if isinstance(value, str) else None,
+)
+async def test_bad_input_names_its_field_and_the_server_lives_on(
+    url: str, tool: str, given: dict[str, Any], field: str
+) -> None:
+    async with connected(url) as client:
+        error = failure(await client.call_tool(tool, given))
+        assert error["field"].endswith(field)
+        assert "xxxxx" not in str(error)
+        assert told(await client.call_tool("recall", {"query": "still there?"}))["hits"] == []
+
+
+async def test_a_forged_conversation_id_and_an_unknown_tool_are_told(url: str) -> None:
+    async with connected(url) as client:
+        for forged in ("", "a\u0007b", "x" * 300, 7, {"id": 1}):
+            given: Any = {"vscode.conversationId": forged}
+            error = failure(await client.call_tool("retrieve", {"query": "x"}, meta=given))
+            assert error["field"] == "_meta.vscode.conversationId"
+        with pytest.raises(MCPError, match="there is no such tool") as unknown:
+            await client.call_tool("drop_tables", {})
+    assert unknown.value.error.code == -32602
+
+
+async def test_a_foreign_conversation_id_is_a_new_conversation_of_ones_own(url: str) -> None:
+    async with connected(url) as ann, connected(url, "bob") as bob:
+        await ann.call_tool("remember", {"text": "The key is under the mat"}, meta=TALK)
+        await ann.call_tool("retrieve", {"query": "director salary"}, meta=TALK)
+        assert told(await bob.call_tool("history", {}, meta=TALK))["messages"] == []
+        assert told(await bob.call_tool("recall", {"query": "key under the mat"}))["hits"] == []
+        mine = told(await bob.call_tool("retrieve", {"query": "director salary"}, meta=TALK))
+        assert mine["metrics"]["queryCount"] == 1
+        assert "salary.md" not in str(mine["contexts"])
