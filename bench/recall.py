@@ -8,6 +8,7 @@ about, ranked from memory, as are follow-ups.
 from __future__ import annotations
 
 import argparse
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -29,27 +30,36 @@ from threadkeep.recall.fuse import fused
 from threadkeep.recall.presets import DEFAULT
 from threadkeep.recall.question import Question
 
+_UNCONCERNED = 300  # questions of each set
 _COLUMNS = ("R@1", "R@5", "R@10", "MRR", "all@5")
 
 
 def main(args: argparse.Namespace) -> dict[str, Any]:
     sets = _sets(args.data, args.quick, args.sets)
+    told: Callable[[str], None] = (lambda _: None) if args.json else partial(print, flush=True)
+    result: dict[str, Any] = {"bench": "recall", "store": args.store, "sets": {}}
     with product("sqlite" if args.store == "all" else args.store) as ours_there:
         rankers: dict[str, Ranker] = {"Threadkeep": ours_there.ranker, "Threadkeep, words alone": ours_there.by_words}
-        result: dict[str, Any] = {
-            "bench": "recall",
-            "store": args.store,
-            "sets": {
-                name: {who: figures(ranker, archives) for who, ranker in {**rankers, **BASELINES}.items()}
-                for name, archives in sets.items()
-            },
-            "ms_per_question": {"median": median(ours_there.spent) * 1e3, "p95": p95(ours_there.spent) * 1e3},
+        for name, archives in sets.items():
+            rows = {who: figures(ranker, archives) for who, ranker in {**rankers, **BASELINES}.items()}
+            result["sets"][name] = rows
+            told(_block(name, rows))
+        spent = result["ms_per_question"] = {
+            "median": median(ours_there.spent) * 1e3,
+            "p95": p95(ours_there.spent) * 1e3,
         }
+    told(f"\nrecall of {DEPTH}, ms a question: median {spent['median']:.1f}, p95 {spent['p95']:.1f}")
     if not args.sets:
-        result |= {"left_out": _left_out(sets), "follow_ups": _follow_ups(args.data)}
-    if not args.json:
-        print(rendered(result))
+        left, follow = _left_out(sets), _follow_ups(args.data)
+        result |= {"left_out": left, "follow_ups": follow}
+        told(_block("LoCoMo, each talk left out", {"Threadkeep": left}))
+        rows = [(name, f"{value:.3f}") for name, value in follow.items()]
+        told(table("Follow-ups (CAsT 2021)", ("", "R@5"), rows))
     return result
+
+
+def _block(name: str, rows: Mapping[str, Mapping[str, float]]) -> str:
+    return table(name, ("", *_COLUMNS), [(who, *(f"{row[key]:.3f}" for key in _COLUMNS)) for who, row in rows.items()])
 
 
 def _sets(data: Path, quick: bool, named: str | None = None) -> dict[str, list[Archive]]:
@@ -128,21 +138,21 @@ def _follow_ups(data: Path) -> dict[str, float]:
             found(enriched(one.question, [Asked(question) for question, _ in one.earlier]), one.gold) for one in asked
         ),
         "rewritten by a person": fmean(found(Question(one.rewritten), one.gold) for one in asked),
+        "whole questions after others of no concern, R@1": _unconcerned(data, follow=True),
+        "the same asked first, R@1": _unconcerned(data, follow=False),
         "rewritten, then by rule": fmean(found(whole(one.rewritten, one.earlier), one.gold) for one in asked),
     }
 
 
-def rendered(result: dict[str, Any]) -> str:
-    blocks = [
-        table(name, ("", *_COLUMNS), [(who, *(f"{row[key]:.3f}" for key in _COLUMNS)) for who, row in rows.items()])
-        for name, rows in result["sets"].items()
-    ]
-    if left := result.get("left_out"):
-        row = ("Threadkeep", *(f"{left[key]:.3f}" for key in _COLUMNS))
-        blocks.append(table("LoCoMo, each talk left out", ("", *_COLUMNS), [row]))
-    if follow := result.get("follow_ups"):
-        rows = [(name, f"{value:.3f}") for name, value in follow.items()]
-        blocks.append(table("Follow-ups (CAsT 2021)", ("", "R@5"), rows))
-    spent = result["ms_per_question"]
-    blocks.append(f"\nrecall of 60, ms a question: median {spent['median']:.1f}, p95 {spent['p95']:.1f}")
-    return "\n".join(blocks)
+def _unconcerned(data: Path, follow: bool) -> float:
+    """Questions that speak for themselves, in four languages: what was asked before must not change what they find."""
+    found: list[float] = []
+    for name in ("XQuAD en", "XQuAD vi", "XQuAD zh", "PoQuAD"):
+        archive = passages(data, name)
+        index, chance = MemoryIndex(archive.said), random.Random(5)
+        for asked in archive.asked[:_UNCONCERNED]:
+            others = [Asked(one.question) for one in chance.sample(archive.asked, 3)]
+            question = enriched(asked.question, others) if follow else Question(asked.question)
+            hits = fused(question, index.evidence(question), 1)
+            found.append(share([hit.message_id for hit in hits], asked.gold, 1))
+    return fmean(found)

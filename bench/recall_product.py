@@ -47,7 +47,8 @@ class Product:
     def _store(self, user: Scope, archive: Archive) -> dict[tuple[str, int], str]:
         """Once for each archive: sets that differ in their questions share their texts."""
         ids: dict[tuple[str, int], str] = {}
-        in_order = sorted(archive.said, key=lambda one: one.conversation)  # stable: turns stay in theirs
+        said_something = (one for one in archive.said if one.text.strip())
+        in_order = sorted(said_something, key=lambda one: one.conversation)  # stable: turns stay in theirs
         for name, said in groupby(in_order, key=lambda one: one.conversation):
             turns = list(said)
             ids |= {(name, number): one.id for number, one in enumerate(turns, 1)}

@@ -6,12 +6,13 @@ import asyncio
 import getpass
 import sys
 from collections.abc import AsyncIterator
+from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from threadkeep.cli.options import Json, Redis, Url
-from threadkeep.cli.output import notes, print_json, screen
+from threadkeep.cli.output import notes, screen
 from threadkeep.compose import open_memory
 from threadkeep.errors import ModelError
 from threadkeep.ports.responder import Answer, Asked
@@ -35,7 +36,7 @@ def chat(
     redis: Redis = None,
     json: Json = False,
 ) -> None:
-    """Talk to an assistant; what you said before is remembered. With --json: one line in, one JSON value out."""
+    """Talk to an assistant; what you said before is remembered. With --json: a line in, a line of JSON out."""
     scope = Scope(tenant, user or _logged_in(), conversation)
     asyncio.run(_talk(scope, assistant, url, redis, as_json=json))
 
@@ -75,17 +76,22 @@ async def _answered(assistant: Assistant, asked: Asked, *, as_json: bool) -> Non
                 screen().print(piece, end="", soft_wrap=True)
     except ModelError as error:
         if as_json:
-            print_json({"error": error.code, "message": str(error)})
+            _line({"error": error.code, "message": str(error)})
         else:
             notes.print(f"\n[red]{error}[/red]")
 
 
 def _show(answer: Answer, *, as_json: bool) -> None:
     if as_json:
-        print_json(_as_dict(answer))
+        _line(_as_dict(answer))
     else:
         screen().print(answer.text, soft_wrap=True)
         screen().print()
+
+
+def _line(value: dict[str, Any]) -> None:
+    sys.stdout.write(dumps(value) + "\n")
+    sys.stdout.flush()
 
 
 def _told_of(answer: Answer) -> None:

@@ -128,5 +128,6 @@ def _lifespan(
                 app.state.streams.close()
                 await app.state.answering.close()
                 await app.state.indexing.close()
+                await app.state.limits.close()
 
     return lifespan

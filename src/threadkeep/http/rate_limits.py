@@ -30,7 +30,8 @@ class RateLimits:
         self._by_caller = parse(by_caller) if by_caller else None
         self._by_session = parse(by_session) if by_session else None
         self._here = MovingWindowRateLimiter(MemoryStorage())
-        self._shared = _shared(redis_url, redis_seconds)
+        self._storage = _storage(redis_url, redis_seconds)
+        self._shared = None if self._storage is None else MovingWindowRateLimiter(self._storage)
         self._breaker = Breaker("Redis (rate limits)", failures=1)
 
     async def by_caller(self, name: str) -> None:
@@ -42,6 +43,11 @@ class RateLimits:
         """Raises `RateLimited`."""
         if self._by_session is not None:
             await self._count(self._by_session, "session", name)
+
+    async def close(self) -> None:
+        if self._storage is not None:
+            bridge: Any = self._storage.bridge
+            await bridge.storage.aclose()
 
     async def _count(self, limit: RateLimitItem, kind: str, name: str) -> None:
         """Names may tell something, so only their digest stands in a key."""
@@ -69,11 +75,9 @@ def _span(limit: RateLimitItem) -> str:
     return {1: "a second", 60: "a minute", 3_600: "an hour", 86_400: "a day"}.get(seconds, f"{seconds} seconds")
 
 
-def _shared(url: str | None, seconds: float) -> MovingWindowRateLimiter | None:
+def _storage(url: str | None, seconds: float) -> RedisStorage | None:
+    """Asked once and not again: this process counts by itself meanwhile."""
     if url is None or not url.startswith(("redis://", "rediss://")):
         return None
-    options: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
-    storage = RedisStorage(
-        f"async+{url}", wrap_exceptions=True, implementation="redispy", key_prefix=_PREFIX, **options
-    )
-    return MovingWindowRateLimiter(storage)
+    options: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "retry": None}
+    return RedisStorage(f"async+{url}", wrap_exceptions=True, implementation="redispy", key_prefix=_PREFIX, **options)

@@ -22,3 +22,6 @@ class RetrievalBody(Body):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"query": "What is RAG?", "mode": "retrieval_only", "topK": 10}]}
     )
+
+
+MODELS = (RetrievalBody,)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 
-from threadkeep.http import chat_schemas, schemas
+from threadkeep.http import chat_schemas, retrieval_schemas, schemas
 from threadkeep.http.fields import HEADERS
 from threadkeep.http.problem import Problem
 
@@ -43,7 +43,8 @@ _OTHERWISE = ("is not valid", "see /openapi.json for what is accepted")
 _ABOUT_THE_KIND = ("union_tag_invalid", "union_tag_not_found")
 _PLACES = {"body", "query", "header", "path"}
 # Names that a problem document may repeat; any other name in a request came from the caller.
-_BODIES = frozenset(name for model in (*schemas.MODELS, *chat_schemas.MODELS) for name in model.model_fields)
+_MODELS = (*schemas.MODELS, *chat_schemas.MODELS, *retrieval_schemas.MODELS)
+_BODIES = frozenset(name for model in _MODELS for name in model.model_fields)
 FIELD_NAMES = _BODIES | {"wait", "message_id", "job_id"} | HEADERS
 
 

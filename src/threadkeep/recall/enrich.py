@@ -1,8 +1,8 @@
 """Follow-up questions, made whole by rule: "how deadly is it?" borrows what the talk was about.
 
 Terms of the last three questions are carried on, fading with each turn, more of those that recur or stand in the last
-answer; and some of the first question, which set the topic. How many are carried depends on how little the question
-says by itself. One that speaks for itself is left as it is.
+answer; and some of the first question, which set the topic. How much is carried depends on how little the question
+says by itself. One that speaks for itself is left as it is, and so is a short one about something else.
 """
 
 from __future__ import annotations
@@ -62,17 +62,36 @@ def enriched(text: str, earlier: Sequence[Asked], language: str | None = None, g
     return Question(text, language, carried, frozenset(given))
 
 
-def missing(text: str, language: str | None = None) -> float:
-    """How much of a question is left unsaid, from 0 to 1."""
+def missing(text: str, earlier: Sequence[Asked] = (), language: str | None = None) -> float:
+    """How much of a question is left unsaid, from 0 to 1.
+
+    One that points back, or goes on, leaves something unsaid; a short one only where it speaks of what was spoken of.
+    """
     folded = fold(text)
     spoken = _spoken(text, language)
-    terms = sum(weight == 1.0 for weight in query_weights(text, language).values())
-    says = terms / 2 if spoken in _IN_SYLLABLES else terms
+    weights = query_weights(text, language)
+    telling = [term for term, weight in weights.items() if weight == 1.0]
+    says = len(telling) / 2 if spoken in _IN_SYLLABLES else len(telling)
+    pairs = [term for term in weights if _is_a_pair(term)] if spoken in _IN_SYLLABLES else []
     back, on = bool(_POINTS_BACK[spoken].search(folded)), bool(_GOES_ON[spoken].search(folded))
-    if not (back or on or says <= _FEW):
+    if not (back or on or (says <= _FEW and _spoken_of(pairs or telling, earlier, language))):
         return 0.0
     unsaid = 0.15 + 0.4 * back + 0.3 * on + 0.5 * max(0.0, 1 - says / 6)
     return min(1.0, unsaid) * min(1.0, max(0.0, (_MANY - says) / (_MANY - 5)))
+
+
+def _is_a_pair(term: str) -> bool:
+    return "_" in term or (len(term) == 2 and not term.isascii())
+
+
+def _spoken_of(words: Sequence[str], earlier: Sequence[Asked], language: str | None) -> bool:
+    """Whether the last answer, or a question remembered, holds any of it; or nothing is said that could tell."""
+    if not words:
+        return True
+    before = set(terms_of(earlier[-1].answer, language)) if earlier else set[str]()
+    for asked in earlier[-_REMEMBERED:]:
+        before.update(terms_of(asked.question, language))
+    return not before.isdisjoint(words)
 
 
 def _spoken(text: str, language: str | None) -> str:
@@ -83,7 +102,7 @@ def _spoken(text: str, language: str | None) -> str:
 
 
 def _carried(text: str, earlier: Sequence[Asked], language: str | None) -> dict[str, float]:
-    share = missing(text, language)
+    share = missing(text, earlier, language)
     if not share:
         return {}
     topics = [query_weights(asked.question, language) for asked in earlier]

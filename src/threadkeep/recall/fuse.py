@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,16 @@ def fused(question: Question, evidence: Evidence, k: int, preset: Mapping[str, f
         weight = preset[name]
         scores = [score + weight * value for score, value in zip(scores, column, strict=True)]
     rows = sorted((row for row in range(len(scores)) if _bears(reading, row)), key=_order(reading, scores))
-    return tuple(_hit(reading.turns[row], row, scores[row], columns, preset) for row in rows[:k])
+    ranks = _ranks({"words": reading.words.own, "surroundings": reading.words.near, "vectors": reading.alike})
+    return tuple(_hit(reading.turns[row], row, scores[row], columns, preset, ranks(row)) for row in rows[:k])
+
+
+def _ranks(legs: Mapping[str, Column]) -> Callable[[int], dict[str, int]]:
+    """Of a row, its place in each leg that speaks for it: 1 is the best, and shared by equals."""
+    ordered = {name: sorted(column) for name, column in legs.items()}
+    return lambda row: {
+        name: len(column) - bisect_right(ordered[name], column[row]) + 1 for name, column in legs.items() if column[row]
+    }
 
 
 def _order(reading: Reading, scores: Sequence[float]) -> Callable[[int], tuple[float, int, str]]:
@@ -46,14 +56,22 @@ def _bears(reading: Reading, row: int) -> bool:
     return words.near[row] >= _BESIDE and turn.length >= _SAYS_SOMETHING
 
 
-def _hit(turn: Turn, row: int, score: float, columns: Mapping[str, Column], preset: Mapping[str, float]) -> Hit:
+def _hit(
+    turn: Turn,
+    row: int,
+    score: float,
+    columns: Mapping[str, Column],
+    preset: Mapping[str, float],
+    ranks: Mapping[str, int],
+) -> Hit:
     parts = {name: preset[name] * column[row] for name, column in columns.items() if column[row]}
     message = turn.message
-    why = _why(turn, parts)
+    why = _why(turn, parts, ranks)
     return Hit(message.id, turn.conversation, message.seq, message.role, message.content, message.ts, score, why)
 
 
-def _why(turn: Turn, parts: Mapping[str, float]) -> dict[str, Any]:
-    """What spoke for it most, and the terms it holds."""
+def _why(turn: Turn, parts: Mapping[str, float], ranks: Mapping[str, int]) -> dict[str, Any]:
+    """The terms it holds, its rank in each leg, and the features that moved it most, by how much."""
     most = sorted(parts, key=lambda name: -abs(parts[name]))[:_TOLD]
-    return {"terms": sorted(turn.counts), "because": {name: round(parts[name], 3) for name in most}}
+    because = {name: round(parts[name], 3) for name in most}
+    return {"terms": sorted(turn.counts), "ranks": dict(ranks), "because": because}

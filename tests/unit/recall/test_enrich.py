@@ -36,6 +36,25 @@ def test_a_question_that_speaks_for_itself_is_left_as_it_is(text: str) -> None:
     assert enriched(text, TALK).weights == Question(text).weights
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Who designed the Eiffel Tower?", "NASUWT là gì?", "Ai hát quốc ca?", "Kto napisał Lalkę?", "巴黎鐵塔多高？"],
+)
+def test_a_short_question_about_something_else_is_left_as_it_is(text: str) -> None:
+    assert enriched(text, TALK).weights == Question(text).weights
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text", "borrowed"),
+    [
+        (Asked("Types of breast cancer?", "Lobular carcinoma starts in lobules"), "Is lobular common?", "cancer"),
+        (Asked("Thành phố Huế ở đâu?", "Thành phố Huế nằm bên sông Hương"), "Sông Hương dài bao nhiêu?", "hue"),
+    ],
+)
+def test_a_short_question_about_what_was_answered_borrows_the_topic(earlier: Asked, text: str, borrowed: str) -> None:
+    assert 0 < enriched(text, [earlier]).carried[stem(borrowed)] <= 1
+
+
 def test_the_first_question_of_a_talk_has_nothing_to_borrow() -> None:
     assert enriched("How deadly is it?", []).weights == Question("How deadly is it?").weights
 

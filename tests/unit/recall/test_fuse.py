@@ -54,6 +54,15 @@ def test_a_hit_tells_its_terms_and_what_spoke_for_it() -> None:
     assert all(isinstance(part, float) for part in best.why["because"].values())
 
 
+def test_a_hit_tells_its_rank_in_each_leg_that_speaks_for_it() -> None:
+    question = Question("Am I allergic to peanuts?")
+    first, *others = fused(question, evidence_of(question, TEXTS, cosines={"0": 0.5, "2": 0.6}), k=5)
+    assert first.why["ranks"] == {"words": 1, "surroundings": 1, "vectors": 2}
+    sea = next(hit for hit in others if hit.message_id == "2")
+    assert sea.why["ranks"]["vectors"] == 1
+    assert "words" not in sea.why["ranks"]
+
+
 def test_what_was_given_before_stands_back() -> None:
     texts: list[str | tuple[str, str]] = [("a", "peanuts are legumes"), ("b", "peanuts are grown in Georgia")]
     fresh = Question("peanuts legumes")

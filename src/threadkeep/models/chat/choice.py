@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from threadkeep.errors import InvalidSetting, MissingExtra, ModelError
 from threadkeep.models.chat.langchain import LangChainModel, Patience
+from threadkeep.models.chat.small import NAME as SMALL
+from threadkeep.models.chat.small import SmallModel
 from threadkeep.ports.chat import ChatModel
 
 _EXTRAS = {"google_genai": "gemini", "ollama": "ollama", "openai": "openai", "anthropic": "anthropic"}
@@ -17,6 +19,7 @@ _PACKAGES = {
     "openai": "langchain_openai",
     "anthropic": "langchain_anthropic",
 }
+_SMALL_IS_SLOW = 300.0  # seconds
 _ALIASES = {"gemini": "google_genai"}
 
 
@@ -34,11 +37,13 @@ def chat_model_for(choice: ChatChoice, offline: ChatModel) -> ChatModel:
     """Raises `InvalidSetting` and `MissingExtra`. Nothing is connected yet."""
     if choice.model in (None, "", "offline"):
         return offline
+    if choice.model == SMALL:
+        return SmallModel(max(choice.timeout, _SMALL_IS_SLOW))
     provider, _, name = (choice.model or "").partition(":")
     provider = _ALIASES.get(provider, provider)
     if provider not in _EXTRAS or not name:
         known = ", ".join(f"{one}:…" for one in (*_ALIASES, *_EXTRAS))
-        raise InvalidSetting("THREADKEEP_CHAT_MODEL", "names no chat model", f"use offline or one of {known}")
+        raise InvalidSetting("THREADKEEP_CHAT_MODEL", "names no chat model", f"use offline, small or one of {known}")
     _need(provider)
     model = _made(provider, name, choice)
     return LangChainModel(model, f"{provider}:{name}", Patience(choice.timeout, choice.retries))

@@ -1,0 +1,209 @@
+"""MCP and `/retrieval/query` over HTTP: who calls is known by a token, and everything else is turned away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from tests.mcp.answers import TALK, told
+from tests.mcp.serving import bearer, over_http, served, settings_for, token
+from tests.mcp.stdio import stdio_transport
+from tests.service.conftest import client_of
+from tests.service.talking import is_problem
+from threadkeep.http.app import create_app
+from threadkeep.settings import Settings
+
+QUERY = "/retrieval/query"
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+async def test_the_two_turns_over_the_route(url: str) -> None:
+    async with client_of(create_app(settings_for(url))) as client:
+        sent = bearer() | {"x-conversation-id": "c-1", "x-request-id": "r-1"}
+        body = {"query": "What is RAG?", "mode": "retrieval_only", "topK": 10, "useCache": True}
+        first = (await client.post(QUERY, json=body, headers=sent)).json()
+        second = (await client.post(QUERY, json=body | {"query": "How does it work?"}, headers=sent)).json()
+        alone = (await client.post(QUERY, json={"query": "How does it work?"}, headers=bearer())).json()
+    assert first.keys() == {"success", "query", "contexts", "metrics", "cached"}
+    assert (first["metrics"]["queryCount"], first["metrics"]["requestId"]) == (1, "r-1")
+    assert (second["metrics"]["queryCount"], second["metrics"]["enriched"]) == (2, True)
+    assert second["query"] == "How does it work?"
+    assert second["contexts"][0]["documentId"] == "how.md"
+    assert alone["metrics"]["conversationId"] is None
+    assert alone["metrics"]["enriched"] is False
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "field"),
+    [
+        ({"topK": 0}, 422, "topK"),
+        ({"topK": 51}, 422, "topK"),
+        ({"topK": "ten"}, 422, "topK"),
+        ({"query": ""}, 422, "query"),
+        ({"query": " \n"}, 422, "query"),
+        ({"query": "x" * 100_000}, 413, "query"),
+        ({"mode": "generate"}, 422, "mode"),
+        ({"userId": "eve"}, 422, "body"),
+    ],
+    ids=["topK 0", "topK 51", "topK ten", "empty", "blank", "100 kB", "mode", "user"],
+)
+async def test_bad_input_to_the_route_names_its_field(url: str, change: Any, status: int, field: str) -> None:
+    async with client_of(create_app(settings_for(url))) as client:
+        answer = await client.post(QUERY, json={"query": "What is RAG?"} | change, headers=bearer())
+        assert (answer.status_code, answer.json()["field"]) == (status, field)
+        assert (await client.post(QUERY, json={"query": "What is RAG?"}, headers=bearer())).status_code == 200
+
+
+async def test_a_forged_conversation_header_is_told(url: str) -> None:
+    async with client_of(create_app(settings_for(url))) as client:
+        for forged in (b"", b"x" * 300, b"\xff\xfe"):
+            headers = [(b"x-conversation-id", forged), *((k.encode(), v.encode()) for k, v in bearer().items())]
+            answer = await client.post(QUERY, json={"query": "x"}, headers=headers)
+            assert answer.status_code == 422, answer.text
+
+
+REFUSED = {
+    "none": {},
+    "expired": bearer(seconds=-600),
+    "another audience": bearer(aud="https://else.example.com"),
+    "no audience": {"Authorization": "Bearer " + token(aud=[])},
+    "forged": {"Authorization": "Bearer " + token()[:-6] + "AAAAAA"},
+    "not a token": {"Authorization": "Bearer x"},
+}
+
+
+@pytest.mark.parametrize("headers", REFUSED.values(), ids=REFUSED.keys())
+async def test_a_token_that_does_not_hold_is_refused_on_both_doors(url: str, headers: dict[str, str]) -> None:
+    async with client_of(create_app(settings_for(url))) as client:
+        asked = await client.post(QUERY, json={"query": "What is RAG?"}, headers=headers)
+        greeted = await client.post("/mcp", json=HELLO, headers=headers | ACCEPT)
+    for answer in (asked, greeted):
+        assert is_problem(answer, 401, "unauthenticated")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_another_host_or_origin_is_turned_away_whoever_asks(url: str) -> None:
+    async with client_of(create_app(settings_for(url, THREADKEEP_MCP_HOSTS="memory.example.com"))) as client:
+
+        async def greeted(**headers: str) -> int:
+            return (await client.post("/mcp", json=HELLO, headers=bearer() | ACCEPT | headers)).status_code
+
+        assert await greeted() == 200
+        assert await greeted(host="memory.example.com") == 200
+        assert await greeted(host="evil.example.com") == 421
+        assert await greeted(host="127.0.0.1.evil.example.com") == 421
+        assert await greeted(origin="https://evil.example.com") == 403
+        assert await greeted(origin="http://localhost:6274") == 200
+
+
+async def test_without_authentication_only_this_machine_is_served(url: str) -> None:
+    async with client_of(create_app(Settings(DATABASE_URL=url))) as client:
+        here = await client.post("/mcp", json=HELLO, headers=ACCEPT)
+        there = await client.post("/mcp", json=HELLO, headers=ACCEPT | {"host": "evil.example.com"})
+    assert (here.status_code, there.status_code) == (200, 421)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_caller_is_whoever_the_token_names_whatever_the_client_says(url: str, mode: str) -> None:
+    claimed = TALK | {"userId": "ann", "user": "ann", "tenant": "default"}
+    async with served(settings_for(url)) as address:
+        async with over_http(address, bearer("ann"), mode) as ann:
+            first = told(await ann.call_tool("retrieve", {"query": "director salary"}, meta=TALK))
+            second = told(await ann.call_tool("retrieve", {"query": "How much is it?"}, meta=TALK))
+            told(await ann.call_tool("remember", {"text": "The key is under the mat"}, meta=TALK))
+        async with over_http(address, bearer("eve"), mode) as eve:
+            stolen = told(await eve.call_tool("retrieve", {"query": "director salary"}, meta=claimed))
+            seen = told(await eve.call_tool("history", {}, meta=claimed))
+            listed = (await eve.list_resources()).resources
+    assert first["contexts"][0]["documentId"] == "salary.md"
+    assert (second["metrics"]["queryCount"], second["metrics"]["enriched"]) == (2, True)
+    assert "salary.md" not in json.dumps(stolen["contexts"])
+    assert stolen["metrics"]["queryCount"] == 1
+    assert (seen["messages"], listed) == ([], [])
+
+
+async def test_a_session_is_its_openers_alone(url: str) -> None:
+    async with client_of(create_app(settings_for(url))) as client:
+        opened = await client.post("/mcp", json=HELLO, headers=bearer("ann") | ACCEPT)
+        session = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-06-18"}
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        mine = await client.post("/mcp", json=ping, headers=bearer("ann") | ACCEPT | session)
+        theirs = await client.post("/mcp", json=ping, headers=bearer("eve") | ACCEPT | session)
+    assert mine.status_code == 200
+    assert theirs.status_code in (403, 404)
+
+
+async def test_a_client_that_hangs_up_does_not_end_the_service(url: str) -> None:
+    async with served(settings_for(url)) as address:
+        host, port = address.removeprefix("http://").split(":")
+        for cut in (b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le", _half_a_request()):
+            _, writing = await asyncio.open_connection(host, int(port))
+            writing.write(cut)
+            await writing.drain()
+            writing.close()
+            await writing.wait_closed()
+        async with over_http(address, bearer()) as client:
+            assert told(await client.call_tool("recall", {"query": "still there?"}))["hits"] == []
+
+
+def _half_a_request() -> bytes:
+    head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token()}\r\n"
+    return (head + "Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n{").encode()
+
+
+async def test_the_thin_front_forwards_with_its_token(url: str, tmp_path: Any) -> None:
+    from mcp.client.client import Client
+
+    async with served(settings_for(url)) as address:
+        with _log(tmp_path) as log:
+            transport = stdio_transport("--gateway", address, log=log, THREADKEEP_TOKEN=token("ann"))
+            async with Client(transport) as client:
+                names = [tool.name for tool in (await client.list_tools()).tools]
+                first = told(await client.call_tool("retrieve", {"query": "director salary"}, meta=TALK))
+                second = told(await client.call_tool("retrieve", {"query": "How much is it?"}, meta=TALK))
+        refused = await _forwarded(address, "nonsense")
+    assert names == ["retrieve"]
+    assert first["contexts"][0]["documentId"] == "salary.md"
+    assert second["metrics"]["queryCount"] == 2
+    assert second["metrics"]["requestId"] == TALK["vscode.requestId"]
+    assert refused == "unauthenticated"
+
+
+async def _forwarded(address: str, credential: str) -> str:
+    from threadkeep.errors import ThreadkeepError
+    from threadkeep.identity.principal import Principal
+    from threadkeep.mcp.arguments import RetrieveArguments
+    from threadkeep.mcp.calls import Call
+    from threadkeep.mcp.gateway import open_gateway
+
+    async with open_gateway(address, credential) as gateway:
+        try:
+            await gateway.retrieve(Call(Principal("default", "x")), RetrieveArguments(query="x"))
+        except ThreadkeepError as error:
+            return error.code
+    return ""
+
+
+def _log(folder: Any) -> Any:
+    return (folder / "front.log").open("w")
+
+
+async def test_logs_of_the_service_hold_no_question(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with client_of(create_app(settings_for(url))) as client:
+        sent = bearer() | {"x-conversation-id": "c-1"}
+        await client.post(QUERY, json={"query": "canary ann@example.com"}, headers=sent)
+        await client.post(QUERY, json={"query": "canary", "topK": 99}, headers=sent)
+    assert "c-1" in caplog.text
+    assert "canary" not in caplog.text
+    assert "example.com" not in caplog.text
