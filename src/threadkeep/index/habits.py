@@ -45,9 +45,10 @@ class KnownHabits:
     def get(self, owner: tuple[str, str]) -> Habits | None:
         """None where nothing fresh is known."""
         noted, habits = self._kept.get(owner, (0.0, None))
-        if habits is not None and self._clock() - noted > _FRESH_SECONDS:
-            del self._kept[owner]
+        if habits is None or self._clock() - noted > _FRESH_SECONDS:
+            self._kept.pop(owner, None)
             return None
+        self._kept.move_to_end(owner)
         return habits
 
     def put(self, owner: tuple[str, str], habits: Habits) -> Habits:

@@ -84,9 +84,10 @@ class PostgresWords:
     async def statistics(self, most: int) -> tuple[int | None, Statistics]:
         """One round trip for a user who is known; of a large one the common words are not counted."""
         owner = self._asked.scope.tenant, self._asked.scope.user
-        if (known := self._known.get(owner) or await self._habits()) is None:
-            return None, _NOTHING
-        self._known.put(owner, known)
+        if (known := self._known.get(owner)) is None:
+            if (known := await self._habits()) is None:
+                return None, _NOTHING
+            self._known.put(owner, known)
         about = {word: held for word in self._asked.terms if (held := known.holding(word)) is not None}
         rows = await self._line.rows(*self._question(known, [w for w in self._asked.terms if w not in about], most))
         totals = next((row[1:4] for row in rows if row[0] is None), None)
@@ -96,6 +97,8 @@ class PostgresWords:
         counted = {row[0]: row[1] for row in rows if row[0] is not None}
         self._held = {row[0]: row[4:] for row in rows if row[0] is not None}
         turns, terms = (known.turns, known.terms) if known.large else totals[1:]
+        if turns > LARGE and not known.large:  # from the next question on
+            self._known.forget(owner)
         return known.uid, self._asked.statistics(turns, terms, (about | counted).items())
 
     def _question(self, known: Habits, words: list[int], most: int) -> tuple[str, dict[str, Any]]:
