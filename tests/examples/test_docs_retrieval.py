@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.service.running import clean_environment
+from threadkeep.cli.app import run as cli
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "docs_retrieval"
@@ -27,18 +28,7 @@ def run(folder: Path, *arguments: str) -> str:
 
 def test_the_example_prints_what_its_readme_says(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/guide.db"
-    run(
-        tmp_path,
-        "-m",
-        "threadkeep.cli",
-        "index",
-        "add",
-        str(EXAMPLE / "knowledge"),
-        "--datasource",
-        "guide",
-        "--url",
-        url,
-    )
+    assert cli(["index", "add", str(EXAMPLE / "knowledge"), "--datasource", "guide", "--url", url]) == 0
     answered = run(tmp_path, str(EXAMPLE / "ask.py"), url)
     (printed,) = PRINTED.findall((EXAMPLE / "README.md").read_text("utf-8"))
     assert answered == printed
