@@ -16,6 +16,8 @@ NAMES = (
     "tokens",
     "normalise",
     "recall",
+    "recall_latency",
+    "retrieval",
     "summary",
     "redaction",
     "timeouts",
@@ -44,7 +46,9 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a few seconds of it, to see that it runs")
     parser.add_argument("--rounds", type=int, default=None, help="how often to repeat (each benchmark has a default)")
     parser.add_argument("--sets", default=None, help="recall: only sets whose names hold one of these, by commas")
-    parser.add_argument("--store", default="all", choices=("sqlite", "redis", "postgres", "mariadb", "all"))
+    parser.add_argument(
+        "--store", default="all", choices=("sqlite", "redis", "postgres", "mariadb", "adk", "adk-redis", "all")
+    )
     return parser.parse_args(argv)
 
 

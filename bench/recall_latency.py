@@ -1,148 +1,141 @@
-"""How long recall takes, and the index's share of it: one user among many, on each database, without an embedder.
+"""How long recall takes as talk piles up, what its index weighs, and how soon a turn is found after it was stored.
 
-`python -m bench.recall_latency [--turns 20000] [--others 20000] [--users 100] [--store sqlite] [--json]`. All figures
-are of the same calls: `index` is what the database took, `choice` that of the candidates, `recall` the whole verb.
+`python -m bench recall_latency [--quick] [--store postgres] [--json]`. One user among a thousand on PostgreSQL, at a
+thousand, a hundred thousand and a million turns; one user who owns them all, on PostgreSQL and SQLite, by words alone
+and with vectors (random ones: the embedder's own time is left out). `processor` is this process's time, which others
+on the machine do not lengthen as they do the clock's.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import random
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from itertools import accumulate
+from collections.abc import Sequence
 from typing import Any
 
+from bench.recall_lag import PLACES, lags
+from bench.recall_load import Drawn, Owner, Words, by_copy, owners, through_the_archive, with_vectors
+from bench.recall_size import bytes_per_turn
 from bench.report import median, p95, table
-from bench.sessions_stores import OPEN
-from threadkeep import Memory, Scope, Settings, open_memory
-from threadkeep.ports.evidence import Evidence
-from threadkeep.ports.index import Search
-from threadkeep.testing.drafts import admitted, draft
+from bench.sessions_stores import OPEN, missing
+from threadkeep import Memory, Settings, open_memory
 
-STORES = ("sqlite", "postgres", "mariadb")
-_IN_A_TALK = 50
-_WORDS = 20_000
-_QUESTIONS = 100
-
-
-class Words:
-    """As in talk: a few words in every turn, most of them seldom. The same for the same seed."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._often = list(accumulate(1 / (number + 5) for number in range(_WORDS)))
-
-    def text(self, least: int, most: int) -> str:
-        count = self._random.randint(least, most)
-        chosen = self._random.choices(range(_WORDS), cum_weights=self._often, k=count)
-        return " ".join(f"w{number}x" for number in chosen)
+_USERS = 1_000
+_AMONG_MANY = (1_000, 100_000, 1_000_000)
+_ALONE = (1_000, 10_000, 100_000)
+_QUESTIONS, _QUICK_QUESTIONS = 200, 20
+_WARM_UP = 5
+_TARGETS = {("postgres", _USERS, 100_000): 15, ("postgres", _USERS, 1_000_000): 40}
+_TARGETS |= {("postgres", 1, 100_000): 60, ("sqlite", 1, 100_000): 80}
+_HEADER = [
+    "",
+    "p50 ms",
+    "p95 ms",
+    "processor p50",
+    "processor p95",
+    "turns weighed",
+    "index B/turn",
+    "all B/turn",
+    "aim",
+]
 
 
-class Timed:
-    """The index, with a clock."""
+def main(args: argparse.Namespace) -> dict[str, Any]:
+    names = [name for name in ("postgres", "sqlite") if args.store in ("all", name)]
+    away = missing(names)
+    result: dict[str, Any] = {"bench": "recall_latency", "not_run": away}
+    recall: list[dict[str, Any]] = []
+    for name in names:
+        if name not in away:
+            with OPEN[name]() as store:
+                recall += asyncio.run(_grown(name, store, args.quick))
+    places = [place for place in PLACES if args.store in ("all", place.split("+")[-1])]
+    result |= {"recall": recall, "write_to_readable_ms": asyncio.run(lags(places, 20 if args.quick else 200))}
+    if not args.json:
+        print(rendered(result))
+    return result
 
+
+async def _grown(name: str, store: Any, quick: bool) -> list[dict[str, Any]]:
+    """At each size on a database of its own."""
+    sizes = [(_USERS, turns, False) for turns in _AMONG_MANY] if name == "postgres" else []
+    sizes += [(1, turns, vectors) for turns in _ALONE for vectors in (False, True)]
+    if quick:
+        sizes = [(min(20, users), turns // 1_000, vectors) for users, turns, vectors in sizes if turns <= 100_000]
+        sizes = [(users, max(turns, users), vectors) for users, turns, vectors in sizes]
+    asked = _QUICK_QUESTIONS if quick else _QUESTIONS
+    return [await _measured(name, store, users, turns, vectors, asked) for users, turns, vectors in sizes]
+
+
+async def _measured(name: str, store: Any, users: int, turns: int, vectors: bool, asked: int) -> dict[str, Any]:
+    place = store.place(0)
+    url = f"sqlite:///{place}" if name == "sqlite" else place
+    settings, embedder, those = Settings(embedder="none"), Drawn() if vectors else None, owners(users, turns)
+    began = time.perf_counter()
+    async with open_memory(url, settings=settings, worker=False, embedder=embedder) as memory:
+        if name == "sqlite":
+            for owner in those:
+                await through_the_archive(memory, owner)
+    if name == "postgres":
+        await by_copy(url, those)
+    if embedder is not None:
+        await with_vectors(url, embedder)
+    loaded = time.perf_counter() - began
+    async with open_memory(url, settings=settings, worker=False, embedder=embedder) as memory:
+        told = await _asked(memory, those, asked)
+    size = await bytes_per_turn(url, turns)
+    told |= size | {"store": name, "users": users, "turns": turns, "vectors": vectors, "loading_s": loaded}
+    return told | {"aim_ms": _TARGETS.get((name, users, turns))}
+
+
+async def _asked(memory: Memory, those: Sequence[Owner], count: int) -> dict[str, float]:
+    """Of users drawn at random."""
+    words, drawn = Words(7), random.Random(7)
+    whole: list[float] = []
+    processor: list[float] = []
+    weighed = _Counting(memory._stores.index)
+    object.__setattr__(memory._stores, "index", weighed)
+    for number in range(count + _WARM_UP):
+        scope, question = drawn.choice(those).scope, words.text(2, 8)
+        spent, began = time.process_time(), time.perf_counter()
+        await memory.recall(scope, question)
+        if number >= _WARM_UP:
+            whole.append(1_000 * (time.perf_counter() - began))
+            processor.append(1_000 * (time.process_time() - spent))
+    times = {"p50_ms": median(whole), "p95_ms": p95(whole)}
+    times |= {"processor_p50_ms": median(processor), "processor_p95_ms": p95(processor)}
+    return times | {"turns_weighed": median(weighed.turns)}
+
+
+class _Counting:
     def __init__(self, index: Any) -> None:
         self._index = index
-        self.seconds: list[float] = []
-        self.choosing: list[float] = []
         self.turns: list[int] = []
 
-    async def evidence(self, scope: Scope, search: Search) -> Evidence:
-        chosen: list[float] = []
-        begun = time.perf_counter()
-        found = await self._index.evidence(scope, replace(search, places=_with_clock(search.places, chosen)))
-        self.seconds.append(time.perf_counter() - begun - sum(chosen))
-        self.choosing.append(sum(chosen))
+    async def evidence(self, scope: Any, search: Any) -> Any:
+        found = await self._index.evidence(scope, search)
         self.turns.append(len(found.turns))
         return found
 
 
-def _with_clock(work: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
-    def timed(*arguments: Any) -> Any:
-        begun = time.perf_counter()
-        result = work(*arguments)
-        seconds.append(time.perf_counter() - begun)
-        return result
-
-    return timed
-
-
-async def measured(url: str, turns: int, others: int, users: int) -> dict[str, Any]:
-    me = Scope("shop", "me", "c0")
-    async with open_memory(url, settings=Settings()) as memory:
-        await _load(memory, me, Words(1), turns)
-        for number in range(users):
-            await _load(memory, Scope("shop", f"other{number}", "c0"), Words(100 + number), others // users)
-        return {"mine": await _asked(memory, me)} | (
-            {"one of the others": await _asked(memory, Scope("shop", "other0", "c0"))} if users else {}
-        )
-
-
-async def _load(memory: Memory, scope: Scope, words: Words, turns: int) -> None:
-    """Past policy, which is not what is measured."""
-    for number, first in enumerate(range(0, turns, _IN_A_TALK)):
-        drafts = [
-            draft(words.text(5, 60), role="user" if turn % 2 else "assistant")
-            for turn in range(min(_IN_A_TALK, turns - first))
+def rendered(result: dict[str, Any]) -> str:
+    rows = [
+        [
+            f"{one['store']}, {one['turns']:,} turns of {one['users']:,}" + (", vectors" if one["vectors"] else ""),
+            *(one[name] for name in ("p50_ms", "p95_ms", "processor_p50_ms", "processor_p95_ms", "turns_weighed")),
+            one["index_bytes_per_turn"],
+            one["bytes_per_turn"],
+            one["aim_ms"] and f"p95 ≤ {one['aim_ms']}",
         ]
-        await memory._stores.archive.append(scope.with_conversation(f"c{number}"), admitted(*drafts))
-
-
-async def _asked(memory: Memory, scope: Scope) -> dict[str, float]:
-    timed, words = Timed(memory._stores.index), Words(7)
-    stores = memory._stores
-    object.__setattr__(stores, "index", timed)
-    whole: list[float] = []
-    try:
-        for question in _questions(words):
-            begun = time.perf_counter()
-            await memory.recall(scope.whole_user, question)
-            whole.append(time.perf_counter() - begun)
-    finally:
-        object.__setattr__(stores, "index", timed._index)
-    kinds = {"index": timed.seconds, "choice": timed.choosing, "recall": whole}
-    told = {f"{name} {figure}": 1_000 * of(times) for name, times in kinds.items() for figure, of in _FIGURES.items()}
-    return told | {"turns weighed": median(timed.turns)}
-
-
-_FIGURES = {"p50 ms": median, "p95 ms": p95}
-
-
-def _questions(words: Words) -> Iterator[str]:
-    for _ in range(_QUESTIONS):
-        yield words.text(2, 8)
-
-
-def main(argv: list[str] | None = None) -> dict[str, Any]:
-    args = _arguments(argv)
-    found: dict[str, Any] = {}
-    for name in STORES if args.store == "all" else (args.store,):
-        with OPEN[name]() as store:
-            place = store.place(0)
-            url = f"sqlite:///{place}" if name == "sqlite" else place
-            found[name] = asyncio.run(measured(url, args.turns, args.others, args.users))
-    if args.json:
-        print(json.dumps(found, indent=2))
-    else:
-        header = ["", *next(iter(next(iter(found.values())).values()))]
-        rows = [[f"{name}, {who}", *its.values()] for name, whose in found.items() for who, its in whose.items()]
-        print(table(f"Recall: {args.turns} turns, {args.others} of {args.users} others", header, rows))
-    return found
-
-
-def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench.recall_latency", description=__doc__)
-    parser.add_argument("--turns", type=int, default=20_000)
-    parser.add_argument("--others", type=int, default=20_000)
-    parser.add_argument("--users", type=int, default=100)
-    parser.add_argument("--store", default="all", choices=(*STORES, "all"))
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args(argv)
-
-
-if __name__ == "__main__":
-    main()
+        for one in result["recall"]
+    ]
+    lag = [[place, its["p50"], its["p95"], its["most"]] for place, its in result["write_to_readable_ms"].items()]
+    return "\n".join(
+        [
+            *(f"{name}: left out, {why}" for name, why in result["not_run"].items()),
+            table("Recall", _HEADER, rows) if rows else "",
+            table("From append's answer to being recalled, ms", ["", "p50", "p95", "most"], lag) if lag else "",
+        ]
+    )

@@ -5,7 +5,9 @@ On PostgreSQL by COPY, a million turns in minutes; elsewhere through the archive
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -15,7 +17,11 @@ import numpy as np
 
 from threadkeep import Memory, Scope
 from threadkeep.archive.sql.append import row_of
+from threadkeep.index.pgvector import halfvec
+from threadkeep.index.sqlite_vectors import number_for
+from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.recall.normalise import terms_of
+from threadkeep.recall.vectors import ENCODING, encode
 from threadkeep.sql.locks import Place
 from threadkeep.sql.words import hashed
 from threadkeep.testing.drafts import admitted, draft
@@ -152,3 +158,63 @@ def _talks(owner: Owner, last: _Numbers) -> Iterator[tuple[tuple[Any, ...], list
         times = (rows[0][_COLUMNS.index("ts")],) * len(_TIMES)
         talk = (last.cid, last.uid, f"c{number}", "active", len(rows), len(rows), number + 1, terms)
         yield talk + times, rows
+
+
+class Drawn:
+    """An embedder that knows nothing and takes no time: vectors drawn at random, of the offline embedder's size."""
+
+    name = "bench:drawn"
+    dimensions = 256
+
+    def __init__(self) -> None:
+        self._random = np.random.default_rng(3)
+
+    async def embed(self, texts: Sequence[str]) -> Any:
+        return self.vectors(len(texts))
+
+    def vectors(self, count: int) -> Any:
+        drawn = self._random.standard_normal((count, self.dimensions), np.float32)
+        return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+    async def close(self) -> None: ...
+
+
+async def with_vectors(url: str, embedder: Drawn) -> None:
+    """One for each message of the archive."""
+    if url.startswith("sqlite"):
+        _into_file(url.removeprefix("sqlite:///"), embedder)
+    else:
+        await _into_pgvector(url, embedder)
+
+
+def _into_file(path: str, embedder: Drawn) -> None:
+    model = EmbeddingModel(embedder.name, embedder.dimensions)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        number = number_for(connection, model)
+        rows = connection.execute("SELECT uid, mid FROM tk_messages JOIN tk_conversations USING (cid)").fetchall()
+        blobs = encode(embedder.vectors(len(rows)), model)
+        connection.executemany(
+            "INSERT INTO tk_vectors (uid, model, mid, chunk, vector) VALUES (?, ?, ?, 0, ?)",
+            [(uid, number, mid, blob) for (uid, mid), blob in zip(rows, blobs, strict=True)],
+        )
+
+
+async def _into_pgvector(url: str, embedder: Drawn) -> None:
+    import asyncpg
+
+    connection: Any = await asyncpg.connect(url)
+    try:
+        values = (embedder.name, embedder.dimensions, ENCODING)
+        insert = "INSERT INTO tk_models (name, dimensions, encoding) VALUES ($1, $2, $3) RETURNING model"
+        number = await connection.fetchval(insert, *values)
+        rows = await connection.fetch("SELECT uid, mid FROM tk_messages JOIN tk_conversations USING (cid)")
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[start : start + _ROWS_AT_ONCE]
+            made = zip(some, embedder.vectors(len(some)), strict=True)
+            await connection.executemany(
+                "INSERT INTO tk_pgvectors VALUES ($1, $2, $3, 0, $4::text::halfvec)",
+                [(uid, number, mid, halfvec(vector)) for (uid, mid), vector in made],
+            )
+        await connection.execute("VACUUM ANALYZE tk_pgvectors")
+    finally:
+        await connection.close()

@@ -16,7 +16,15 @@ from bench.sessions_stores import OPEN, Store, missing
 
 STORES = tuple(OPEN)
 _SERVERS = Plan(lengths=(50, 400, 5_000))
-PLANS = {"sqlite": Plan(), "redis": _SERVERS, "postgres": _SERVERS, "mariadb": _SERVERS}
+_EVENTS = Plan(lengths=(50, 2_000))  # through ADK's own interface
+PLANS = {
+    "sqlite": Plan(),
+    "redis": _SERVERS,
+    "postgres": _SERVERS,
+    "mariadb": _SERVERS,
+    "adk": _EVENTS,
+    "adk-redis": _EVENTS,
+}
 QUICK = Plan(lengths=(10, 50), reads=5, singles=6, turns_per_task=3)
 # Imported only for the stores that run: each brings its peers' frameworks along.
 _CONTESTANTS = {
@@ -24,6 +32,8 @@ _CONTESTANTS = {
     "redis": ("bench.sessions_redis", "REDIS"),
     "postgres": ("bench.sessions_sql", "POSTGRES"),
     "mariadb": ("bench.sessions_sql", "MARIADB"),
+    "adk": ("bench.sessions_adk", "ON_SQLITE"),
+    "adk-redis": ("bench.sessions_adk", "ON_REDIS"),
 }
 
 

@@ -200,8 +200,15 @@ def started(name: str) -> Iterator[str]:
         yield store.place(0)
 
 
-OPEN: dict[str, Callable[[], Any]] = {"sqlite": files, "redis": a_redis, "postgres": a_postgres, "mariadb": a_mariadb}
-_KINDS = {"redis": REDIS, "postgres": POSTGRES, "mariadb": MARIADB}
+OPEN: dict[str, Callable[[], Any]] = {
+    "sqlite": files,
+    "redis": a_redis,
+    "postgres": a_postgres,
+    "mariadb": a_mariadb,
+    "adk": files,
+    "adk-redis": a_redis,
+}
+_KINDS = {"redis": REDIS, "postgres": POSTGRES, "mariadb": MARIADB, "adk-redis": REDIS}
 
 
 def missing(names: Sequence[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from tests.adapters.database import rows
 from tests.adapters.test_langgraph_storage import chat_graph
 from tests.adapters.verbs import Open, Verbs, thread
-from threadkeep.ports.usage import ConversationStats
+from threadkeep.ports.usage import ConversationMetadata, ConversationStats, stats_of
 
 KEY = b"0123456789abcdef"
 
@@ -91,6 +92,15 @@ async def test_odd_states_are_counted_as_far_as_they_go(saver: Verbs) -> None:
         config = await saver.put(thread(f"t{number}"), state)
         assert await saver.values(config) == state
         assert (await saver.call("get_conversation_stats", f"t{number}")).query_count == (number > 1)
+
+
+def test_a_conversation_lasts_from_its_start_to_its_last_activity() -> None:
+    begun = datetime(2026, 11, 15, 10, tzinfo=UTC)
+    times = (begun, begun + timedelta(minutes=90), None)
+    told = ConversationMetadata("t", "u", None, 4, 6, 1, 5, (), "public", *times)
+    assert stats_of(told) == ConversationStats("t", 4, 1.5, 5, 90.0, 0.25)
+    unasked = ConversationMetadata("t", "u", None, 0, 0, 0, 0, (), "public", *times)
+    assert stats_of(unasked) == ConversationStats("t", 0, 0.0, 0, 90.0, 0.0)
 
 
 @pytest.mark.parametrize("mode", ["async"], indirect=True)

@@ -134,7 +134,8 @@ def test_it_runs_at_the_next_midnight_or_whenever_it_is_told() -> None:
     assert seconds_until("11:59", NOW) == 24 * 3_600 - 60
 
 
-async def test_the_worker_runs_it_daily(tmp_path: object, user: str) -> None:
+async def test_the_worker_runs_it_daily(tmp_path: object, user: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "threadkeep.retention")
     url = f"sqlite:///{tmp_path}/daily.db"
     async with saver_at(url, user) as saver:
         await verbs_of(saver, "async").put(thread("t"), {"n": 1})
@@ -143,6 +144,8 @@ async def test_the_worker_runs_it_daily(tmp_path: object, user: str) -> None:
         running = asyncio.create_task(retain_daily(url, Settings(), clock))
         async with asyncio.timeout(20):
             while (told := await saver.aget_conversation_metadata("t")) is None or told.expired_at is None:
+                await asyncio.sleep(0.01)
+            while "retention: 1 expired, 0 deleted, 0 turns" not in caplog.messages:
                 await asyncio.sleep(0.01)
         running.cancel()
 

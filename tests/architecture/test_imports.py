@@ -104,7 +104,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "cli": SURFACE
     | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"}
-    | {"compose_assistant", "compose_retention", "agent"},
+    | {"compose_assistant", "compose_retention", "agent", "adapters"},
     "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
     "mcp": CORE | {"identity", "agent"},
     "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},

@@ -265,6 +265,50 @@ def test_links_and_folders_that_do_not_exist(folder: Path, tmp_path: Path) -> No
         _files(folder / "none")
 
 
+BOMBS = {
+    "tags that never end": (".html", "<a "),
+    "attributes that never end": (".html", "<a x='"),
+    "comments that never end": (".html", "<!--"),
+    "hidden parts that never end": (".html", "<svg>"),
+    "ends of what never began": (".html", "<svg></p>"),
+    "sections that never end": (".html", "<![CDATA["),
+    "one tag": (".html", "x='"),
+    "a heading of spaces": (".md", " "),
+    "a heading of hashes": (".md", "# "),
+    "fences": (".md", "```\n"),
+    "line ends": (".txt", "\n"),
+}
+
+
+@pytest.mark.parametrize(("kind", "part"), BOMBS.values(), ids=BOMBS)
+def test_no_text_takes_its_reader_longer_than_it_is_long(kind: str, part: str) -> None:
+    """Where time grew with the square of the length, these would take a day each."""
+    text = f"<p>first</p># a{part * 60_000}b\n\nlast" if kind != ".md" else f"# a{part * 60_000}b\n\nlast"
+    assert reading.READERS[kind](text.encode()).blocks
+
+
+def test_a_page_of_html_is_read_as_it_is_shown() -> None:
+    page = (
+        "<!DOCTYPE html><html><head><title>Shop</title><style>p > a {color: red}</style></head><body>"
+        "<!-- <p>not <b>this</b></p> --><h1>Prices</h1><p>A mouse costs 3 < 5 euros &amp; more.</p>"
+        '<svg><svg><text>no</text></svg>nor this</svg><p title="a > b">Yes</p><script>if (a<b) x("</p>")</script>'
+        "<ul><li>one<li>two</ul>the end</body></html>"
+    )
+    text = reading.READERS[".html"](page.encode())
+    assert text.title == "Shop"
+    assert [block.text for block in text.blocks][:3] == ["Prices", "A mouse costs 3 < 5 euros & more.", "Yes"]
+    assert [block.text for block in text.blocks][3:] == ["one", "two", "the end"]
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [("# A ##", "A"), ("## C#", "C#"), ("# A # B", "A # B"), ("#   A  ", "A"), ("# #", ""), ("#5 is no heading", None)],
+)
+def test_a_heading_is_what_stands_between_its_hashes(line: str, heading: str | None) -> None:
+    (first, *_) = reading.READERS[".md"](f"{line}\n\ntext".encode()).blocks
+    assert (first.text if first.level else None) == heading
+
+
 def test_a_pdf_is_read() -> None:
     from io import BytesIO
 
@@ -281,12 +325,20 @@ def test_a_pdf_is_read() -> None:
     assert [block.text for block in text.blocks] == ["Two years on every part"]
 
 
-def _pdf_saying(text: str) -> bytes:
-    """The smallest sound PDF with a line of text."""
+def test_a_pdf_of_too_many_pages_or_that_takes_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnreadableDocument, match="5,001 pages"):
+        reading.READERS[".pdf"](_pdf_saying("again", pages=5_001))
+    monkeypatch.setattr(reading, "MOST_SECONDS", 0.0)
+    with pytest.raises(UnreadableDocument, match="takes longer"):
+        reading.READERS[".pdf"](_pdf_saying("again", pages=3))
+
+
+def _pdf_saying(text: str, pages: int = 1) -> bytes:
+    """The smallest sound PDF with a line of text, on as many pages."""
     stream = f"BT /F1 12 Tf 10 50 Td ({text}) Tj ET"
     objects = [
         "<</Type/Catalog/Pages 2 0 R>>",
-        "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        f"<</Type/Pages/Kids[{'3 0 R ' * pages}]/Count {pages}>>",
         "<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 100]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
         f"<</Length {len(stream)}>>stream\n{stream}\nendstream",
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",

@@ -16,6 +16,7 @@ from threadkeep.cli.dlq import dlq
 from threadkeep.cli.doctor import doctor
 from threadkeep.cli.erase import erase
 from threadkeep.cli.export import export
+from threadkeep.cli.import_ import import_
 from threadkeep.cli.index import index
 from threadkeep.cli.keys import keys
 from threadkeep.cli.mcp import mcp
@@ -35,6 +36,7 @@ for command in (serve, worker, chat, demo, doctor, stats, export, erase, migrate
     commands.command()(command)
 commands.add_typer(dlq)
 commands.add_typer(index)
+commands.add_typer(import_)
 commands.add_typer(retention)
 commands.add_typer(keys)
 commands.add_typer(mcp)

@@ -138,6 +138,11 @@ class MemoryModule:
             payload = _payload(conversation_id, user_id, user_msg, assistant_msg, reflection)
             self._store(lambda keeping: keeping.keep_and_queue(payload))
 
+    def store_reflection(self, conversation_id: str, user_id: str, reflection: Reflection) -> None:
+        """One that comes after its turn: the conversation's latest turn and its row get it; nothing else changes."""
+        if self.enabled:
+            self._store(lambda keeping: keeping.reflect(conversation_id, user_id, dict(reflection)))
+
     def validate_and_normalize(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Raises `InvalidInput` naming the field."""
         return cast("dict[str, Any]", self._keeping.contract.validate_and_normalize(payload))
@@ -192,7 +197,7 @@ class MemoryModule:
     def _result(self, work: Work[T]) -> T:
         return self._begin(work).result()
 
-    def _store(self, work: Work[None]) -> None:
+    def _store(self, work: Work[Any]) -> None:
         begun = self._begin(work)
         if in_running_loop():
             begun.add_done_callback(log_failure)

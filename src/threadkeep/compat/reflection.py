@@ -25,6 +25,7 @@ __all__ = [
     "pack_token_record",
     "persist_long_term",
     "store_conversation",
+    "store_reflection",
     "store_short_term",
     "tokenize_text",
     "validate_and_normalize",
@@ -82,6 +83,10 @@ def store_conversation(
     reflection: dict[str, Any] | None,
 ) -> None:
     memory_module().store_conversation(conversation_id, user_id, user_msg, assistant_msg, reflection)
+
+
+def store_reflection(conversation_id: str, user_id: str, reflection: dict[str, Any]) -> None:
+    memory_module().store_reflection(conversation_id, user_id, reflection)
 
 
 def validate_and_normalize(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("threadkeep.memory")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_MOST_NOTED = 1_000
 
 
 class RisingClock:
@@ -49,6 +51,7 @@ class TurnKeeping:
         self._config = config
         self._claim_after = claim_after
         self._clock = RisingClock()
+        self._noted: OrderedDict[str, TurnRecord] = OrderedDict()  # the latest turn of each, for what comes after it
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.contract = turn_contract(settings, self._clock)
 
@@ -79,9 +82,42 @@ class TurnKeeping:
                 record = self.contract.validate_and_normalize(payload | {"created_at": at})
                 await self.turns.keep_latest(record)
                 await self.turns.enqueue(record)
+                self._note(record)
             except StoreUnavailable as error:
                 _log.warning("the queue is away, a turn goes straight to its table: %s", error)
                 await self.tables.upsert([record or self.contract.validate_and_normalize(payload)])
+
+    async def reflect(self, conversation_id: str, user_id: str, reflection: dict[str, Any]) -> bool:
+        """A reflection that comes after its turn: onto the latest one, and into the same row of its table.
+
+        It goes the way the turn went, behind it in the queue. False when this user has no such turn.
+        """
+        async with self._in_order(conversation_id):
+            record = self._noted.get(conversation_id) or await self._last_row(conversation_id)
+            if record is None or record["user_id"] != user_id:
+                return False
+            changed = self.contract.validate_and_normalize({**record, "reflection": reflection})
+            if (thought := changed["reflection"]) is None:
+                return False
+            try:
+                tokens = changed["token_data"]["reflection"]
+                await self.turns.set_latest_reflection(conversation_id, user_id, thought, tokens)
+                await self.turns.enqueue(changed)
+            except StoreUnavailable as error:
+                _log.warning("the queue is away, a reflection goes straight to its table: %s", error)
+                await self.tables.upsert([changed])
+            self._note(changed)
+            return True
+
+    def _note(self, record: TurnRecord) -> None:
+        self._noted[record["conversation_id"]] = record
+        self._noted.move_to_end(record["conversation_id"])
+        if len(self._noted) > _MOST_NOTED:
+            self._noted.popitem(last=False)
+
+    async def _last_row(self, conversation_id: str) -> TurnRecord | None:
+        rows = await self.tables.recent(conversation_id, 1)
+        return rows[-1] if rows else None
 
     async def latest(self, conversation_id: str) -> dict[str, Any] | None:
         """After every write to it that this process began."""

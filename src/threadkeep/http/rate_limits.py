@@ -79,9 +79,5 @@ def _storage(url: str | None, seconds: float) -> RedisStorage | None:
     """Asked once and not again: this process counts by itself meanwhile."""
     if url is None or not url.startswith(("redis://", "rediss://")):
         return None
-    from redis.asyncio.retry import Retry
-    from redis.backoff import NoBackoff
-
-    options: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": seconds}
-    options["retry"] = Retry(NoBackoff(), 0)
+    options: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "retry": None}
     return RedisStorage(f"async+{url}", wrap_exceptions=True, implementation="redispy", key_prefix=_PREFIX, **options)

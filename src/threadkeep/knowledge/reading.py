@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -15,7 +16,11 @@ from typing import Any
 from threadkeep.errors import MissingExtra, UnreadableDocument
 
 MOST_BYTES = 20 * 1024 * 1024
-_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
+MOST_PAGES = 5_000  # of a PDF
+MOST_SECONDS = 120.0  # for a PDF
+_HEADING = re.compile(r"(#{1,6})\s+(?=\S)")
+_DECLARATION = re.compile(r"<[!?][^<>]{0,2000}>")
+_BROKEN_TAG = re.compile(r"<(?!/?[A-Za-z][^<>]{0,2000}>)")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
@@ -97,13 +102,18 @@ def _markdown(data: bytes) -> Text:
             fenced = not fenced
         if heading:
             end_block()
-            blocks.append(Block(heading[2], len(heading[1])))
+            blocks.append(Block(_without_closing_hashes(line[heading.end() :].strip()), len(heading[1])))
         elif line.strip() or fenced:
             lines.append(line)
         else:
             end_block()
     end_block()
     return Text(next((block.text for block in blocks if block.level == 1), ""), tuple(blocks))
+
+
+def _without_closing_hashes(heading: str) -> str:
+    text = heading.rstrip("#")
+    return text.rstrip() if text != text.rstrip() or not text else heading
 
 
 class _Html(HTMLParser):
@@ -118,16 +128,19 @@ class _Html(HTMLParser):
         self.blocks: list[Block] = []
         self.title = ""
         self._text: list[str] = []
-        self._unseen: list[str] = []
+        self._hidden_by = ""  # the tag, and how many of the same name are open
+        self._depth = 0
         self._in_title = False
         self._level = 0
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self._in_title = tag == "title" or self._in_title
         if tag == "body":
-            self._unseen.clear()
-        if tag in self._UNSEEN:
-            self._unseen.append(tag)
+            self._hidden_by = ""
+        if self._hidden_by:
+            self._depth += tag == self._hidden_by
+        elif tag in self._UNSEEN:
+            self._hidden_by, self._depth = tag, 1
         elif tag not in self._INLINE:
             self._end_block()
             self._level = int(tag[1]) if re.fullmatch("h[1-6]", tag) else 0
@@ -135,8 +148,9 @@ class _Html(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
             self._in_title = False
-        elif tag in self._unseen:
-            del self._unseen[self._unseen.index(tag) :]
+        elif self._hidden_by:
+            self._depth -= tag == self._hidden_by
+            self._hidden_by = self._hidden_by if self._depth else ""
         elif tag not in self._INLINE:
             self._end_block()
             self._level = 0
@@ -144,7 +158,7 @@ class _Html(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._in_title:
             self.title += data
-        elif not self._unseen:
+        elif not self._hidden_by:
             self._text.append(data)
 
     def _end_block(self) -> None:
@@ -158,12 +172,37 @@ class _Html(HTMLParser):
         self._end_block()
 
 
+def _with_whole_tags(page: str) -> str:
+    """Without comments and declarations, and with no `<` that begins no tag: the parser would look for its end again
+    and again, for hours."""
+    kept: list[str] = []
+    start = 0
+    while (comment := page.find("<!--", start)) >= 0:
+        kept.append(page[start:comment])
+        end = page.find("-->", comment)
+        start = len(page) if end < 0 else end + 3
+    kept.append(page[start:])
+    return _BROKEN_TAG.sub("&lt;", _DECLARATION.sub(" ", "".join(kept)))
+
+
 def _html(data: bytes) -> Text:
     parser = _Html()
-    parser.feed(decoded(data))
+    parser.feed(_with_whole_tags(decoded(data)))
     parser.close()
     first = next((block.text for block in parser.blocks if block.level == 1), "")
     return Text(parser.title or first, tuple(parser.blocks))
+
+
+def _pages(reader: Any) -> list[str]:
+    """A small file may name one page a million times."""
+    if len(reader.pages) > MOST_PAGES:
+        raise UnreadableDocument(f"has {len(reader.pages):,} pages; the limit is {MOST_PAGES:,}")
+    ends, pages = time.monotonic() + MOST_SECONDS, list[str]()
+    for page in reader.pages:
+        if time.monotonic() > ends:
+            raise UnreadableDocument(f"takes longer than {MOST_SECONDS:g} s to read")
+        pages.append(page.extract_text())
+    return pages
 
 
 def _pdf(data: bytes) -> Text:
@@ -175,7 +214,7 @@ def _pdf(data: bytes) -> Text:
         reader = PdfReader(BytesIO(data))
         if reader.is_encrypted:
             raise UnreadableDocument("is encrypted")
-        pages = [page.extract_text() for page in reader.pages]
+        pages = _pages(reader)
         title = str((reader.metadata.title if reader.metadata else None) or "")
     except UnreadableDocument:
         raise

@@ -26,7 +26,7 @@ from threadkeep.compose_agents import open_agent_stores
 from threadkeep.settings import Settings
 from threadkeep.testing.clock import FakeClock
 
-ROUNDS = int(os.environ.get("ADK_ROUNDS", "40"))  # 200 takes half a minute
+ROUNDS = int(os.environ.get("ADK_ROUNDS", "25"))  # 200 takes half a minute
 
 
 def asked(tool: str, needle: str, invocation: str = "i1", **more: Any) -> Event:
@@ -180,7 +180,7 @@ async def test_a_writer_that_died_keeps_others_out_only_for_its_lease(
 async def test_two_runners_on_one_session_never_interleave_and_lose_nothing(
     kind: str, sqlite_place: dict[str, Any], opened: Open, request: pytest.FixtureRequest
 ) -> None:
-    rounds = ROUNDS if kind == "sqlite" else 15
+    rounds = ROUNDS if kind == "sqlite" else 8
     await _two_runners(rounds, sqlite_place, opened, request if kind == "redis" else None)
 
 

@@ -6,7 +6,7 @@ in one step. So a number (and with it a place in the order) is given out once, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,13 +72,16 @@ class Ledger:
             return None
         return Head(StoredRow(row.key, row.namespace, row.name, row.value, row.facts), body)
 
-    async def entries(self, scope: Scope, first: int | None = None, last: int = 0) -> Mapping[int, dict[bytes, bytes]]:
-        """Number → kind → value: all of them, or those from `first` to `last`."""
-        if first is None:
+    async def entries(
+        self, scope: Scope, numbers: range | None = None, in_flight: Collection[int] = ()
+    ) -> Mapping[int, dict[bytes, bytes]]:
+        """Number → kind → value: all of them, or of these numbers the frames, and what else is in flight."""
+        if numbers is None:
             rows = await self.rows.all_of([_space(scope)])
         else:
-            numbers = range(first, last + 1)
-            rows = await self.rows.get([_entry_key(scope, one, kind) for one in numbers for kind in (FRAME, FLIGHT)])
+            keys = [_entry_key(scope, one, FRAME) for one in numbers]
+            keys += [_entry_key(scope, one, FLIGHT) for one in in_flight if one in numbers]
+            rows = await self.rows.get(keys)
         found: dict[int, dict[bytes, bytes]] = {}
         for row in rows:
             number = int.from_bytes(row.name[:_NUMBER_BYTES], "big")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,20 +36,21 @@ class Reader:
         if head is None or head.body["app"] != app:
             return None
         recent = None if config is None else config.num_recent_events
-        found = await self._recent(scope, head, recent) if recent is not None else await self._all(scope, head)
+        reading = self._all(scope, head) if recent is None else self._recent(scope, head, recent)
+        found, shared = await asyncio.gather(reading, self.shared_state(scope.tenant, app, scope.user))
         if config is not None and config.after_timestamp is not None:
             found = [event for event in found if event.timestamp >= config.after_timestamp]
-        shared = await self.shared_state(scope.tenant, app, scope.user)
-        state = head.body["state"] | await self._scratch(scope, head) | shared
-        return built(scope, head, state, found)
+        return built(scope, head, head.body["state"] | await self._scratch(scope, head) | shared, found)
 
     async def shared_state(self, tenant: str, app: str, user: str) -> dict[str, Any]:
         """What the app and the user have, under the names a session sees."""
-        of_app, of_user = app_space(tenant, app), user_space(tenant, user, app)
-        rows = await self._stores.rows.all_of([of_app])
-        own = await self._stores.rows.all_of([of_user])
-        state = {APP + row.name.decode("utf-8", "surrogatepass"): events.unpacked(row.value) for row in rows}
-        return state | {USER + row.name.decode("utf-8", "surrogatepass"): events.unpacked(row.value) for row in own}
+        spaces = ((APP, app_space(tenant, app)), (USER, user_space(tenant, user, app)))
+        found = await asyncio.gather(*(self._stores.rows.all_of([space]) for _, space in spaces))
+        return {
+            prefix + row.name.decode("utf-8", "surrogatepass"): events.unpacked(row.value)
+            for (prefix, _), rows in zip(spaces, found, strict=True)
+            for row in rows
+        }
 
     async def _scratch(self, scope: Scope, head: Head) -> dict[str, Any]:
         names: list[str] = head.body.get("scratch", [])
@@ -62,9 +64,11 @@ class Reader:
         """From the newest back, a stretch at a time: numbers of a turn's traffic are empty once it has ended."""
         found: list[Event] = []
         last: int = head.body["n"]
+        in_flight = self._turns(head).keys(place_of(scope))
         while len(found) < wanted and last > 0:
             first = max(1, last - 2 * (wanted - len(found)) + 1)
-            found[:0] = await self._events(scope, head, await self._ledger.entries(scope, first, last))
+            entries = await self._ledger.entries(scope, range(first, last + 1), in_flight)
+            found[:0] = await self._events(scope, head, entries)
             last = first - 1
         return found[-wanted:] if wanted else []
 

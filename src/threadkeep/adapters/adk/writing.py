@@ -170,7 +170,7 @@ class Writer:
         sealed = key.sealed(events.without_words(event, delta.kept), number.to_bytes(8, "big"))
         put.append(Entry(number, FLIGHT, sealed, seconds))
         if event.long_running_tool_ids and earlier:  # all of a turn that waits stays as long as its call
-            found = await self._ledger.entries(scope, earlier[0], earlier[-1])
+            found = await self._ledger.entries(scope, range(earlier[0], earlier[-1] + 1), earlier)
             put += [Entry(one, FLIGHT, found[one][FLIGHT], seconds) for one in earlier if FLIGHT in found.get(one, {})]
         return put
 

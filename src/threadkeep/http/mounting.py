@@ -1,0 +1,54 @@
+"""Memory in an application that is there already, with one line. Its own routes and answers stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any
+
+from fastapi import FastAPI
+
+from threadkeep.compose import open_memory
+from threadkeep.http.app import ResponderOpener, create_app
+from threadkeep.http.identity import Identify
+from threadkeep.settings import Settings, load_settings
+
+
+def mount_memory(
+    app: FastAPI,
+    url: str | None = None,
+    *,
+    redis: str | None = None,
+    path: str = "/memory",
+    settings: Settings | None = None,
+    responder_opener: ResponderOpener | None = None,
+    identify: Identify | None = None,
+) -> FastAPI:
+    """The service below `path`, and the opened `Memory` as `app.state.memory` while the application runs.
+
+    `identify` tells who calls, the way the application knows it; otherwise the settings do, and without either only
+    this machine may call what is below `path`. Returns what was mounted.
+    """
+    settings = settings or load_settings()
+    hot = redis or (settings.redis_url if url is None else None)
+    settings = settings.model_copy(update={"database_url": url or settings.database_url, "redis_url": hot})
+    opener = partial(open_memory, settings=settings)
+    mounted = create_app(settings, opener, responder_opener=responder_opener, identify=identify)
+    app.mount(path, mounted)
+    app.router.lifespan_context = _with(mounted, app.router.lifespan_context)
+    return mounted
+
+
+def _with(mounted: FastAPI, own: Any) -> Any:
+    """Whoever mounts an application runs its lifespan too; the framework does not."""
+
+    @asynccontextmanager
+    async def both(app: FastAPI) -> AsyncGenerator[Any]:
+        inner: AbstractAsyncContextManager[Any] = mounted.router.lifespan_context(mounted)
+        async with inner:
+            app.state.memory = mounted.state.memory
+            async with own(app) as state:
+                yield state
+
+    return both
