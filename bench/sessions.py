@@ -16,7 +16,8 @@ from bench.sessions_stores import OPEN, Store, missing
 
 STORES = tuple(OPEN)
 _SERVERS = Plan(lengths=(50, 400, 5_000))
-_EVENTS = Plan(lengths=(50, 2_000))  # through ADK's own interface
+# Through ADK's own interface; one task, since SqliteSessionService fails ("database is locked") where several write.
+_EVENTS = Plan(lengths=(50, 2_000), tasks=1)
 PLANS = {
     "sqlite": Plan(),
     "redis": _SERVERS,

@@ -180,7 +180,8 @@ class Memory:
         evidence = await self._stores.index.evidence(place, search)
         if hot and talk:
             evidence = with_queued(evidence, talk.require_conversation(), hot, search.terms)
-        return replace(evidence, cosines={id_: one.cosine for id_, one in near.found.items()})
+        cosines = {id_: one.cosine for id_, one in near.found.items()}
+        return replace(evidence, cosines=cosines, model=near.model)
 
     async def _recent(self, talk: Scope | None) -> Sequence[Message]:
         return () if talk is None else (await self._stores.archive.messages(talk, self._window)).messages

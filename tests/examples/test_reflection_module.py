@@ -174,6 +174,23 @@ def test_the_health_check_says_how_both_stores_are(backend: Load) -> None:
     assert (found["status"], found["redis"]["status"], found["database"]["status"]) == ("ok", "ok", "ok")
 
 
+def test_what_was_there_before_is_there_under_its_name(backend: Load) -> None:
+    assert [route.path for route in backend("chat_router").router.routes] == ["/api/chat"]
+    assert [route.path for route in backend("memory_router").router.routes] == ["/api/memory/status"]
+    assert backend("prompt_engine").build_prompt("hi") == "User: hi"
+    assert backend("supabase_handler").database_url()
+    assert set(backend("core_controller").app.openapi()["paths"]) == {"/api/chat", "/api/memory/status"}
+
+
+def test_a_reflection_may_come_later(backend: Load, sql_url: str) -> None:
+    core = backend("modules.memory.core")
+    core.store_conversation("c1", "u1", "hello", "hi", None)
+    core.store_reflection("c1", "u1", {"summary": "a greeting", "causes": []})
+    assert core.load_recent_context("c1")["reflection"] == {"summary": "a greeting", "causes": []}
+    assert backend("jobs.memory_flush_worker").flush_all() == 2
+    assert len(rows(sql_url)) == 1
+
+
 def test_the_tree_and_the_readme_are_complete() -> None:
     for name in ("__init__.py", "core.py", "io_contract.py", "tokenizer.py", "config.json", "README.md"):
         assert (MEMORY / name).is_file()

@@ -325,12 +325,20 @@ def test_a_pdf_is_read() -> None:
     assert [block.text for block in text.blocks] == ["Two years on every part"]
 
 
-def _pdf_saying(text: str) -> bytes:
-    """The smallest sound PDF with a line of text."""
+def test_a_pdf_of_too_many_pages_or_that_takes_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UnreadableDocument, match="5,001 pages"):
+        reading.READERS[".pdf"](_pdf_saying("again", pages=5_001))
+    monkeypatch.setattr(reading, "MOST_SECONDS", 0.0)
+    with pytest.raises(UnreadableDocument, match="takes longer"):
+        reading.READERS[".pdf"](_pdf_saying("again", pages=3))
+
+
+def _pdf_saying(text: str, pages: int = 1) -> bytes:
+    """The smallest sound PDF with a line of text, on as many pages."""
     stream = f"BT /F1 12 Tf 10 50 Td ({text}) Tj ET"
     objects = [
         "<</Type/Catalog/Pages 2 0 R>>",
-        "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        f"<</Type/Pages/Kids[{'3 0 R ' * pages}]/Count {pages}>>",
         "<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 100]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
         f"<</Length {len(stream)}>>stream\n{stream}\nendstream",
         "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",

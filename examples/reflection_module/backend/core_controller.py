@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from backend.chat_router import router
+from backend.memory_router import router as memory_router
 from backend.modules.memory.core import memory
 
 
@@ -21,3 +22,4 @@ async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
 
 app = FastAPI(lifespan=lifespan)
 app.include_router(router)
+app.include_router(memory_router)

@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 import uuid
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -15,6 +15,7 @@ from threadkeep.errors import InvalidInput, TooLarge
 from threadkeep.http.fields import LARGEST_NUMBER, Base64, Body, Language, ScopePart, Text
 
 AUDIO_TYPES = ("audio/webm", "audio/ogg", "audio/wav", "audio/mpeg", "audio/mp4", "audio/flac")
+_DATASOURCE: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 127, "pattern": "^[!-~]+$"}
 # What no keyboard types: control characters but for tabs and line ends, and halves of characters.
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}")
@@ -31,6 +32,13 @@ def _said(value: str) -> str:
     return value
 
 
+def _short(value: str) -> str:
+    """As long as leaves room for the names of files below it."""
+    if not 0 < len(value) <= _DATASOURCE["maxLength"] or not value.isprintable():
+        raise PydanticCustomError("string_too_long", "too long", {"max_length": _DATASOURCE["maxLength"]})
+    return value
+
+
 def _session(value: Any) -> str:
     if not isinstance(value, str) or not _UUID.fullmatch(value):
         raise PydanticCustomError("not_uuid4", "not a UUID of version 4")
@@ -38,6 +46,7 @@ def _session(value: Any) -> str:
 
 
 Said = Annotated[Text, AfterValidator(_said), WithJsonSchema({"type": "string", "pattern": _SAID_PATTERN})]
+Datasource = Annotated[ScopePart, AfterValidator(_short), WithJsonSchema(_DATASOURCE)]
 SessionId = Annotated[
     str, PlainValidator(_session), WithJsonSchema({"type": "string", "pattern": f"^{_UUID.pattern}$"})
 ]
@@ -111,8 +120,7 @@ class ApiChatBody(Body):
 class IndexBody(Body):
     """The service's own knowledge folder; which one, the operator's settings say."""
 
-    datasource: ScopePart = Field("knowledge", description="The name its documents go by", max_length=127)
-    access: Literal["public"] = "public"
+    datasource: Datasource | None = Field(None, description="The name its documents go by, if not the usual one")
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"datasource": "knowledge"}]})
 

@@ -47,9 +47,13 @@ class Job:
 
 
 class Indexing:
-    """One job at a time for each tenant's datasource: who asks meanwhile gets the one that is running."""
+    """One job at a time for each tenant's datasource: who asks meanwhile gets the one that is running.
 
-    def __init__(self, settings: Settings) -> None:
+    `datasource` is the name that the folder's documents go by, unless a request gives another.
+    """
+
+    def __init__(self, settings: Settings, datasource: str = "knowledge") -> None:
+        self.datasource = datasource
         self._settings = settings
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[tuple[str, str], tuple[Job, asyncio.Task[None]]] = {}

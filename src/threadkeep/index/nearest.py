@@ -51,7 +51,8 @@ class VectorNearest:
             if embedder is None:
                 continue
             try:
-                return [_near(hit) for hit in await self._searched(scope, embedder, model, question, k)]
+                hits = await self._searched(scope, embedder, model, question, k)
+                return [_near(hit, model.name) for hit in hits]
             except EmbedderError as error:
                 failure = error
         if failure is not None:
@@ -120,5 +121,5 @@ class VectorNearest:
         return vector
 
 
-def _near(hit: VectorHit) -> Near:
-    return Near(hit.conversation, hit.seq, hit.message_id, hit.score)
+def _near(hit: VectorHit, model: str) -> Near:
+    return Near(hit.conversation, hit.seq, hit.message_id, hit.score, model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -15,6 +16,8 @@ from typing import Any
 from threadkeep.errors import MissingExtra, UnreadableDocument
 
 MOST_BYTES = 20 * 1024 * 1024
+MOST_PAGES = 5_000  # of a PDF
+MOST_SECONDS = 120.0  # for a PDF
 _HEADING = re.compile(r"(#{1,6})\s+(?=\S)")
 _DECLARATION = re.compile(r"<[!?][^<>]{0,2000}>")
 _BROKEN_TAG = re.compile(r"<(?!/?[A-Za-z][^<>]{0,2000}>)")
@@ -190,6 +193,18 @@ def _html(data: bytes) -> Text:
     return Text(parser.title or first, tuple(parser.blocks))
 
 
+def _pages(reader: Any) -> list[str]:
+    """A small file may name one page a million times."""
+    if len(reader.pages) > MOST_PAGES:
+        raise UnreadableDocument(f"has {len(reader.pages):,} pages; the limit is {MOST_PAGES:,}")
+    ends, pages = time.monotonic() + MOST_SECONDS, list[str]()
+    for page in reader.pages:
+        if time.monotonic() > ends:
+            raise UnreadableDocument(f"takes longer than {MOST_SECONDS:g} s to read")
+        pages.append(page.extract_text())
+    return pages
+
+
 def _pdf(data: bytes) -> Text:
     try:
         from pypdf import PdfReader
@@ -199,7 +214,7 @@ def _pdf(data: bytes) -> Text:
         reader = PdfReader(BytesIO(data))
         if reader.is_encrypted:
             raise UnreadableDocument("is encrypted")
-        pages = [page.extract_text() for page in reader.pages]
+        pages = _pages(reader)
         title = str((reader.metadata.title if reader.metadata else None) or "")
     except UnreadableDocument:
         raise

@@ -68,6 +68,7 @@ class Evidence:
     turns: Sequence[Turn]
     shapes: Mapping[str, Shape]  # by conversation
     cosines: Mapping[str, float] = field(default_factory=dict[str, float])  # by message id; empty without an embedder
+    model: str = ""  # that made the vectors
 
 
 _AT_FIRST = 2  # turns

@@ -15,6 +15,7 @@ class Near(NamedTuple):
     seq: int
     message_id: str
     cosine: float
+    model: str = ""  # that made the vectors
 
 
 # The `k` nearest messages of the scope's user, or of its one conversation, best first; empty where none has a vector

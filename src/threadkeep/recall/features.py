@@ -106,7 +106,7 @@ class Reading:
 
         How far behind the others are is told by the cosines themselves, so it does not matter how many the index names.
         """
-        known, trust = self.evidence.cosines, self.question.is_english
+        known, trust = self.evidence.cosines, self.question.trust_in(self.evidence.model)
         if not known or not trust:
             return self._nothing
         least, most = min(known.values()), max(known.values())

@@ -51,7 +51,8 @@ def _order(reading: Reading, scores: Sequence[float]) -> Callable[[int], tuple[f
 
 def _bears(reading: Reading, row: int) -> bool:
     turn, words = reading.turns[row], reading.words
-    if words.own[row] > 0 or reading.evidence.cosines.get(turn.message.id, 0.0) >= _ALIKE:
+    cosine = reading.evidence.cosines.get(turn.message.id, 0.0) if reading.alike[row] else 0.0
+    if words.own[row] > 0 or cosine >= _ALIKE:
         return True
     return words.near[row] >= _BESIDE and turn.length >= _SAYS_SOMETHING
 

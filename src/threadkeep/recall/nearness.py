@@ -19,6 +19,7 @@ _log = logging.getLogger("threadkeep.recall")
 class Nearby(NamedTuple):
     found: Mapping[str, Near]  # by message id
     degraded: bool = False  # there is an embedder, and it or its index did not answer
+    model: str = ""  # that made the vectors
 
 
 async def nearby(nearest: Nearest | None, scope: Scope, question: str, k: int = MOST_NEAR) -> Nearby:
@@ -27,7 +28,8 @@ async def nearby(nearest: Nearest | None, scope: Scope, question: str, k: int = 
         return Nearby({})
     try:
         found = await nearest(scope, question, k)
-        return Nearby({one.message_id: Near(Place(one.conversation, one.seq), one.cosine) for one in reversed(found)})
+        near = {one.message_id: Near(Place(one.conversation, one.seq), one.cosine) for one in reversed(found)}
+        return Nearby(near, model=found[0].model if found else "")
     except ThreadkeepError as error:
         _log.info("recalling by words alone (%s)", type(error).__name__)
         return Nearby({}, degraded=True)

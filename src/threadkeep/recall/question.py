@@ -19,6 +19,7 @@ _ABOUT_ME = re.compile(
 _ABOUT_YOU = re.compile(
     r"\b(you|your|yours)\b|\b(ban)\b|\b(ty|ci|ciebie|tobie|twoj\w{0,3}|powiedziales|mowiles|radziles)\b|你|您"
 )
+_MADE_FOR_ENGLISH = "wordllama:"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,10 @@ class Question:
     def is_in_syllables(self) -> bool:
         """As Vietnamese is written."""
         return any("_" in term for term in self.weights)
+
+    def trust_in(self, model: str) -> float:
+        """How much the vectors of this model tell of the question, from 0 to 1. One of no name is the offline one."""
+        return self.is_english if not model or model.startswith(_MADE_FOR_ENGLISH) else 1.0
 
     @cached_property
     def is_english(self) -> float:

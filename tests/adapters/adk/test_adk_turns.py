@@ -223,3 +223,14 @@ async def _two_runners(rounds: int, place: dict[str, Any], opened: Open, request
     kept = texts(stored)
     assert kept[::2] == won
     assert kept[1::2] == [f"answer to {one[0]}" for one in won]
+
+
+async def test_parallel_branches_of_one_run_share_a_session(sqlite_service: ThreadkeepSessionService) -> None:
+    session = await sqlite_service.create_session(app_name="a", user_id="u", session_id="s")
+    await sqlite_service.append_event(session, said("user", "ask both"))
+    spoken = [said(f"agent{number}", f"part {number}", branch=f"b{number}") for number in range(8)]
+    await asyncio.gather(*(sqlite_service.append_event(session, event) for event in spoken))
+    await sqlite_service.flush()
+    stored = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s")
+    assert sorted(texts(stored)) == ["ask both", *(f"part {number}" for number in range(8))]
+    assert texts(stored) == texts(session)

@@ -63,6 +63,14 @@ def test_a_hit_tells_its_rank_in_each_leg_that_speaks_for_it() -> None:
     assert "words" not in sea.why["ranks"]
 
 
+def test_vectors_speak_for_a_turn_only_where_their_model_knows_the_language() -> None:
+    question = Question("Bạn thích ăn gì?")
+    evidence = evidence_of(question, TEXTS, cosines={"2": 0.9})
+    assert fused(question, evidence, 5) == ()
+    assert fused(question, replace(evidence, model="wordllama:l2_supercat_256"), 5) == ()
+    assert [hit.message_id for hit in fused(question, replace(evidence, model="ollama:bge-m3"), 5)] == ["2"]
+
+
 def test_what_was_given_before_stands_back() -> None:
     texts: list[str | tuple[str, str]] = [("a", "peanuts are legumes"), ("b", "peanuts are grown in Georgia")]
     fresh = Question("peanuts legumes")

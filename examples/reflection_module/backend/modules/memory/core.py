@@ -43,5 +43,10 @@ def store_conversation(
     memory.store_conversation(conversation_id, user_id, user_msg, assistant_msg, reflection)
 
 
+def store_reflection(conversation_id: str, user_id: str, reflection: dict[str, Any]) -> None:
+    """One that comes after its turn."""
+    memory.store_reflection(conversation_id, user_id, reflection)
+
+
 def health() -> dict[str, Any]:
     return memory.health()

@@ -1,0 +1,77 @@
+"""`POST /admin/index`: the knowledge folder into the index, with progress."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.service.conftest import client_of
+from tests.service.talking import is_problem
+from threadkeep.http.app import create_app
+from threadkeep.settings import Settings
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "knowledge"
+    folder.mkdir()
+    for name in ("hours", "warranty", "shipping"):
+        (folder / f"{name}.md").write_text(f"# {name}\n\nAll there is to say about {name}.\n")
+    return folder
+
+
+@pytest.fixture
+async def client(database: Path, folder: Path) -> AsyncIterator[httpx.AsyncClient]:
+    settings = Settings(DATABASE_URL=f"sqlite:///{database}", THREADKEEP_KNOWLEDGE_PATH=str(folder))  # pyright: ignore[reportCallIssue]
+    async with client_of(create_app(settings)) as client:
+        yield client
+
+
+async def test_a_job_is_accepted_and_can_be_followed_to_its_report(client: httpx.AsyncClient) -> None:
+    begun = await client.post("/admin/index")
+    async with asyncio.timeout(60):
+        while (job := (await client.get(f"/admin/index/{begun.json()['job_id']}")).json())["status"] == "running":
+            await asyncio.sleep(0.01)
+
+    assert (begun.status_code, begun.json()["status"]) == (202, "running")
+    assert (job["status"], job["done"], job["total"], job["datasource"]) == ("done", 3, 3, "knowledge")
+    assert (job["report"]["added"], job["report"]["skipped"]) == (3, [])
+
+
+async def test_what_did_not_change_is_not_done_again(client: httpx.AsyncClient, folder: Path) -> None:
+    await client.post("/admin/index", params={"wait": "true"})
+    (folder / "hours.md").write_text("# hours\n\nFrom nine to five.\n")
+    (folder / "shipping.md").unlink()
+
+    again = await client.post("/admin/index", params={"wait": "true"}, json={})
+
+    report = again.json()["report"]
+    assert again.status_code == 200
+    assert (report["added"], report["updated"], report["unchanged"], report["removed"]) == (0, 1, 1, 1)
+
+
+async def test_a_key_names_one_job(client: httpx.AsyncClient) -> None:
+    key = {"Idempotency-Key": "k1"}
+    first = await client.post("/admin/index", headers=key, params={"wait": "true"})
+    again = await client.post("/admin/index", headers=key, params={"wait": "true"})
+
+    assert first.json() == again.json()
+
+
+async def test_a_folder_that_is_not_there_is_a_failed_job(client: httpx.AsyncClient, folder: Path) -> None:
+    shutil.rmtree(folder)
+
+    job = (await client.post("/admin/index", params={"wait": "true"})).json()
+
+    assert (job["status"], job["error"]) == ("failed", "invalid_input")
+
+
+async def test_an_unknown_job_is_not_found_and_a_path_cannot_be_sent(client: httpx.AsyncClient) -> None:
+    assert is_problem(await client.get("/admin/index/nowhere"), 404, "not_found")
+    assert is_problem(await client.post("/admin/index", json={"folder": "/etc"}), 422, "invalid_input", "body")
+    assert is_problem(
+        await client.post("/admin/index", json={"datasource": "x" * 128}), 422, "invalid_input", "datasource"
+    )
