@@ -131,11 +131,16 @@ def rendered(result: dict[str, Any]) -> str:
         ]
         for one in result["recall"]
     ]
-    lag = [[place, its["p50"], its["p95"], its["most"]] for place, its in result["write_to_readable_ms"].items()]
+    lag = [
+        [place, its["p50"], its["p95"], its["most"], str(its["most_recalls"])]
+        for place, its in result["write_to_readable_ms"].items()
+    ]
     return "\n".join(
         [
             *(f"{name}: left out, {why}" for name, why in result["not_run"].items()),
             table("Recall", _HEADER, rows) if rows else "",
-            table("From append's answer to being recalled, ms", ["", "p50", "p95", "most"], lag) if lag else "",
+            table("From append's answer to being recalled, ms", ["", "p50", "p95", "most", "recalls needed"], lag)
+            if lag
+            else "",
         ]
     )

@@ -47,6 +47,7 @@ async def _best(memory: Memory, user: Scope, question: str) -> frozenset[tuple[s
     return frozenset((hit.conversation, hit.message_id) for hit in (await memory.recall(user, question, k=10)).hits)
 
 
+@pytest.mark.timeout(3_600)
 async def test_three_databases_recall_the_same_ten_turns_of_real_talk(memories: list[Memory]) -> None:
     """Of the few that may differ, the tenth and eleventh turn are worth almost the same: vectors are kept in eleven or
     in sixteen bits, and a server estimates what it would take long to count."""
