@@ -5,6 +5,8 @@ PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Who answers at `make serve`: a folder, or nobody with `make serve ASSISTANT=`.
+ASSISTANT ?= examples/pc_shop
 # `make bench` runs every benchmark; `make bench NAME=sessions` one of them.
 NAME ?= all
 
@@ -27,7 +29,7 @@ $(STAMP): requirements.lock pyproject.toml
 	touch $@
 
 serve: env  ## run the service on 127.0.0.1:PORT (8000), embedded store, no key
-	$(BIN)/threadkeep serve --port $(PORT)
+	$(BIN)/threadkeep serve --port $(PORT) $(if $(ASSISTANT),--assistant $(ASSISTANT))
 
 test: env  ## run every test, on real servers
 	$(BIN)/python -m tests.servers install
