@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
@@ -65,17 +65,25 @@ async def _forgetting(where: str, settings: Settings) -> AsyncGenerator[Forget |
         await stores.archive.close()
 
 
-async def retain_daily(url: str | None, settings: Settings, clock: Clock = system_clock) -> None:
-    """Every day at `THREADKEEP_RETENTION_TIME` of the machine's own, for ever; what fails is tried the next day."""
+async def retain_daily(
+    url: str | None, settings: Settings, clock: Clock = system_clock, also: Callable[[], Awaitable[int]] | None = None
+) -> None:
+    """Every day at `THREADKEEP_RETENTION_TIME` of the machine's own, for ever; what fails is tried the next day.
+
+    `also` sweeps up what lies elsewhere, and tells how much that was.
+    """
     while True:
         await asyncio.sleep(seconds_until(settings.retention_time, clock().astimezone()))
         try:
             async with open_retention(url, settings=settings, clock=clock) as retention:
                 done = await retention.run()
+            swept = await also() if also else 0
         except ThreadkeepError as error:
             _log.warning("retention was cut short: %s", type(error).__name__)
         else:
             _log.info("retention: %d expired, %d deleted, %d turns", done.expired, done.deleted, done.turns)
+            if swept:
+                _log.info("retention: %d abandoned turns ended", swept)
 
 
 def retention_rules(settings: Settings) -> RetentionRules:

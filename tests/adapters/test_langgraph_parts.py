@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -17,7 +19,9 @@ from threadkeep.adapters.langgraph.splitting import Split, fresh, split
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
+from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.whole_lists import snapshot
+from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Run
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread, escaped, unescaped
@@ -231,3 +235,22 @@ def test_a_change_in_the_depths_of_a_message_is_noticed() -> None:
 @pytest.mark.parametrize("values", [["text"], [1], [HumanMessage("x", extra_field=1)], [HumanMessage("x"), {"a": 1}]])
 def test_other_lists_have_no_snapshot(values: list[Any]) -> None:
     assert snapshot(values) is None
+
+
+def test_what_claims_to_be_huge_is_refused_before_it_is_unpacked() -> None:
+    bomb = bytearray(zstandard.ZstdCompressor(level=1).compress(bytes(300_000)))
+    header = zstandard.get_frame_parameters(bytes(bomb))
+    assert header.content_size == 300_000
+    bomb[5:9] = (3 << 30).to_bytes(4, "little")  # where the frame says how large it will be
+    assert zstandard.frame_content_size(bytes(bomb)) == 3 << 30
+    with pytest.raises(ValueError, match="too large"):
+        unsqueezed(b"\x01" + bytes(bomb))
+    with pytest.raises(ValueError, match="cut off"):
+        unsqueezed(b"\x02" + zlib.compress(b"x" * 1_000)[:-5])
+    assert unsqueezed(b"\x02" + zlib.compress(b"x" * 1_000)) == b"x" * 1_000
+
+
+def test_a_damaged_turn_key_is_told() -> None:
+    for sealed in (b"", b"\x00", b"\x00short", b"\x01" + bytes(60), b"\x07" + bytes(32)):
+        with pytest.raises(CheckpointCorrupt, match="damaged"):
+            TurnSeal(None).opened(sealed, b"thread")

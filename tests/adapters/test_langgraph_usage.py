@@ -80,6 +80,14 @@ async def test_where_values_are_encrypted_only_numbers_are_told(open_saver: Open
     assert "secret" not in repr(columns)
 
 
+async def test_a_first_query_may_hold_any_character(saver: Verbs) -> None:
+    asked = "nul \x00, lone \ud800, \x01 and 花"
+    await saver.put(thread("t"), {"queries": [entry(asked, 0)], "datasourceIds": ["\x00", "\ud800"]})
+    told = await saver.call("get_conversation_metadata", "t")
+    assert told.first_query == asked
+    assert told.datasource_ids == ("\x00", "\ud800")
+
+
 async def test_odd_states_are_counted_as_far_as_they_go(saver: Verbs) -> None:
     for number, state in enumerate(
         (

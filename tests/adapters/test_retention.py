@@ -160,7 +160,7 @@ def test_the_command_says_what_would_go_and_what_went(tmp_path: object, capsys: 
     for options, expired in ((["--dry-run"], 1), ([], 1), ([], 0)):
         assert run(["retention", "run", "--url", url, "--json", *options]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert told == {"expired": expired, "deleted": 0, "turns": 0, "dry_run": bool(options)}
+        assert told == {"expired": expired, "deleted": 0, "turns": 0, "abandoned": 0, "dry_run": bool(options)}
     assert run(["retention", "run", "--url", url]) == 0
     assert "threads deleted" in capsys.readouterr().out
 

@@ -121,11 +121,11 @@ async def test_one_line_of_json_is_logged_for_each_decision(talk_with: Open, cap
     caplog.set_level(logging.DEBUG, "threadkeep.intent")
     async with talk_with("pc_shop") as talk:
         await talk.say("alo")
-        await talk.say("RTX 5060 giá bao nhiêu?")
+        await talk.say("RTX 5060 giá bao nhiêu?", request_id="r-1")
     info = [json.loads(r.getMessage()) for r in caplog.records if r.levelno == logging.INFO and "intent" in r.name]
     debug = [json.loads(r.getMessage()) for r in caplog.records if r.levelno == logging.DEBUG and "intent" in r.name]
     keys = ["intent", "confidence", "need_retrieval", "clarify_needed", "conversation_id", "user_id"]
-    assert [sorted(line) for line in info] == [sorted([*keys, "first_clarify_question"]), sorted(keys)]
+    assert [sorted(line) for line in info] == [sorted([*keys, "first_clarify_question"]), sorted([*keys, "request_id"])]
     assert info[0]["clarify_needed"] is True
     assert info[0]["first_clarify_question"].startswith("Dạ, quý khách")
     assert info[1]["intent"] == "shopping"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
 import pytest
@@ -17,9 +18,12 @@ from threadkeep.agent.receiving import Receiving
 from threadkeep.agent.state import AgentState, ChatEntry
 from threadkeep.agent.unanswered import unanswered
 from threadkeep.agent.understanding import Understanding
+from threadkeep.compose_retention import open_retention
 from threadkeep.errors import ModelTimeout, ModelUnavailable
 from threadkeep.ports.responder import Answer, Asked
+from threadkeep.testing.clock import FakeClock
 
+DAY = 86_400
 VIETNAMESE = "Hãy trả lời bằng tiếng Việt, ngắn gọn, lịch sự"
 FIELDS = [
     "conversation_id",
@@ -252,3 +256,20 @@ async def test_the_offline_answer_quotes_says_so_once_and_invents_nothing(talk_w
         assert "không dùng mô hình ngôn ngữ" not in second.text
         nothing = await talk.say("Giá vé xem hòa nhạc Chopin ở Hà Nội?")
         assert nothing.text.startswith("Dạ, hiện em chưa có thông tin về điều này ạ.")
+
+
+async def test_retention_lets_go_of_a_talk_that_has_ended(talk_with: Open, tmp_path: Any) -> None:
+    """Its graph's thread first, then its turns; `threadkeep worker` runs this daily."""
+    url, clock = f"sqlite:///{tmp_path}/memory.db", FakeClock(datetime.now(UTC))
+    async with talk_with("pc_shop") as talk:
+        await talk.say("Card RTX 5060 giá bao nhiêu?")
+        await talk.say("không, cảm ơn")
+        assert (await talk.memory.conversations(talk.scope))[0].status == "closed"
+        async with open_retention(url, settings=SETTINGS, clock=clock) as retention:
+            assert (await retention.run()).turns == 0
+            clock.advance(31 * DAY)
+            assert (await retention.run()).expired == 1
+            clock.advance(60 * DAY)
+            done = await retention.run()
+        assert (done.deleted, done.turns) == (1, 4)
+        assert await talk.kept() == []

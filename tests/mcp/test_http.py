@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.mcp.answers import TALK, told
@@ -207,3 +210,23 @@ async def test_logs_of_the_service_hold_no_question(url: str, caplog: pytest.Log
     assert "c-1" in caplog.text
     assert "canary" not in caplog.text
     assert "example.com" not in caplog.text
+
+
+@pytest.mark.parametrize("clients", [8, 64] if os.environ.get("CHAOS") == "full" else [8])
+async def test_many_clients_at_once_are_all_answered(url: str, clients: int) -> None:
+    async def talk(client: httpx.AsyncClient, number: int) -> list[int]:
+        sent = bearer() | {"x-conversation-id": f"c{number}"}
+        answers = [await client.post(QUERY, json={"query": "What is RAG?"}, headers=sent) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        return [answer.json()["metrics"]["queryCount"] for answer in answers]
+
+    async with client_of(create_app(settings_for(url))) as client:
+        counts = await asyncio.gather(*(talk(client, number) for number in range(clients)))
+    assert counts == [[1, 2]] * clients
+
+
+def test_the_runbook_says_what_to_do_about_everything_that_is_told() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "mcp.md").read_text("utf-8")
+    rows = page.split("## Runbook")[1]
+    for told_of in ("metrics.degraded", "metrics.doneWithout", "401", "421", "403", "stale_writer", "Smoke test"):
+        assert told_of in rows

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.mcp.library import ANN, BOB, RAG, SECRET, SETTINGS, document, fill, found_in, question
 from threadkeep.agent.retrieval import Retrieval, conversation_stats
+from threadkeep.agent.retrieval_history import load_history, save_history
 from threadkeep.agent.retrieval_state import MOST_CONTEXTS, MOST_QUERIES
+from threadkeep.agent.retrieval_turn import Turn
 from threadkeep.compose_retrieval import OwnParts, open_retrieval
 from threadkeep.errors import EmbedderUnavailable, InvalidInput, TooLarge
 from threadkeep.ports.knowledge import Access
@@ -260,3 +267,54 @@ async def test_a_secret_stays_with_its_owner_even_in_words_of_the_conversation(r
     await retrieval.ask(question("director salary", conversation="c1"))
     state: Any = await retrieval.state(ME, Access("default", "eve"), "c1")
     assert SECRET not in str(state["retrievedContexts"]) + str(state["contexts"])
+
+
+async def test_the_conversations_row_tells_what_was_asked_and_read(url: str, tmp_path: Path) -> None:
+    async with open_retrieval(url, SETTINGS) as opened:
+        await opened.ask(question("What is RAG?", conversation="c1", top_k=1))
+        await opened.ask(question("director salary moon crowns", conversation="c1", top_k=1))
+    row = "SELECT thread_id, user_id, first_query, query_count, context_count, datasource_ids, access_level"
+    (told,) = rows_of(tmp_path / "tk.db", f"{row} FROM conversation_metadata")
+    assert told[:5] == ("c1", ANN, "What is RAG?", 2, 2)
+    assert set(json.loads(told[5])) == {"docs", "club"}
+    assert told[6] == "mixed"
+
+
+def rows_of(path: Path, statement: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(statement).fetchall()
+
+
+async def test_loading_history_changes_nothing_and_logs_how_much_there_was(
+    retrieval: Retrieval, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "threadkeep.retrieval")
+    await retrieval.ask(question("What is RAG?", conversation="c1"))
+    await retrieval.ask(question("How does it work?", conversation="c1"))
+    runtime: Any = SimpleNamespace(context=Turn(retrieval._parts, question("x", conversation="c1")))
+    assert await load_history({}, runtime) == {}
+    assert "loaded 0 earlier queries of conversation c1" in caplog.text
+    assert "loaded 1 earlier queries of conversation c1" in caplog.text
+    assert "RAG" not in caplog.text
+
+
+async def test_nothing_is_saved_where_nothing_was_asked(retrieval: Retrieval) -> None:
+    runtime: Any = SimpleNamespace(context=Turn(retrieval._parts, question("  ", conversation="c1")))
+    assert await save_history({}, runtime) == {}
+
+
+async def test_a_follow_up_looks_at_no_more_than_three_contexts_cut_short(url: str) -> None:
+    long = [document(f"long{number}.md", f"Comet number {number}. " + "Dust and ice. " * 40) for number in range(6)]
+    await fill(url, *long)
+    prompts: list[str] = []
+
+    async def complete(prompt: str) -> str:
+        prompts.append(prompt)
+        return "What are comets made of?"
+
+    async with open_retrieval(url, SETTINGS, OwnParts(complete=complete)) as opened:
+        await opened.ask(question("Which comet is made of dust and ice?", conversation="c1"))
+        await opened.ask(question("What else?", conversation="c1"))
+    recent = prompts[0].split("Recent context:\n")[1].split("\n\nCurrent query")[0].splitlines()
+    assert len(recent) == 3
+    assert all(len(line) <= len("- ") + 150 + len("...") for line in recent)

@@ -14,10 +14,17 @@ Redact = Callable[[str], str]
 
 
 def log_decision(
-    scope: Scope, decision: IntentDecision, questions: Sequence[str], redact: Redact, *, clarify_needed: bool
+    scope: Scope,
+    decision: IntentDecision,
+    questions: Sequence[str],
+    redact: Redact,
+    *,
+    clarify_needed: bool,
+    request_id: str | None = None,
 ) -> None:
     """The rationale goes to the debug log alone: a model wrote it, out of what the user said."""
     place = {"conversation_id": redact(scope.require_conversation()), "user_id": redact(scope.user)}
+    place |= {"request_id": redact(request_id)} if request_id else {}
     line: dict[str, object] = {
         "intent": decision.intent,
         "confidence": decision.confidence,

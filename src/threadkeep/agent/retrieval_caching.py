@@ -49,7 +49,7 @@ async def _embed(turn: Turn) -> None:
     if turn.asked.carried:  # by itself "how does it work?" is near to everything
         text = f"{turn.previous} {text}"
     redacted = turn.parts.redact(turn.request.access, text)
-    turn.near = await or_without(turn, "embedder", turn.parts.vectors(redacted))
+    turn.near = await or_without(turn, "embedder", turn.parts.vectors(redacted, turn.request.access.tenant))
     turn.degraded = "embedder" in turn.failed
 
 

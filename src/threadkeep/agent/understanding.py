@@ -42,6 +42,7 @@ class Understanding:
             questions,
             lambda text: self._parts.redacted(turn.scope, text),
             clarify_needed=not clear,
+            request_id=turn.asked.request_id if turn.asked else None,
         )
         if clear and decision.intent != state.get("intent"):
             await note_intent(self._parts, turn, decision.intent)

@@ -10,7 +10,7 @@ from typing import Any
 from threadkeep.checkpoints.parts import text_of
 from threadkeep.checkpoints.running import Dialect, Running, Step
 from threadkeep.ports.usage import ConversationMetadata, Usage
-from threadkeep.threads import Thread, unescaped
+from threadkeep.threads import Thread, escaped, unescaped
 
 _COUNT_DOCUMENTS = "(SELECT count(*) FROM tk_thread_documents d WHERE d.thread_key = m.thread_key)"
 _METADATA = (
@@ -40,7 +40,7 @@ def recording(thread: Thread, usage: Usage, dialect: Dialect) -> Iterator[Step]:
         hits = "cache_hits + CASE WHEN query_count < :queries THEN :cached ELSE 0 END"
     values: dict[str, Any] = {
         "key": thread.key,
-        "first": usage.first_query,
+        "first": None if usage.first_query is None else escaped(usage.first_query),
         "queries": usage.query_count,
         "contexts": usage.context_count,
         "sources": None if usage.datasource_ids is None else json.dumps(usage.datasource_ids),
@@ -117,7 +117,7 @@ def _metadata(row: Any) -> ConversationMetadata:
     return ConversationMetadata(
         thread_id=unescaped(text_of(thread_id)),
         user_id=text_of(user),
-        first_query=first,
+        first_query=None if first is None else unescaped(text_of(first)),
         query_count=queries,
         context_count=contexts,
         cache_hits=hits,

@@ -12,7 +12,7 @@ import typer
 from rich.progress import Progress
 
 from threadkeep.cli.index_messages import messages_status, rebuild_messages
-from threadkeep.cli.options import Json, Tenant, Url, as_it_is
+from threadkeep.cli.options import Json, Tenant, Url, of_an_existing_store
 from threadkeep.cli.output import notes, print_json, print_pairs, screen
 from threadkeep.compose_knowledge import Knowledge, open_knowledge
 from threadkeep.compose_terms import rebuild_terms
@@ -21,7 +21,7 @@ from threadkeep.ports.embedder import model_of
 from threadkeep.ports.knowledge import Access
 from threadkeep.recall.quoting import on_one_line
 from threadkeep.scope import DEFAULT_TENANT
-from threadkeep.settings import load_settings
+from threadkeep.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from threadkeep.knowledge.indexing import IndexReport
@@ -77,15 +77,17 @@ def search(
 @index.command()
 def rebuild(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
     """Make the vectors that are missing, and terms that another version made, anew. Searches go on meanwhile."""
-    report = asyncio.run(_rebuild(url, tenant))
-    _report(report, "Rebuilt", asyncio.run(rebuild_messages(url, as_it_is(load_settings()))), as_json=json)
+    settings = of_an_existing_store(url)
+    report = asyncio.run(_rebuild(url, tenant, settings))
+    _report(report, "Rebuilt", asyncio.run(rebuild_messages(url, settings)), as_json=json)
 
 
 @index.command()
 def status(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
     """Count documents, chunks, and what has no vectors of the embedder in use; list messages that were given up on."""
-    told = asyncio.run(_status(url, tenant))
-    told["messages"] = asyncio.run(messages_status(url, as_it_is(load_settings())))
+    settings = of_an_existing_store(url)
+    told = asyncio.run(_status(url, tenant, settings))
+    told["messages"] = asyncio.run(messages_status(url, settings))
     if json:
         print_json(told)
         return
@@ -110,13 +112,13 @@ async def _add(url: str | None, folder: Path, source: Any) -> IndexReport:
 async def _search(
     url: str | None, who: Access, query: str, k: int, budget: int | None, datasources: list[str] | None
 ) -> Answered:
-    async with open_knowledge(url, as_it_is(load_settings())) as knowledge:
+    async with open_knowledge(url, of_an_existing_store(url)) as knowledge:
         return await knowledge.ask(who, query, k=k, budget=budget, datasources=datasources)
 
 
-async def _rebuild(url: str | None, tenant: str | None) -> IndexReport:
+async def _rebuild(url: str | None, tenant: str | None, settings: Settings) -> IndexReport:
     await _rebuild_terms(url)
-    async with open_knowledge(url, as_it_is(load_settings())) as knowledge:
+    async with open_knowledge(url, settings) as knowledge:
         with Progress(console=notes, transient=True) as bar:
             task = bar.add_task("embedding", total=None)
             return await knowledge.indexer.rebuild(
@@ -132,8 +134,8 @@ async def _rebuild_terms(url: str | None) -> None:
         await rebuild_terms(url or settings.database_url, settings, lambda done: bar.update(task, completed=done))
 
 
-async def _status(url: str | None, tenant: str | None) -> dict[str, Any]:
-    async with open_knowledge(url, as_it_is(load_settings())) as knowledge:
+async def _status(url: str | None, tenant: str | None, settings: Settings) -> dict[str, Any]:
+    async with open_knowledge(url, settings) as knowledge:
         found = await knowledge.store.documents(tenant)
         return {
             "documents": len(found),

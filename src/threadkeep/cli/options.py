@@ -39,11 +39,17 @@ Conversation = Annotated[str | None, typer.Option("--conversation", help="Otherw
 
 def existing_store(url: str | None, redis: str | None = None, *, worker: bool = False) -> SyncMemory:
     """A typo in a URL must not make an empty store, and then report that all is well with it."""
+    settings = of_an_existing_store(url)
+    return SyncMemory(url, redis=redis, worker=worker, settings=settings)
+
+
+def of_an_existing_store(url: str | None) -> Settings:
+    """The settings, for a command that only wants to use what is there. Raises `NotFound`."""
     settings = load_settings()
     path = store_path(url, settings)
     if path is not None and not path.exists():
         raise NotFound(f"{shown_path(path)}: there is no store here; check --url or DATABASE_URL")
-    return SyncMemory(url, redis=redis, worker=worker, settings=as_it_is(settings))
+    return as_it_is(settings)
 
 
 def as_it_is(settings: Settings) -> Settings:

@@ -11,6 +11,7 @@ import typer
 from threadkeep.cli.options import Json, Url, as_it_is, store_path
 from threadkeep.cli.output import print_json, print_pairs
 from threadkeep.cli.resolved import shown_path
+from threadkeep.cli.sweeping import sweep_turns
 from threadkeep.compose_retention import open_retention
 from threadkeep.errors import NotFound
 from threadkeep.ports.usage import Retained
@@ -35,14 +36,16 @@ def run(
     path = store_path(url, settings)
     if path is not None and not path.exists():
         raise NotFound(f"{shown_path(path)}: there is no store here; check --url or DATABASE_URL")
-    done = asyncio.run(_run(url, as_it_is(settings), dry_run=dry_run))
+    done, swept = asyncio.run(_run(url, as_it_is(settings), dry_run=dry_run))
     if json:
-        print_json(asdict(done) | {"dry_run": dry_run})
+        print_json(asdict(done) | {"abandoned": swept, "dry_run": dry_run})
         return
     title = "Would go" if dry_run else "Gone"
-    print_pairs(title, {"threads expired": done.expired, "threads deleted": done.deleted, "turns deleted": done.turns})
+    told = {"threads expired": done.expired, "threads deleted": done.deleted, "turns deleted": done.turns}
+    print_pairs(title, told | {"abandoned turns of graphs ended": swept})
 
 
-async def _run(url: str | None, settings: Settings, *, dry_run: bool) -> Retained:
+async def _run(url: str | None, settings: Settings, *, dry_run: bool) -> tuple[Retained, int]:
     async with open_retention(url, settings=settings) as opened:
-        return await opened.run(dry_run=dry_run)
+        done = await opened.run(dry_run=dry_run)
+    return done, 0 if dry_run else await sweep_turns(url, settings)

@@ -17,7 +17,7 @@ import typer
 from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import notes
 from threadkeep.compose import open_memory
-from threadkeep.compose_identity import authentication_is_configured
+from threadkeep.compose_identity import authentication_is_configured, authenticator
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.memory import Memory
 from threadkeep.ports.responder import Responder
@@ -89,17 +89,17 @@ def _bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def responder_opener(settings: Settings) -> Callable[[Memory], AbstractAsyncContextManager[Responder]] | None:
+def responder_on(memory: Memory, settings: Settings) -> AbstractAsyncContextManager[Responder | None]:
     """Imported only where there is an assistant: it needs extras."""
     if settings.assistant is None:
-        return None
+        return nullcontext()
     from threadkeep.compose_assistant import open_assistant
 
-    return partial(open_assistant, settings=settings)
+    return open_assistant(memory, settings)
 
 
 async def _serve(listening: socket.socket, opener: MemoryOpener, settings: Settings, *, as_json: bool) -> None:
-    """The memory is opened here, before the server starts: what keeps it from opening is told without a traceback."""
+    """Memory and assistant are opened here, before the server starts: what keeps them from it is told in a line."""
     import uvicorn
 
     from threadkeep.http.app import create_app
@@ -108,8 +108,9 @@ async def _serve(listening: socket.socket, opener: MemoryOpener, settings: Setti
 
     log_to(sys.stderr)
     stopping = _signals_noted()
-    async with opener() as memory:
-        app = create_app(settings, lambda: nullcontext(memory), responder_opener=responder_opener(settings))
+    authenticator(settings, None)  # what is wrong with its settings is told here
+    async with opener() as memory, responder_on(memory, settings) as responder:
+        app = create_app(settings, lambda: nullcontext(memory), responder_opener=lambda _: nullcontext(responder))
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
         )

@@ -8,12 +8,14 @@ import logging
 import signal
 import sys
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from threadkeep.cli.options import Json, RedisJournal, Url
 from threadkeep.cli.output import notes
+from threadkeep.cli.sweeping import sweep_turns
 from threadkeep.compose_retention import retain_daily
 from threadkeep.compose_worker import OpenWorker, open_worker
 from threadkeep.errors import ThreadkeepError
@@ -47,7 +49,7 @@ async def _work(url: str | None, redis: str | None, settings: Settings, *, as_js
         _announce(opened.name, as_json=as_json)
         telling = asyncio.create_task(_tell_lag(opened, settings.lag_log_seconds))
         stopping = asyncio.create_task(_stop_when(stop, opened))
-        retaining = asyncio.create_task(retain_daily(url, settings))
+        retaining = asyncio.create_task(retain_daily(url, settings, also=partial(sweep_turns, url, settings)))
         try:
             await opened.run()
         finally:

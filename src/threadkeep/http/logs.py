@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 LAG = "threadkeep.lag"
-_STRUCTURED = ("threadkeep.http", LAG)  # what they log is JSON already
+_STRUCTURED = ("threadkeep.http", "threadkeep.intent", LAG)  # what they log is JSON already
 
 
 class JsonLines(logging.Formatter):

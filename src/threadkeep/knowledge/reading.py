@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import codecs
+import logging
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from threadkeep.errors import MissingExtra, UnreadableDocument
@@ -19,6 +22,7 @@ MOST_BYTES = 20 * 1024 * 1024
 MOST_PAGES = 5_000  # of a PDF
 MOST_SECONDS = 120.0  # for a PDF
 _HEADING = re.compile(r"(#{1,6})\s+(?=\S)")
+_one_reader = Lock()
 _DECLARATION = re.compile(r"<[!?][^<>]{0,2000}>")
 _BROKEN_TAG = re.compile(r"<(?!/?[A-Za-z][^<>]{0,2000}>)")
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -193,6 +197,19 @@ def _html(data: bytes) -> Text:
     return Text(parser.title or first, tuple(parser.blocks))
 
 
+@contextmanager
+def _unsaid(library: str) -> Generator[None]:
+    """What it logs quotes what it cannot read."""
+    log = logging.getLogger(library)
+    with _one_reader:
+        level = log.level
+        log.setLevel(logging.CRITICAL + 1)
+        try:
+            yield
+        finally:
+            log.setLevel(level)
+
+
 def _pages(reader: Any) -> list[str]:
     """A small file may name one page a million times."""
     if len(reader.pages) > MOST_PAGES:
@@ -211,11 +228,12 @@ def _pdf(data: bytes) -> Text:
     except ModuleNotFoundError:
         raise MissingExtra("pdf", "reading PDF documents") from None
     try:
-        reader = PdfReader(BytesIO(data))
-        if reader.is_encrypted:
-            raise UnreadableDocument("is encrypted")
-        pages = _pages(reader)
-        title = str((reader.metadata.title if reader.metadata else None) or "")
+        with _unsaid("pypdf"):
+            reader = PdfReader(BytesIO(data))
+            if reader.is_encrypted:
+                raise UnreadableDocument("is encrypted")
+            pages = _pages(reader)
+            title = str((reader.metadata.title if reader.metadata else None) or "")
     except UnreadableDocument:
         raise
     except Exception as error:  # a broken PDF breaks its reader in any way there is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,38 @@ def test_people_read_a_table_and_the_reasons(folder: Path, capsys: pytest.Captur
     assert "skipped broken.pdf: is not a sound PDF" in shown
     assert run(["index", "status"]) == 0
     assert "documents in shop" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["status"], ["rebuild"], ["search", "warranty"]], ids=lambda one: one[0])
+def test_a_typo_in_a_url_makes_no_empty_store(
+    folder: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["index", *command, "--url", "sqlite:///typo.db", "--json"]) == 1
+    assert json.loads(capsys.readouterr().err)["code"] == "not_found"
+    assert not (folder.parent / "typo.db").exists()
+
+
+def test_documents_are_searched_as_somebody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "add", str(folder), "--datasource", "shop", "--access", "private", "--owner", "ann")
+    assert told(capsys, "search", "two years")["hits"] == []
+    assert told(capsys, "search", "two years", "--user", "Ann")["hits"] == []
+    (hit,) = told(capsys, "search", "two years", "--user", "ann", "--datasource", "shop", "--budget", "200")["hits"]
+    assert (hit["document_id"], hit["heading"]) == ("shop/warranty.md", "Warranty")
+    assert told(capsys, "search", "two years", "--user", "ann", "--datasource", "other")["hits"] == []
+    assert run(["index", "search", "two years", "--user", "ann"]) == 0
+    assert "shop/warranty.md#chunk_0 Warranty" in capsys.readouterr().out
+    assert run(["index", "search", ""]) == 0
+    assert "Nothing found." in capsys.readouterr().out
+    assert run(["index", "search", "x", "--k", "0", "--json"]) == 1
+    assert json.loads(capsys.readouterr().err)["code"] == "invalid_input"
+
+
+def test_names_of_files_give_a_terminal_no_orders(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / os.fsdecode(b"\x1b[31mred\xff.pdf")).write_bytes(b"canary")
+    assert run(["index", "add", str(folder), "--datasource", "shop"]) == 0
+    shown = capsys.readouterr()
+    assert "\x1b[31mred" not in shown.out
+    assert "canary" not in shown.out + shown.err  # what a reader says of a file may quote it
 
 
 @pytest.mark.parametrize(

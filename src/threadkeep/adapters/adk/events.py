@@ -51,7 +51,7 @@ def said_in(event: Event) -> list[OurEvent]:
     rest = [ours for part in parts if (ours := _refused(part)) is not None]
     summary = _summary(event) if event.author == "user" else None
     if summary is not None:
-        return [_medium(event, summary, ts), *rest]
+        return [_medium(event, summary, text, ts), *rest]
     if text and event.author == "user":
         return [UserMessage(text, id=event.id, ts=ts), *rest]
     if text:
@@ -182,11 +182,14 @@ def _summary(event: Event) -> Mapping[str, Any] | None:
     return cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else None
 
 
-def _medium(event: Event, summary: Mapping[str, Any], ts: datetime) -> UserMessage:
-    meta: Any = summary.get("meta")
+def _medium(event: Event, given: Mapping[str, Any], text: str, ts: datetime) -> UserMessage:
+    """What was typed beside a picture is the user's own; beside a recording it is the transcript, and not kept."""
+    modality, meta, summary = given.get("modality", "image"), given.get("meta"), given.get("summary")
+    if text and modality == "image" and isinstance(summary, str):
+        summary = f"{text}\n{summary}"
     return UserMessage(
-        modality=summary.get("modality", "image"),
-        summary=summary.get("summary"),
+        modality=modality,
+        summary=summary,
         meta=cast("Mapping[str, Any]", meta) if isinstance(meta, Mapping) else {},
         id=event.id,
         ts=ts,

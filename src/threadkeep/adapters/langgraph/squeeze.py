@@ -16,6 +16,7 @@ from threadkeep.errors import MissingExtra
 _PLAIN, _ZSTD, _ZLIB = b"\x00", b"\x01", b"\x02"
 _WORTH_TRYING = 96  # bytes
 _LEVEL = 3
+_LARGEST = 1 << 30  # bytes; what claims to be larger was made to do harm
 _own = threading.local()  # zstd's objects are not to be shared between threads
 
 
@@ -32,13 +33,21 @@ def unsqueezed(stored: bytes) -> bytes:
     if how == _PLAIN:
         return data
     if how == _ZLIB:
-        try:
-            return zlib.decompress(data)
-        except zlib.error as error:
-            raise ValueError("is not compressed data") from error
+        return _inflated(data)
     if how == _ZSTD:
         return _decompressed(data)
     raise ValueError("is of no known format")
+
+
+def _inflated(data: bytes) -> bytes:
+    inflating = zlib.decompressobj()
+    try:
+        found = inflating.decompress(data, _LARGEST)
+    except zlib.error as error:
+        raise ValueError("is not compressed data") from error
+    if not inflating.eof:
+        raise ValueError("is cut off, or too large")
+    return found
 
 
 def _compressed(data: bytes) -> tuple[bytes, bytes]:
@@ -57,6 +66,8 @@ def _decompressed(data: bytes) -> bytes:
     if not hasattr(_own, "decompressor"):
         _own.decompressor = zstd.ZstdDecompressor()
     try:
+        if not 0 <= zstd.frame_content_size(data) <= _LARGEST:
+            raise ValueError("is too large")
         return _own.decompressor.decompress(data)
     except zstd.ZstdError as error:
         raise ValueError("is not compressed data") from error

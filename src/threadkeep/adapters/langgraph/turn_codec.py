@@ -79,15 +79,16 @@ class TurnSeal:
     def opened(self, sealed: bytes, thread_key: bytes) -> bytes:
         """Raises `CheckpointCorrupt` for one that another setting has sealed."""
         how, rest = sealed[:1], sealed[1:]
-        if how == _BARE:
+        if how == _BARE and len(rest) == KEY_BYTES:
             return rest
         try:
-            if self._master is None:
+            if self._master is None or how != _SEALED:
                 raise ValueError("no setting")
             return self._master.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], thread_key)
         except Exception:  # whatever the library raises on another key
             raise CheckpointCorrupt(
-                "a turn in flight was sealed with another THREADKEEP_SLOT_KEY; restore it, or abandon the turn"
+                "a turn in flight was sealed with another THREADKEEP_SLOT_KEY, or its key is damaged; restore it, or"
+                " abandon the turn"
             ) from None
 
 

@@ -1,0 +1,84 @@
+"""The search bot of the example: words, a recording and a picture, with tools, on a scripted model."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.genai import types
+
+from tests.adapters.adk.scripted import ScriptedModel, call, text
+from tests.adapters.database import every_value
+from threadkeep import Scope, open_memory
+
+ROOT = Path(__file__).parents[2]
+PIXELS, SOUND = b"canarypixels" * 30, b"canarysound" * 30
+PICTURE = {
+    "summary": "A photo of a menu with peanuts.",
+    "modality": "image",
+    "meta": {"mime": "image/png", "sha256": "a" * 64, "path": "/canary/path"},
+}
+RECORDING = {
+    "summary": "Asks when the museum is open.",
+    "modality": "voice",
+    "meta": {"mime": "audio/wav", "durationMs": 1200, "language": "pl"},
+}
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The example's own package is called `app`, as in the repository it is written for."""
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "search_bot"))
+    for name in [name for name in sys.modules if name == "app" or name.startswith("app.")]:
+        monkeypatch.delitem(sys.modules, name)
+    from app import agent  # type: ignore[import-not-found]
+
+    yield agent
+    for name in [name for name in sys.modules if name == "app" or name.startswith("app.")]:
+        del sys.modules[name]
+
+
+async def test_a_turn_in_words_a_picture_and_a_recording_leave_words_and_summaries(
+    example: Any, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/bot.db"
+    script = [
+        [call("search", query="night market canaryargument")],
+        [text("It opens at six.")],
+        [call("search", query="peanuts canaryargument")],
+        [text("The soup kitchen is safe.")],
+        [text("Closed on Mondays.")],
+    ]
+    async with example.SearchBot(url, ScriptedModel(script)) as bot:
+        answer, _ = await bot.ask("u", "c", "I am ann.example@example.com, when is the night market open?")
+        assert answer == "It opens at six."
+        photo = types.Part.from_bytes(data=PIXELS, mime_type="image/png")
+        await bot.ask("u", "c", "Can I eat this?", media=photo, media_summary=PICTURE)
+        sound = types.Part.from_bytes(data=SOUND, mime_type="audio/wav")
+        _, record = await bot.ask("u", "c", media=sound, media_summary=RECORDING)
+    assert record["model_responses"] == ["It opens at six.", "The soup kitchen is safe.", "Closed on Mondays."]
+    async with open_memory(url) as memory:
+        kept = (await memory.history(Scope("search-bot", "u", "c"), limit=20)).messages
+    assert [one.content for one in kept if one.role == "user"] == [
+        "I am [REDACTED:EMAIL], when is the night market open?",
+        "Can I eat this?\nA photo of a menu with peanuts.",
+        "Asks when the museum is open.",
+    ]
+    assert [one.modality for one in kept if one.role == "user"] == ["text", "image", "voice"]
+    assert dict(kept[2].meta) == {"mime": "image/png", "sha256": "a" * 64}
+    found = b"\n".join(await every_value(url))
+    assert not [word for word in (b"canary", b"ann.example", b"18:00", b"Y2FuYXJ5") if word in found]
+
+
+async def test_media_may_come_as_a_summary_without_any_bytes(example: Any, tmp_path: Path) -> None:
+    async with example.SearchBot(f"sqlite:///{tmp_path}/bot.db", ScriptedModel([[text("On Tuesday.")]])) as bot:
+        answer, _ = await bot.ask("u", "c", media_summary=RECORDING)
+    assert answer == "On Tuesday."
+
+
+def test_the_memory_tools_are_where_the_bot_looks_for_them(example: Any) -> None:
+    from app.tools import memory_tools  # type: ignore[import-not-found]
+
+    assert memory_tools.redact("ann@example.com") == "[REDACTED]"
+    assert memory_tools.is_persistable_event({"kind": "UserMessage", "modality": "text"})
+    assert example.persist_memory_from_session is memory_tools.persist_memory_from_session
