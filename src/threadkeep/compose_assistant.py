@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from threadkeep.agent.parts import Documents
 
 _log = logging.getLogger("threadkeep.assistant")
+_REMEMBERED = 3  # questions that lend something to a follow-up, besides the first
 
 
 @asynccontextmanager
@@ -119,7 +120,8 @@ async def _documents(
     if not question.strip():
         return Documents()
     access = Access(config.tenant, scope.user if scope.tenant == config.tenant else None)
-    carried = enriched(question, [Asked(one) for one in earlier]).carried
+    asked = [Asked(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
+    carried = enriched(question, asked).carried
     found = await knowledge.ask(access, question, k=config.recalled, budget=budget, carried=carried)
     return Documents(found.text, [Snippet(hit.content, hit.chunk_id) for hit in found.hits])
 

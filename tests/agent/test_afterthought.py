@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from tests.servers.redis import RedisServer, client
 from tests.servers.server import Server
 from threadkeep import Scope
 from threadkeep.agent.afterthought import read_reflection
+from threadkeep.cli.app import run
 from threadkeep.model import ModelUsage, Reflection
 from threadkeep.models.reflecting import reflect_extractively
 
@@ -144,3 +146,17 @@ async def test_on_servers_a_late_reflection_updates_the_latest_turn_in_redis(
         assert latest["reflection"] == {"summary": "A pool was asked for.", "causes": ["a hot day"]}
         assert len(await talk.memory.reflections(talk.scope)) == 2
         assert (await talk.memory.stats()).usage["recording"].calls == 2
+
+
+async def test_stats_on_the_command_line_show_what_models_cost(
+    talk_with: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with talk_with("hotel_concierge", RecordingModel("Yes.")) as talk:
+        await talk.say("Is there a pool here?")
+        await talk.assistant.settled()
+    url = f"sqlite:///{tmp_path}/memory.db"
+    assert await asyncio.to_thread(run, ["stats", "--url", url, "--user", "guest", "--json"]) == 0
+    usage = json.loads(capsys.readouterr().out)["usage"]
+    assert usage == {"recording": {"calls": 1, "input_tokens": 7, "output_tokens": 3}}
+    assert await asyncio.to_thread(run, ["stats", "--url", url]) == 0
+    assert "7 in, 3 out, 1 turns" in capsys.readouterr().out

@@ -26,8 +26,7 @@ TAKING_INPUT = [(method, path) for method, path in OPERATIONS if path not in PRO
 ENVELOPED = {path for _, path in OPERATIONS if path.startswith("/agent/")}
 # Served apart: what it answers does not end.
 STREAM = "/conversations/{conversation_id}/stream"
-FULL = os.environ.get("CHAOS") == "full"
-CASES = 280 if FULL else 10
+CASES = 280 if os.environ.get("CHAOS") == "full" else 10
 KEY_SECRET = "k" * 32
 KEY: dict[str, str] = {}  # of somebody who may do everything
 # What is promised of statuses is checked below; that strangers are refused, `test_access.py` asks of every route.
@@ -47,8 +46,6 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BaseSchema]:
     KEY["X-API-Key"] = asyncio.run(made_key(url))
     with RunningService(folder, url, THREADKEEP_API_KEY_SECRET=KEY_SECRET, **unlimited) as service:
         yield schemathesis.openapi.from_url(f"{service.url}/openapi.json")
-        requests = [line for line in service.logged() if line["event"] == "request"]
-        assert not FULL or len(requests) >= 10_000
 
 
 async def made_key(url: str) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
 from langgraph.runtime import Runtime
 
 from threadkeep.agent.keeping import keep_reply
-from threadkeep.agent.parts import AssistantParts
+from threadkeep.agent.parts import AssistantParts, Documents
 from threadkeep.agent.prompt import system_instruction
 from threadkeep.agent.recalling import recalled
 from threadkeep.agent.state import AgentState
@@ -29,12 +33,11 @@ class Answering:
         """Earlier talks and the assistant's documents, each within its budget; a store that is away costs its share."""
         turn, config = runtime.context, self._parts.folder.config
         question = self._parts.redacted(turn.scope, turn.text, turn.language)
-        for look in (self._recall, self._search):
-            if config.recalled:
-                try:
-                    await look(turn, question)
-                except StoreError as error:
-                    turn.errors.append(type(error).__name__)
+        if config.recalled:
+            looks = (self._recall(turn, question), self._search(turn, question))
+            for found in await asyncio.gather(*(_unless_away(turn, look) for look in looks)):
+                turn.found += found.snippets
+                turn.fenced += [found.text] if found.text else []
         return AgentState(last_updated=self._parts.clock().isoformat())
 
     async def answer(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
@@ -79,19 +82,15 @@ class Answering:
         except (CapabilityMissing, StoreError) as error:
             turn.errors.append(type(error).__name__)
 
-    async def _recall(self, turn: Turn, question: str) -> None:
-        found = await recalled(self._parts, turn, question)
-        turn.found += found.snippets
-        turn.fenced += [found.text] if found.text else []
+    async def _recall(self, turn: Turn, question: str) -> Documents:
+        return await recalled(self._parts, turn, question)
 
-    async def _search(self, turn: Turn, question: str) -> None:
+    async def _search(self, turn: Turn, question: str) -> Documents:
         if self._parts.documents is None:
-            return
+            return Documents()
         earlier = [message.content for message in turn.prior if message.role == "user"]
         budget = self._parts.folder.config.budgets.knowledge
-        found = await self._parts.documents(turn.scope, question, earlier, budget)
-        turn.found += found.snippets
-        turn.fenced += [found.text] if found.text else []
+        return await self._parts.documents(turn.scope, question, earlier, budget)
 
     def _request(self, turn: Turn, intent: str | None) -> ChatRequest:
         earlier = earlier_messages(turn.prior)
@@ -103,6 +102,14 @@ class Answering:
     def _context(self, turn: Turn) -> ToolContext:
         token, request_id = (turn.asked.token, turn.asked.request_id) if turn.asked else (None, None)
         return ToolContext(turn.scope, turn.language, token, request_id, self._parts.memory.slots)
+
+
+async def _unless_away(turn: Turn, look: Coroutine[Any, Any, Documents]) -> Documents:
+    try:
+        return await look
+    except StoreError as error:
+        turn.errors.append(type(error).__name__)
+        return Documents()
 
 
 def _is_first_answer(turn: Turn) -> bool:

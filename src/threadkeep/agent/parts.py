@@ -9,7 +9,6 @@ from threadkeep.agent.config import Phrases
 from threadkeep.agent.folder import AssistantFolder
 from threadkeep.agent.phrases import phrases_in
 from threadkeep.memory import Memory
-from threadkeep.model import Message
 from threadkeep.ports.chat import ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.language import LanguageDetector, LanguageRules
@@ -19,7 +18,7 @@ from threadkeep.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Passages that bear on a question: for the prompt, fenced, and one by one."""
+    """What bears on a question: for the prompt, fenced, and one by one."""
 
     text: str = field(default="", repr=False)
     snippets: Sequence[Snippet] = ()
@@ -27,7 +26,6 @@ class Documents:
 
 # Whose question, the question as memory would keep it, the user's questions before it, and a budget in tokens.
 SearchDocuments = Callable[[Scope, str, Sequence[str], int], Awaitable[Documents]]
-SummaryOf = Callable[[Scope, Sequence[Message]], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)

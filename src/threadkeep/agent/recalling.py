@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from threadkeep.agent.parts import AssistantParts
+from threadkeep.agent.parts import AssistantParts, Documents
 from threadkeep.agent.turn import Turn
 from threadkeep.model import Hit
 from threadkeep.ports.chat import Snippet
 from threadkeep.ports.evidence import Place
 from threadkeep.recall.render import Quoted, fence, room_in
-
-
-class RecalledTalk(NamedTuple):
-    text: str
-    snippets: list[Snippet]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +20,19 @@ class _Seen:
         return hit.message_id in self.ids
 
 
-async def recalled(parts: AssistantParts, turn: Turn, question: str) -> RecalledTalk:
+async def recalled(parts: AssistantParts, turn: Turn, question: str) -> Documents:
     """Recall ranks by freshness and by conversation; the messages of the window would only stand there twice."""
     config = parts.folder.config
     seen = _Seen(frozenset([*(one.id for one in turn.prior), turn.user_message_id or ""]))
     if not question.strip():
-        return RecalledTalk("", [])
+        return Documents()
     found = await parts.memory.recall(turn.scope.whole_user, question, k=config.recalled + len(turn.prior) + 1)
     hits = [hit for hit in found.hits if not seen.holds(hit)][: config.recalled]
     room = room_in(config.budgets.memory, parts.count_tokens)
     kept = [hit for hit in hits if room.takes(_quoted(hit, turn))]
     text = fence([_quoted(hit, turn) for hit in kept], len(hits) - len(kept)) if kept else ""
     snippets = [Snippet(hit.content, f"message:{hit.message_id}", "memory") for hit in kept if hit.role == "user"]
-    return RecalledTalk(text, snippets)
+    return Documents(text, snippets)
 
 
 def _quoted(hit: Hit, turn: Turn) -> Quoted:

@@ -25,4 +25,7 @@ def stats(
         print_json(counted)
         return
     by_role = counted.pop("by_role")
+    for model, used in counted.pop("usage", {}).items():
+        told = f"{used['input_tokens']:,} in, {used['output_tokens']:,} out, {used['calls']:,} turns"
+        counted[f"tokens of {model}"] = told
     print_pairs("Kept", counted | {f"messages by {role}": count for role, count in by_role.items()})

@@ -118,6 +118,7 @@ def _lifespan(
             app.state.authenticator = authenticator(settings, getattr(opened, "keys", None))
             app.state.streams = Streams(opened)
             app.state.answering = Answering(opened, responder, app.state.streams)
+            app.state.indexing.datasource = getattr(responder, "name", app.state.indexing.datasource)
             app.state.retrieval = OpensOnce(None, settings)
             await asyncio.to_thread(warm_up)  # or the first message with a number would wait for it
             try:

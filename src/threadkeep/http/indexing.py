@@ -101,7 +101,12 @@ class Indexing:
                 job.done, job.total = done, total
 
             source = Source(job.datasource, job.tenant)
-            job.report = await knowledge.indexer.index(Path(self._settings.knowledge_path), source, progress)
+            job.report = await knowledge.indexer.index(self._folder(), source, progress)
+
+    def _folder(self) -> Path:
+        """An assistant's own, unless the settings name one."""
+        own, named = self._settings.assistant, "knowledge_path" in self._settings.model_fields_set
+        return Path(self._settings.knowledge_path) if own is None or named else Path(own) / "knowledge"
 
     def _remember(self, job: Job) -> None:
         while len(self._jobs) >= _MOST_KNOWN:

@@ -23,6 +23,7 @@ from threadkeep.worker.unembedded import Spans
 
 _log = logging.getLogger("threadkeep.worker")
 _PROBE = "Are you there?"
+_MOST_ON_THE_LOOP = 20_000  # characters
 Cut = Callable[[str], Sequence[str]]  # a text into chunks, one for most
 
 
@@ -237,7 +238,7 @@ class EmbedWorker:
 
 async def embed(parts: EmbedParts, model: EmbeddingModel, waiting: Sequence[Waiting]) -> None:
     """Of stored messages only. Raises what keeps it from being done."""
-    chunks = [list(parts.cut(one.content)) or [one.content] for one in waiting]
+    chunks = await _cut(parts.cut, [one.content for one in waiting])
     vectors = await parts.embedder.embed([chunk for some in chunks for chunk in some])
     rows: list[MessageVectors] = []
     start = 0
@@ -245,6 +246,15 @@ async def embed(parts: EmbedParts, model: EmbeddingModel, waiting: Sequence[Wait
         rows.append(MessageVectors(one.scope, one.message_id, vectors[start : start + len(some)]))
         start += len(some)
     await parts.stores.index.upsert(model, rows)
+
+
+async def _cut(cut: Cut, texts: Sequence[str]) -> list[list[str]]:
+    """Long texts in a thread: others should not wait for them."""
+
+    def work() -> list[list[str]]:
+        return [list(cut(text)) or [text] for text in texts]
+
+    return await asyncio.to_thread(work) if sum(map(len, texts)) > _MOST_ON_THE_LOOP else work()
 
 
 async def _until(event: asyncio.Event, seconds: float) -> None:

@@ -116,5 +116,17 @@ def test_nothing_that_was_said_can_leave_the_fence_or_pass_for_another_message(t
     assert not [letter for letter in said if ord(letter) >= 0xE0000 or letter in "\u202e\u202c\x00\uff1c\ufe64"]
 
 
+def test_a_message_that_cannot_fit_is_not_counted() -> None:
+    counted: list[int] = []
+
+    def count(text: str) -> int:
+        counted.append(len(text))
+        return COUNT["cl100k_base"](text)
+
+    recalled = assembled(hits_of(["x" * 1_000_000, "short"]), NOTHING, budget=300, tokens_in=count)
+    assert [hit.content for hit in recalled.hits] == ["short"]
+    assert max(counted) < 1_000
+
+
 def test_nothing_recalled_is_no_text_whatever_is_recent() -> None:
     assert assembled([], NOTHING, messages(1, 5), "c1").text == ""

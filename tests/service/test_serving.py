@@ -1,0 +1,81 @@
+"""`threadkeep serve` with an assistant, and on addresses that others can reach."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.service.running import RunningService
+from tests.unit.cli.conftest import Command, threadkeep
+
+__all__ = ["threadkeep"]
+SECRET = "0123456789abcdef0123456789abcdef"
+SESSION = "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10"
+
+
+def library(folder: Path) -> Path:
+    (folder / "knowledge").mkdir(parents=True)
+    (folder / "assistant.toml").write_text('name = "library"\nlanguages = ["en"]\ndefault_language = "en"\n')
+    (folder / "persona.md").write_text("Greeting: Welcome to the library!\nA quiet librarian.")
+    (folder / "prompt.txt").write_text("Answer questions about the library.")
+    (folder / "knowledge" / "hours.md").write_text("# Hours\n\nThe library opens at nine and closes at six.\n")
+    return folder
+
+
+def test_a_folder_answers_over_http_out_of_its_documents_and_the_talk(tmp_path: Path) -> None:
+    folder = library(tmp_path / "library")
+    with (
+        RunningService(tmp_path, f"sqlite:///{tmp_path}/memory.db", "--assistant", str(folder)) as service,
+        service.client() as client,
+    ):
+        talk = client.post("/conversations").json()
+        place = f"/conversations/{talk['conversation_id']}"
+        said = client.post(
+            f"{place}/messages", params={"wait": "true"}, json={"content": "When does the library open?"}
+        )
+        first = client.post("/agent/chat", json={"sessionId": SESSION, "message": "My seat is number twelve."})
+        second = client.post("/agent/chat", json={"sessionId": SESSION, "message": "Which seat is mine?"})
+        indexed = client.post("/admin/index", params={"wait": "true"}).json()
+        health = client.get("/agent/health").json()
+        kept = client.get(f"{place}/history").json()["messages"]
+
+    assert talk["greeting"]["content"] == "Welcome to the library!"
+    assert "opens at nine" in said.json()["answer"]["content"]
+    assert first.status_code == 200
+    assert "twelve" in second.json()["reply"]
+    assert (indexed["datasource"], indexed["report"]["unchanged"], indexed["report"]["added"]) == ("library", 1, 0)
+    assert health["assistant"] is True
+    assert [one["role"] for one in kept] == ["assistant", "user", "assistant"]
+
+
+def test_a_broken_folder_keeps_the_service_from_starting(tmp_path: Path, threadkeep: Command) -> None:
+    folder = library(tmp_path / "library")
+    (folder / "assistant.toml").write_text("name = 7\n")
+
+    ended = threadkeep("serve", "--json", "--port", "0", "--url", "sqlite://", "--assistant", str(folder))
+
+    assert ended.code == 1
+    assert ended.problem["code"] == "invalid_assistant"
+
+
+def test_with_authentication_it_may_listen_for_others_and_knows_its_callers(
+    tmp_path: Path, threadkeep: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/memory.db"
+    environment = {"THREADKEEP_API_KEY_SECRET": SECRET}
+    monkeypatch.setenv("THREADKEEP_API_KEY_SECRET", SECRET)
+    made = threadkeep("keys", "create", "--user", "ann", "--json", "--url", url).json
+    with RunningService(tmp_path, url, "--host", "0.0.0.0", **environment) as service:
+        port = re.search(r"\d+$", service.url)
+        assert port is not None
+        with httpx.Client(base_url=f"http://127.0.0.1:{port[0]}", trust_env=False) as client:
+            headers = {"Host": "memory.example"}
+            stranger = client.get("/conversations/c1/history", headers=headers)
+            known = client.post("/conversations", headers=headers | {"X-API-Key": made["key"]})
+            assert threadkeep("keys", "revoke", made["prefix"], "--url", url).code == 0
+            open_to_all = client.get("/healthz", headers=headers)
+        log = service.log.read_text()
+
+    assert (stranger.status_code, known.status_code, open_to_all.status_code) == (401, 201, 200)
+    assert made["key"] not in log

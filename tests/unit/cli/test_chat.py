@@ -1,0 +1,44 @@
+"""`threadkeep chat`: a talk through pipes, as a script would hold it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from threadkeep.cli.app import run
+
+SHOP = str(Path(__file__).parents[3] / "examples" / "pc_shop")
+
+
+@pytest.fixture
+def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setenv("THREADKEEP_EMBEDDER", "none")
+
+    def said(*lines: str, options: tuple[str, ...] = ("--json",)) -> str:
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        code = run(["chat", "--assistant", SHOP, "--url", f"sqlite:///{tmp_path}/a.db", "--user", "ann", *options])
+        assert code == 0
+        return capsys.readouterr().out
+
+    return said
+
+
+def test_a_talk_is_greeted_once_and_gone_on_with_later(talk) -> None:
+    first = [json.loads(line) for line in talk("RTX 5060 giá bao nhiêu?", "/quit").splitlines()]
+    assert [answer["kind"] for answer in first] == ["greeting", "answer"]
+    (second,) = [json.loads(line) for line in talk("Thế còn RTX 5070?").splitlines()]
+    assert "15.490.000" in second["reply"]
+
+
+def test_for_people_the_text_stands_alone(talk) -> None:
+    said = talk("RTX 5060 giá bao nhiêu?", "không, cảm ơn", options=())
+    assert "8.990.000" in said
+    assert "Hẹn gặp lại quý khách" in said
+
+
+def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["chat", "--assistant", str(tmp_path), "--url", f"sqlite:///{tmp_path}/a.db"]) == 1
+    assert "assistant.toml: is missing" in capsys.readouterr().err.replace("\n", " ")
