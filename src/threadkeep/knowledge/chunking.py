@@ -13,9 +13,10 @@ from threadkeep.knowledge.reading import Block
 from threadkeep.ports.knowledge import Chunk, Part
 
 CountTokens = Callable[[str], int]
-CHUNKER_VERSION = 1  # raise it when chunks of any text change: documents are then cut anew
+CHUNKER_VERSION = 2  # raise it when chunks of any text change: documents are then cut anew
 SMALLEST, LARGEST = 200, 512
 _CHUNKS_IN_A_PART = 4
+_LONG_TOKEN = 16  # characters: a text longer than so many for each token there is room for is not even counted
 _PART_LEVEL = 2  # a heading this high begins a new part
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n")
 
@@ -87,7 +88,7 @@ def _pieces(blocks: Sequence[Block], count: CountTokens) -> Iterator[_Piece]:
 
 def _fitting(text: str, room: int, count: CountTokens) -> Iterator[str]:
     """The text if there is room for it, otherwise its sentences, otherwise stretches of it."""
-    if count(text) <= room:
+    if len(text) <= room * _LONG_TOKEN and count(text) <= room:
         yield text
         return
     sentences = [part for part in _SENTENCE_ENDS.split(text) if part and part.strip()]
@@ -102,15 +103,18 @@ def _fitting(text: str, room: int, count: CountTokens) -> Iterator[str]:
 
 
 def _packed(sentences: Sequence[str], room: int, count: CountTokens) -> Iterator[str]:
-    held = ""
+    """Each is counted once, with a token for the blank before it: counting what they make together takes for ever."""
+    held: list[str] = []
+    size = 0
     for sentence in sentences:
-        together = f"{held} {sentence}".strip()
-        if held and count(together) > room:
-            yield held
-            together = sentence
-        held = together
+        tokens = count(sentence) + 1
+        if held and size + tokens > room:
+            yield " ".join(held)
+            held, size = [], 0
+        held.append(sentence.strip())
+        size += tokens
     if held:
-        yield held
+        yield " ".join(held)
 
 
 def _groups(pieces: list[_Piece], count: CountTokens) -> list[_Group]:
@@ -128,7 +132,7 @@ def _groups(pieces: list[_Piece], count: CountTokens) -> list[_Group]:
 
 def _belongs(group: _Group, piece: _Piece, count: CountTokens) -> bool:
     """Into what is still small, also across a heading; into what is large enough, only under the same one."""
-    if group.tokens + piece.tokens + count(group.heading) > LARGEST:
+    if group.tokens + piece.tokens + count(group.heading) + len(group.pieces) > LARGEST:
         return False
     return group.tokens < SMALLEST or piece.headings == group.pieces[-1].headings
 
