@@ -4,7 +4,16 @@ from itertools import pairwise
 
 from threadkeep.agent.retrieval import NODES, retrieval_graph
 from threadkeep.agent.retrieval_rewrite import rewriting_prompt, rewritten_query
-from threadkeep.agent.retrieval_state import kept_if_absent, last, merged, mixed, replaced, united
+from threadkeep.agent.retrieval_state import (
+    documents_in,
+    kept_if_absent,
+    last,
+    merged,
+    mixed,
+    replaced,
+    united,
+    with_documents,
+)
 
 
 def test_lists_grow_at_the_end_and_the_oldest_makes_room() -> None:
@@ -65,3 +74,13 @@ def test_a_rewritten_query_is_trimmed_and_nothing_or_a_treatise_is_none() -> Non
     assert rewritten_query("  How does RAG work? \n", "it?") == "How does RAG work?"
     assert rewritten_query(" \n", "it?") == "it?"
     assert rewritten_query("x" * 5_000, "it?") == "it?"
+
+
+def test_documents_are_counted_once_in_pages_of_which_only_the_last_changes() -> None:
+    pages: list[bytes] = []
+    for number in range(300):
+        before = pages
+        pages = with_documents(pages, [f"d{number}", f"d{number // 2}"])
+        assert pages[: len(before) - 1] == before[:-1]
+    assert documents_in(pages) == 300
+    assert with_documents(pages, ["d7", "d299"]) == pages

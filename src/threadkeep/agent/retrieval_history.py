@@ -15,7 +15,8 @@ from threadkeep.agent.retrieval_state import (
     Counts,
     QueryEntry,
     counted,
-    document_digest,
+    documents_in,
+    with_documents,
 )
 from threadkeep.agent.retrieval_turn import Changes, Turn
 from threadkeep.ports.knowledge import Access, ChunkKey
@@ -41,13 +42,13 @@ async def save_history(state: ConversationState, runtime: Runtime[Turn]) -> Chan
     chunks = {row.passage.chunk_id: row.passage.chunk for row in turn.rows}
     before = counted(state)
     entries = [_entry(hit, chunks[hit.chunk_id], now, before["queryCount"]) for hit in shown]
-    seen = {document_digest(hit.document_id) for hit in shown}
+    seen = with_documents(state.get("documentsSeen", ()), (hit.document_id for hit in shown))
     query = turn.parts.redact(turn.request.access, turn.request.query)
     counts = Counts(
         queryCount=before["queryCount"] + 1,
         contextCount=before["contextCount"] + len(shown),
         cacheHits=before["cacheHits"] + turn.cached,
-        documents=len(seen.union(state.get("documentsSeen", ()))),
+        documents=documents_in(seen),
     )
     turn.metrics = _metrics(turn, counts, len(shown))
     return {
@@ -55,7 +56,7 @@ async def save_history(state: ConversationState, runtime: Runtime[Turn]) -> Chan
         "retrievedContexts": entries,
         "cached": turn.cached,
         "counts": counts,
-        "documentsSeen": sorted(seen),
+        "documentsSeen": seen,
         "datasourceIds": sorted({hit.datasource for hit in shown}),
         "accessLevel": await _access_level(turn, entries),
         "metrics": turn.metrics,

@@ -7,13 +7,15 @@ of a user stands here unredacted: the question as it was typed travels in the ru
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
 T = TypeVar("T")
 DEFAULT_TOP_K = 10
 MOST_QUERIES = 20
-MOST_CONTEXTS = 60  # more than one query can return
+MOST_CONTEXTS = 50  # as many as one query can return
+_DIGEST = 8  # bytes
+_PAGE = 64 * _DIGEST
 
 ConversationAccess = Literal["public", "private", "mixed"]
 
@@ -90,13 +92,30 @@ class ConversationState(TypedDict, total=False):
     firstQuery: Annotated[str | None, kept_if_absent]
     accessLevel: Annotated[ConversationAccess | None, mixed]
     counts: Annotated[Counts | None, kept_if_absent]
-    documentsSeen: Annotated[list[int], united]  # digests: as many as there are documents, and no text
+    documentsSeen: Annotated[list[bytes], replaced]  # digests, in pages: a new document costs the last page
 
 
 def counted(state: ConversationState) -> Counts:
     return state.get("counts") or Counts(queryCount=0, contextCount=0, cacheHits=0, documents=0)
 
 
-def document_digest(document_id: str) -> int:
-    digest = hashlib.blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+def with_documents(pages: Sequence[bytes], document_ids: Iterable[str]) -> list[bytes]:
+    """The same pages, and behind them the documents that were not there yet."""
+    known = {digest for page in pages for digest in _digests(page)}
+    new = dict.fromkeys(digest for id_ in document_ids if (digest := _digest(id_)) not in known)
+    full, tail = list(pages), b"".join(new)
+    if full and tail and len(full[-1]) < _PAGE:
+        tail = full.pop() + tail
+    return [*full, *(tail[start : start + _PAGE] for start in range(0, len(tail), _PAGE))]
+
+
+def documents_in(pages: Sequence[bytes]) -> int:
+    return sum(map(len, pages)) // _DIGEST
+
+
+def _digests(page: bytes) -> Iterator[bytes]:
+    return (page[start : start + _DIGEST] for start in range(0, len(page), _DIGEST))
+
+
+def _digest(document_id: str) -> bytes:
+    return hashlib.blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
