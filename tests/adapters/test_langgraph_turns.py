@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import operator
 from pathlib import Path
@@ -306,3 +307,33 @@ def test_a_projection_keeps_words_and_nothing_else() -> None:
     assert kept[3].id not in (None, "ann@example.org")
     assert kept[3].name is None
     assert projection.messages(kept, kept) == kept
+
+
+@only_async
+async def test_the_callback_ends_the_turn_of_a_user_whom_only_the_config_names(open_saver: Open, user: str) -> None:
+    saver = await open_saver(tool_traffic="turn", user=None)
+    graph = saver.saver.attached(agent(saver.saver))
+    configs = [thread("t", user_id=f"{user}{number}") for number in range(2)]
+    await graph.ainvoke(said("use 1 confirm: wait"), configs[0])
+    await graph.ainvoke(said("use 1 look: it"), configs[1])
+    kept = [(await saver.values(config))["messages"] for config in configs]
+    assert [one.type for one in kept[1]] == ["human", "ai", "ai"]
+    assert kept[0][-1].tool_calls  # of another user, and it waits
+
+
+@only_async
+async def test_no_run_is_lost_that_goes_on_while_others_end_the_turn(open_saver: Open) -> None:
+    one, other = await open_saver(tool_traffic="turn"), await open_saver(tool_traffic="turn")
+    for number in range(5):
+        await agent(one.saver).ainvoke(said(f"use 1 look: {number}"), thread("t"))
+        await asyncio.gather(
+            one.saver.aend_turn(thread("t")),
+            other.saver.aend_turn(thread("t")),
+            agent(other.saver).ainvoke(said("and on"), thread("t")),
+        )
+        assert await one.call("end_turn", thread("t"))
+    for saver in (one, other):
+        kept = (await saver.values(thread("t")))["messages"]
+        assert sum(isinstance(message, HumanMessage) for message in kept) == 10
+        assert not any(isinstance(message, ToolMessage) for message in kept)
+    assert len(await other.list(thread("t"))) >= 5

@@ -16,7 +16,7 @@ from threadkeep.checkpoints.sqlite_threads import (
     thread_ids,
     was_deleted,
 )
-from threadkeep.checkpoints.turn_keys import SqlTurnKeys
+from threadkeep.checkpoints.turn_keys import HOLD, SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage, recording
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
@@ -30,6 +30,7 @@ from threadkeep.ports.checkpoints import (
     Run,
     Search,
     StoredCheckpoint,
+    TurnOver,
     Write,
 )
 from threadkeep.ports.clock import Clock, system_clock
@@ -98,9 +99,16 @@ class SqliteCheckpoints:
             self._touched.clear()
         self._touched[thread.key] = now
 
-    async def put_writes(self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write]) -> None:
+    async def put_writes(
+        self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write], turn: bytes | None = None
+    ) -> None:
         now = moment(self._clock())
-        await self._database.write(lambda connection: put_writes(connection, thread, (ns, checkpoint), writes, now))
+
+        def work(connection: sqlite3.Connection) -> None:
+            _hold_turn(connection, thread, turn, now)
+            put_writes(connection, thread, (ns, checkpoint), writes, now)
+
+        await self._database.write(work)
 
     async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:
         return await self._database.read(lambda connection: get(connection, thread, ns, checkpoint))
@@ -143,6 +151,7 @@ def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now:
         *(thread.key, ns, escaped(new.id), escaped(thread.id), escaped(new.ns)),
         *(parent, new.body, new.metadata, new.facts, now, now),
     )
+    _hold_turn(connection, thread, new.turn, now)
     if new.parent_must_be_latest:
         _refuse_a_successor(connection, thread, ns, new)
     if parent is None or not touched:
@@ -160,6 +169,13 @@ def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now:
         _insert_page(connection, thread, page)
     for statement, bound in recording(thread, new.usage, "sqlite") if new.usage else ():
         connection.execute(statement, bound)
+
+
+def _hold_turn(connection: sqlite3.Connection, thread: Thread, turn: bytes | None, now: int) -> None:
+    if turn is not None:
+        values = {"key": thread.key, "turn": turn, "now": now}
+        if not connection.execute(HOLD["sqlite"], values).rowcount:
+            raise TurnOver
 
 
 def _refuse_a_successor(connection: sqlite3.Connection, thread: Thread, ns: int, new: NewCheckpoint) -> None:

@@ -24,6 +24,15 @@ _LATER = {  # a moment that was never used before, whatever the clock says
 }
 
 
+# Whoever writes under a key holds it until the commit, and moves it on: who wants to end the turn sees that, or waits.
+HOLD = {
+    "sqlite": "UPDATE tk_turn_keys SET began_at = max(began_at + 1, :now) WHERE thread_key = :key AND sealed = :turn",
+    "server": (
+        "UPDATE tk_turn_keys SET began_at = greatest(began_at + 1, :now) WHERE thread_key = :key AND sealed = :turn"
+    ),
+}
+
+
 class SqlTurnKeys:
     def __init__(self, running: Running, clock: Clock = system_clock) -> None:
         self._running = running

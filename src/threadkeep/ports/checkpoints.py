@@ -25,6 +25,10 @@ class ParentGone(Exception):
     """The checkpoint that the new one builds on is not there (any more)."""
 
 
+class TurnOver(Exception):
+    """The key under which this was encrypted is gone: begin another turn."""
+
+
 class NotTheLatest(Exception):
     """The checkpoint that the new one builds on has a successor already."""
 
@@ -60,6 +64,7 @@ class NewCheckpoint:
     pages: Sequence[Page] = ()
     builds_on_parent: bool = False  # its body refers to strands of the parent's
     parent_must_be_latest: bool = False
+    turn: bytes | None = None  # the sealed key that it is encrypted under, which must still stand
     usage: Usage | None = None  # what is counted of the thread, where that is news
 
 
@@ -113,12 +118,15 @@ class Checkpoints(Protocol):
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         """All of it or nothing; a checkpoint of the same id is replaced.
 
-        Raises `PositionTaken`, `ParentGone`, `NotTheLatest`, and `ScopeErased` when the thread was erased under it.
+        Raises `PositionTaken`, `ParentGone`, `NotTheLatest`, `TurnOver`, and `ScopeErased` when the thread was erased
+        under it.
         """
         ...
 
-    async def put_writes(self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write]) -> None:
-        """All or none. The checkpoint may come later. Raises `ScopeErased`."""
+    async def put_writes(
+        self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write], turn: bytes | None = None
+    ) -> None:
+        """All or none. The checkpoint may come later. Raises `ScopeErased` and `TurnOver`."""
         ...
 
     async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:

@@ -13,7 +13,7 @@ from threadkeep.adapters.langgraph.facts import checked_filter, matches, wanted_
 from threadkeep.adapters.langgraph.place import Place, configurable
 from threadkeep.adapters.langgraph.reading import metadata_of, pending_write, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
-from threadkeep.errors import InvalidInput
+from threadkeep.errors import CheckpointCorrupt, InvalidInput
 from threadkeep.ports.checkpoints import Search, StoredCheckpoint
 from threadkeep.threads import Thread, short_id, thread_of
 
@@ -26,8 +26,18 @@ class Reader:
         self._session = session
 
     async def get(self, asking: Asking, config: RunnableConfig) -> CheckpointTuple | None:
+        """A turn that ends while it is being read is read again, as it is by then."""
+        thread = asking.identity.place(config).thread
+        while True:
+            key = None if asking.turns is None else await asking.turns.key(thread)
+            try:
+                return await self._get(await asking.reading(thread), config)
+            except CheckpointCorrupt:
+                if asking.turns is None or await asking.turns.key(thread) == key:
+                    raise
+
+    async def _get(self, asking: Asking, config: RunnableConfig) -> CheckpointTuple | None:
         place = asking.identity.place(config)
-        asking = await asking.reading(place.thread)
         row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint))
         if row is None:
             if place.checkpoint is None:
@@ -54,7 +64,9 @@ class Reader:
             for row in rows:
                 if left == 0:
                     break
-                reading = await self._reading(asking, Thread(search.owner, row.thread), known)
+                reading = await self._reading(asking, row, Thread(search.owner, row.thread), known)
+                if reading is None:
+                    continue
                 if wanted and not matches(metadata_of(row, reading.codec), wanted.items()):
                     continue
                 left = None if left is None else left - 1
@@ -63,11 +75,20 @@ class Reader:
                 return
             search = _following(search, rows[-1])
 
-    async def _reading(self, asking: Asking, thread: Thread, known: dict[bytes, Asking]) -> Asking:
+    async def _reading(
+        self, asking: Asking, row: StoredCheckpoint, thread: Thread, known: dict[bytes, Asking]
+    ) -> Asking | None:
+        """None for a checkpoint that went with its turn while it was being listed."""
         if asking.turns is None:
             return asking
         if thread.key not in known:
             known[thread.key] = await asking.reading(thread)
+        try:
+            unpack_body(row.body, known[thread.key].codec, where_is(row))
+        except CheckpointCorrupt:
+            known[thread.key] = await asking.reading(thread)
+            here = await self._session.door.use(lambda store: store.get(thread, row.ns, row.id))
+            return None if here is None else known[thread.key]
         return known[thread.key]
 
     def _search(

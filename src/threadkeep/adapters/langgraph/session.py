@@ -34,6 +34,7 @@ class Asking:
     codec: Codec
     turns: Turns | None = None
     in_turn: bool = False
+    turn: bytes | None = None  # the sealed key, for writing
     projecting: bool = False  # what stays of a turn: it is put after what the turn went on from
 
     async def reading(self, thread: Thread) -> Asking:
@@ -44,7 +45,8 @@ class Asking:
     async def writing(self, thread: Thread) -> Asking:
         if self.turns is None:
             return self
-        return replace(self, codec=await self.turns.writing(thread, self.codec), turns=None, in_turn=True)
+        codec, sealed = await self.turns.writing(thread, self.codec)
+        return replace(self, codec=codec, turns=None, in_turn=True, turn=sealed)
 
 
 @dataclass(slots=True)

@@ -59,6 +59,7 @@ class TurnEnd:
             if ns not in ending.settled:
                 await self._project(ending, ns, asking, projection, abandon=abandon)
         ended = await self._dropped(ending)
+        self._turns.forget(thread)
         self._session.forget(thread)
         return ended
 

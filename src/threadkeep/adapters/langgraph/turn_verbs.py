@@ -18,7 +18,7 @@ from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.turn_end import TurnEnd
 from threadkeep.adapters.langgraph.turns import Turns
 from threadkeep.compose_items import rules_of
-from threadkeep.errors import InvalidInput, InvalidSetting
+from threadkeep.errors import InvalidInput, InvalidScope, InvalidSetting
 from threadkeep.policy.admit import Rules
 from threadkeep.ports.checkpoints import CheckpointStore
 from threadkeep.ports.usage import ConversationMetadata, ConversationStats, stats_of
@@ -151,6 +151,15 @@ class TurnVerbs:
         ending = TurnEnd(self._session, self._turns, self._writer)
         return await ending.end(asking, thread, self._projection(thread), abandon=abandon)
 
+    async def end_run_of(self, told: dict[str, Any]) -> None:
+        """What LangGraph tells a callback names the thread; not always the user, whom the run's own puts have named."""
+        try:
+            threads = [self._identity.place({"configurable": told}).thread]
+        except InvalidScope:
+            threads = self._turns.begun_as(str(told["thread_id"])) if self._turns else []
+        for thread in threads:
+            await self._end(thread, abandon=False)
+
     def _projection(self, thread: Thread) -> Projection:
         return Projection(self._turn_rules.admission, thread.owner, self._turn_rules.keeps)
 
@@ -178,7 +187,7 @@ class TurnEnds(AsyncCallbackHandler):
     async def on_chain_end(self, outputs: Any, *, run_id: UUID, **_: Any) -> None:
         root = self._roots.pop(run_id, None)
         if root is not None:
-            await self._saver.aend_turn({"configurable": root})
+            await self._saver.end_run_of(root)
 
     async def on_chain_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         self._roots.pop(run_id, None)

@@ -1,7 +1,7 @@
 """`tool_traffic="turn"`: while a turn is in flight all that it stores is encrypted under a key of its own.
 
-The first put of a run begins the turn, or goes on with one that waits. LangGraph reads a thread before it writes to it:
-so every reading looks for the key anew, and a key that another process has ended is never written under.
+The first put begins the turn, or goes on with one that waits. The store takes what was encrypted only while the key
+stands, in one transaction; where another process has ended the turn meanwhile, the same is written under a new key.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ class Turns:
     def __init__(self, door: Door[CheckpointStore], seal: TurnSeal) -> None:
         self._door = door
         self._seal = seal
-        self._begun: OrderedDict[bytes, bytes] = OrderedDict()  # since the thread was last read here
+        self._begun: OrderedDict[bytes, tuple[Thread, bytes]] = OrderedDict()  # sealed keys written under here
 
     async def key(self, thread: Thread) -> TurnKey | None:
-        self._begun.pop(thread.key, None)
         return await self._door.use(lambda store: store.turn_keys.get(thread))
 
     def opened(self, thread: Thread, key: TurnKey) -> bytes:
@@ -36,12 +35,20 @@ class Turns:
         key = await self.key(thread)
         return TurnCodec(codec, None if key is None else self.opened(thread, key))
 
-    async def writing(self, thread: Thread, codec: Codec) -> TurnCodec:
-        opened = self._begun.get(thread.key)
-        if opened is None:
-            sealed = self._seal.new(thread.key)
-            opened = self.opened(thread, await self._door.use(lambda store: store.turn_keys.begin(thread, sealed)))
-            self._begun[thread.key] = opened
+    async def writing(self, thread: Thread, codec: Codec) -> tuple[TurnCodec, bytes]:
+        """And the sealed key, for the store to see that it still stands."""
+        _, sealed = self._begun.get(thread.key, (thread, None))
+        if sealed is None:
+            new = self._seal.new(thread.key)
+            sealed = (await self._door.use(lambda store: store.turn_keys.begin(thread, new))).sealed
+            self._begun[thread.key] = (thread, sealed)
             if len(self._begun) > _MOST_REMEMBERED:
                 self._begun.popitem(last=False)
-        return TurnCodec(codec, opened)
+        return TurnCodec(codec, self._seal.opened(sealed, thread.key)), sealed
+
+    def begun_as(self, thread_id: str) -> list[Thread]:
+        """Threads of this name, of whomever, that are in flight in this process."""
+        return [thread for thread, _ in [*self._begun.values()] if thread.id == thread_id]
+
+    def forget(self, thread: Thread) -> None:
+        self._begun.pop(thread.key, None)

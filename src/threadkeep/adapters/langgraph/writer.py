@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -42,10 +42,13 @@ from threadkeep.ports.checkpoints import (
     ParentGone,
     PositionTaken,
     Run,
+    TurnOver,
     Write,
 )
 from threadkeep.ports.usage import Usage
 from threadkeep.threads import Thread, short_id
+
+T = TypeVar("T")
 
 
 class Writer:
@@ -61,11 +64,23 @@ class Writer:
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
+        thread = asking.identity.place(config).thread
+        return await _in_its_turn(
+            asking, thread, lambda asked: self._put_once(asked, config, checkpoint, metadata, new_versions)
+        )
+
+    async def _put_once(
+        self,
+        asking: Asking,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
         place = asking.identity.place(config)
         checkpoint = checkpoint if checkpoint.get("id") else {**checkpoint, "id": str(uuid6())}
         id_ = short_id("checkpoint.id", checkpoint["id"])
         told = cast("Mapping[str, Any]", get_serializable_checkpoint_metadata(config, metadata))
-        asking = await asking.writing(place.thread)
         if asking.in_turn and told.get("counters_since_delta_snapshot"):
             raise CapabilityMissing('a graph with delta channels cannot be kept with tool_traffic="turn"')
         meta = encoded_metadata(told, asking.codec)
@@ -108,6 +123,7 @@ class Writer:
                 pages=draft.pages,
                 builds_on_parent=draft.builds_on_parent,
                 parent_must_be_latest=must_be_latest,
+                turn=asking.turn,
                 usage=usage,
             )
             try:
@@ -171,9 +187,16 @@ class Writer:
         id_ = place.require_checkpoint()
         if not writes:
             return
-        asking = await asking.writing(place.thread)
+        await _in_its_turn(
+            asking, place.thread, lambda asked: self._put_writes_once(asked, place, id_, (writes, task_id, task_path))
+        )
+
+    async def _put_writes_once(
+        self, asking: Asking, place: Place, id_: str, given: tuple[Sequence[tuple[str, Any]], str, str]
+    ) -> None:
+        writes, task_id, task_path = given
         encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
-        work = partial(_store_writes, place=place, id_=id_, writes=encoded)
+        work = partial(_store_writes, place=place, id_=id_, writes=encoded, turn=asking.turn)
         underway = tuple(self._underway.get(place.thread.key, ()))
         try:
             await self._session.door.use(work)
@@ -198,5 +221,18 @@ class Writer:
             done.set_result(None)
 
 
-async def _store_writes(store: CheckpointStore, place: Place, id_: str, writes: Sequence[Write]) -> None:
-    await store.put_writes(place.thread, place.ns, id_, writes)
+async def _store_writes(
+    store: CheckpointStore, place: Place, id_: str, writes: Sequence[Write], turn: bytes | None
+) -> None:
+    await store.put_writes(place.thread, place.ns, id_, writes, turn)
+
+
+async def _in_its_turn(asking: Asking, thread: Thread, work: Callable[[Asking], Awaitable[T]]) -> T:
+    """Under the turn's key; where that has gone meanwhile, once more under a new one."""
+    while True:
+        try:
+            return await work(await asking.writing(thread))
+        except TurnOver:
+            if asking.turns is None:
+                raise
+            asking.turns.forget(thread)

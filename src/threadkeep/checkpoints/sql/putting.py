@@ -11,8 +11,9 @@ from sqlalchemy.exc import DBAPIError
 from threadkeep.checkpoints.parts import parts_of
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact
+from threadkeep.checkpoints.turn_keys import HOLD
 from threadkeep.checkpoints.usage import recording
-from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, Page, PositionTaken, Write
+from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, Page, PositionTaken, TurnOver, Write
 from threadkeep.ports.usage import Usage
 from threadkeep.sql.database import Undo
 from threadkeep.sql.errors import code_of
@@ -63,9 +64,12 @@ async def put(line: Line, putting: Putting, *, postgres: bool) -> bool:
     values = putting.values(postgres=postgres)
     batches = [*_batches(putting.new.pages)]
     whole = (len(batches) < 2 if postgres else not batches and not putting.place) and putting.new.usage is None
+    whole = whole and putting.new.turn is None
     try:
         if putting.new.parent_must_be_latest or not whole:
             await line.begin()
+        if putting.new.turn is not None:
+            await _hold_turn(line, {"key": putting.thread.key, "turn": putting.new.turn, "now": putting.now})
         if putting.new.parent_must_be_latest:
             await _refuse_a_successor(line, values, postgres=postgres)
         store = _store_on_postgres if postgres else _store_on_mysql
@@ -83,6 +87,11 @@ async def put(line: Line, putting: Putting, *, postgres: bool) -> bool:
     if putting.new.parent_must_be_latest or not whole:
         await line.commit()
     return True
+
+
+async def _hold_turn(line: Line, values: Values) -> None:
+    if not await line.count(HOLD["server"], values):
+        raise TurnOver
 
 
 async def _record(line: Line, thread: Thread, usage: Usage, *, postgres: bool) -> None:
@@ -151,15 +160,20 @@ def _batches(pages: Sequence[Page]) -> Iterator[_Batch]:
             yield _Batch(shared, rows)
 
 
-async def put_writes(line: Line, place: Values, writes: Sequence[Write], *, postgres: bool) -> None:
-    """`place`: key, ns and id, as they are bound."""
+async def put_writes(
+    line: Line, place: Values, writes: Sequence[Write], *, postgres: bool, held: Values | None = None
+) -> None:
+    """`place`: key, ns and id, as they are bound. `held`: the turn's key."""
     steps = [*_write_steps(place, writes, postgres=postgres)]
+    together = len(steps) > 1 or held is not None
     try:
-        if len(steps) > 1:
+        if together:
             await line.begin()
+        if held is not None:
+            await _hold_turn(line, held)
         for query, values in steps:
             await line.count(query, values)
-        if len(steps) > 1:
+        if together:
             await line.commit()
     except DBAPIError as error:
         if code_of(error) in _NO_THREAD:

@@ -88,9 +88,12 @@ class SqlCheckpoints:
             self._touched.clear()
         self._touched[thread.key] = now
 
-    async def put_writes(self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write]) -> None:
+    async def put_writes(
+        self, thread: Thread, ns: str, checkpoint: str, writes: Sequence[Write], turn: bytes | None = None
+    ) -> None:
         place = {"key": thread.key, "ns": ns_key(ns), "id": exact(escaped(checkpoint), postgres=self._postgres)}
-        work = partial(put_writes, place=place, writes=writes, postgres=self._postgres)
+        held = None if turn is None else {"key": thread.key, "turn": turn, "now": moment(self._clock())}
+        work = partial(put_writes, place=place, writes=writes, postgres=self._postgres, held=held)
         try:
             await self._database.direct(work)
         except ThreadGone:
