@@ -69,6 +69,13 @@ def test_older_topics_fade() -> None:
     assert carried[stem("gardening")] > carried[stem("violins")]
 
 
+def test_only_the_last_three_questions_and_the_first_are_remembered() -> None:
+    talk = [Asked(f"Tell me about {topic}") for topic in ("zebras", "violins", "gardening", "sailing", "chess")]
+    carried = enriched("What about them?", talk).carried
+    assert {stem("zebras"), stem("gardening"), stem("sailing"), stem("chess")} <= carried.keys()
+    assert stem("violins") not in carried
+
+
 def test_what_the_last_answer_speaks_of_is_carried_more() -> None:
     plain = enriched("How deadly is it?", [Asked("ductal carcinoma or lobular carcinoma"), Asked("tell more")]).carried
     told = enriched(
