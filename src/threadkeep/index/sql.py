@@ -20,7 +20,7 @@ TermsOf = Callable[[str], str]  # a text's normalised terms, repeats and all, se
 
 
 class SqlIndex:
-    """See `ports.index`. Three round trips for a question; four on MySQL, and on PostgreSQL for common words."""
+    """See `ports.index`. Three round trips for a question; four on MySQL, and on PostgreSQL of users not known yet."""
 
     def __init__(self, database: SqlDatabase, terms_of: TermsOf) -> None:
         self._database = database
