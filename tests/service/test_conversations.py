@@ -2,13 +2,19 @@
 
 import asyncio
 import json
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from tests.service.talking import is_problem
+from threadkeep import Settings, open_memory
+from threadkeep.http.app import create_app
+from threadkeep.models.embedders.offline import OfflineEmbedder
 
 
 async def begun(client: httpx.AsyncClient, **headers: str) -> str:
@@ -260,3 +266,33 @@ async def test_a_megabyte_is_too_much_for_one_message(client: httpx.AsyncClient)
 
 async def test_a_path_that_is_not_utf8_is_refused(client: httpx.AsyncClient) -> None:
     assert is_problem(await client.get("/conversations/%ff%fe/history"), 400, "invalid_utf8")
+
+
+class _Held(OfflineEmbedder):
+    """Embeds nothing until it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go_on = asyncio.Event()
+        self.asked = asyncio.Event()
+
+    async def embed(self, texts: Any) -> Any:
+        self.asked.set()
+        await self.may_go_on.wait()
+        return await super().embed(texts)
+
+
+async def test_a_message_is_acknowledged_while_its_embedding_waits(database: Path) -> None:
+    embedder = _Held()
+    settings = Settings(DATABASE_URL=f"sqlite:///{database}")
+    opener = partial(open_memory, settings=settings, embedder=embedder)
+    async with client_of(create_app(settings, opener)) as client:
+        talk = await begun(client)
+        answer = await say(client, talk, "I am allergic to peanuts", wait=False)
+        async with asyncio.timeout(20):
+            await embedder.asked.wait()
+        kept = await contents(client, talk)
+        embedder.may_go_on.set()
+
+    assert answer.status_code == 202
+    assert kept == ["I am allergic to peanuts"]
