@@ -13,6 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command
+from typing_extensions import TypedDict
 
 from tests.adapters.agent import agent, unpaired
 from tests.adapters.database import count, every_value, rows
@@ -337,3 +338,29 @@ async def test_no_run_is_lost_that_goes_on_while_others_end_the_turn(open_saver:
         assert sum(isinstance(message, HumanMessage) for message in kept) == 10
         assert not any(isinstance(message, ToolMessage) for message in kept)
     assert len(await other.list(thread("t"))) >= 5
+
+
+class Inner(TypedDict):
+    messages: list[BaseMessage]
+    inner: list[BaseMessage]
+
+
+@only_async
+async def test_a_subgraph_that_remembers_is_projected_too(saver_in_turns: Verbs) -> None:
+    def step(state: Inner) -> dict[str, Any]:
+        before = state.get("inner") or []
+        return {"inner": [*before, AIMessage(f"in {len(before)}"), ToolMessage("secret", tool_call_id="1")]}
+
+    inner = StateGraph(Inner)
+    inner.add_node("step", step)
+    inner.add_edge(START, "step")
+    inner.add_edge("step", END)
+    outer = StateGraph(MessagesState)
+    outer.add_node("inner", inner.compile(checkpointer=True))
+    outer.add_edge(START, "inner")
+    outer.add_edge("inner", END)
+    graph = saver_in_turns.saver.attached(outer.compile(checkpointer=saver_in_turns.saver))
+    for _ in range(2):
+        await graph.ainvoke(said("go"), thread("t"))
+    kept = (await saver_in_turns.values(thread("t", "inner")))["inner"]
+    assert [one.content for one in kept] == ["in 0", "in 1"]
