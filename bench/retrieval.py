@@ -88,11 +88,11 @@ async def _follow_ups(retrieval: Retrieval, asked: Sequence[FollowUp]) -> dict[s
 
 
 async def _long_thread(retrieval: Retrieval, path: Path, asked: Sequence[FollowUp], queries: int) -> dict[str, Any]:
-    spent: list[float] = []  # of this process's own time: others use the machine too
+    spent: list[float] = []  # of this process's own time: others use the machine too. Both ends ask the same
     sizes = [_stored_bytes(path)]
     for number in range(queries):
         began = time.process_time()
-        await retrieval.ask(_request(asked[number % len(asked)].question, "long", 10))
+        await retrieval.ask(_request(asked[number % min(_STRETCH, len(asked))].question, "long", 10))
         spent.append((time.process_time() - began) * 1_000)
         if number + 1 in (_STRETCH, queries - _STRETCH, queries):
             sizes.append(_stored_bytes(path))
