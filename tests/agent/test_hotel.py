@@ -44,6 +44,19 @@ def in_redis(url: str, session_id: str) -> dict[str, Any]:
     return json.loads(found)
 
 
+def everything_at(redis: Any, key: bytes) -> Any:
+    read = {
+        b"string": redis.get,
+        b"hash": redis.hgetall,
+        b"list": lambda name: redis.lrange(name, 0, -1),
+        b"set": redis.smembers,
+        b"zset": lambda name: redis.zrange(name, 0, -1),
+        b"stream": redis.xrange,
+    }
+    kind = redis.type(key)
+    return read[kind if isinstance(kind, bytes) else kind.encode()](key)
+
+
 @pytest.fixture
 def hotel() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A running hotel: its address and its book."""
@@ -274,3 +287,22 @@ async def test_with_every_store_out_of_reach_it_answers_without_memory_and_says_
         assert answer.language == "pl"
         assert talk.detector.calls == 2  # nothing remembers the language
     assert "answering without the history" in caplog.text
+
+
+async def test_on_redis_the_number_rests_encrypted_until_its_tool_needs_it(
+    talk_with: Open, redis: RedisServer, tmp_path: Any
+) -> None:
+    given: list[str | None] = []
+    async with talk_with("hotel_concierge", RecordingModel("OK."), redis=redis.url) as talk:
+        await talk.say("My number is +48 601 234 567.")
+        await talk.say("Is the restaurant open?")
+        assert talk.memory.slots is not None
+        given.append(await talk.memory.slots.get(talk.scope, "PHONE"))
+        await talk.memory.flushed()
+        with client(redis.url) as asked:
+            held = " ".join(repr(everything_at(asked, key)) for key in asked.scan_iter())
+    assert given == ["+48 601 234 567"]
+    assert "REDACTED" in held
+    for form in ("601 234 567", "601234567"):
+        assert form not in held
+        assert not [path for path in tmp_path.rglob("*") if path.is_file() and form.encode() in path.read_bytes()]
