@@ -16,7 +16,7 @@ from threadkeep.models.token_bytes import unpack_ids
 from threadkeep.testing.traces import Traces
 
 __all__ = ["everything_logged"]
-PERSONAL = personal_canaries()[::25]
+PERSONAL = personal_canaries()[::10]
 TOKEN = "canarytoken0001quill.canarytoken0002quill.canarytoken0003quill"
 
 
