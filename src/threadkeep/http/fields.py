@@ -22,6 +22,7 @@ USER_HEADER = "X-User-ID"
 LAST_EVENT_HEADER = "Last-Event-ID"
 CONVERSATION_HEADER = "X-Conversation-ID"
 HEADERS = frozenset({KEY_HEADER, API_KEY_HEADER, TENANT_HEADER, USER_HEADER, LAST_EVENT_HEADER, CONVERSATION_HEADER})
+_CONTROL = "[\x00-\x1f\x7f-\x9f]"
 _PRINTABLE = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"
 _LANGUAGE = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
 _STARTS_LIKE_A_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}")
@@ -30,6 +31,19 @@ _STARTS_LIKE_A_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}")
 def _a_string(value: Any) -> str:
     if not isinstance(value, str):
         raise PydanticCustomError("string_type", "not a string")
+    return value
+
+
+def _an_id(value: Any) -> str:
+    """Looked at here too: the core does not look at events that it refuses as a whole."""
+    if not 0 < len(_a_string(value)) <= MAX_ID_LENGTH or re.search(_CONTROL, value):
+        raise PydanticCustomError("not_a_name", "not an id")
+    return value
+
+
+def _a_language(value: Any) -> str:
+    if not re.fullmatch(_LANGUAGE[1:-1], _a_string(value)):
+        raise PydanticCustomError("not_a_language", "not a language tag")
     return value
 
 
@@ -50,10 +64,12 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": MAX_PART_LENGTH, "patter
 
 Text = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string"})]
 ScopePart = Annotated[str, _AS_IT_COMES, WithJsonSchema(_NAME)]
-MessageId = Annotated[str, _AS_IT_COMES, WithJsonSchema(_NAME | {"maxLength": MAX_ID_LENGTH})]
+MessageId = Annotated[str, PlainValidator(_an_id), WithJsonSchema(_NAME | {"maxLength": MAX_ID_LENGTH})]
 Key = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_PART_LENGTH})]
 Language = Annotated[
-    str, _AS_IT_COMES, WithJsonSchema({"type": "string", "pattern": _LANGUAGE, "examples": ["vi", "zh-Hant"]})
+    str,
+    PlainValidator(_a_language),
+    WithJsonSchema({"type": "string", "pattern": _LANGUAGE, "examples": ["vi", "zh-Hant"]}),
 ]
 Base64 = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
 Time = Annotated[AwareDatetime, BeforeValidator(_a_time), Field(strict=False)]

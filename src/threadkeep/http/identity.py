@@ -66,16 +66,16 @@ class Named:
 
 
 # HTTP carries no other characters in a header; whose names have others, a credential of their own names them.
-_NAME: dict[str, Any] = {"min_length": 1, "max_length": MAX_PART_LENGTH, "pattern": "^[!-~]([ -~]*[!-~])?$"}
+NAME_IN_HEADER: dict[str, Any] = {"min_length": 1, "max_length": MAX_PART_LENGTH, "pattern": "^[!-~]([ -~]*[!-~])?$"}
 
 
 def _named(
     tenant: Annotated[
-        str | None, Header(alias=TENANT_HEADER, description="Otherwise the credential's", **_NAME)
+        str | None, Header(alias=TENANT_HEADER, description="Otherwise the credential's", **NAME_IN_HEADER)
     ] = None,
     user: Annotated[
         str | None,
-        Header(alias=USER_HEADER, description="For services and admins; otherwise the credential's", **_NAME),
+        Header(alias=USER_HEADER, description="For services and admins; otherwise the credential's", **NAME_IN_HEADER),
     ] = None,
 ) -> Named:
     return Named(tenant, user)

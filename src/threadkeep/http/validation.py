@@ -34,6 +34,8 @@ _SAYINGS: dict[str, tuple[str, str]] = {
     "union_tag_invalid": ("is not a known event kind", "use one of {expected_tags}"),
     "union_tag_not_found": ("is missing", "name the kind of event: UserMessage, ModelResponse, …"),
     "timezone_aware": ("has no time zone", "end it with Z or an offset such as +07:00"),
+    "not_a_name": ("is empty, too long or holds control characters", "use 1 to 255 printable characters"),
+    "not_a_language": ("is not a language tag", "use BCP 47, such as vi or zh-Hant"),
     "not_text": ("holds bytes that are not text", "leave control characters and lone surrogates out"),
     "blank": ("is empty", "say something"),
     "not_uuid4": ("is not a UUID of version 4", "make one with a UUID library"),
@@ -74,4 +76,4 @@ def _field(loc: Sequence[str | int], kind: str) -> str:
 def _code(field: str) -> str:
     if field.startswith(("scope", "tenant", "user", "conversation")) and field != "user_message":
         return "invalid_scope"
-    return "invalid_event" if field.startswith("events") else "invalid_input"
+    return "invalid_event" if field.startswith(("events", "message_id")) else "invalid_input"

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Request
 from threadkeep.http import openapi
 from threadkeep.http.fields import CONVERSATION_HEADER
 from threadkeep.http.header_text import decoded_header
-from threadkeep.http.identity import For, Reader
+from threadkeep.http.identity import NAME_IN_HEADER, For, Reader
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.retrieval_schemas import RetrievalBody
 from threadkeep.http.strict_request import StrictRoute
@@ -19,7 +19,11 @@ from threadkeep.mcp.calls import access_of
 router = APIRouter(tags=["retrieval"], route_class=StrictRoute)
 Conversation = Annotated[
     str | None,
-    Header(alias=CONVERSATION_HEADER, description="Follow-up questions refer to it; without it nothing is remembered"),
+    Header(
+        alias=CONVERSATION_HEADER,
+        description="Follow-up questions refer to it; without it nothing is remembered",
+        **NAME_IN_HEADER,
+    ),
 ]
 
 
