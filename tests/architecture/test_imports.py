@@ -191,7 +191,6 @@ OPTIONAL = {
     "ormsgpack",
     "langchain",
     "langsmith",
-    "google",
 }
 MAY_IMPORT_OPTIONAL = {
     "mcp",
