@@ -143,6 +143,19 @@ _BACK_ON_MYSQL = (
     "ALTER TABLE tk_words DROP COLUMN times, DROP COLUMN length",
 )
 _BACK_ON_SQLITE = (
+    *(
+        f"DROP TABLE {name}"
+        for name in (
+            "tk_store_items",
+            "tk_store_vectors",
+            "tk_turn_keys",
+            "tk_thread_documents",
+            "tk_api_keys",
+            "tk_reflections",
+            "tk_model_usage",
+        )
+    ),
+    "ALTER TABLE conversation_metadata DROP COLUMN cache_hits",
     "DROP TRIGGER tk_embed_failed_of_message",
     "DROP TABLE tk_embed_failed",
     "DROP TABLE tk_indexes",

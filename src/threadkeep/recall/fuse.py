@@ -31,6 +31,7 @@ def fused(question: Question, evidence: Evidence, k: int, preset: Mapping[str, f
     for name, column in columns.items():
         weight = preset[name]
         scores = [score + weight * value for score, value in zip(scores, column, strict=True)]
+    scores = _behind_what_was_asked_for(reading, scores)
     rows = sorted((row for row in range(len(scores)) if _bears(reading, row)), key=_order(reading, scores))
     ranks = _ranks({"words": reading.words.own, "surroundings": reading.words.near, "vectors": reading.alike})
     return tuple(_hit(reading.turns[row], row, scores[row], columns, preset, ranks(row)) for row in rows[:k])
@@ -44,17 +45,32 @@ def _ranks(legs: Mapping[str, Column]) -> Callable[[int], dict[str, int]]:
     }
 
 
-def _order(reading: Reading, scores: Sequence[float]) -> Callable[[int], tuple[float, int, str]]:
-    messages = [turn.message for turn in reading.turns]
-    return lambda row: (-round(scores[row], _DIGITS), -messages[row].seq, messages[row].id)
+def _behind_what_was_asked_for(reading: Reading, scores: list[float]) -> list[float]:
+    """What only stands beside a match is never worth more than the best turn that holds something asked for itself."""
+    own = reading.words.own
+    best = max((score for score, held in zip(scores, own, strict=True) if held > 0), default=None)
+    if best is None:
+        return scores
+    return [
+        score if own[row] > 0 or _cosine(reading, row) >= _ALIKE else min(score, best)
+        for row, score in enumerate(scores)
+    ]
+
+
+def _order(reading: Reading, scores: Sequence[float]) -> Callable[[int], tuple[float, bool, int, str]]:
+    messages, own = [turn.message for turn in reading.turns], reading.words.own
+    return lambda row: (-round(scores[row], _DIGITS), own[row] <= 0, -messages[row].seq, messages[row].id)
 
 
 def _bears(reading: Reading, row: int) -> bool:
     turn, words = reading.turns[row], reading.words
-    cosine = reading.evidence.cosines.get(turn.message.id, 0.0) if reading.alike[row] else 0.0
-    if words.own[row] > 0 or cosine >= _ALIKE:
+    if words.own[row] > 0 or _cosine(reading, row) >= _ALIKE:
         return True
     return words.near[row] >= _BESIDE and turn.length >= _SAYS_SOMETHING
+
+
+def _cosine(reading: Reading, row: int) -> float:
+    return reading.evidence.cosines.get(reading.turns[row].message.id, 0.0) if reading.alike[row] else 0.0
 
 
 def _hit(
