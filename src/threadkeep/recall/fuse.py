@@ -46,15 +46,12 @@ def _ranks(legs: Mapping[str, Column]) -> Callable[[int], dict[str, int]]:
 
 
 def _behind_what_was_asked_for(reading: Reading, scores: list[float]) -> list[float]:
-    """What only stands beside a match is never worth more than the best turn that holds something asked for itself."""
+    """What holds nothing asked for is never worth more than the best turn that does, however near or alike it is."""
     own = reading.words.own
     best = max((score for score, held in zip(scores, own, strict=True) if held > 0), default=None)
     if best is None:
         return scores
-    return [
-        score if own[row] > 0 or _cosine(reading, row) >= _ALIKE else min(score, best)
-        for row, score in enumerate(scores)
-    ]
+    return [score if held > 0 else min(score, best) for score, held in zip(scores, own, strict=True)]
 
 
 def _order(reading: Reading, scores: Sequence[float]) -> Callable[[int], tuple[float, bool, int, str]]:
