@@ -8,7 +8,6 @@ from typing import Any, cast
 from uuid import UUID
 
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
-from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.serde.types import INTERRUPT
 
 from threadkeep.adapters.langgraph.body import kind_of, runs_in
@@ -49,9 +48,18 @@ class TurnEnd:
 
     async def end(self, asking: Asking, thread: Thread, projection: Projection, *, abandon: bool = False) -> bool:
         """Whether nothing of the thread is in flight now. A turn that waits goes on waiting, unless abandoned."""
-        key = await self._turns.key(thread)
-        if key is None:
-            return True
+        while (key := await self._turns.key(thread)) is not None:
+            try:
+                return await self._end(asking, thread, key, projection, abandon=abandon)
+            except CheckpointCorrupt:
+                now = await self._turns.key(thread)
+                if now is not None and now.sealed == key.sealed:
+                    raise  # nobody else has ended the turn while it was being read
+        return True
+
+    async def _end(
+        self, asking: Asking, thread: Thread, key: TurnKey, projection: Projection, *, abandon: bool
+    ) -> bool:
         ending = await self._found(asking, thread, key, abandon=abandon)
         if ending is None or (not abandon and await self._waits(ending, asking)):
             return False
@@ -146,9 +154,8 @@ class TurnEnd:
 
 
 def _projected(checkpoint: Checkpoint, values: dict[str, Any]) -> Checkpoint:
-    """The same versions, so that no task is due; an id that comes after all of the turn's."""
-    id_ = str(uuid6())
-    if id_ <= checkpoint["id"]:
-        id_ = str(UUID(int=UUID(checkpoint["id"]).int + 1))
+    """The same versions, so that no task is due; the id right behind it, so that two who end the turn write the same
+    one, and neither comes before a run that has gone on meanwhile."""
+    id_ = str(UUID(int=UUID(checkpoint["id"]).int + 1))
     changed: dict[str, Any] = {"id": id_, "channel_values": values, "updated_channels": None}
     return cast("Checkpoint", {**checkpoint, **changed})
