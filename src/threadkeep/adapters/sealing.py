@@ -9,7 +9,7 @@ from typing import Any
 
 from threadkeep.errors import InvalidSetting
 
-_KEY_BYTES = 32
+KEY_BYTES = 32
 _NONCE_BYTES = 12
 
 
@@ -31,10 +31,10 @@ class Seal:
     """Keys of turns as they rest: sealed with `THREADKEEP_SLOT_KEY`, where there is one."""
 
     def __init__(self, setting: str | None) -> None:
-        self._master = None if setting is None else _cipher(_master_key(setting))
+        self._master = None if setting is None else _cipher(master_key(setting))
 
     def new(self) -> TurnKey:
-        return TurnKey(os.urandom(_KEY_BYTES))
+        return TurnKey(os.urandom(KEY_BYTES))
 
     def at_rest(self, turn: TurnKey, bound_to: bytes) -> str:
         if self._master is None:
@@ -67,12 +67,13 @@ def _cipher(key: bytes) -> Any:
     return AESGCM(key)
 
 
-def _master_key(setting: str) -> bytes:
+def master_key(setting: str) -> bytes:
+    """From `THREADKEEP_SLOT_KEY`. Raises `InvalidSetting`."""
     try:
         key = base64.b64decode(setting, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         key = b""
-    if len(key) != _KEY_BYTES:
+    if len(key) != KEY_BYTES:
         raise InvalidSetting(
             "THREADKEEP_SLOT_KEY", "is not a key", "use the base64 of 32 random bytes: openssl rand -base64 32"
         )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
 from typing import Any
 
 from threadkeep.adapters.langgraph.codec import Codec, Encoded
-from threadkeep.errors import CheckpointCorrupt, InvalidSetting, MissingExtra
+from threadkeep.adapters.sealing import KEY_BYTES, master_key
+from threadkeep.errors import CheckpointCorrupt, MissingExtra
 
-KEY_BYTES = 32
 _NONCE_BYTES = 12
 _IN_FLIGHT = "+turn"
 _BARE, _SEALED = b"\x00", b"\x01"
@@ -67,7 +65,7 @@ class TurnSeal:
     """A turn's key as it rests in the database: sealed with `THREADKEEP_SLOT_KEY`, where there is one."""
 
     def __init__(self, setting: str | None) -> None:
-        self._master = None if setting is None else _cipher(_master_key(setting))
+        self._master = None if setting is None else _cipher(master_key(setting))
 
     def new(self, thread_key: bytes) -> bytes:
         key = os.urandom(KEY_BYTES)
@@ -98,15 +96,3 @@ def _cipher(key: bytes) -> Any:
     except ModuleNotFoundError:
         raise MissingExtra("langgraph", 'tool_traffic="turn"') from None
     return AESGCM(key)
-
-
-def _master_key(setting: str) -> bytes:
-    try:
-        key = base64.b64decode(setting, altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if len(key) != KEY_BYTES:
-        raise InvalidSetting(
-            "THREADKEEP_SLOT_KEY", "is not a key", "use the base64 of 32 random bytes: openssl rand -base64 32"
-        )
-    return key
