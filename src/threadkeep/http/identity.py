@@ -69,7 +69,7 @@ class Named:
 NAME_IN_HEADER: dict[str, Any] = {"min_length": 1, "max_length": MAX_PART_LENGTH, "pattern": "^[!-~]([ -~]*[!-~])?$"}
 
 
-def _named(
+async def _named(
     tenant: Annotated[
         str | None, Header(alias=TENANT_HEADER, description="Otherwise the credential's", **NAME_IN_HEADER)
     ] = None,

@@ -12,15 +12,15 @@ from threadkeep.http.streams import Streams
 from threadkeep.memory import Memory
 
 
-def _memory(request: Request) -> Memory:
+async def _memory(request: Request) -> Memory:
     return request.app.state.memory
 
 
-def _answering(request: Request) -> Answering:
+async def _answering(request: Request) -> Answering:
     return request.app.state.answering
 
 
-def _streams(request: Request) -> Streams:
+async def _streams(request: Request) -> Streams:
     return request.app.state.streams
 
 
