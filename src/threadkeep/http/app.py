@@ -20,6 +20,7 @@ from threadkeep.console.app import Console
 from threadkeep.http import openapi
 from threadkeep.http.access_log import HEADER, AccessLog
 from threadkeep.http.answering import Answering
+from threadkeep.http.direct import DirectRoutes
 from threadkeep.http.errors import answer_errors_with_problems
 from threadkeep.http.fields import HEADERS
 from threadkeep.http.hosts import LoopbackHostsOnly
@@ -70,13 +71,15 @@ def create_app(
         telemetry=_NO_TELEMETRY,
     )
     _configure(app, settings, identify)
-    for routes in (health, memory, conversations, agent, retrieval, admin):
-        app.include_router(routes.router)
+    routers = [routes.router for routes in (health, memory, conversations, agent, retrieval, admin)]
+    for router in routers:
+        app.include_router(router)
     app.state.mcp = McpEndpoint(settings)
     app.router.routes.append(app.state.mcp.route)
     app.mount("/console", Console(count_tokens(settings)).app())
     answer_errors_with_problems(app)
     openapi.describe_problems(app)
+    app.add_middleware(DirectRoutes, routers=routers)  # the innermost
     if loopback_only is None:
         loopback_only = identify is None and not authentication_is_configured(settings)
     if loopback_only:

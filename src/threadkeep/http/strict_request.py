@@ -71,8 +71,8 @@ class StrictRoute(APIRoute):
 
         async def strictly(request: Request) -> Response:
             _check_path(request.scope.get("raw_path", b""))
-            _check_query(request.scope["query_string"])
-            _check_headers(request)
+            check_query(request.scope["query_string"])
+            check_headers(request)
             # Before the body is read: a stranger's is not worth the time.
             for needed in self.dependant.dependencies:
                 if isinstance(needed.call, Identified):
@@ -82,7 +82,7 @@ class StrictRoute(APIRoute):
         return strictly
 
 
-def _check_query(query: bytes) -> None:
+def check_query(query: bytes) -> None:
     """Left alone, bytes that are not UTF-8 would all turn into the same character, and of two users one be taken."""
     names: set[bytes] = set()
     for pair in query.replace(b"+", b" ").split(b"&"):
@@ -109,7 +109,7 @@ def _check_path(path: bytes) -> None:
         ) from None
 
 
-def _check_headers(request: Request) -> None:
+def check_headers(request: Request) -> None:
     for name in (*sorted(HEADERS), "Authorization"):
         if len(request.headers.getlist(name)) > 1:
             raise RequestRefused(Problem(400, "repeated_header", f"{name} is given twice", name, f"give one {name}"))
