@@ -17,6 +17,7 @@ from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
 from threadkeep.compose_embedder import count_tokens
+from threadkeep.compose_metrics import meter_for
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
 from threadkeep.compose_vectors import with_vectors
@@ -75,7 +76,7 @@ async def open_memory(
     away: the process starts, and goes on with the other.
     """
     settings = settings or load_settings()
-    limits, rules = session_limits(settings), admission_rules(settings)
+    limits, rules, meter = session_limits(settings), admission_rules(settings), meter_for(settings)
     hot = redis or (settings.redis_url if url is None and engine is None else None)
     archive = engine or url or settings.database_url
     if hot:
@@ -84,7 +85,10 @@ async def open_memory(
         stores = await stores_at(archive, settings, clock)
     stores = with_vectors(stores, settings, worker=worker, embedder=embedder)
     languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
-    memory = Memory(stores, rules, limits, clock, _outward_log(settings), languages, count_tokens(settings))
+    parts = stores, rules, limits, clock, _outward_log(settings), languages, count_tokens(settings)
+    memory = (
+        Memory(*parts) if meter is None else import_module("threadkeep.metrics.memory").MeasuredMemory(meter, *parts)
+    )
     try:
         yield memory
     finally:
@@ -117,7 +121,7 @@ async def stores_at(
 async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
     database = Database(path)
     await database.open()
-    upkeep = SqliteUpkeep(database, every_term)
+    upkeep, checkpoints = SqliteUpkeep(database, every_term), SqliteCheckpoints(database, clock)
     try:
         await upkeep.claim(NORMALISER_VERSION)
     except BaseException:
@@ -132,7 +136,8 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         ledger=SqlLedger(OnSqlite(database, owned=False)),
         index=SqliteIndex(database, every_term),
         upkeep=upkeep,
-        checkpoints=SqliteCheckpoints(database, clock),
+        checkpoints=checkpoints,
+        usage=checkpoints.usage,
         keys=SqlKeys(OnSqlite(database, owned=False)),
         items=SqlItems(OnSqlite(database, owned=False), clock),
         vectors=partial(_sqlite_vectors, database, clock),

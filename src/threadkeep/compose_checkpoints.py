@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
 from threadkeep.compose import is_server_url, sql_parts, sqlite_path
+from threadkeep.compose_metrics import meter_for
+from threadkeep.metrics.checkpoints import MeasuredCheckpoints
 from threadkeep.ports.checkpoints import CheckpointStore
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.settings import Settings
@@ -12,6 +14,12 @@ from threadkeep.sqlite.database import Database
 
 async def open_checkpoints(url: str, settings: Settings, clock: Clock = system_clock) -> CheckpointStore:
     """Open and up to date. Raises the `StoreError` that says why it would not open."""
+    meter = meter_for(settings)
+    store = await _opened(url, settings, clock)
+    return store if meter is None else MeasuredCheckpoints(store, meter)
+
+
+async def _opened(url: str, settings: Settings, clock: Clock) -> CheckpointStore:
     if is_server_url(url):
         return await sql_parts(url).sql_checkpoints(url, settings, clock)
     database = Database(sqlite_path(url))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadkeep.compose import is_server_url, redis_parts, sql_parts, sqlite_path
 from threadkeep.compose_embedder import Lent, chosen_embedder, count_tokens, embedder_choice
+from threadkeep.compose_metrics import meter_for
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.model import Erased
@@ -140,9 +141,10 @@ async def _cache(redis: str | None, settings: Settings, closing: AsyncExitStack)
         client = await redis_parts().redis_at(redis, settings)
         closing.push_async_callback(client.close)
         entries = redis_parts().cache_entries(client, settings)
-    return _part("threadkeep.recall.cache").SemanticCache(
-        entries, similar=settings.semantic_cache_similarity, ttl_seconds=settings.semantic_cache_ttl_seconds
-    )
+    options = {"similar": settings.semantic_cache_similarity, "ttl_seconds": settings.semantic_cache_ttl_seconds}
+    if (meter := meter_for(settings)) is None:
+        return _part("threadkeep.recall.cache").SemanticCache(entries, **options)
+    return _part("threadkeep.metrics.cache").MeasuredCache(meter, entries, **options)
 
 
 def _part(name: str) -> ModuleType:

@@ -6,10 +6,12 @@ from typing import cast
 
 from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
 from threadkeep.archive.write_behind import WriteBehind
+from threadkeep.compose_metrics import meter_for
 from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
 from threadkeep.health import HealthCheck
 from threadkeep.knowledge.erasing import ErasedCaches
 from threadkeep.memory import Stores
+from threadkeep.metrics.flushing import MeasuredJournal, MeasuredPlacing
 from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
 from threadkeep.ports.clock import Clock
@@ -67,6 +69,7 @@ def behind_redis(
         index=archived.index,
         upkeep=archived.upkeep,
         checkpoints=archived.checkpoints,
+        usage=archived.usage,
         items=archived.items,
         keys=archived.keys,
         vectors=archived.vectors,
@@ -93,7 +96,10 @@ def redis_journal(client: RedisClient, settings: Settings, limits: SessionLimits
 
 
 def flush_worker(journal: RedisJournal, archive: ArchiveWithPlacing, settings: Settings) -> FlushWorker:
-    return FlushWorker(journal, archive, consumer_name(), FlushLimits(batch=settings.memory_flush_batch_size))
+    limits, meter = FlushLimits(batch=settings.memory_flush_batch_size), meter_for(settings)
+    if meter is None:
+        return FlushWorker(journal, archive, consumer_name(), limits)
+    return FlushWorker(MeasuredJournal(journal, meter), MeasuredPlacing(archive, meter), consumer_name(), limits)
 
 
 async def inspected(url: str, settings: Settings) -> tuple[str | None, bool | None, list[Finding]]:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.compose_knowledge import open_knowledge
+from threadkeep.compose_metrics import meter_for
 from threadkeep.errors import MissingExtra
 from threadkeep.ports.embedder import Embedder
 from threadkeep.settings import Settings
@@ -44,7 +45,11 @@ async def open_retrieval(
         parts = turn.RetrievalParts(
             knowledge.store, asking.redact, asking.vectors, asking.cache, own.rerank, own.complete
         )
-        yield retrieval.Retrieval(parts, saver)
+        meter = meter_for(settings)
+        if meter is None:
+            yield retrieval.Retrieval(parts, saver)
+        else:
+            yield _part("threadkeep.metrics.retrieval").MeasuredRetrieval(meter, parts, saver)
 
 
 class OpensOnce:

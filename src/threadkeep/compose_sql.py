@@ -60,6 +60,7 @@ async def sql_stores(
         if not (may_be_away and isinstance(error, StoreUnavailable)):
             await database.close()
             raise
+    checkpoints = SqlCheckpoints(database, clock)
     return Stores(
         archive=SqlArchive(database, every_term, limits, clock),
         sessions=SqlSessions(database, limits, clock),
@@ -69,7 +70,8 @@ async def sql_stores(
         ledger=SqlLedger(OnServer(database, owned=False)),
         index=SqlIndex(database, every_term),
         upkeep=SqlUpkeep(database, every_term),
-        checkpoints=SqlCheckpoints(database, clock),
+        checkpoints=checkpoints,
+        usage=checkpoints.usage,
         items=SqlItems(OnServer(database, owned=False), clock),
         keys=SqlKeys(OnServer(database, owned=False)),
         vectors=partial(_vectors, database, clock),

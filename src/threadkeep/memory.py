@@ -88,6 +88,7 @@ class Memory:
         self.redactor_at = rules.redactor_at
         self.ledger = stores.ledger
         self._reflecting = Reflecting(stores)
+        self.usage = stores.usage  # of graph runs, where the archive can tell
         self.keys = stores.keys  # who may call, where the archive can tell
         self._stores = stores
         self._health = stores.health or HealthCheck(stores.archive)

@@ -120,6 +120,10 @@ class Settings(BaseSettings):
     flush_stale_seconds: float = _ours("FLUSH_STALE_SECONDS", 10, gt=0)
     lag_log_seconds: float = _ours("LAG_LOG_SECONDS", 60, gt=0)
 
+    metrics: Literal["auto", "on", "off"] = _ours("METRICS", "auto")
+    metrics_fresh_seconds: float = _ours("METRICS_FRESH_SECONDS", 30, ge=0)
+    prometheus_multiproc_dir: str | None = _named("PROMETHEUS_MULTIPROC_DIR", None)
+
     api_key_secret: str | None = _ours("API_KEY_SECRET", None, min_length=32)
     jwt_secret: str | None = _ours("JWT_SECRET", None, min_length=32)
     jwt_jwks: str | None = _ours("JWT_JWKS", None)

@@ -23,6 +23,7 @@ from threadkeep.ports.reflections import Reflections
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import Sessions
 from threadkeep.ports.slots import Slots
+from threadkeep.ports.usage import ThreadUsage
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.scope import Scope
 
@@ -39,6 +40,7 @@ class Stores:
     latest: LatestTurn | None = None  # as others read it
     upkeep: TermUpkeep | None = None  # of that index
     checkpoints: CheckpointThreads | None = None  # of graph runs, where they share the archive's database
+    usage: ThreadUsage | None = None  # what is counted of them
     keys: KeyStore | None = None  # of callers
     items: ItemStore | None = None  # of a graph's store, likewise
     knowledge: KnowledgeErasure | None = None  # documents in the archive's database, and answers cached from them

@@ -49,10 +49,13 @@ ALLOWED: dict[str, set[str]] = {
     "erasing": PORTS,
     "stores": PORTS,
     "memory": PURE | {"arguments", "reflecting", "erasing", "stores", "health", "talk_language"},
+    "metrics": CORE | {"agent"},
+    "compose_metrics": PORTS | {"settings", "metrics"},
     "compose": CORE
     | BACKEND
     | {
         "compose_redaction",
+        "compose_metrics",
         "compose_embedder",
         "compose_vectors",
         "settings",
@@ -74,15 +77,27 @@ ALLOWED: dict[str, set[str]] = {
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},
     "compose_identity": PORTS | {"compose", "settings", "sqlite", "checkpoints", "identity"},
     "compose_agents": CORE | {"compose", "settings", "sqlite", "checkpoints", "agent_rows"},
-    "compose_checkpoints": PORTS | {"compose", "settings", "sqlite", "checkpoints"},
+    "compose_checkpoints": PORTS | {"compose", "compose_metrics", "metrics", "settings", "sqlite", "checkpoints"},
     "sync": CORE | {"compose", "settings"},
     "compose_inspect": {"compose", "compose_mapped", "settings"},
     "compose_worker": PORTS | {"compose", "compose_vectors", "settings", "worker"},
     "compose_terms": CORE | {"compose", "settings"},
     "compose_knowledge": CORE
-    | {"compose", "compose_embedder", "compose_redaction", "settings", "models", "knowledge", "sqlite"},
+    | {"compose", "compose_embedder", "compose_redaction", "compose_metrics", "settings", "models", "knowledge"}
+    | {"sqlite"},
     "compose_redis": CORE
-    | {"knowledge", "health", "settings", "archive", "sessions", "models", "resilience", "worker"},
+    | {
+        "compose_metrics",
+        "metrics",
+        "knowledge",
+        "health",
+        "settings",
+        "archive",
+        "sessions",
+        "models",
+        "resilience",
+        "worker",
+    },
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
     "compat": SURFACE
@@ -93,6 +108,8 @@ ALLOWED: dict[str, set[str]] = {
     | {
         "mcp",
         "compose_retrieval",
+        "compose_metrics",
+        "metrics",
         "agent",
         "compose_embedder",
         "console",
@@ -104,11 +121,11 @@ ALLOWED: dict[str, set[str]] = {
     },
     "cli": SURFACE
     | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"}
-    | {"compose_assistant", "compose_retention", "agent", "adapters"},
+    | {"compose_assistant", "compose_metrics", "compose_retention", "agent", "adapters"},
     "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
     "mcp": CORE | {"identity", "agent"},
     "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},
-    "compose_retrieval": PORTS | {"compose_knowledge", "settings", "agent", "adapters"},
+    "compose_retrieval": PORTS | {"compose_metrics", "compose_knowledge", "settings", "agent", "adapters"},
     "compose_assistant": SURFACE
     | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters"},
     "reflection": PORTS | {"checkpoints"},
@@ -194,6 +211,7 @@ OPTIONAL = {
 }
 MAY_IMPORT_OPTIONAL = {
     "mcp",
+    "metrics",
     "agent",
     "cli",
     "console",

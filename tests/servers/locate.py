@@ -67,7 +67,8 @@ CHROMIUM = Kind(
     programs=("chromium", "chromium-browser", "google-chrome"),
     apt_packages=("chromium", "fonts-liberation"),
 )
-KINDS = {kind.name: kind for kind in (REDIS, POSTGRES, MARIADB, PGBOUNCER, CHROMIUM)}
+PROMETHEUS = Kind("prometheus", "TEST_PROMETHEUS", programs=("prometheus",), apt_packages=("prometheus",))
+KINDS = {kind.name: kind for kind in (REDIS, POSTGRES, MARIADB, PGBOUNCER, CHROMIUM, PROMETHEUS)}
 
 
 def locate(kind: Kind, environment: Mapping[str, str] = os.environ) -> Found | Missing:

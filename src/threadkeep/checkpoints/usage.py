@@ -9,7 +9,8 @@ from typing import Any
 
 from threadkeep.checkpoints.parts import text_of
 from threadkeep.checkpoints.running import Dialect, Running, Step
-from threadkeep.ports.usage import ConversationMetadata, Usage
+from threadkeep.checkpoints.totals import thread_totals
+from threadkeep.ports.usage import Bounds, ConversationMetadata, ThreadTotals, Usage
 from threadkeep.threads import Thread, escaped, unescaped
 
 _COUNT_DOCUMENTS = "(SELECT count(*) FROM tk_thread_documents d WHERE d.thread_key = m.thread_key)"
@@ -99,6 +100,9 @@ class SqlUsage:
             steps: Sequence[Step] = [(first, {"key": key, "before": expired_before}), *rest]
             deleted += bool(await self._running.changed(steps, only_if_first=True))
         return deleted
+
+    async def totals(self, bounds: Bounds) -> ThreadTotals:
+        return await thread_totals(self._running, bounds)
 
     async def _keys(self, where: str, values: dict[str, Any], limit: int) -> list[bytes]:
         query = f"SELECT thread_key FROM conversation_metadata WHERE {where} LIMIT :most"  # noqa: S608

@@ -32,7 +32,8 @@ def create(
     tenant: Tenant = None,
     role: Annotated[str, typer.Option(help="USER, ADMIN (of the tenant) or SUPER_ADMIN (of all).")] = "USER",
     scope: Annotated[
-        list[str] | None, typer.Option(help="read, write, erase, chat or admin; may be repeated. Otherwise all.")
+        list[str] | None,
+        typer.Option(help="read, write, erase, chat, admin or metrics; may be repeated. Otherwise all."),
     ] = None,
     name: Annotated[str, typer.Option(help="What it is for; shown in the list.")] = "",
     expires_days: Annotated[float | None, typer.Option(help="Otherwise it holds until it is revoked.")] = None,

@@ -19,6 +19,7 @@ from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import notes
 from threadkeep.compose import open_memory
 from threadkeep.compose_identity import authentication_is_configured, authenticator
+from threadkeep.compose_metrics import when_served
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.memory import Memory
 from threadkeep.ports.responder import Responder
@@ -61,7 +62,7 @@ def _as_asked(settings: Settings, url: str | None, redis: str | None, assistant:
     """What routes other than memory's own (documents, limits) go by."""
     hot = redis or (settings.redis_url if url is None else None)
     places = {"database_url": url or settings.database_url, "redis_url": hot}
-    return settings.model_copy(update=places | {"assistant": assistant or settings.assistant})
+    return when_served(settings).model_copy(update=places | {"assistant": assistant or settings.assistant})
 
 
 def _refuse_strangers(host: str, settings: Settings) -> None:

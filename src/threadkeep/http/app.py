@@ -15,6 +15,7 @@ from threadkeep import __version__
 from threadkeep.compose import open_memory
 from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_identity import authentication_is_configured, authenticator
+from threadkeep.compose_metrics import when_served
 from threadkeep.compose_retrieval import OpensOnce
 from threadkeep.console.app import Console
 from threadkeep.http import openapi
@@ -29,10 +30,11 @@ from threadkeep.http.indexing import Indexing
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.mcp_endpoint import McpEndpoint
 from threadkeep.http.rate_limits import RateLimits
-from threadkeep.http.routes import admin, agent, conversations, health, memory, retrieval
+from threadkeep.http.routes import admin, agent, conversations, health, memory, metrics, retrieval
 from threadkeep.http.streams import Streams
 from threadkeep.mcp.local import LocalBackend
 from threadkeep.memory import Memory
+from threadkeep.metrics.stored import StoreTeller
 from threadkeep.policy.redact import warm_up
 from threadkeep.ports.responder import Responder
 from threadkeep.settings import Settings, load_settings
@@ -58,7 +60,7 @@ def create_app(
     application's own way to tell who calls. Where neither that nor the settings tell callers apart, only this machine
     may call, unless `loopback_only` is turned off behind a proxy that checks who calls.
     """
-    settings = settings or load_settings()
+    settings = when_served(settings or load_settings())
     app = FastAPI(
         title="Threadkeep",
         version=__version__,
@@ -71,7 +73,7 @@ def create_app(
         telemetry=_NO_TELEMETRY,
     )
     _configure(app, settings, identify)
-    routers = [routes.router for routes in (health, memory, conversations, agent, retrieval, admin)]
+    routers = [routes.router for routes in (health, memory, conversations, agent, retrieval, admin, metrics)]
     for router in routers:
         app.include_router(router)
     app.state.mcp = McpEndpoint(settings)
@@ -91,6 +93,7 @@ def create_app(
 
 
 def _configure(app: FastAPI, settings: Settings, identify: Identify | None) -> None:
+    app.state.settings = settings
     app.state.max_message_bytes = settings.max_message_bytes
     app.state.max_chat_bytes = min(settings.max_chat_bytes, settings.max_message_bytes)
     app.state.max_audio_bytes = settings.max_audio_bytes
@@ -119,6 +122,8 @@ def _lifespan(
         async with opener() as opened, responder_opener(opened) if responder_opener else nullcontext() as responder:
             app.state.memory = opened
             app.state.authenticator = authenticator(settings, getattr(opened, "keys", None))
+            usage = getattr(opened, "usage", None)
+            app.state.facts = StoreTeller(opened.health, usage, settings.metrics_fresh_seconds)
             app.state.streams = Streams(opened)
             app.state.answering = Answering(opened, responder, app.state.streams)
             app.state.indexing.datasource = getattr(responder, "name", app.state.indexing.datasource)

@@ -48,10 +48,14 @@ class Identified:
 
 
 async def by_credential(request: Request) -> Principal:
-    """As the settings say: an API key, a token, or on loopback nobody in particular."""
+    """As the settings say: an API key, a token, or on loopback nobody in particular.
+
+    A key may also come as `Authorization: ApiKey …`: some callers, Prometheus among them, send no other header.
+    """
     scheme, _, credential = request.headers.get("authorization", "").partition(" ")
-    bearer = credential.strip() if scheme.lower() == "bearer" and credential.strip() else None
-    return await request.app.state.authenticator.identify(request.headers.get(API_KEY_HEADER), bearer)
+    sent = {scheme.lower(): credential.strip()} if credential.strip() else {}
+    key = request.headers.get(API_KEY_HEADER, sent.get("apikey"))
+    return await request.app.state.authenticator.identify(key, sent.get("bearer"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +90,5 @@ Writer = Annotated[Principal, Depends(Identified("write"))]
 Eraser = Annotated[Principal, Depends(Identified("erase"))]
 Chatter = Annotated[Principal, Depends(Identified("chat"))]
 Admin = Annotated[Principal, Depends(Identified("admin"))]
+Scraper = Annotated[Principal, Depends(Identified("metrics"))]
 For = Annotated[Named, Depends(_named)]

@@ -28,6 +28,7 @@ def _problems(statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
 
 
 PROBE = _problems(_EVERYWHERE)
+SCRAPES = _problems((*_EVERYWHERE, 400, 401, 403, 429, 501))
 READS = _problems(_KNOWN_CALLER)  # by query string
 ASKS = _problems(_SENDING)  # by body
 WRITES = _problems(_WRITING)

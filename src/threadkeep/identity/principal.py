@@ -10,7 +10,7 @@ from threadkeep.scope import DEFAULT_TENANT, Scope
 
 DEFAULT_USER = "default"
 ALL_PERMISSIONS: frozenset[Permission] = frozenset(PERMISSIONS)
-OF_A_USER: frozenset[Permission] = ALL_PERMISSIONS - {"admin"}
+OF_A_USER: frozenset[Permission] = ALL_PERMISSIONS - {"admin", "metrics"}
 
 
 @dataclass(frozen=True, slots=True)

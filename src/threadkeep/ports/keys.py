@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 Role = Literal["SUPER_ADMIN", "ADMIN", "USER"]
-Permission = Literal["read", "write", "erase", "chat", "admin"]
+Permission = Literal["read", "write", "erase", "chat", "admin", "metrics"]
 ROLES: tuple[Role, ...] = ("SUPER_ADMIN", "ADMIN", "USER")
-PERMISSIONS: tuple[Permission, ...] = ("read", "write", "erase", "chat", "admin")
+PERMISSIONS: tuple[Permission, ...] = ("read", "write", "erase", "chat", "admin", "metrics")
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,35 @@ class Retained:
     turns: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Ascending, of what is counted in each `Spread`."""
+
+    queries: tuple[float, ...]
+    seconds: tuple[float, ...]
+    bytes: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the values of all threads lie: how many reach no further than each bound, how many there are, their sum."""
+
+    within: tuple[int, ...]
+    count: int
+    sum: float
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTotals:
+    """Of the whole store: threads that have not expired; of each thread its queries, its time from the first to the
+    last activity, and the bytes that its checkpoints take, with all that they refer to."""
+
+    active: int
+    queries: Spread
+    seconds: Spread
+    bytes: Spread
+
+
 class ThreadUsage(Protocol):
     async def metadata(self, thread: Thread) -> ConversationMetadata | None: ...
 
@@ -75,6 +104,10 @@ class ThreadUsage(Protocol):
 
     async def delete_expired(self, expired_before: int, limit: int, *, dry_run: bool = False) -> int:
         """Delete threads that were marked before then and are still, whole; a dry run counts them all."""
+        ...
+
+    async def totals(self, bounds: Bounds) -> ThreadTotals:
+        """Reads the size of every stored row: ask it now and then, not with every request."""
         ...
 
 

@@ -1,0 +1,30 @@
+"""The semantic cache, measured: how often it had the answer, and how often it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from threadkeep.errors import ThreadkeepError
+from threadkeep.metrics.names import CACHE, CACHE_FAILURES
+from threadkeep.ports.cache import CachePlace
+from threadkeep.ports.embedder import Vector
+from threadkeep.ports.meter import Meter
+from threadkeep.recall.cache import SemanticCache
+
+T = TypeVar("T")
+
+
+class MeasuredCache(SemanticCache):
+    def __init__(self, meter: Meter, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._meter = meter
+
+    async def get(self, place: CachePlace, vector: Vector, read: Callable[[Any], Awaitable[T | None]]) -> T | None:
+        found = await super().get(place, vector, read)
+        self._meter.count(CACHE, outcome="miss" if found is None else "hit")
+        return found
+
+    def _failed(self, doing: str, problem: ThreadkeepError) -> None:
+        super()._failed(doing, problem)
+        self._meter.count(CACHE_FAILURES)
