@@ -51,6 +51,7 @@ OUTAGES = (
 class FlushLimits:
     batch: int = 100
     wait_seconds: float = 0.25  # a stop waits for it too
+    pace_seconds: float = 0.2  # from one batch to the next, unless it is full: a transaction for each turn costs dear
     retry_seconds: tuple[float, ...] = (1.0, 2.0, 4.0)
     longest_pause: float = 5.0
     tidy_seconds: float = 600.0
@@ -66,6 +67,7 @@ class FlushWorker:
         self._limits = limits or FlushLimits()
         self._refused: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
+        self._hurried = asyncio.Event()
         self._next_tidy = 0.0
         # Only for telling: a worker has nothing else to do than to try again.
         self._journal_health, self._archive_health = Breaker("The journal"), Breaker("The archive")
@@ -77,8 +79,10 @@ class FlushWorker:
             try:
                 await self._tidy_when_due()
                 entries = await self._journal.claim(self.name, self._limits.batch, self._limits.wait_seconds)
+                began = asyncio.get_running_loop().time()
                 await self._flush(entries)
                 self._journal_health.succeeded()
+                await self._let_more_come(len(entries), began + self._limits.pace_seconds)
                 pause = 0.1
             except Exception as error:  # nothing may end a worker but a stop
                 self._journal_health.failed(error)
@@ -89,6 +93,20 @@ class FlushWorker:
 
     def stop(self) -> None:
         self._stop.set()
+        self._hurried.set()
+
+    def hurry(self) -> None:
+        """Somebody waits for all that is in the journal by now."""
+        self._hurried.set()
+
+    async def _let_more_come(self, flushed: int, until: float) -> None:
+        """Readers lose nothing by it: what is in the journal is read from the hot store."""
+        if not flushed and not self._stop.is_set():
+            self._hurried.clear()
+        if 0 < flushed < self._limits.batch:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(until):
+                    await self._hurried.wait()
 
     async def drain(self) -> int:
         """Flush until the journal has nothing more to hand out; how many entries that were."""

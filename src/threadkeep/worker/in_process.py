@@ -39,6 +39,8 @@ class JournalFlushing:
         try:
             async with asyncio.timeout(timeout):
                 while True:
+                    if self._worker is not None:
+                        self._worker.hurry()
                     try:
                         if not (await self._journal.depth()).entries:
                             return
