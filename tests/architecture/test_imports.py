@@ -48,8 +48,11 @@ ALLOWED: dict[str, set[str]] = {
     "health": PORTS,
     "erasing": PORTS,
     "stores": PORTS,
+    "media": PURE,
+    "compose_media": PORTS | {"media", "settings", "models"},
     "memory": PURE | {"arguments", "reflecting", "erasing", "stores", "health", "talk_language"},
     "metrics": CORE | {"agent"},
+    "compose_limits": {"sessions"},
     "compose_metrics": PORTS | {"settings", "metrics"},
     "compose": CORE
     | BACKEND
@@ -116,6 +119,9 @@ ALLOWED: dict[str, set[str]] = {
         "identity",
         "compose_identity",
         "compose_knowledge",
+        "compose_limits",
+        "compose_media",
+        "media",
         "knowledge",
         "resilience",
     },
@@ -208,10 +214,11 @@ OPTIONAL = {
     "ormsgpack",
     "langchain",
     "langsmith",
+    "prometheus_client",
 }
 MAY_IMPORT_OPTIONAL = {
-    "mcp",
     "metrics",
+    "mcp",
     "agent",
     "cli",
     "console",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import Any
 
 from limits import RateLimitItem, parse
-from limits.aio.storage import MemoryStorage, RedisStorage
+from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
-from limits.errors import StorageError
 
-from threadkeep.errors import RateLimited
+from threadkeep.compose_limits import windows_at
+from threadkeep.errors import RateLimited, StoreError
 from threadkeep.resilience.breaker import Breaker
 
 _PREFIX = "threadkeep:limits"
@@ -30,8 +29,7 @@ class RateLimits:
         self._by_caller = parse(by_caller) if by_caller else None
         self._by_session = parse(by_session) if by_session else None
         self._here = MovingWindowRateLimiter(MemoryStorage())
-        self._storage = _storage(redis_url, redis_seconds)
-        self._shared = None if self._storage is None else MovingWindowRateLimiter(self._storage)
+        self._shared = windows_at(redis_url, redis_seconds)
         self._breaker = Breaker("Redis (rate limits)", failures=1)
 
     async def by_caller(self, name: str) -> None:
@@ -45,39 +43,31 @@ class RateLimits:
             await self._count(self._by_session, "session", name)
 
     async def close(self) -> None:
-        if self._storage is not None:
-            bridge: Any = self._storage.bridge
-            await bridge.storage.aclose()
+        if self._shared is not None:
+            await self._shared.close()
 
     async def _count(self, limit: RateLimitItem, kind: str, name: str) -> None:
         """Names may tell something, so only their digest stands in a key."""
         place = (kind, hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest())
         if self._shared is not None and self._breaker.allows():
             try:
-                await _hit(self._shared, limit, place)
-            except StorageError as error:
+                wait = await self._shared.wait(f"{_PREFIX}:{kind}:{place[1]}", limit.amount, limit.get_expiry())
+            except StoreError as error:
                 self._breaker.failed(error)
             else:
                 self._breaker.succeeded()
+                if wait:
+                    raise _too_often(limit, wait)
                 return
-        await _hit(self._here, limit, place)
+        if not await self._here.hit(limit, *place):
+            ends = (await self._here.get_window_stats(limit, *place)).reset_time
+            raise _too_often(limit, ends - time.time())
 
 
-async def _hit(limiter: MovingWindowRateLimiter, limit: RateLimitItem, place: tuple[str, str]) -> None:
-    if await limiter.hit(limit, *place):
-        return
-    ends = (await limiter.get_window_stats(limit, *place)).reset_time
-    raise RateLimited(f"the limit is {limit.amount} calls in {_span(limit)}", max(1.0, ends - time.time()))
+def _too_often(limit: RateLimitItem, wait: float) -> RateLimited:
+    return RateLimited(f"the limit is {limit.amount} calls in {_span(limit)}", max(1.0, wait))
 
 
 def _span(limit: RateLimitItem) -> str:
     seconds = limit.get_expiry()
     return {1: "a second", 60: "a minute", 3_600: "an hour", 86_400: "a day"}.get(seconds, f"{seconds} seconds")
-
-
-def _storage(url: str | None, seconds: float) -> RedisStorage | None:
-    """Asked once and not again: this process counts by itself meanwhile."""
-    if url is None or not url.startswith(("redis://", "rediss://")):
-        return None
-    options: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": seconds, "retry": None}
-    return RedisStorage(f"async+{url}", wrap_exceptions=True, implementation="redispy", key_prefix=_PREFIX, **options)
