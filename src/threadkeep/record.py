@@ -9,6 +9,7 @@ from typing import Any
 from threadkeep.model import Message
 
 MEDIA_META_KEYS = ("language", "mime", "durationMs", "sha256")
+IMAGE_KIND = "imageKind"  # beside the four, of pictures alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class ConversationRecord:
                 {
                     "summary": m.content,
                     "modality": m.modality,
-                    "meta": {key: m.meta.get(key) for key in MEDIA_META_KEYS},
+                    "meta": {key: m.meta.get(key) for key in MEDIA_META_KEYS}
+                    | ({IMAGE_KIND: m.meta[IMAGE_KIND]} if IMAGE_KIND in m.meta else {}),
                 }
                 for m in self.messages
                 if m.role == "user" and m.modality != "text"

@@ -136,6 +136,12 @@ class Settings(BaseSettings):
     chat_rate_limit: RateLimit = _ours("CHAT_RATE_LIMIT", "30/minute")
     max_chat_bytes: int = _ours("MAX_CHAT_BYTES", 65_536, ge=1)
     max_audio_bytes: int = _ours("MAX_AUDIO_BYTES", 4_194_304, ge=1)
+    max_audio_seconds: float = _ours("MAX_AUDIO_SECONDS", 120, gt=0, le=3_600)
+    max_image_bytes: int = _ours("MAX_IMAGE_BYTES", 4_194_304, ge=1)
+    max_image_pixels: int = _ours("MAX_IMAGE_PIXELS", 40_000_000, ge=1)
+    voice_model: str = _ours("VOICE_MODEL", "offline")
+    image_model: str = _ours("IMAGE_MODEL", "offline")
+    media_timeout_seconds: float = _ours("MEDIA_TIMEOUT_SECONDS", 60, gt=0)
     knowledge_path: str = _ours("KNOWLEDGE_PATH", "./knowledge")
 
     thread_idle_days: float = _ours("THREAD_IDLE_DAYS", 30, gt=0, le=36_500)

@@ -166,7 +166,9 @@ def _draft(event: UserMessage | ModelResponse, text: str | None, modality: Any, 
     redacted = door.rules.redactor(checked, own_language or door.language)
     for kind, times in redacted.counts.items():
         _count(door.redacted, kind, times)
-    meta, dropped = kept_meta(event.meta) if isinstance(event, UserMessage) and modality != "text" else ({}, 0)
+    meta, dropped = (
+        kept_meta(event.meta, modality) if isinstance(event, UserMessage) and modality != "text" else ({}, 0)
+    )
     if dropped:
         _count(door.stripped, "meta", dropped)
     id_, ts = door.ids.begun(_harmless(checked_id(event.id), door.rules), checked_time(event.ts), door.now)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, get_args
 
 from threadkeep.errors import InvalidEvent, TooLarge
-from threadkeep.record import MEDIA_META_KEYS
+from threadkeep.ports.media import ImageKind
+from threadkeep.record import IMAGE_KIND, MEDIA_META_KEYS
 
 DEFAULT_MAX_BYTES = 1_048_576
 MAX_ID_LENGTH = 255
@@ -19,6 +20,7 @@ NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 _LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 _MIME = re.compile(r"[a-z]{3,12}/[a-z0-9][a-z0-9.+-]{0,63}")
+_IMAGE_KINDS = frozenset(get_args(ImageKind))
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -76,17 +78,20 @@ def checked_type(value: Any) -> str:
     return value
 
 
-def kept_meta(meta: Any) -> tuple[dict[str, Any], int]:
-    """The four allowed keys whose values have the form they should, and how many entries were dropped."""
+def kept_meta(meta: Any, modality: str = "image") -> tuple[dict[str, Any], int]:
+    """The four allowed keys, of a picture its kind too, whose values have their form; and how many were dropped."""
     if not isinstance(meta, Mapping):
         raise InvalidEvent("meta", f"is a {type(meta).__name__}", "give a mapping")
     given: dict[Any, Any] = dict(meta)  # pyright: ignore[reportUnknownArgumentType]
-    kept = {key: given[key] for key in MEDIA_META_KEYS if key in given and _well_formed(key, given[key])}
+    keys = (*MEDIA_META_KEYS, IMAGE_KIND) if modality == "image" else MEDIA_META_KEYS
+    kept = {key: given[key] for key in keys if key in given and _well_formed(key, given[key])}
     return kept, len(given) - len(kept)
 
 
 def _well_formed(key: str, value: Any) -> bool:
     if key == "durationMs":
         return type(value) in (int, float) and 0 <= value < 1e12
+    if key == IMAGE_KIND:
+        return isinstance(value, str) and value in _IMAGE_KINDS
     form = {"language": _LANGUAGE_TAG, "mime": _MIME, "sha256": _SHA256}[key]
     return isinstance(value, str) and form.fullmatch(value) is not None

@@ -64,6 +64,14 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
+class Attached:
+    """A recording or a picture that goes with the current message. A model that cannot take it raises `ModelError`."""
+
+    mime: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """The current message is the last one. `found` stands in `system` too, fenced; it is for models that only quote."""
 
@@ -72,6 +80,7 @@ class ChatRequest:
     tools: Sequence[ToolSpec] = ()
     found: Sequence[Snippet] = field(default=(), repr=False)
     language: str | None = None
+    attached: Sequence[Attached] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.errors import ModelError, ModelTimeout, ModelUnavailable
 from threadkeep.models.chat.untraced import untraced
-from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
+from threadkeep.ports.chat import Attached, CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
 from threadkeep.ports.responder import Usage
 
 if TYPE_CHECKING:
@@ -127,7 +128,21 @@ def native_messages(request: ChatRequest) -> list[BaseMessage]:
     from langchain_core.messages import SystemMessage
 
     system: list[BaseMessage] = [SystemMessage(request.system)] if request.system else []
-    return system + [_native(one) for one in request.messages]
+    messages = system + [_native(one) for one in request.messages]
+    if request.attached:
+        messages[-1] = _with_attached(messages[-1], request.attached)
+    return messages
+
+
+def _with_attached(message: BaseMessage, attached: Sequence[Attached]) -> BaseMessage:
+    """In LangChain's own form of media, which each provider's package turns into the provider's."""
+    from langchain_core.messages import HumanMessage
+
+    blocks: list[Any] = [{"type": "text", "text": message.text}] if message.text else []
+    for one in attached:
+        kind, data = one.mime.partition("/")[0], base64.b64encode(one.data).decode("ascii")
+        blocks.append({"type": kind, "base64": data, "mime_type": one.mime})
+    return HumanMessage(blocks)
 
 
 def _native(message: ChatMessage) -> BaseMessage:

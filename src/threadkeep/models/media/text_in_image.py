@@ -1,0 +1,111 @@
+"""The text found in a picture, by the system's Tesseract. It reads; it does not see: a picture without text is refused.
+
+Debian: `apt-get install tesseract-ocr tesseract-ocr-vie tesseract-ocr-pol tesseract-ocr-chi-tra`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import Sequence
+
+from threadkeep.errors import CapabilityMissing, InvalidEvent
+from threadkeep.models.language import detect
+from threadkeep.models.media.briefly import LONGEST, MOST_SENTENCES
+from threadkeep.models.summary import summarise
+from threadkeep.ports.media import MediaSummary, Medium
+
+_PROGRAM = "tesseract"
+_PACKS = {"en": "eng", "vi": "vie", "pl": "pol", "zh-hant": "chi_tra", "zh-hans": "chi_sim", "zh": "chi_tra"}
+_LABELS = {
+    "en": "Text found in image: ",
+    "vi": "Chữ trong ảnh: ",
+    "pl": "Tekst na obrazie: ",
+    "zh-Hant": "圖中文字：",
+    "zh-Hans": "图中文字：",
+}
+_HAN = re.compile("[\u3400-\u9fff]")
+_BETWEEN_HAN = re.compile("(?<=[\u3000-\u9fff\uff00-\uffef]) (?=[\u3000-\u9fff\uff00-\uffef])")
+_HOW = "install it (Debian: apt-get install tesseract-ocr, and a package for each language)"
+
+
+class TesseractImages:
+    """`languages` are those whose letters it looks for; a language whose pack is not installed is left out."""
+
+    def __init__(self, languages: Sequence[str], seconds: float) -> None:
+        self._languages = tuple(languages)
+        self._seconds = seconds
+        self._packs: tuple[str, ...] | None = None
+
+    async def summarise(self, medium: Medium) -> MediaSummary:
+        program = shutil.which(_PROGRAM)
+        if program is None:
+            raise CapabilityMissing(f"reading pictures needs the program {_PROGRAM}: {_HOW}")
+        text = await self._read(program, await asyncio.to_thread(_content, medium), medium.language)
+        if not any(character.isalnum() for character in text):
+            fix = "send a summary of what it shows, or set a model that sees (THREADKEEP_IMAGE_MODEL)"
+            raise InvalidEvent("data", "holds no text that can be read", fix)
+        found = detect(text, self._languages).tag
+        language = found if found in self._languages else None
+        label = _LABELS.get(language or "", _LABELS["en"])
+        summary = summarise(text, MOST_SENTENCES, language, LONGEST)
+        return MediaSummary(label + summary, label + text, language, image_kind="text")
+
+    async def close(self) -> None:
+        """Nothing is left open."""
+
+    async def _read(self, program: str, data: bytes, language: str | None) -> str:
+        """Once more where the first look finds Chinese: with other letters in question, characters are lost."""
+        packs = _first(await self._installed(program), language)
+        text = await self._looked(program, packs, data)
+        chinese = [pack for pack in packs if pack.startswith("chi_")]
+        return await self._looked(program, chinese, data) if chinese and _HAN.search(text) else text
+
+    async def _looked(self, program: str, packs: Sequence[str], data: bytes) -> str:
+        out = await self._run(program, "stdin", "stdout", "-l", "+".join(packs), given=data)
+        return _BETWEEN_HAN.sub("", " ".join(out.decode("utf-8", "replace").split()))
+
+    async def _installed(self, program: str) -> tuple[str, ...]:
+        if self._packs is None:
+            listed = (await self._run(program, "--list-langs")).decode("utf-8", "replace").split()
+            wanted = [_PACKS[tag.lower()] for tag in self._languages if tag.lower() in _PACKS]
+            self._packs = tuple(pack for pack in dict.fromkeys(wanted) if pack in listed)
+        if not self._packs:
+            raise CapabilityMissing(f"{_PROGRAM} has no pack for any of {', '.join(self._languages)}: {_HOW}")
+        return self._packs
+
+    async def _run(self, *command: str, given: bytes = b"") -> bytes:
+        """Its own words about a picture it cannot read are left out: they name files."""
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, env=_one_thread()
+        )
+        try:
+            async with asyncio.timeout(self._seconds):
+                out, _ = await process.communicate(given)
+        except TimeoutError:
+            raise InvalidEvent("data", "takes too long to read", "send a smaller picture") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode != 0:
+            raise InvalidEvent("data", "cannot be read as a picture", "send it as it was taken")
+        return out
+
+
+def _content(medium: Medium) -> bytes:
+    medium.file.seek(0)
+    return medium.file.read()
+
+
+def _one_thread() -> dict[str, str]:
+    return {**os.environ, "OMP_THREAD_LIMIT": "1"}
+
+
+def _first(packs: Sequence[str], language: str | None) -> list[str]:
+    """The talk's own before the others."""
+    own = _PACKS.get((language or "").lower())
+    return sorted(packs, key=lambda pack: pack != own)

@@ -1,0 +1,67 @@
+"""What a recording or a picture is by its first bytes, held against what its sender calls it. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from threadkeep.errors import InvalidEvent
+from threadkeep.ports.media import MediaModality
+
+VOICE_TYPES = ("audio/webm", "audio/ogg", "audio/wav", "audio/mpeg", "audio/mp4", "audio/flac")
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp")
+HEAD_BYTES = 64
+
+_ALIASES = {
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/mp3": "audio/mpeg",
+    "audio/m4a": "audio/mp4",
+    "audio/x-m4a": "audio/mp4",
+    "audio/x-flac": "audio/flac",
+    "audio/opus": "audio/ogg",
+    "image/jpg": "image/jpeg",
+}
+_SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
+    ("audio/wav", re.compile(rb"RIFF.{4}WAVE", re.DOTALL)),
+    ("audio/ogg", re.compile(rb"OggS")),
+    ("audio/webm", re.compile(rb"\x1a\x45\xdf\xa3")),
+    ("audio/flac", re.compile(rb"fLaC")),
+    ("audio/mp4", re.compile(rb".{4}ftyp(?!avif|heic|heif|mif1)", re.DOTALL)),
+    ("audio/mpeg", re.compile(rb"ID3|\xff[\xf2\xf3\xfa\xfb]")),
+    ("image/png", re.compile(rb"\x89PNG\r\n\x1a\n")),
+    ("image/jpeg", re.compile(rb"\xff\xd8\xff")),
+    ("image/webp", re.compile(rb"RIFF.{4}WEBP", re.DOTALL)),
+    ("image/gif", re.compile(rb"GIF8[79]a")),
+    ("image/bmp", re.compile(rb"BM.{4}\x00\x00\x00\x00", re.DOTALL)),
+)
+
+
+def known_type(declared: str, modality: MediaModality | None = None) -> str:
+    """The type in its usual spelling, without parameters. Raises `InvalidEvent` naming `mimeType`."""
+    bare = declared.partition(";")[0].strip().lower()
+    bare = _ALIASES.get(bare, bare)
+    known = {"voice": VOICE_TYPES, "image": IMAGE_TYPES, None: (*VOICE_TYPES, *IMAGE_TYPES)}[modality]
+    if bare not in known:
+        raise InvalidEvent("mimeType", "is not a kind of medium that is understood", f"use one of {', '.join(known)}")
+    return bare
+
+
+def modality_of(mime: str) -> MediaModality:
+    return "voice" if mime.startswith("audio/") else "image"
+
+
+def sniffed(head: bytes) -> str | None:
+    """None for what is none of ours."""
+    return next((mime for mime, form in _SIGNATURES if form.match(head)), None)
+
+
+def check_kind(head: bytes, mime: str) -> None:
+    """Raises `InvalidEvent` for a medium that is not what it is called."""
+    if not head:
+        raise InvalidEvent("data", "is empty", "send the file's bytes")
+    found = sniffed(head)
+    if found is None:
+        raise InvalidEvent("data", f"does not begin as {mime} does", "send the file as it was recorded or taken")
+    if found != mime:
+        raise InvalidEvent("mimeType", f"is {mime}, and the bytes are {found}", f"call it {found}")
