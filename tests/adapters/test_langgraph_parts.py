@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
+import numpy
 import pytest
 import zstandard
 from hypothesis import given, settings
@@ -20,7 +22,7 @@ from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.adapters.langgraph.turn_codec import TurnSeal
-from threadkeep.adapters.langgraph.whole_lists import snapshot
+from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Run
 from threadkeep.scope import Scope
@@ -188,16 +190,66 @@ PLAIN = [MESSAGES[number] for number in (0, 1, 2, 4, 5, 6, 7, 9, 10)]
 
 
 def test_a_list_that_was_only_added_to_goes_on() -> None:
-    before = snapshot([message.model_copy(deep=True) for message in PLAIN])
-    assert before is not None
-    assert before.goes_on_in(PLAIN)
-    longer = [*PLAIN, HumanMessage("more")]
-    assert before.goes_on_in(longer)
-    after = snapshot(longer, before)
-    assert after is not None
-    assert after.goes_on_in([message.model_copy(deep=True) for message in longer])
-    assert not after.goes_on_in(PLAIN)
-    assert not before.goes_on_in(PLAIN[1:])
+    taken = snapshot([message.model_copy(deep=True) for message in PLAIN])
+    added = snapshot([MESSAGES[4]])
+    assert taken is not None
+    assert added is not None
+    assert taken.common_with(PLAIN) == len(PLAIN)
+    longer = [*PLAIN, MESSAGES[4]]
+    assert taken.common_with(longer) == len(PLAIN)
+    assert not taken.common_with(PLAIN[1:])
+    taken.grow(added)
+    assert taken.common_with([message.model_copy(deep=True) for message in longer]) == len(longer)
+    assert not taken.common_with(PLAIN)
+    changed = MESSAGES[4].model_copy(update={"tool_calls": [CALL | {"args": {"x": [True, {"y": None}]}}]})
+    assert not taken.common_with([*PLAIN, changed])
+
+
+def test_of_two_runs_that_go_on_from_one_list_only_the_first_takes_its_snapshot_along() -> None:
+    thread, lists = thread_named("t"), LatestLists()
+    began, one, other = (Run(b"s", 0, 1),), (Run(b"s", 0, 2),), (Run(b"s", 0, 1), Run(b"o", 0, 1))
+    start = [HumanMessage("begin")]
+    lists.stored(thread, Continued((), began, None, taken_of(start)))
+    known = lists.known(thread, began, [*start, AIMessage("one")])
+    again = lists.known(thread, began, [*start, AIMessage("other")])
+    lists.stored(thread, Continued(began, one, known, taken_of([AIMessage("one")])))
+    lists.stored(thread, Continued(began, other, again, taken_of([AIMessage("other")])))
+    assert lists.known(thread, other, [*start, AIMessage("one")]) is None
+    assert lists.known(thread, other, [*start, AIMessage("other")]) is None
+    found = lists.known(thread, one, [*start, AIMessage("one"), HumanMessage("more")])
+    assert found is not None
+    assert found.length == 2
+    lists.forget(thread)
+    assert lists.known(thread, one, [*start, AIMessage("one")]) is None
+
+
+def taken_of(values: Sequence[BaseMessage]) -> ListSnapshot:
+    taken = snapshot(values)
+    assert taken is not None
+    return taken
+
+
+def test_texts_that_are_equal_but_others_are_taken_over_and_nothing_else_is() -> None:
+    message = AIMessage("".join(["te", "xt"]), additional_kwargs={"a": [1]})
+    taken = taken_of([message])
+    copy = AIMessage("".join(["te", "xt"]), additional_kwargs={"a": [1]})
+    assert taken.common_with([copy]) == 1
+    copy.additional_kwargs["a"].append(2)
+    copy.response_metadata["b"] = 1
+    assert taken.common_with([message]) == 1
+    assert not taken.common_with([copy])
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
+def test_a_message_just_put_is_handed_out_as_its_bytes_would_be_read(message: BaseMessage) -> None:
+    item = Item.of(message, CODEC, "x")
+    decoded = CODEC.decode(item.kind, item.data, "x")
+    assert state_of(item.value(CODEC, "x")) == state_of(decoded)
+    simple = plain_message(item.data) is not None
+    assert (item.template is not None) is simple
+    given = item.value(CODEC, "x")
+    given.additional_kwargs["changed"] = given.content = "changed"
+    assert state_of(item.value(CODEC, "x")) == state_of(decoded)
 
 
 CHANGES: list[dict[str, Any]] = [
@@ -212,24 +264,30 @@ CHANGES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("place", range(len(PLAIN)))
 def test_a_list_in_which_one_message_differs_does_not_go_on(place: int, change: dict[str, Any]) -> None:
-    before = snapshot(PLAIN)
-    assert before is not None
+    before = taken_of(PLAIN)
     changed = [*PLAIN]
     changed[place] = PLAIN[place].model_copy(update=change)
     if fingerprint(changed[place]) != fingerprint(PLAIN[place]):
-        assert not before.goes_on_in(changed)
+        assert not before.common_with(changed)
 
 
 def test_a_change_in_the_depths_of_a_message_is_noticed() -> None:
     message = AIMessage("", tool_calls=[CALL], additional_kwargs={"a": {"b": [1]}})
-    before = snapshot([message])
-    assert before is not None
+    before = taken_of([message])
     message.additional_kwargs["a"]["b"][0] = True
-    assert not before.goes_on_in([message])
+    assert not before.common_with([message])
     message.additional_kwargs["a"]["b"][0] = 1
-    assert before.goes_on_in([message])
+    assert before.common_with([message])
     message.response_metadata["added"] = 1
-    assert not before.goes_on_in([message])
+    assert not before.common_with([message])
+
+
+@pytest.mark.parametrize("odd", [type("Odd", (int,), {})(1), numpy.array([1, 2])], ids=["subclass", "array"])
+def test_a_message_that_cannot_be_compared_does_not_go_on(odd: Any) -> None:
+    message = AIMessage("", additional_kwargs={"a": 1 if isinstance(odd, int) else [1, 2]})
+    before = taken_of([message])
+    message.additional_kwargs["a"] = odd
+    assert not before.common_with([message])
 
 
 @pytest.mark.parametrize("values", [["text"], [1], [HumanMessage("x", extra_field=1)], [HumanMessage("x"), {"a": 1}]])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import ormsgpack
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from threadkeep.adapters.langgraph.blocked import blocked_types
-from threadkeep.adapters.langgraph.plain_messages import plain_message
+from threadkeep.adapters.langgraph.plain_messages import as_read, plain_message
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
 
@@ -61,6 +62,10 @@ class Codec:
                 return kind, data
         kind, data = self._inner.dumps_typed(spelled(value))
         return _SPELLED + kind, data
+
+    def as_read(self, value: Any) -> BaseMessage | None:
+        """What decoding the value's bytes would give, where that is known without them. It shares parts with it."""
+        return as_read(value) if self._usual else None
 
     def decode(self, kind: str, data: bytes, where: str) -> Any:
         """Raises `CheckpointCorrupt` on bytes that are damaged, or were made to harm."""

@@ -37,6 +37,20 @@ def plain_message(data: bytes) -> BaseMessage | None:
         return None
 
 
+def as_read(message: object) -> BaseMessage | None:
+    """What `plain_message` would make of this message's bytes, without them; None where that is not certain."""
+    if type(message) not in _FIELDS:
+        return None
+    given = cast("BaseMessage", message)
+    if (
+        given.__pydantic_extra__
+        or given.__pydantic_private__ is not None
+        or not _is_simple(type(given), given.__dict__)
+    ):
+        return None
+    return made(type(given), {**given.__dict__}, {*given.__dict__}, {})
+
+
 def _payload(code: int, data: bytes) -> Any:
     return (data,) if code == _PYDANTIC else None
 

@@ -49,7 +49,7 @@ class Comparison:
     @property
     def item(self) -> Item:
         if self._item is None:
-            self._item = Item(*self._codec.encode(self._value, self._where), self.quick)
+            self._item = Item.of(self._value, self._codec, self._where, self.quick)
         return self._item
 
     def equals(self, old: Item) -> bool:

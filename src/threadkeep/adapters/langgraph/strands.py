@@ -34,6 +34,14 @@ class Item:
         self.template: Template | None = None
         self.asked = False
 
+    @classmethod
+    def of(cls, value: Any, codec: Codec, where: str, quick: int | None = None) -> Item:
+        """Ready to be stored, and, where it is a simple message, to be copied without being decoded."""
+        item = cls(*codec.encode(value, where), quick)
+        read = codec.as_read(value)
+        item.template = None if read is None else template_of(read)
+        return item
+
     def value(self, codec: Codec, where: str) -> Any:
         """Decoded anew, or a copy: nobody else has it. Who asks a second time will ask more often."""
         if self.template is not None:
@@ -84,6 +92,8 @@ class StrandCache:
                     held.items[position] = item
                     held.size += len(item.data) + _OVERHEAD
                     self._bytes += len(item.data) + _OVERHEAD
+                    if item.template is not None:
+                        item.data = b""  # the text once is enough
             self._make_room()
 
     def items(self, thread: Thread, run: Run) -> list[Item | None] | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import HumanMessage
 
@@ -17,6 +17,11 @@ _LONGEST_QUERY = 1_000  # characters
 _MOST_REMEMBERED = 10_000
 
 
+class News(NamedTuple):
+    told: Usage  # to be stored
+    seen: Usage  # without texts, to know it again
+
+
 class UsageTeller:
     """Tells a thread's usage when it has changed, so that few checkpoints cost another statement."""
 
@@ -24,26 +29,25 @@ class UsageTeller:
         self._redact = redact
         self._told: OrderedDict[bytes, Usage] = OrderedDict()
 
-    def news(self, thread: Thread, values: Mapping[str, Any], *, open_text: bool) -> Usage | None:
+    def news(self, thread: Thread, values: Mapping[str, Any], *, open_text: bool) -> News | None:
         """None when nothing is new. Where values are encrypted, no text is told, only numbers."""
         usage = _of_queries(values) or _of_messages(values)
         if usage is None:
             return None
-        bare = replace(usage, first_query=None)
-        if self._told.get(thread.key) == bare:
+        seen = replace(usage, first_query=None)
+        if self._told.get(thread.key) == seen:
             return None
         if not open_text:
-            return replace(bare, datasource_ids=None, documents=())
+            return News(replace(seen, datasource_ids=None, documents=()), seen)
         first = usage.first_query if thread.key not in self._told else None
-        return replace(usage, first_query=self._redact(thread, first)[:_LONGEST_QUERY] if first else None)
+        redacted = self._redact(thread, first)[:_LONGEST_QUERY] if first else None
+        return News(replace(usage, first_query=redacted), seen)
 
-    def stored(self, thread: Thread, values: Mapping[str, Any]) -> None:
-        usage = _of_queries(values) or _of_messages(values)
-        if usage is not None:
-            self._told[thread.key] = replace(usage, first_query=None)
-            self._told.move_to_end(thread.key)
-            if len(self._told) > _MOST_REMEMBERED:
-                self._told.popitem(last=False)
+    def stored(self, thread: Thread, news: News) -> None:
+        self._told[thread.key] = news.seen
+        self._told.move_to_end(thread.key)
+        if len(self._told) > _MOST_REMEMBERED:
+            self._told.popitem(last=False)
 
     def forget(self, thread: Thread) -> None:
         self._told.pop(thread.key, None)
@@ -71,14 +75,17 @@ def _of_queries(values: Mapping[str, Any]) -> Usage | None:
 
 
 def _of_messages(values: Mapping[str, Any]) -> Usage | None:
-    messages = values.get("messages")
-    if type(messages) is not list:
+    found = values.get("messages")
+    if type(found) is not list:
         return None
-    asked = [one for one in cast("list[Any]", messages) if isinstance(one, HumanMessage)]
+    messages = cast("list[Any]", found)
+    kinds = [*map(type, messages)]  # to ask each message whether it is one takes five times as long
+    asked = [kind for kind in {*kinds} if issubclass(kind, HumanMessage)]
     if not asked:
         return None
-    content: Any = asked[0].content  # pyright: ignore[reportUnknownMemberType]
-    return Usage(query_count=len(asked), first_query=content if isinstance(content, str) else None)
+    content: Any = messages[min(map(kinds.index, asked))].content
+    count = sum(map(kinds.count, asked))
+    return Usage(query_count=count, first_query=content if isinstance(content, str) else None)
 
 
 def _entries(value: Any) -> list[dict[str, Any]]:

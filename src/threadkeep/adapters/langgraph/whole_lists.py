@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -25,86 +25,108 @@ _MAX_BYTES = 16 << 20
 _OVERHEAD = 300  # bytes of Python objects around a message's texts, roughly
 _dict_of = attrgetter("__dict__")
 _extra_of = attrgetter("__pydantic_extra__")
+_values_of = dict[str, Any].values
 _NO_DICT: dict[str, Any] = {}
 _NO_LIST: list[Any] = []
 
 
-class _Nested(NamedTuple):
-    """Fields of one message that equality alone does not tell apart (1 and True), as bytes."""
-
-    place: int
-    names: tuple[str, ...]
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class ListSnapshot:
-    """The messages as they were; nothing in it is shared with them that could change."""
+    """The messages as they were; nothing in it is shared with them that could change. It grows as its list does."""
 
-    kinds: list[type]
-    rows: list[tuple[Any, ...]]
-    nested: list[_Nested]
-    size: int
+    __slots__ = ("_fields", "_kinds", "_nested", "_packed", "size")
 
-    def goes_on_in(self, values: Sequence[Any]) -> bool:
-        head = values[: len(self.rows)]
-        return (
-            [*map(type, head)] == self.kinds
-            and not any(map(_extra_of, head))
-            and [*map(tuple, map(dict[str, Any].values, map(_dict_of, head)))] == self.rows
-            and all(_packed_fields(head[nested.place], nested.names) == nested.data for nested in self.nested)
-        )
+    def __init__(self) -> None:
+        self._kinds: list[type] = []
+        self._fields: list[Any] = []  # of all messages, one after the other; each class has its number of them
+        self._nested: list[int] = []  # places of those that equality alone does not tell apart (1 and True)
+        self._packed: list[bytes] = []  # those, as bytes
+        self.size = 0
 
+    def __len__(self) -> int:
+        return len(self._kinds)
 
-def snapshot(values: Sequence[Any], before: ListSnapshot | None = None) -> ListSnapshot | None:
-    """None unless all are messages of plain values. `before`: what the list is known to begin with."""
-    before = before or ListSnapshot([], [], [], 0)
-    kinds, rows, nested, size = [*before.kinds], [*before.rows], [*before.nested], before.size
-    for place, value in enumerate(values[len(rows) :], len(rows)):
-        if not isinstance(value, BaseMessage) or value.__pydantic_extra__:
-            return None
+    def common_with(self, values: Sequence[Any]) -> int:
+        """How many messages this has, if `values` begins with all of them; else 0."""
         try:
-            row, names = _row(value)
-            if names:
-                nested.append(_Nested(place, names, _packed_fields(value, names)))
-        except (TypeError, ValueError):
-            return None
-        kinds.append(type(value))
-        rows.append(row)
-        size += _OVERHEAD + len(value.content)
-    return ListSnapshot(kinds, rows, nested, size)
+            return self._common_with(values)
+        except (TypeError, ValueError):  # whatever was put into a message may refuse to be compared
+            return 0
+
+    def _common_with(self, values: Sequence[Any]) -> int:
+        count = len(self._kinds)
+        head = values[:count]
+        if [*map(type, head)] != self._kinds or any(map(_extra_of, head)):
+            return 0
+        fields = [*chain.from_iterable(map(_values_of, map(_dict_of, head)))]
+        if fields != self._fields:
+            return 0
+        if self._nested and [_packed(fields[place]) for place in self._nested] != self._packed:
+            return 0
+        if fields[0] is not self._fields[0] and type(fields[0]) is str:
+            self._adopt_texts(fields)
+        return count
+
+    def _adopt_texts(self, fields: Sequence[Any]) -> None:
+        """Equal ones, so that the next look finds the very same objects: those that reading hands out by now."""
+        self._fields[:] = [new if type(new) is str else old for new, old in zip(fields, self._fields, strict=True)]
+
+    def add(self, message: BaseMessage) -> None:
+        """Raises `TypeError` or `ValueError` on one that is more than plain values."""
+        if message.__pydantic_extra__:
+            raise ValueError("fields of its own")
+        for value in message.__dict__.values():
+            if value is None or type(value) is str:
+                self._fields.append(value)
+            elif value in (_NO_DICT, _NO_LIST) and type(value) in (dict, list):
+                self._fields.append(_NO_DICT if type(value) is dict else _NO_LIST)
+            else:
+                data = _packed(value)
+                self._nested.append(len(self._fields))
+                self._packed.append(data)
+                self._fields.append(ormsgpack.unpackb(data, option=ormsgpack.OPT_NON_STR_KEYS))
+        self._kinds.append(type(message))
+        self.size += _OVERHEAD + len(message.content)
+
+    def grow(self, more: ListSnapshot) -> None:
+        offset = len(self._fields)
+        self._nested += [offset + place for place in more._nested]
+        self._packed += more._packed
+        self._fields += more._fields
+        self._kinds += more._kinds
+        self.size += more.size
 
 
-def _row(message: BaseMessage) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """The values of its fields, and the names of those that need a closer look."""
-    row: list[Any] = []
-    names: list[str] = []
-    for name, value in message.__dict__.items():
-        if value is None or type(value) is str:
-            row.append(value)
-        elif value in (_NO_DICT, _NO_LIST) and type(value) in (dict, list):
-            row.append(_NO_DICT if type(value) is dict else _NO_LIST)
-        else:
-            row.append(ormsgpack.unpackb(_packed(value), option=ormsgpack.OPT_NON_STR_KEYS))
-            names.append(name)
-    return tuple(row), tuple(names)
-
-
-def _packed_fields(message: BaseMessage, names: tuple[str, ...]) -> bytes:
-    fields = message.__dict__
-    return _packed([fields[name] for name in names])
+def snapshot(values: Sequence[Any]) -> ListSnapshot | None:
+    """None unless all are messages of plain values."""
+    taken = ListSnapshot()
+    try:
+        for value in values:
+            if not isinstance(value, BaseMessage):
+                return None
+            taken.add(value)
+    except (TypeError, ValueError):
+        return None
+    return taken
 
 
 def _packed(value: Any) -> bytes:
     return ormsgpack.packb(value, None, PACKING)
 
 
+class Known(NamedTuple):
+    """A list begins with all that `snapshot` had, so many messages, when it was looked at."""
+
+    snapshot: ListSnapshot
+    length: int
+
+
 class Continued(NamedTuple):
-    """A list that was `before` and has become `after`."""
+    """A list that was `before` and has become `after`: by adding `added` to what is known, or as a whole."""
 
     before: tuple[Run, ...]
     after: tuple[Run, ...]
-    snapshot: ListSnapshot
+    known: Known | None
+    added: ListSnapshot
 
 
 class LatestLists:
@@ -115,21 +137,34 @@ class LatestLists:
         self._bytes = 0
         self._changing = threading.Lock()
 
-    def get(self, thread: Thread, runs: tuple[Run, ...]) -> ListSnapshot | None:
-        return self._lists.get((thread.key, runs))
+    def known(self, thread: Thread, runs: tuple[Run, ...], values: Sequence[Any]) -> Known | None:
+        """None where nothing is known, or the list was changed elsewhere than at its end."""
+        taken = self._lists.get((thread.key, runs))
+        count = taken.common_with(values) if taken is not None else 0
+        return Known(taken, count) if taken is not None and count else None
 
     def stored(self, thread: Thread, continued: Continued) -> None:
         """Only what was stored: until then its positions may become another's. What it was before is asked no more."""
         with self._changing:
-            for key in ((thread.key, continued.before), (thread.key, continued.after)):
-                gone = self._lists.pop(key, None)
-                self._bytes -= gone.size if gone else 0
-            self._lists[thread.key, continued.after] = continued.snapshot
-            self._bytes += continued.snapshot.size
+            before = self._pop((thread.key, continued.before))
+            self._pop((thread.key, continued.after))
+            whole = continued.added
+            if continued.known is not None:
+                whole, length = continued.known
+                if whole is not before or len(whole) != length:
+                    return  # another run has gone on from there: the next put looks at what is stored
+                whole.grow(continued.added)
+            self._lists[thread.key, continued.after] = whole
+            self._bytes += whole.size
             while self._bytes > _MAX_BYTES and self._lists:
                 self._bytes -= self._lists.popitem(last=False)[1].size
 
     def forget(self, thread: Thread) -> None:
         with self._changing:
             for key in [key for key in self._lists if key[0] == thread.key]:
-                self._bytes -= self._lists.pop(key).size
+                self._pop(key)
+
+    def _pop(self, key: tuple[bytes, tuple[Run, ...]]) -> ListSnapshot | None:
+        gone = self._lists.pop(key, None)
+        self._bytes -= gone.size if gone else 0
+        return gone

@@ -24,7 +24,8 @@ from threadkeep.adapters.langgraph.place import Place
 from threadkeep.adapters.langgraph.reading import State, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
-from threadkeep.adapters.langgraph.whole_lists import ListSnapshot
+from threadkeep.adapters.langgraph.usage import News
+from threadkeep.adapters.langgraph.whole_lists import Known
 from threadkeep.adapters.langgraph.writing import (
     Draft,
     Drafting,
@@ -87,11 +88,12 @@ class Writer:
         facts = facts_of(told) if asking.codec.plain else None
         reports = self._session.stale_writers == "report" and not asking.projecting
         must_be_latest = reports and not goes_back_on_purpose(place)
-        usage = self._usage(place, asking, checkpoint)
+        news = self._news(place, asking, checkpoint)
+        usage = None if news is None else news.told
         with self._putting(place.thread):
             draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest, usage))
-        if usage is not None and self._session.usage is not None:
-            self._session.usage.stored(place.thread, checkpoint["channel_values"])
+        if news is not None and self._session.usage is not None:
+            self._session.usage.stored(place.thread, news)
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
         for continued in draft.continued:
             self._session.latest_lists.stored(place.thread, continued)
@@ -142,7 +144,7 @@ class Writer:
             else:
                 return draft
 
-    def _usage(self, place: Place, asking: Asking, checkpoint: Checkpoint) -> Usage | None:
+    def _news(self, place: Place, asking: Asking, checkpoint: Checkpoint) -> News | None:
         """Of the whole graph: what a subgraph keeps is a part of it."""
         if self._session.usage is None or place.ns:
             return None
@@ -159,14 +161,16 @@ class Writer:
             state = await self._read_parent(place, asking)
         if state is None:
             return None
-        going_on: dict[tuple[Run, ...], ListSnapshot] = {}
+        going_on: dict[tuple[Run, ...], Known] = {}
         wanted: list[Run] = []
         for channel, ref in state.refs.items():
             if channel in new_versions and isinstance(ref, Listed):
-                before = self._session.latest_lists.get(place.thread, ref.runs)
                 value, _ = inner_value(checkpoint["channel_values"].get(channel))
-                if before is not None and isinstance(value, list) and before.goes_on_in(cast("list[Any]", value)):
-                    going_on[ref.runs] = before
+                known = None
+                if isinstance(value, list):
+                    known = self._session.latest_lists.known(place.thread, ref.runs, cast("list[Any]", value))
+                if known is not None:
+                    going_on[ref.runs] = known
                 else:
                     wanted += ref.runs
         where = f"thread {place.thread.id!r}, checkpoint {place.checkpoint!r}"

@@ -18,7 +18,7 @@ from threadkeep.adapters.langgraph.reading import Held, State
 from threadkeep.adapters.langgraph.splitting import Addition, Split, fresh, split
 from threadkeep.adapters.langgraph.squeeze import squeezed
 from threadkeep.adapters.langgraph.strands import Item
-from threadkeep.adapters.langgraph.whole_lists import Continued, ListSnapshot
+from threadkeep.adapters.langgraph.whole_lists import Continued, Known
 from threadkeep.adapters.langgraph.whole_lists import snapshot as snapshot_of
 from threadkeep.errors import TooLarge
 from threadkeep.ports.checkpoints import Page, Run, Write
@@ -36,7 +36,7 @@ class Parent:
 
     state: State
     held: Held
-    going_on: Mapping[tuple[Run, ...], ListSnapshot]
+    going_on: Mapping[tuple[Run, ...], Known]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Drafting:
         self._grow = limits.grow
         self._parent = parent.state if parent else _NOTHING
         self._held: Held = parent.held if parent else {}
-        self._going_on: Mapping[tuple[Run, ...], ListSnapshot] = parent.going_on if parent else {}
+        self._going_on: Mapping[tuple[Run, ...], Known] = parent.going_on if parent else {}
         self._pages: list[Page] = []
         self._additions: list[Addition] = []
         self._shares = False
@@ -140,20 +140,20 @@ class Drafting:
 
     def _continued(self, values: list[Any], old: Listed, where: str) -> Split:
         """A list that was only added to needs no look at what is stored of it."""
-        before = self._going_on.get(old.runs)
-        held = [] if before else [item for run in old.runs for item in self._held[run]]
-        common = len(before.rows) if before else None
+        known = self._going_on.get(old.runs)
+        held = [] if known else [item for run in old.runs for item in self._held[run]]
+        common = known.length if known else None
         made = split(values, held, old.runs, self._codec, where, grow=self._grow, common=common)
-        after = snapshot_of(values, before)
-        if after is not None:
-            self._continued_lists.append(Continued(old.runs, made.runs, after))
+        added = snapshot_of(values[common or 0 :])
+        if added is not None:
+            self._continued_lists.append(Continued(old.runs, made.runs, known, added))
         return made
 
     def _knows(self, old: Listed) -> bool:
         return old.runs in self._going_on or all(run in self._held for run in old.runs)
 
     def _new_list(self, channel: str, values: list[Any], *, snapshot: bool) -> Split | Inline:
-        items = [Item(*self._codec.encode(value, _where(channel))) for value in values]
+        items = [Item.of(value, self._codec, _where(channel)) for value in values]
         most = _PASSING_INLINE_BYTES if channel.startswith("__") else _INLINE_BYTES
         if sum(len(item.data) for item in items) <= most:
             whole = self._codec.encode(_DeltaSnapshot(values) if snapshot else values, _where(channel))
