@@ -183,7 +183,9 @@ class WriteBehind:
             return False
         if wanted == self._window:
             return True
-        return wanted.limit is not None and len(hot.window) >= wanted.limit and wanted.max_chars is None
+        enough = wanted.limit is not None and len(hot.window) >= wanted.limit
+        from_the_beginning = bool(hot.window) and hot.window[0].seq == 1
+        return (enough or from_the_beginning) and wanted.max_chars is None
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
         return await self._archive.conversations(scope, after, limit)
