@@ -1,4 +1,4 @@
-"""One round: every contestant on a new place, taking turns, so that a noisy moment is noisy for all of them."""
+"""One round: every contestant on a new place, taking turns in short blocks: a noisy moment is noisy for all of them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from bench.sessions_texts import Message, Turn, turns
 
 TALK = "talk"  # the conversation that grows
 SINGLES = "singles"  # the one that takes a message at a time
+_BLOCK = 10  # calls of one contestant before the next has its turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,16 @@ class Lane:
         await self.contestant.append(TALK, turn)
         self._note(turn)
 
-    async def timed_turn(self) -> float:
-        turn = next(self.talk)
-        spent = await timed(lambda: self.contestant.append(TALK, turn))
-        self._note(turn)
+    async def timed_turns(self, count: int) -> list[float]:
+        """One behind the other, as a service calls its store; what is said is made up before the clock runs."""
+        said = list(itertools.islice(self.talk, count))
+        spent = [await timed(lambda turn=turn: self.contestant.append(TALK, turn)) for turn in said]
+        for turn in said:
+            self._note(turn)
         return spent
+
+    async def timed_reads(self, count: int, window: int) -> list[float]:
+        return [await timed(lambda: self.contestant.window(TALK, window)) for _ in range(count)]
 
     def _note(self, turn: Turn) -> None:
         self.messages += len(turn)
@@ -105,13 +111,12 @@ async def _at_length(lanes: list[Lane], length: int, plan: Plan, store: Store) -
         lane.samples.append[length] = []
         lane.samples.read[length] = []
     with no_collection():
-        for turn in range(plan.appends_at(length)):
-            for lane in _shuffled(lanes, turn):
-                lane.samples.append[length].append(await lane.timed_turn())
-        for turn in range(plan.reads):
-            for lane in _shuffled(lanes, turn):
-                read = lane.contestant.window
-                lane.samples.read[length].append(await timed(lambda read=read: read(TALK, plan.window)))
+        for number, count in enumerate(_blocks(plan.appends_at(length))):
+            for lane in _shuffled(lanes, number):
+                lane.samples.append[length] += await lane.timed_turns(count)
+        for number, count in enumerate(_blocks(plan.reads)):
+            for lane in _shuffled(lanes, number):
+                lane.samples.read[length] += await lane.timed_reads(count, plan.window)
     for lane in lanes:
         await _check_window(lane, plan)
 
@@ -125,11 +130,15 @@ async def _check_window(lane: Lane, plan: Plan) -> None:
 async def _singles(lanes: list[Lane], plan: Plan) -> None:
     """One message per append, in a conversation of its own: the unit of stores that know no turns."""
     messages: list[Message] = [message for turn in itertools.islice(turns(11), plan.singles // 2) for message in turn]
+    left = iter(messages)
     with no_collection():
-        for number, message in enumerate(messages):
+        for number, count in enumerate(_blocks(len(messages))):
+            block = list(itertools.islice(left, count))
             for lane in _shuffled(lanes, number):
                 append = lane.contestant.append
-                lane.samples.single.append(await timed(lambda append=append, one=message: append(SINGLES, [one])))
+                lane.samples.single += [
+                    await timed(lambda append=append, one=one: append(SINGLES, [one])) for one in block
+                ]
 
 
 async def _concurrently(lane: Lane, plan: Plan) -> None:
@@ -147,6 +156,14 @@ async def _concurrently(lane: Lane, plan: Plan) -> None:
     start = time.perf_counter()
     await asyncio.gather(*(one_task(number) for number in range(plan.tasks)))
     lane.samples.concurrent_per_second = plan.tasks * plan.turns_per_task / (time.perf_counter() - start)
+
+
+def _blocks(calls: int) -> Iterator[int]:
+    """Short ones, so that a noisy moment is noisy for all; but in a block of one every call would be timed with the
+    processor's caches full of another contestant's code, which no service has beside its own store."""
+    while calls > 0:
+        yield min(calls, _BLOCK)
+        calls -= _BLOCK
 
 
 def _shuffled(lanes: list[Lane], seed: int) -> list[Lane]:

@@ -171,8 +171,7 @@ _APART: Final = " utca| u.| ut| utja| ter| tere| korut| rkp.| kapu| str.| strass
 _ALL_ENDINGS: Final = (*_ENDINGS, *_APART.split("|"))
 _LAST_THREE: Final = frozenset(ending[-3:] for ending in _ALL_ENDINGS)
 _UPPERCASE: Final = r"[A-Z\x{80}-\x{10FFFF}]"
-_SMALL_WORD: Final = _SMALL.removesuffix(r"(?![\w])")
-_NUMBER_BEFORE_NAME: Final = rf"[0-9][A-Za-z]?[ ](?:[0-9]|{_UPPERCASE}|{_SMALL_WORD}[ ])"
+_NUMBER_BEFORE_STREET: Final = rf"[0-9][A-Za-z]?[ ](?:[^ ]+[ ]){{1,5}}(?:{STREET_SUFFIX})"
 _NUMBER_BESIDE_NAME: Final = rf"{_UPPERCASE}[^ ]*[ ][0-9]|[0-9][A-Za-z]?,?[ ]{_UPPERCASE}"
 _ENDING_BEFORE_NUMBER: Final = f"(?i-u:{'|'.join(sorted(_LAST_THREE)).replace('.', '[.]')})(?s:.)[0-9]"
 _SUFFIXES: Final = " ".join(STREET_SUFFIX.lower().split("|"))
@@ -212,7 +211,7 @@ FAMILIES: Final = (
     Family(
         _rule("postcode.gb", every(_UK_POSTCODE), FORM), digits=2, gate=_spaced_capital, narrow="[A-Z0-9] [0-9][A-Z]{2}"
     ),
-    Family(_rule("english", _english), words=_SUFFIXES, digits=1, narrow=_NUMBER_BEFORE_NAME),
+    Family(_rule("english", _english), words=_SUFFIXES, digits=1, narrow=_NUMBER_BEFORE_STREET),
     Family(_rule("prefixed", _seeds(_PREFIXED)), words=_PREFIXES, digits=1),
     Family(_rule("compound", _seeds(_COMPOUND)), digits=1, gate=_compound_word, narrow=_ENDING_BEFORE_NUMBER),
     Family(_rule("box", _seeds(_BOX)), words="box postbox postboks postfach skrytka apo fpo dpo", digits=1),
