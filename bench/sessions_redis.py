@@ -35,7 +35,7 @@ class ThreadkeepOnRedisUnredacted(ThreadkeepOnRedis, ThreadkeepUnredacted):
 
 
 class OpenAIRedis(OpenAISessions):
-    """As it comes: sessions never end."""
+    """Sessions never end, and it is asked for no more than the window."""
 
     name = "OpenAI Agents RedisSession"
     ttl: int | None = None
@@ -59,6 +59,15 @@ class OpenAIRedisWithTtl(OpenAIRedis):
 
     name = "OpenAI Agents RedisSession, ttl"
     ttl = 3_600
+
+
+class OpenAIRedisWhole(OpenAIRedis):
+    """As the SDK's own Runner reads it unless `session_settings` set a limit: whole, before every turn."""
+
+    name = "OpenAI Agents RedisSession, as Runner reads"
+
+    async def window(self, conversation: str, size: int) -> list[str]:
+        return [str(item["content"]) for item in await self._session(conversation).get_items()][-size:]  # type: ignore[typeddict-item]
 
 
 class ADKRedis(ADKSessions):
@@ -105,4 +114,12 @@ class LangChainRedis:
             history.redis_client.close()
 
 
-REDIS = (ThreadkeepOnRedis, ThreadkeepOnRedisUnredacted, OpenAIRedis, OpenAIRedisWithTtl, ADKRedis, LangChainRedis)
+REDIS = (
+    ThreadkeepOnRedis,
+    ThreadkeepOnRedisUnredacted,
+    OpenAIRedis,
+    OpenAIRedisWithTtl,
+    OpenAIRedisWhole,
+    ADKRedis,
+    LangChainRedis,
+)
