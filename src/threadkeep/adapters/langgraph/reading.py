@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -86,10 +86,9 @@ class Reading:
         """The items of each run, from the cache or from the store. Raises `CheckpointCorrupt` when one is missing."""
         missing = [gap for run in runs if (gap := self._strands.gap(thread, run)) is not None]
         fetched: dict[tuple[bytes, int], Item] = {}
-        for page in await self._pages(thread, missing) if missing else ():
-            items = items_of(page, where)
-            self._strands.add(thread, page.strand, page.start, items)
-            fetched |= {(page.strand, position): item for position, item in enumerate(items, page.start)}
+        for strand, start, items in _stretches(await self._pages(thread, missing) if missing else (), where):
+            self._strands.add(thread, strand, start, items)
+            fetched.update(((strand, position), item) for position, item in enumerate(items, start))
         return {run: self._items(thread, run, fetched, where) for run in runs}
 
     def _items(self, thread: Thread, run: Run, fetched: dict[tuple[bytes, int], Item], where: str) -> list[Item]:
@@ -100,6 +99,19 @@ class Reading:
         if None in held:
             raise CheckpointCorrupt(f"{where} refers to items that are not stored")
         return cast("list[Item]", held)
+
+
+def _stretches(pages: Sequence[Page], where: str) -> Iterator[tuple[bytes, int, list[Item]]]:
+    """Neighbouring pages together: a page has what one put has added, so there are many."""
+    strand, start, stretch = b"", 0, list[Item]()
+    for page in pages:
+        if page.strand != strand or page.start != start + len(stretch):
+            if stretch:
+                yield strand, start, stretch
+            strand, start, stretch = page.strand, page.start, []
+        stretch += items_of(page, where)
+    if stretch:
+        yield strand, start, stretch
 
 
 def _value(ref: Ref, held: Held, codec: Codec, where: str) -> Any:

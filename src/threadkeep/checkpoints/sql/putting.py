@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from threadkeep.checkpoints.parts import parts_of
+from threadkeep.checkpoints.running import Step
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact
 from threadkeep.checkpoints.turn_keys import HOLD
 from threadkeep.checkpoints.usage import recording
 from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, Page, PositionTaken, TurnOver, Write
-from threadkeep.ports.usage import Usage
 from threadkeep.sql.database import Undo
 from threadkeep.sql.errors import code_of
 from threadkeep.sql.lines import Line
@@ -63,19 +63,23 @@ async def put(line: Line, putting: Putting, *, postgres: bool) -> bool:
     """False when the parent is needed and not there: then nothing was stored."""
     values = putting.values(postgres=postgres)
     batches = [*_batches(putting.new.pages)]
-    whole = (len(batches) < 2 if postgres else not batches and not putting.place) and putting.new.usage is None
-    whole = whole and putting.new.turn is None
+    counting = [*_counting(putting, postgres=postgres)]
+    together = postgres and len(counting) == 1 and not putting.place
+    whole = (len(batches) < 2 if postgres else not batches and not putting.place) and (together or not counting)
+    whole = whole and putting.new.turn is None and not putting.new.parent_must_be_latest
     try:
-        if putting.new.parent_must_be_latest or not whole:
+        if not whole:
             await line.begin()
         if putting.new.turn is not None:
             await _hold_turn(line, {"key": putting.thread.key, "turn": putting.new.turn, "now": putting.now})
         if putting.new.parent_must_be_latest:
             await _refuse_a_successor(line, values, postgres=postgres)
-        store = _store_on_postgres if postgres else _store_on_mysql
-        stored = await store(line, putting, values, batches)
-        if stored and putting.new.usage is not None:
-            await _record(line, putting.thread, putting.new.usage, postgres=postgres)
+        if postgres:
+            stored = await _store_on_postgres(line, putting, values, batches, counting.pop() if together else None)
+        else:
+            stored = await _store_on_mysql(line, putting, values, batches)
+        for statement, bound in counting if stored else ():
+            await line.count(statement, bound)
     except DBAPIError as error:
         if code_of(error) in _NO_THREAD:
             raise ThreadGone from None
@@ -84,19 +88,19 @@ async def put(line: Line, putting: Putting, *, postgres: bool) -> bool:
         raise
     if not stored:
         raise Undo(False)
-    if putting.new.parent_must_be_latest or not whole:
+    if not whole:
         await line.commit()
     return True
+
+
+def _counting(putting: Putting, *, postgres: bool) -> Iterator[Step]:
+    if putting.new.usage is not None:
+        yield from recording(putting.thread, putting.new.usage, "postgres" if postgres else "mysql")
 
 
 async def _hold_turn(line: Line, values: Values) -> None:
     if not await line.count(HOLD["server"], values):
         raise TurnOver
-
-
-async def _record(line: Line, thread: Thread, usage: Usage, *, postgres: bool) -> None:
-    for statement, bound in recording(thread, usage, "postgres" if postgres else "mysql"):
-        await line.count(statement, bound)
 
 
 async def _refuse_a_successor(line: Line, values: Values, *, postgres: bool) -> None:
@@ -107,15 +111,18 @@ async def _refuse_a_successor(line: Line, values: Values, *, postgres: bool) -> 
         raise NotTheLatest
 
 
-async def _store_on_postgres(line: Line, putting: Putting, values: Values, batches: list[_Batch]) -> bool:
+async def _store_on_postgres(
+    line: Line, putting: Putting, values: Values, batches: list[_Batch], counting: Step | None
+) -> bool:
     """One statement, unless there is more to store than a statement should hold."""
     *before, last = batches or [_Batch(shared=False, rows=[])]
     for batch in before:
         query = statements.items(len(batch.rows), shared=batch.shared, postgres=True)
         await line.count(query, values | batch.bound())
     counts = {"fresh": 0, "shared": 0, _batch_name(last.shared): len(last.rows)}
-    query = statements.postgres_put(parent=putting.needs_parent, place=putting.place, **counts)
-    return bool(await line.count(query, values | last.bound()))
+    update, counted = counting or (None, Values())
+    query = statements.postgres_put(parent=putting.needs_parent, place=putting.place, **counts, counting=update)
+    return bool(await line.count(query, {**values, **last.bound(), **counted}))
 
 
 async def _store_on_mysql(line: Line, putting: Putting, values: Values, batches: list[_Batch]) -> bool:

@@ -43,8 +43,10 @@ def touch(*, postgres: bool) -> str:
 
 
 @cache
-def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int) -> str:
+def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int, counting: str | None = None) -> str:
     """One statement for all of it: stored whole, or, where the parent is not there any more, not at all.
+
+    `counting`: an update of the thread's row. Not together with `place`: a statement changes a row only once.
 
     The lock on the parent's row makes a deletion that is under way finish first, and be seen.
     """
@@ -65,6 +67,8 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int) -> str:
                 f"{name} AS (INSERT INTO tk_checkpoint_items ({_ITEM})"  # noqa: S608
                 f" SELECT v.* FROM (VALUES {rows}) AS v ({_ITEM}){held}{clause})"
             )
+    if counting:
+        parts.append(f"counted AS ({counting}{' AND EXISTS (SELECT 1 FROM held)' if parent else ''})")  # noqa: S608
     values = (
         "CAST(:key AS BYTEA), CAST(:ns AS BIGINT), :id, :thread, :ns_name, :parent, CAST(:body AS BYTEA),"
         f" CAST(:metadata AS BYTEA), CAST(:facts AS BYTEA), {NOW_ON_POSTGRES}, {NOW_ON_POSTGRES}"
