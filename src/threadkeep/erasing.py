@@ -1,23 +1,71 @@
-"""Erasing what has projections: their part is told with the archive's, and nothing that was in flight stays."""
+"""Erasing everywhere: every store tells its part, one that cannot be reached says so, and nothing in flight stays."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable
 from dataclasses import replace
 
+from threadkeep.errors import StoreUnavailable
 from threadkeep.model import Erased, ErasureProof
-from threadkeep.ports.embedding import Embedding
+from threadkeep.reflecting import Reflecting
 from threadkeep.scope import Scope
+from threadkeep.stores import Stores
+
+_NOT_REACHED = Erased(found=1, failed=1)
 
 
-async def erase_with_vectors(
-    embedding: Embedding | None, scope: Scope, message_id: str | None, erase: Callable[[], Awaitable[ErasureProof]]
-) -> ErasureProof:
-    """Before the archive, to tell how many there were; and after it, for those that were being made meanwhile."""
-    if embedding is None:
-        return await erase()
-    before = await embedding.erase(scope, message_id)
-    proof = await erase()
-    after = await embedding.erase(scope, message_id)
-    vectors = Erased(before.removed + after.found, before.removed + after.removed, after.failed)
-    return replace(proof, stores={**proof.stores, "vectors": vectors})
+class Erasing:
+    def __init__(self, stores: Stores, reflecting: Reflecting) -> None:
+        self._stores = stores
+        self._reflecting = reflecting
+
+    async def message(self, scope: Scope, message_id: str) -> ErasureProof:
+        await self._reflecting.erase(scope, message_id)
+        return await self._archive(scope, message_id)
+
+    async def everything(self, scope: Scope) -> ErasureProof:
+        sessions = await self._stores.sessions.erase(scope)
+        before = await self._checkpoints(scope) | await self._knowledge(scope)
+        # At once: both may have to wait for the same store that does not answer.
+        scratch, proof = await asyncio.gather(_told(self._scratch(scope)), self._archive(scope))
+        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | before)
+
+    async def _archive(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
+        """Vectors before it, to tell how many there were; and after it, for those that were being made meanwhile."""
+        embedding = self._stores.embedding
+        if embedding is None:
+            return await self._stores.archive.erase(scope, message_id)
+        before = await embedding.erase(scope, message_id)
+        proof = await self._stores.archive.erase(scope, message_id)
+        after = await embedding.erase(scope, message_id)
+        vectors = Erased(before.removed + after.found, before.removed + after.removed, after.failed)
+        return replace(proof, stores={**proof.stores, "vectors": vectors})
+
+    async def _scratch(self, scope: Scope) -> Erased:
+        """It has a TTL of its own: that it cannot be reached now must not keep the rest from being erased."""
+        removed = await self._stores.scratch.erase(scope)
+        removed += await self._stores.slots.erase(scope) if self._stores.slots else 0
+        return Erased(removed, removed)
+
+    async def _checkpoints(self, scope: Scope) -> dict[str, Erased]:
+        """Before the archive, which then scrubs what they have left behind."""
+        erased: dict[str, Erased] = {}
+        for name, store in (("checkpoints", self._stores.checkpoints), ("items", self._stores.items)):
+            if store is not None:
+                erased[name] = await _told(store.erase(scope))
+        if self._stores.reflections is not None:
+            erased["reflections"] = await self._reflecting.erase(scope)
+        return erased
+
+    async def _knowledge(self, scope: Scope) -> dict[str, Erased]:
+        if self._stores.knowledge is None or scope.conversation is not None:
+            return {}
+        return {"knowledge": await _told(self._stores.knowledge.erase(scope))}
+
+
+async def _told(erasing: Awaitable[Erased]) -> Erased:
+    try:
+        return await erasing
+    except StoreUnavailable:
+        return _NOT_REACHED

@@ -24,15 +24,13 @@ from threadkeep.arguments import (
     short_text,
     text_length,
 )
-from threadkeep.erasing import erase_with_vectors
-from threadkeep.errors import StoreUnavailable
+from threadkeep.erasing import Erasing
 from threadkeep.events import Event
 from threadkeep.health import HealthCheck
 from threadkeep.model import (
     Admission,
     ConversationChange,
     ConversationPage,
-    Erased,
     ErasureProof,
     History,
     HistoryRange,
@@ -88,6 +86,7 @@ class Memory:
         self.redactor_at = rules.redactor_at
         self.ledger = stores.ledger
         self._reflecting = Reflecting(stores)
+        self._erasing = Erasing(stores, self._reflecting)
         self.usage = stores.usage  # of graph runs, where the archive can tell
         self.keys = stores.keys  # who may call, where the archive can tell
         self._stores = stores
@@ -254,48 +253,9 @@ class Memory:
         Safe to repeat. `complete` is False when a store could not remove what it found: call again.
         """
         if message_id is not None:
-            await self._reflecting.erase(one_conversation(scope), arguments.message_id(message_id))
-            return await self._erased_archive(scope, message_id)
+            return await self._erasing.message(one_conversation(scope), arguments.message_id(message_id))
         self._talk_language.forget(checked_scope(scope))
-        sessions = await self._stores.sessions.erase(scope)
-        before = await self._erased_checkpoints(scope) | await self._erased_knowledge(scope)
-        # At once: both may have to wait for the same store that does not answer.
-        scratch, proof = await asyncio.gather(self._erased_scratch(scope), self._erased_archive(scope))
-        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | before)
-
-    async def _erased_archive(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
-        erase = partial(self._stores.archive.erase, scope, message_id)
-        return await erase_with_vectors(self._stores.embedding, scope, message_id, erase)
-
-    async def _erased_scratch(self, scope: Scope) -> Erased:
-        """It has a TTL of its own: that it cannot be reached now must not keep the rest from being erased."""
-        try:
-            removed = await self._stores.scratch.erase(scope)
-            removed += await self._stores.slots.erase(scope) if self._stores.slots else 0
-        except StoreUnavailable:
-            return Erased(found=1, failed=1)
-        return Erased(removed, removed)
-
-    async def _erased_checkpoints(self, scope: Scope) -> dict[str, Erased]:
-        """Before the archive, which then scrubs what they have left behind."""
-        erased: dict[str, Erased] = {}
-        for name, store in (("checkpoints", self._stores.checkpoints), ("items", self._stores.items)):
-            if store is not None:
-                try:
-                    erased[name] = await store.erase(scope)
-                except StoreUnavailable:
-                    erased[name] = Erased(found=1, failed=1)
-        if self._stores.reflections is not None:
-            erased["reflections"] = await self._reflecting.erase(scope)
-        return erased
-
-    async def _erased_knowledge(self, scope: Scope) -> dict[str, Erased]:
-        if self._stores.knowledge is None or scope.conversation is not None:
-            return {}
-        try:
-            return {"knowledge": await self._stores.knowledge.erase(scope)}
-        except StoreUnavailable:
-            return {"knowledge": Erased(found=1, failed=1)}
+        return await self._erasing.everything(scope)
 
     async def export(self, scope: Scope | None = None) -> AsyncIterator[ConversationRecord]:
         """Every conversation of the scope (or of the store), whole, in the order of ids."""

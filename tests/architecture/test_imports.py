@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "models": PORTS | {"recall", "settings", "resilience"},
     "arguments": PURE,
     "health": PORTS,
-    "erasing": PORTS,
+    "erasing": PORTS | {"reflecting", "stores"},
     "stores": PORTS,
     "media": PURE,
     "compose_media": PORTS | {"media", "settings", "models"},
