@@ -22,7 +22,7 @@ from threadkeep.settings import Settings
 
 DOCUMENT = create_app(Settings()).openapi()
 OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
-PROBES = {"/healthz", "/readyz", "/agent/health"}
+PROBES = {"/healthz", "/readyz", "/agent/health", "/metrics"}  # take no input
 TAKING_INPUT = [(method, path) for method, path in OPERATIONS if path not in PROBES]
 ENVELOPED = {path for _, path in OPERATIONS if path.startswith("/agent/")}
 # Served apart: what it answers does not end.

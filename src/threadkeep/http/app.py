@@ -123,7 +123,7 @@ def _lifespan(
             app.state.memory = opened
             app.state.authenticator = authenticator(settings, getattr(opened, "keys", None))
             usage = getattr(opened, "usage", None)
-            app.state.facts = StoreTeller(opened.health, usage, settings.metrics_fresh_seconds)
+            app.state.facts = StoreTeller(lambda: opened.health(), usage, settings.metrics_fresh_seconds)
             app.state.streams = Streams(opened)
             app.state.answering = Answering(opened, responder, app.state.streams)
             app.state.indexing.datasource = getattr(responder, "name", app.state.indexing.datasource)

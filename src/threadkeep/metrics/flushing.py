@@ -1,10 +1,13 @@
-"""The way from the journal to the archive, measured: batches placed, entries settled, entries given up on."""
+"""The way from the journal to the archive, measured: batches placed, entries settled.
+
+How many wait, and how many were given up on, the journal tells itself, at every scrape.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from threadkeep.metrics.names import FLUSH, FLUSHED, PARKED
+from threadkeep.metrics.names import FLUSH, FLUSHED
 from threadkeep.metrics.timing import timed
 from threadkeep.ports.journal import DeadLetter, Depth, Journal, JournalEntry
 from threadkeep.ports.meter import Meter
@@ -43,9 +46,7 @@ class MeasuredJournal:
         self._meter.count(FLUSHED, len(entries))
 
     async def park(self, entry: JournalEntry, reason: str) -> bool:
-        parked = await self._journal.park(entry, reason)
-        self._meter.count(PARKED, int(parked))
-        return parked
+        return await self._journal.park(entry, reason)
 
     async def claim(self, consumer: str, count: int, wait: float = 0) -> Sequence[JournalEntry]:
         return await self._journal.claim(consumer, count, wait)

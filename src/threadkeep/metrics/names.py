@@ -22,7 +22,6 @@ RECALL = "threadkeep_recall_duration_seconds"
 RETRIEVAL = "threadkeep_retrieval_duration_seconds"
 FLUSH = "threadkeep_flush_duration_seconds"
 FLUSHED = "threadkeep_flushed_entries_total"
-PARKED = "threadkeep_dead_lettered_total"
 REFUSED = "threadkeep_refused_events_total"
 REDACTED = "threadkeep_redactions_total"
 CACHE = "threadkeep_cache_lookups_total"
@@ -51,7 +50,6 @@ COUNTED = (
     Counted(RETRIEVAL, "histogram", "Time of a question to the documents", "status", ("found", "cached", "failed")),
     Counted(FLUSH, "histogram", "Time to place a batch of the journal in the archive", "status", ("placed", "failed")),
     Counted(FLUSHED, "counter", "Entries of the journal that were settled"),
-    Counted(PARKED, "counter", "Entries of the journal that were given up on"),
     Counted(REFUSED, "counter", "Events that policy refused, by reason", "reason"),
     Counted(REDACTED, "counter", "Spans that were masked, by type", "type"),
     Counted(CACHE, "counter", "Questions looked up in the semantic cache", "outcome", ("hit", "miss")),
