@@ -26,6 +26,7 @@ Rows = list[Values]
 _DOUBLE: set[str | int | None] = {"23505", 1062}
 _NO_THREAD: set[str | int | None] = {"23503", 1452}
 _MOST_ROWS, _MOST_BYTES = 100, 4 << 20  # of one statement
+_ONE_TRIP_BYTES = 1 << 20
 
 
 class ThreadGone(Exception):
@@ -39,6 +40,11 @@ class Putting:
     now: int
     place: bool  # make the thread's row, or mark it as active
     needs_parent: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing must be asked before it is stored."""
+        return self.new.turn is None and not self.new.parent_must_be_latest
 
     def values(self, *, postgres: bool) -> Values:
         new = self.new
@@ -59,38 +65,65 @@ def place_values(thread: Thread, now: int, *, postgres: bool) -> Values:
     return {"key": thread.key, "tenant": tenant, "user": user, "thread": escaped(thread.id), "now": now}
 
 
-async def put(line: Line, putting: Putting, *, postgres: bool) -> bool:
+async def put(line: Line, putting: Putting, *, postgres: bool, mariadb: bool = False) -> bool:
     """False when the parent is needed and not there: then nothing was stored."""
-    values = putting.values(postgres=postgres)
     batches = [*_batches(putting.new.pages)]
     counting = [*_counting(putting, postgres=postgres)]
-    together = postgres and len(counting) == 1 and not putting.place
-    whole = (len(batches) < 2 if postgres else not batches and not putting.place) and (together or not counting)
-    whole = whole and putting.new.turn is None and not putting.new.parent_must_be_latest
+    one_trip = mariadb and _fits_in_one_trip(putting, batches, counting)
     try:
-        if not whole:
-            await line.begin()
-        if putting.new.turn is not None:
-            await _hold_turn(line, {"key": putting.thread.key, "turn": putting.new.turn, "now": putting.now})
-        if putting.new.parent_must_be_latest:
-            await _refuse_a_successor(line, values, postgres=postgres)
-        if postgres:
-            stored = await _store_on_postgres(line, putting, values, batches, counting.pop() if together else None)
-        else:
-            stored = await _store_on_mysql(line, putting, values, batches)
-        for statement, bound in counting if stored else ():
-            await line.count(statement, bound)
+        if one_trip:
+            return await _put_in_one_trip(line, putting, batches, counting)
+        return await _put(line, putting, batches, counting, postgres=postgres)
     except DBAPIError as error:
         if code_of(error) in _NO_THREAD:
             raise ThreadGone from None
         if code_of(error) in _DOUBLE:
             raise PositionTaken from None
         raise
+
+
+async def _put(line: Line, putting: Putting, batches: list[_Batch], counting: list[Step], *, postgres: bool) -> bool:
+    values = putting.values(postgres=postgres)
+    together = postgres and len(counting) == 1 and not putting.place
+    whole = (len(batches) < 2 if postgres else not batches and not putting.place) and (together or not counting)
+    whole = whole and putting.is_plain
+    if not whole:
+        await line.begin()
+    if putting.new.turn is not None:
+        await _hold_turn(line, {"key": putting.thread.key, "turn": putting.new.turn, "now": putting.now})
+    if putting.new.parent_must_be_latest:
+        await _refuse_a_successor(line, values, postgres=postgres)
+    if postgres:
+        stored = await _store_on_postgres(line, putting, values, batches, counting.pop() if together else None)
+    else:
+        stored = await _store_on_mysql(line, putting, values, batches)
+    for statement, bound in counting if stored else ():
+        await line.count(statement, bound)
     if not stored:
         raise Undo(False)
     if not whole:
         await line.commit()
     return True
+
+
+def _fits_in_one_trip(putting: Putting, batches: Sequence[_Batch], counting: Sequence[Step]) -> bool:
+    """Not what is one statement anyway, nor what may exceed a packet."""
+    size = sum(len(row["data"]) for batch in batches for row in batch.rows)
+    distinct = len({batch.shared for batch in batches}) == len(batches)
+    return putting.is_plain and bool(batches or counting) and distinct and len(counting) < 2 and size < _ONE_TRIP_BYTES
+
+
+async def _put_in_one_trip(line: Line, putting: Putting, batches: Sequence[_Batch], counting: Sequence[Step]) -> bool:
+    values = putting.values(postgres=False)
+    before = [statements.touch(postgres=False)] if putting.place else []
+    for batch in batches:
+        before.append(statements.items(len(batch.rows), shared=batch.shared, postgres=False))
+        values |= batch.bound()
+    for _, bound in counting:
+        values |= bound
+    row = statements.mysql_row(parent=putting.needs_parent)
+    query = statements.mariadb_put(tuple(before), row, counting[0][0] if counting else None)
+    return bool((await line.rows(query, values))[0][0])
 
 
 def _counting(putting: Putting, *, postgres: bool) -> Iterator[Step]:

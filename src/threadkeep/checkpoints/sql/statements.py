@@ -91,6 +91,17 @@ def mysql_row(*, parent: bool) -> str:
 
 
 @cache
+def mariadb_put(before: tuple[str, ...], row: str, after: str | None) -> str:
+    """A whole transaction in one trip to the server, which answers 1, or 0 where the parent was not there."""
+    first = "".join(f"{statement}; " for statement in before)
+    last = f"{after}; " if after else ""
+    return (
+        "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION;"
+        f" {first}{row}; IF ROW_COUNT() = 0 THEN ROLLBACK; SELECT 0; ELSE {last}COMMIT; SELECT 1; END IF; END"
+    )
+
+
+@cache
 def items(count: int, *, shared: bool, postgres: bool) -> str:
     name = "shared" if shared else "fresh"
     rows = ", ".join(_item(f"{name}{number}", postgres=postgres) for number in range(count))

@@ -81,7 +81,8 @@ class SqlCheckpoints:
         await self._stored(replace(putting, place=True, needs_parent=False))
 
     async def _stored(self, putting: Putting) -> bool:
-        return await self._database.direct(partial(put, putting=putting, postgres=self._postgres))
+        mariadb: bool = getattr(self._database.engine.dialect, "is_mariadb", False)  # known once it is connected
+        return await self._database.direct(partial(put, putting=putting, postgres=self._postgres, mariadb=mariadb))
 
     def _remember(self, thread: Thread, now: int) -> None:
         if len(self._touched) >= _MOST_REMEMBERED:
