@@ -1,5 +1,6 @@
 """Functions and classes under the names that existing applications already call, thin over the core."""
 
+from threadkeep.compat.agent_responder import AgentResponder, answered_by
 from threadkeep.compat.agent_service import AgentService
 from threadkeep.compat.language import detect_language_bcp47
 from threadkeep.compat.memory_service import MemoryService
@@ -24,11 +25,13 @@ from threadkeep.compat.session_store import SessionStore
 from threadkeep.compat.state import State
 
 __all__ = [
+    "AgentResponder",
     "AgentService",
     "MemoryModule",
     "MemoryService",
     "SessionStore",
     "State",
+    "answered_by",
     "before_persist",
     "detect_language_bcp47",
     "is_persistable_event",

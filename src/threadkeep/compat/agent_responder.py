@@ -1,0 +1,112 @@
+"""An application's own agent behind `/agent/chat`, called the way the concierge's router calls it:
+`agent.chat(user_message, jwt, language_code, history=history)`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, Protocol
+
+from threadkeep.errors import Conflict, NotFound, ScopeErased, StoreError
+from threadkeep.events import ModelResponse, UserMessage
+from threadkeep.memory import Memory
+from threadkeep.model import Message, Session
+from threadkeep.models.language import OfflineDetector, decide
+from threadkeep.ports.language import UNDETERMINED, LanguageDetector, LanguageRules
+from threadkeep.ports.responder import Answer, Asked, ToolTrace
+from threadkeep.scope import Scope
+
+_log = logging.getLogger("threadkeep.assistant")
+
+
+class Agent(Protocol):
+    """`AgentService`, or anything else with its `chat`."""
+
+    async def chat(
+        self,
+        user_message: str,
+        jwt: str | None = None,
+        language_code: str | None = None,
+        history: list[dict[str, Any]] | None = None,
+    ) -> tuple[str, Sequence[Any]]: ...
+
+
+def answered_by(
+    agent: Agent, languages: LanguageRules | None = None, detector: LanguageDetector | None = None
+) -> Callable[[Memory], AbstractAsyncContextManager[AgentResponder]]:
+    """For `create_app(responder_opener=...)` and `mount_memory(responder_opener=...)`."""
+    return lambda memory: nullcontext(AgentResponder(memory, agent, languages, detector))
+
+
+class AgentResponder:
+    """Touches the session, settles the language, calls the agent, keeps the turn; without memory it still answers."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        agent: Agent,
+        languages: LanguageRules | None = None,
+        detector: LanguageDetector | None = None,
+    ) -> None:
+        self._memory = memory
+        self._agent = agent
+        self._languages = languages or LanguageRules()
+        self._detector = detector or OfflineDetector()
+
+    async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
+        return None
+
+    async def respond(self, asked: Asked) -> Answer:
+        """Raises what the agent raises: the user's message is kept by then, and stays unanswered."""
+        session = await self._touched(asked.scope)
+        language = await self._settled(asked, session)
+        if asked.message_id is None:
+            event = asked.event or UserMessage(asked.text, language=language)
+            await self._kept(asked.scope, event)
+        earlier = asked.history if asked.history is not None else (session.messages if session else ())
+        history = [_entry(one) for one in earlier if one.id != asked.message_id]
+        reply, traces = await self._agent.chat(asked.text, asked.token, language, history=history)
+        message_id = await self._kept(asked.scope, ModelResponse(reply, language=language))
+        tools = tuple(one for one in traces if isinstance(one, ToolTrace))
+        return Answer(reply, language or UNDETERMINED, message_id=message_id, tools=tools)
+
+    async def stream(self, asked: Asked) -> AsyncIterator[str | Answer]:
+        yield await self.respond(asked)
+
+    async def end(self, scope: Scope) -> None:
+        try:
+            await self._memory.close_conversation(scope)
+        except (NotFound, ScopeErased, StoreError) as error:
+            _log.warning("the end of a talk was not marked (%s)", type(error).__name__)
+
+    async def _touched(self, scope: Scope) -> Session | None:
+        try:
+            return await self._memory.touch(scope)
+        except (ScopeErased, StoreError) as error:
+            _log.warning("answering without the session: %s (%s)", error, type(error).__name__)
+            return None
+
+    async def _settled(self, asked: Asked, session: Session | None) -> str | None:
+        """The session's, if it has one: no detector is asked then. What is found out is kept on the session."""
+        known = asked.language or (session.language if session else None)
+        seen = self._memory.redactor_at(asked.scope)(asked.kept_text, known).text
+        decision = await decide(seen, known, self._languages, self._detector)
+        if session is not None and decision.tag and decision.tag != session.language:
+            try:
+                await self._memory.set_language(asked.scope, decision.tag)
+            except (ScopeErased, StoreError) as error:
+                _log.warning("answering without keeping the language (%s)", type(error).__name__)
+        return decision.tag or None
+
+    async def _kept(self, scope: Scope, event: UserMessage | ModelResponse) -> str | None:
+        try:
+            receipt = await self._memory.append(scope, [event])
+        except (Conflict, ScopeErased, StoreError) as error:
+            _log.warning("answering without keeping a message: %s (%s)", error, type(error).__name__)
+            return None
+        return receipt.kept[-1] if receipt.kept else None
+
+
+def _entry(message: Message) -> dict[str, Any]:
+    return {"role": message.role, "content": message.content, "ts": message.ts.isoformat()}
