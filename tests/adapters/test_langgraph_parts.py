@@ -205,6 +205,15 @@ def test_a_list_that_was_only_added_to_goes_on() -> None:
     assert not taken.common_with([*PLAIN, changed])
 
 
+@pytest.mark.parametrize("count", [1, 15, 16, 300])
+def test_the_depths_of_many_messages_are_compared_at_once(count: int) -> None:
+    talk = [AIMessage(str(number), response_metadata={"n": [number]}) for number in range(count)]
+    taken = taken_of(talk)
+    assert taken.common_with(talk) == count
+    talk[-1].response_metadata["n"][0] = float(count - 1)  # equal, and yet not the same
+    assert not taken.common_with(talk)
+
+
 def test_of_two_runs_that_go_on_from_one_list_only_the_first_takes_its_snapshot_along() -> None:
     thread, lists = thread_named("t"), LatestLists()
     began, one, other = (Run(b"s", 0, 1),), (Run(b"s", 0, 2),), (Run(b"s", 0, 1), Run(b"o", 0, 1))

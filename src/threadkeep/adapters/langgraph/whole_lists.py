@@ -39,7 +39,7 @@ class ListSnapshot:
         self._kinds: list[type] = []
         self._fields: list[Any] = []  # of all messages, one after the other; each class has its number of them
         self._nested: list[int] = []  # places of those that equality alone does not tell apart (1 and True)
-        self._packed: list[bytes] = []  # those, as bytes
+        self._packed = bytearray()  # those, as bytes
         self.size = 0
 
     def __len__(self) -> int:
@@ -60,11 +60,17 @@ class ListSnapshot:
         fields = [*chain.from_iterable(map(_values_of, map(_dict_of, head)))]
         if fields != self._fields:
             return 0
-        if self._nested and [_packed(fields[place]) for place in self._nested] != self._packed:
+        if self._nested and not self._same_depths([*map(fields.__getitem__, self._nested)]):
             return 0
         if fields[0] is not self._fields[0] and type(fields[0]) is str:
             self._adopt_texts(fields)
         return count
+
+    def _same_depths(self, nested: list[Any]) -> bool:
+        """All in one call: a list's bytes are those of its elements, behind a header that tells how many they are."""
+        data = _packed(nested)
+        header = 1 if len(nested) < 16 else 3 if len(nested) < 1 << 16 else 5
+        return len(data) == header + len(self._packed) and data.endswith(self._packed)
 
     def _adopt_texts(self, fields: Sequence[Any]) -> None:
         """Equal ones, so that the next look finds the very same objects: those that reading hands out by now."""
@@ -82,7 +88,7 @@ class ListSnapshot:
             else:
                 data = _packed(value)
                 self._nested.append(len(self._fields))
-                self._packed.append(data)
+                self._packed += data
                 self._fields.append(ormsgpack.unpackb(data, option=ormsgpack.OPT_NON_STR_KEYS))
         self._kinds.append(type(message))
         self.size += _OVERHEAD + len(message.content)
