@@ -43,9 +43,12 @@ class Principal:
 
     def acting(self, tenant: str | None, user: str | None, conversation: str | None = None) -> Scope:
         """Where a request that names no scope of its own belongs: the caller's place, or the one it asks for."""
+        return self.reach(self.place(tenant, user, conversation))
+
+    def place(self, tenant: str | None, user: str | None, conversation: str | None = None) -> Scope:
+        """The same, whether or not it is theirs to reach."""
         own = self.user if self.user is not None else DEFAULT_USER
-        scope = Scope(self.tenant if tenant is None else tenant, own if user is None else user, conversation)
-        return self.reach(scope)
+        return Scope(self.tenant if tenant is None else tenant, own if user is None else user, conversation)
 
     def need(self, permission: Permission) -> None:
         """Raises `Forbidden`."""
