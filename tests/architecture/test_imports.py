@@ -52,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose_media": PORTS | {"media", "settings", "models"},
     "memory": PURE | {"arguments", "reflecting", "erasing", "stores", "health", "talk_language"},
     "metrics": CORE | {"agent"},
+    "audit": PURE,
     "compose_limits": {"sessions"},
     "compose_metrics": PORTS | {"settings", "metrics"},
     "compose": CORE
@@ -109,6 +110,7 @@ ALLOWED: dict[str, set[str]] = {
     "console": set(),  # pages that know of the service only its HTTP API
     "http": SURFACE
     | {
+        "audit",
         "mcp",
         "compose_retrieval",
         "compose_metrics",
@@ -129,7 +131,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"}
     | {"compose_assistant", "compose_metrics", "compose_retention", "agent", "adapters"},
     "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
-    "mcp": CORE | {"identity", "agent"},
+    "mcp": CORE | {"audit", "identity", "agent"},
     "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},
     "compose_retrieval": PORTS | {"compose_metrics", "compose_knowledge", "settings", "agent", "adapters"},
     "compose_assistant": SURFACE

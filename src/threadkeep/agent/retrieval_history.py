@@ -19,6 +19,7 @@ from threadkeep.agent.retrieval_state import (
     with_documents,
 )
 from threadkeep.agent.retrieval_turn import Changes, Turn
+from threadkeep.policy.logged_ids import logged_id
 from threadkeep.ports.knowledge import Access, ChunkKey
 from threadkeep.recall.passages import KnowledgeHit
 
@@ -29,7 +30,8 @@ _log = logging.getLogger("threadkeep.retrieval")
 async def load_history(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     """The checkpointer has loaded it; what is said of it are counts and ids, never text."""
     request = runtime.context.request
-    earlier, place, number = counted(state)["queryCount"], request.conversation, request.request_id
+    earlier = counted(state)["queryCount"]
+    place, number = (one and logged_id(one) for one in (request.conversation, request.request_id))
     _log.info("loaded %d earlier queries of conversation %s for request %s", earlier, place, number)
     return {}
 

@@ -1,7 +1,8 @@
 """Around every request: its id, one log line, and the answer to what nobody foresaw.
 
-A log line carries the method, the route's template, the status and the time taken. No query string, no path as
-sent, no ids, no text: those are the users'.
+A log line carries the method, the route's template, the status and the time taken; of a request that reaches memory
+also who called, whose memory and which conversation, as ids, and whether they were let in. No query string, no path as
+sent, no text.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from threadkeep.audit import Outcome, Trail, trail_of
 from threadkeep.http.problem import Problem
 from threadkeep.policy.redact import redact
 
@@ -43,14 +45,15 @@ class AccessLog:
             return
         answered = _Answered(scope, send)
         began = time.perf_counter()
-        try:
-            await self._app(scope, receive, answered.send)
-        except Exception as error:
-            _log_failure(error, answered.request_id)
-            if not answered.status:
-                await UNEXPECTED.answer(scope)(scope, receive, answered.send)
-        finally:
-            _log_request(scope, answered, time.perf_counter() - began)
+        with trail_of(answered.request_id) as trail:
+            try:
+                await self._app(scope, receive, answered.send)
+            except Exception as error:
+                _log_failure(error, trail)
+                if not answered.status:
+                    await UNEXPECTED.answer(scope)(scope, receive, answered.send)
+            finally:
+                _log_request(scope, answered, trail, time.perf_counter() - began)
 
 
 class _Answered:
@@ -76,24 +79,30 @@ def _given_id(scope: Scope) -> str | None:
     return given if given and redact(given).text == given else None
 
 
-def _log_request(scope: Scope, answered: _Answered, seconds: float) -> None:
-    line = {
+def _log_request(scope: Scope, answered: _Answered, trail: Trail, seconds: float) -> None:
+    line: dict[str, Any] = {
         "event": "request",
         "method": scope["method"] if scope["method"] in _METHODS else "other",
         "route": getattr(scope.get("route"), "path", None),
         "status": answered.status or 499,  # nobody was left to answer
         "ms": round(seconds * 1_000, 2),
-        "request_id": answered.request_id,
     }
-    _logger.info(json.dumps(line))
+    _logger.info(json.dumps(line | trail.access(_outcome(answered.status)) | trail.ids()))
 
 
-def _log_failure(error: Exception, request_id: str) -> None:
+def _outcome(status: int) -> Outcome:
+    """Whoever asks for what is not theirs is told that it is not there."""
+    if 0 < status < 400:
+        return "ok"
+    return "denied" if status in (401, 403, 404, 429) else "failed"
+
+
+def _log_failure(error: Exception, trail: Trail) -> None:
     """Where it happened and of what kind; an exception's own text may quote what was sent."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     code = trace.tb_frame.f_code if trace else None
     where = f"{code.co_qualname}:{trace.tb_lineno}" if code and trace else None
-    line = {"event": "failure", "error": type(error).__qualname__, "at": where, "request_id": request_id}
-    _logger.error(json.dumps(line))
+    line = {"event": "failure", "error": type(error).__qualname__, "at": where}
+    _logger.error(json.dumps(line | trail.ids()))

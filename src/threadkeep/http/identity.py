@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
+from threadkeep.audit import called_by, reaching
 from threadkeep.http.fields import API_KEY_HEADER, TENANT_HEADER, USER_HEADER
 from threadkeep.identity.principal import Principal
 from threadkeep.ports.keys import Permission
@@ -39,8 +40,11 @@ class Identified:
     async def identify(self, request: Request) -> Principal:
         """Once a request, however often it is asked for."""
         known: Principal | None = getattr(request.state, "principal", None)
+        if known is None:
+            called_by(None)
         who: Principal = known or await request.app.state.identify(request)
         if known is None:
+            called_by(who.name)
             request.state.principal = who
             await request.app.state.limits.by_caller(who.name)
         who.need(self.permission)
@@ -66,7 +70,7 @@ class Named:
     user: str | None
 
     def scope(self, who: Principal, conversation: str | None = None) -> Scope:
-        return who.acting(self.tenant, self.user, conversation)
+        return who.reach(reaching(who.place(self.tenant, self.user, conversation)))
 
 
 # HTTP carries no other characters in a header; whose names have others, a credential of their own names them.

@@ -1,4 +1,7 @@
-"""The service's log: one JSON object a line, on the stream given. Exceptions are named, their texts left out."""
+"""The service's log: one JSON object a line, on the stream given. Exceptions are named, their texts left out.
+
+A line that is written while a request is answered has its `request_id` and its `conversation_id`.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ import logging
 from datetime import UTC, datetime
 from typing import TextIO
 
+from threadkeep.audit import ids_of_this_request
+
 LAG = "threadkeep.lag"
-_STRUCTURED = ("threadkeep.http", "threadkeep.intent", LAG)  # what they log is JSON already
+_STRUCTURED = ("threadkeep.http", "threadkeep.mcp", "threadkeep.intent", LAG)  # what they log is JSON already
 
 
 class JsonLines(logging.Formatter):
@@ -19,6 +24,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
         }
+        line |= ids_of_this_request()
         if record.name in _STRUCTURED:
             return json.dumps(line | json.loads(record.getMessage()))
         line |= {"event": "log", "logger": record.name, "message": record.getMessage()}

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from threadkeep.audit import called_by, reaching
 from threadkeep.errors import MissingExtra, ThreadkeepError
 from threadkeep.http.errors import problem_of
 from threadkeep.http.fields import TENANT_HEADER, USER_HEADER
@@ -99,10 +100,12 @@ class McpEndpoint:
 
 async def _caller(request: Request) -> Principal:
     """As somebody else where the credential allows it, which the same headers ask for as on other routes."""
+    called_by(None)
     who: Principal = await request.app.state.identify(request)
+    called_by(who.name)
     await request.app.state.limits.by_caller(who.name)
     tenant, user = (decoded_header(name, request.headers.get(name)) for name in (TENANT_HEADER, USER_HEADER))
-    scope = who.acting(tenant, user)
+    scope = who.reach(reaching(who.place(tenant, user)))
     return replace(who, tenant=scope.tenant, user=scope.user)
 
 

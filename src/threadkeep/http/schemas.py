@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from threadkeep.audit import reaching
 from threadkeep.errors import InvalidScope
 from threadkeep.http.event_bodies import EVENT_BODIES, EventBody
 from threadkeep.http.fields import LARGEST_NUMBER, Body, Count, Generation, Key, MessageId, ScopePart, Text, Tokens
@@ -24,7 +25,7 @@ class _ScopeBody(Body):
             scope = Scope(tenant, self.user, conversation, self.generation)
         except InvalidScope as error:
             raise error.inside("scope") from None
-        return who.reach(scope)
+        return who.reach(reaching(scope))
 
 
 class ScopeBody(_ScopeBody):
@@ -102,7 +103,7 @@ class UserQuery(_Query):
 
     def _scope(self, who: Principal, conversation: str | None) -> Scope:
         tenant = self.tenant if "tenant" in self.model_fields_set else who.tenant
-        return who.reach(Scope(tenant, self.user, conversation))
+        return who.reach(reaching(Scope(tenant, self.user, conversation)))
 
 
 class HistoryQuery(UserQuery):
@@ -133,7 +134,7 @@ class PlaceQuery(_Query):
                 return None
             raise InvalidScope("user", "is missing", "name the user, or leave all three out for the whole store")
         tenant = who.tenant if self.tenant is None else self.tenant
-        return who.reach(Scope(tenant, self.user, self.conversation))
+        return who.reach(reaching(Scope(tenant, self.user, self.conversation)))
 
 
 class ExportQuery(PlaceQuery):

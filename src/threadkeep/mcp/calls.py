@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from threadkeep.audit import reaching
 from threadkeep.errors import InvalidInput, InvalidScope
 from threadkeep.identity.principal import Principal
 from threadkeep.ports.keys import Role
@@ -31,7 +32,8 @@ class Call:
     progress: Progress | None = None
 
     def scope(self, conversation: str | None = None) -> Scope:
-        return self.principal.acting(None, None, conversation)
+        scope = self.principal.acting(None, None, conversation)
+        return scope if conversation is None else reaching(scope)
 
     def in_conversation(self, named: str | None) -> Scope:
         """The one that is named, the one the client is in, or the user's notes."""

@@ -73,7 +73,7 @@ async def api_chat(
     key: KeyHeader = None,
 ) -> JsonAnswer:
     """The same for front ends that name conversation and user themselves; the user must be the credential's to name."""
-    scope = who.acting(named.tenant, body.user_id, body.conversation_id)
+    scope = who.reach(reaching(who.place(named.tenant, body.user_id, body.conversation_id)))
     text = within(body.user_message, request.app.state.max_chat_bytes, "user_message")
     asked = Asked(scope, text, token=who.token, request_id=request.state.request_id)
     taken = await answering.take(asked, key)

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import WithJsonSchema
 from starlette.responses import Response, StreamingResponse
 
+from threadkeep.audit import reaching
 from threadkeep.errors import Conflict, NotFound, ScopeErased
 from threadkeep.http import chat_answers, chat_schemas, openapi
 from threadkeep.http.answering import Taken
@@ -57,7 +58,7 @@ async def create(
     chosen, language = (body.conversation_id, body.language) if body else (None, None)
     place = named.scope(who)
     made = uuid.uuid4() if key is None else uuid.UUID(bytes=place.digest("conversation", key))
-    scope = place.with_conversation(str(made) if chosen is None else chosen)
+    scope = reaching(place.with_conversation(str(made) if chosen is None else chosen))
     if (key is not None or chosen is not None) and await is_known(memory, scope):
         if key is None:
             raise Conflict("there is a conversation of this id already")

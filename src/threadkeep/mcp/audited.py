@@ -1,0 +1,32 @@
+"""One log line for each call: who made it, which tool, whose memory, how it ended. No argument, and no answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from threadkeep.audit import Outcome, trail_of
+from threadkeep.errors import Forbidden, NotFound, RateLimited, ThreadkeepError, Unauthenticated
+
+_log = logging.getLogger("threadkeep.mcp")
+_DENIED = (Unauthenticated, Forbidden, NotFound, RateLimited)
+
+
+@contextmanager
+def audited(verb: str, request_id: str | None) -> Generator[None]:
+    """Whatever it raises goes on."""
+    outcome: Outcome = "failed"
+    code: str | None = None
+    with trail_of(request_id) as trail:
+        try:
+            yield
+            outcome = "ok"
+        except ThreadkeepError as error:
+            code = error.code
+            outcome = "denied" if isinstance(error, _DENIED) else "failed"
+            raise
+        finally:
+            line = {"event": "tool", "verb": verb, **trail.access(outcome)}
+            _log.info(json.dumps(line | ({"error": code} if code else {}) | trail.ids()))
