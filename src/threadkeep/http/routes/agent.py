@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from threadkeep.audit import reaching
 from threadkeep.errors import CapabilityMissing, InvalidInput
 from threadkeep.http import chat_answers, chat_schemas, openapi
 from threadkeep.http.chat_schemas import within
