@@ -82,6 +82,7 @@ async def served(database: Path, scripts: Scripts) -> AsyncIterator[Served]:
         "admin": ("shop", "boss", "ADMIN", None),
         "hotel": ("hotel", None, "ADMIN", None),
         "root": ("default", "root", "SUPER_ADMIN", None),
+        "scraper": ("default", None, "SUPER_ADMIN", frozenset({"metrics"})),
     }
     async with open_keys(url, Settings()) as keys:
         for name, (tenant, user, role, permissions) in wanted.items():
@@ -135,7 +136,7 @@ async def test_health_and_the_document_are_open(served: Served, path: str) -> No
 OF_ANN = [
     (method, path)
     for method, path in OPERATIONS
-    if path not in {"/conversations", "/agent/chat", "/retrieval/query"} and not path.startswith("/admin")
+    if path not in {"/conversations", "/agent/chat", "/retrieval/query", "/metrics"} and not path.startswith("/admin")
 ]
 
 
@@ -199,7 +200,23 @@ async def test_indexing_and_the_whole_store_are_for_those_in_charge(served: Serv
         indexed = await served.client.post("/admin/index", json={}, headers=served.key(who))
         counted = await served.client.get("/v1/memory/stats", headers=served.key(who))
         exported = await served.client.get("/v1/memory/export", headers=served.key(who))
-        assert (indexed.status_code, counted.status_code, exported.status_code) == (index, whole, whole), who
+        scraped = await served.client.get("/metrics", headers=served.key(who))
+        found = indexed.status_code, counted.status_code, exported.status_code, scraped.status_code
+        assert found == (index, whole, whole, whole), who
+
+
+async def test_a_key_for_scraping_scrapes_and_does_nothing_else(served: Served) -> None:
+    key = served.keys["scraper"]
+
+    for scheme in ("ApiKey", "apikey"):  # as Prometheus sends it
+        answer = await served.client.get("/metrics", headers={"Authorization": f"{scheme} {key}"})
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    for method, path in OPERATIONS:
+        if path != "/metrics":
+            refused = await served.ask(method, path, {"X-API-Key": key})
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden"), path
+    assert (await served.client.get("/metrics", headers={"Authorization": f"ApiKey {key}x"})).status_code == 401
 
 
 async def test_a_token_reaches_its_own_user_and_goes_on_to_the_tools(served: Served, scripts: Scripts) -> None:

@@ -11,8 +11,8 @@ from threadkeep.http.problem import MEDIA_TYPE, ErrorEnvelope, ProblemDocument
 
 _SHAPES = (ProblemDocument, ErrorEnvelope)
 
-_EVERYWHERE = (421, 500, 503)
-_KNOWN_CALLER = (*_EVERYWHERE, 400, 401, 403, 404, 422, 429)
+_EVERYWHERE = (403, 421, 500, 503)
+_KNOWN_CALLER = (*_EVERYWHERE, 400, 401, 404, 422, 429)
 _SENDING = (*_KNOWN_CALLER, 413, 415)
 _WRITING = (*_SENDING, 409, 410, 507)
 _ANSWERING = (*_WRITING, 501, 502, 504)
@@ -28,7 +28,7 @@ def _problems(statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
 
 
 PROBE = _problems(_EVERYWHERE)
-SCRAPES = _problems((*_EVERYWHERE, 400, 401, 403, 429, 501))
+SCRAPES = _problems((*_KNOWN_CALLER, 501))
 READS = _problems(_KNOWN_CALLER)  # by query string
 ASKS = _problems(_SENDING)  # by body
 WRITES = _problems(_WRITING)
