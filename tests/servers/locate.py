@@ -13,13 +13,14 @@ DAEMON_FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How one kind of server can be had; `wheel` is (package, program inside it)."""
+    """How one kind of server can be had; `wheel` is (package, program inside it), `beside` are files that it needs."""
 
     name: str
     variable: str
     programs: tuple[str, ...] = ()
     apt_packages: tuple[str, ...] = ()
     wheel: tuple[str, str] | None = None
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,28 @@ CHROMIUM = Kind(
     apt_packages=("chromium", "fonts-liberation"),
 )
 PROMETHEUS = Kind("prometheus", "TEST_PROMETHEUS", programs=("prometheus",), apt_packages=("prometheus",))
-KINDS = {kind.name: kind for kind in (REDIS, POSTGRES, MARIADB, PGBOUNCER, CHROMIUM, PROMETHEUS)}
+# No servers, but had the same way: what speaks and reads in the tests of recordings and pictures.
+ESPEAK = Kind("espeak", "TEST_ESPEAK", programs=("espeak-ng",), apt_packages=("espeak-ng",))
+LATIN_FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
+CHINESE_FONT = "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf"
+TESSERACT = Kind(
+    "tesseract",
+    "TEST_TESSERACT",
+    programs=("tesseract",),
+    apt_packages=(
+        "tesseract-ocr",
+        *(f"tesseract-ocr-{language}" for language in ("vie", "pol", "chi-tra")),
+        "fonts-dejavu-core",
+        "fonts-droid-fallback",
+    ),
+    beside=(
+        *(f"/usr/share/tesseract-ocr/5/tessdata/{pack}.traineddata" for pack in ("eng", "vie", "pol", "chi_tra")),
+        LATIN_FONT,
+        CHINESE_FONT,
+    ),
+)
+_ALL = (REDIS, POSTGRES, MARIADB, PGBOUNCER, CHROMIUM, PROMETHEUS, ESPEAK, TESSERACT)
+KINDS = {kind.name: kind for kind in _ALL}
 
 
 def locate(kind: Kind, environment: Mapping[str, str] = os.environ) -> Found | Missing:
@@ -85,6 +107,8 @@ def locate_program(kind: Kind) -> Found | Missing:
 
 def _on_this_machine(kind: Kind) -> Found | None:
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *DAEMON_FOLDERS])
+    if not all(Path(file).exists() for file in kind.beside):
+        return None
     places = (shutil.which(program, path=path) for program in kind.programs)
     return next((Found(kind, place) for place in places if place), None)
 

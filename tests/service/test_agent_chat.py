@@ -115,10 +115,6 @@ async def test_audio_that_is_too_long_or_not_base64_is_refused(talking: httpx.As
     assert is_envelope(odd, 400, "invalid_input", "audio.data")
 
 
-async def test_audio_alone_is_not_understood_yet_and_says_so(talking: httpx.AsyncClient) -> None:
-    assert is_envelope(await chat(talking, None, audio=VOICE), 501, "capability_missing")
-
-
 @pytest.mark.parametrize(
     ("text", "status", "code"), [("time out", 504, "model_timeout"), ("be away", 502, "model_unavailable")]
 )

@@ -69,7 +69,7 @@ class Afterthought:
             _log.error("an afterthought failed (%s)", type(error).__name__)
 
     async def _reflect(self, turn: Turn) -> None:
-        user = self._parts.redacted(turn.scope, turn.text, turn.language)
+        user = self._parts.redacted(turn.scope, turn.kept_text, turn.language)
         said = self._parts.redacted(turn.scope, turn.said or turn.reply, turn.language)
         reflection = await self._by_model(turn, user, said) if self._parts.model.generates else None
         reflection = reflection or reflect_extractively(user, said, turn.language)

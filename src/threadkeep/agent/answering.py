@@ -12,6 +12,7 @@ from threadkeep.agent.keeping import keep_reply
 from threadkeep.agent.parts import AssistantParts, Documents
 from threadkeep.agent.prompt import system_instruction
 from threadkeep.agent.recalling import recalled
+from threadkeep.agent.receiving import is_just_one_of
 from threadkeep.agent.state import AgentState
 from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
@@ -32,7 +33,7 @@ class Answering:
     async def retrieve(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Earlier talks and the assistant's documents, each within its budget; a store that is away costs its share."""
         turn, config = runtime.context, self._parts.folder.config
-        question = self._parts.redacted(turn.scope, turn.text, turn.language)
+        question = self._parts.redacted(turn.scope, turn.kept_text, turn.language)
         if config.recalled:
             looks = (self._recall(turn, question), self._search(turn, question))
             for found in await asyncio.gather(*(_unless_away(turn, look) for look in looks)):
@@ -51,7 +52,7 @@ class Answering:
         turn.tools = done.traces
         turn.count(done.usage)
         if not turn.reply:
-            turn.reply = self._parts.phrases(turn.language).nothing_found
+            turn.reply = self._greeting(turn) or self._parts.phrases(turn.language).nothing_found
             turn.say(turn.reply)
         return AgentState(last_updated=self._parts.clock().isoformat())
 
@@ -70,6 +71,11 @@ class Answering:
             last_updated=self._parts.clock().isoformat(),
             clarify_attempts=0,
         )
+
+    def _greeting(self, turn: Turn) -> str | None:
+        """Back to whoever only said hello."""
+        said_hello = is_just_one_of(turn.text, self._parts.phrases(turn.language).hello)
+        return self._parts.folder.persona.greeting(turn.language) if said_hello else None
 
     async def _add_summary(self, turn: Turn) -> None:
         """Of what has left the window, where the folder wants it and there is any."""

@@ -30,7 +30,8 @@ async def keep_question(parts: AssistantParts, turn: Turn, asked: Asked) -> None
     if asked.message_id is not None:
         turn.user_message_id = asked.message_id
         return
-    turn.user_message_id = await _kept(parts, turn, UserMessage(asked.text, language=turn.language))
+    said = asked.event or UserMessage(asked.text, language=turn.language)
+    turn.user_message_id = await _kept(parts, turn, said)
 
 
 async def keep_reply(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -44,7 +45,10 @@ class Receiving:
         redacted = self._parts.memory.redactor_at(turn.scope)(asked.text, turn.language)
         await self._fill_slots(turn, redacted)
         turn.wants_to_stop = self._says_stop(asked.text, turn.language)
-        current = ChatEntry(id=turn.user_message_id or "", role="user", content=redacted.text, created_at=self._now())
+        kept = (
+            redacted.text if asked.event is None else self._parts.redacted(turn.scope, asked.kept_text, turn.language)
+        )
+        current = ChatEntry(id=turn.user_message_id or "", role="user", content=kept, created_at=self._now())
         return AgentState(
             chat_history=[*map(entry_of, turn.prior), current],
             last_updated=self._now(),
@@ -106,8 +110,8 @@ class Receiving:
 
     def _says_stop(self, text: str, language: str) -> bool:
         """In any of its languages: a talk in English may well end in Vietnamese."""
-        said, tags = _bare(text), {language, *self._parts.folder.config.languages}
-        return bool(said) and any(said == _bare(phrase) for tag in tags for phrase in self._parts.phrases(tag).stop)
+        tags = {language, *self._parts.folder.config.languages}
+        return is_just_one_of(text, (phrase for tag in tags for phrase in self._parts.phrases(tag).stop))
 
     def _now(self) -> str:
         return self._parts.clock().isoformat()
@@ -123,6 +127,12 @@ def clarify_attempts(prior: Any) -> int:
                 break
             attempts += 1
     return attempts
+
+
+def is_just_one_of(text: str, phrases: Iterable[str]) -> bool:
+    """But for case, spaces and marks."""
+    said = _bare(text)
+    return bool(said) and any(said == _bare(phrase) for phrase in phrases)
 
 
 def _bare(text: str) -> str:

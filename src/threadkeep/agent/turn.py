@@ -41,6 +41,11 @@ class Turn:
     def text(self) -> str:
         return "" if self.asked is None else self.asked.text
 
+    @property
+    def kept_text(self) -> str:
+        """What may be kept of it, before redaction, and looked for in stores: of a recording its summary."""
+        return "" if self.asked is None else self.asked.kept_text
+
     def say(self, piece: str) -> None:
         if self.emit is not None and piece:
             self.emit(piece)

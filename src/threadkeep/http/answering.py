@@ -52,9 +52,17 @@ class Answering:
     async def greet(self, scope: Scope, language: str | None) -> Answer | None:
         return await self._responder.greet(scope, language) if self._responder else None
 
+    async def language_of(self, scope: Scope) -> str | None:
+        """The talk's, if it has one and memory can tell."""
+        try:
+            return (await self._memory.history(scope, 1)).language
+        except StoreError:
+            return None
+
     async def take(self, asked: Asked, key: str | None) -> Taken:
         """Raises what `Memory.append` raises."""
-        receipt = await self._memory.append(asked.scope, [UserMessage(asked.text, language=asked.language)], key)
+        said = asked.event or UserMessage(asked.text, language=asked.language)
+        receipt = await self._memory.append(asked.scope, [said], key)
         self._streams.grown(asked.scope)
         return Taken(replace(asked, message_id=receipt.kept[0] if receipt.kept else None), receipt)
 

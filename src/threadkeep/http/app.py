@@ -15,6 +15,7 @@ from threadkeep import __version__
 from threadkeep.compose import open_memory
 from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_identity import authentication_is_configured, authenticator
+from threadkeep.compose_media import media_for
 from threadkeep.compose_metrics import when_served
 from threadkeep.compose_retrieval import OpensOnce
 from threadkeep.console.app import Console
@@ -97,6 +98,9 @@ def _configure(app: FastAPI, settings: Settings, identify: Identify | None) -> N
     app.state.max_message_bytes = settings.max_message_bytes
     app.state.max_chat_bytes = min(settings.max_chat_bytes, settings.max_message_bytes)
     app.state.max_audio_bytes = settings.max_audio_bytes
+    app.state.max_image_bytes = settings.max_image_bytes
+    app.state.max_media_bytes = max(settings.max_audio_bytes, settings.max_image_bytes)
+    app.state.media = media_for(settings)
     app.state.identify = identify or by_credential
     app.state.limits = RateLimits(
         settings.rate_limit, settings.chat_rate_limit, settings.redis_url, settings.redis_timeout_seconds
@@ -137,6 +141,7 @@ def _lifespan(
                 app.state.streams.close()
                 await app.state.answering.close()
                 await app.state.indexing.close()
+                await app.state.media.close()
                 await app.state.limits.close()
 
     return lifespan

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 import uuid
 from typing import Annotated, Any
@@ -11,10 +9,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from threadkeep.errors import InvalidInput, TooLarge
-from threadkeep.http.fields import LARGEST_NUMBER, Base64, Body, Language, ScopePart, Text
+from threadkeep.errors import TooLarge
+from threadkeep.http.fields import LARGEST_NUMBER, Body, Language, ScopePart, Text
+from threadkeep.http.media_schemas import AudioBody, ImageBody, MediumBody
 
-AUDIO_TYPES = ("audio/webm", "audio/ogg", "audio/wav", "audio/mpeg", "audio/mp4", "audio/flac")
 _DATASOURCE: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 127, "pattern": "^[!-~]+$"}
 # What no keyboard types: control characters but for tabs and line ends, and halves of characters.
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -73,29 +71,14 @@ class MessageBody(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"content": "Tôi muốn ráp máy chơi game 20 triệu"}]})
 
 
-class AudioBody(Body):
-    data: Base64
-    mimeType: str = Field(description="One of " + ", ".join(AUDIO_TYPES))
-
-    def checked(self, most: int) -> None:
-        """Raises `InvalidInput` and `TooLarge`."""
-        if self.mimeType.partition(";")[0].strip().lower() not in AUDIO_TYPES:
-            raise InvalidInput("audio.mimeType", "is not a kind of recording that is known", f"use {AUDIO_TYPES[0]}")
-        if len(self.data) // 4 * 3 - 2 > most:
-            raise TooLarge("audio.data", f"is over the limit of {most:,} bytes", "send a shorter recording")
-        try:
-            base64.b64decode(self.data, validate=True)
-        except (binascii.Error, ValueError):
-            raise InvalidInput("audio.data", "is not base64", "encode the recording as base64") from None
-
-
 class AgentChatBody(Body):
-    """`message` or `audio`."""
+    """`message`, `audio`, or `image` with or without a `message` beside it."""
 
     sessionId: SessionId
     message: Said | None = None
     audio: AudioBody | None = None
-    voiceMode: bool = Field(False, description="Whether the reply is to be spoken too")
+    image: ImageBody | None = None
+    voiceMode: bool = Field(False, description="Taken and not acted on: no part here speaks, replies are text")
     client: dict[str, Any] | str | None = Field(None, description="What the front end says of itself; not kept")
 
     model_config = ConfigDict(
@@ -105,6 +88,33 @@ class AgentChatBody(Body):
             ]
         }
     )
+
+
+_SENT = AgentChatBody.model_json_schema()["properties"]
+_FILE = {"type": "string", "format": "binary", "description": "Its Content-Type says what it is"}
+_FORM = {
+    "sessionId": _SENT["sessionId"],
+    "message": {"type": "string", "pattern": _SAID_PATTERN},
+    "voiceMode": {"type": "string", "enum": ["true", "false"]},
+    "client": {"type": "string"},
+    "audio": _FILE,
+    "image": _FILE,
+}
+# The same as a form, with the file itself.
+MULTIPART: dict[str, Any] = {
+    "requestBody": {
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": _FORM,
+                    "required": ["sessionId"],
+                    "additionalProperties": False,
+                }
+            }
+        }
+    }
+}
 
 
 class ApiChatBody(Body):
@@ -140,5 +150,6 @@ class ListQuery(BaseModel):
 
 
 MODELS: tuple[type[BaseModel], ...] = (
-    ConversationBody, MessageBody, AudioBody, AgentChatBody, ApiChatBody, IndexBody, PageQuery, ListQuery,
+    ConversationBody, MessageBody, AudioBody, ImageBody, MediumBody, AgentChatBody, ApiChatBody, IndexBody,
+    PageQuery, ListQuery,
 )  # fmt: skip

@@ -22,6 +22,7 @@ from threadkeep.errors import ThreadkeepError
 from threadkeep.http.errors import problem_of, problem_of_http
 from threadkeep.http.identity import Identified
 from threadkeep.http.strict_request import StrictRequest, StrictRoute, check_headers, check_query
+from threadkeep.http.uploads import UploadRoute, is_form
 
 Arguments = dict[str, Any]
 
@@ -97,7 +98,7 @@ class DirectRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         plan = self.plans.get((scope["method"], get_route_path(scope))) if scope["type"] == "http" else None
-        if plan is None:
+        if plan is None or (isinstance(plan.route, UploadRoute) and is_form(scope)):
             await self._app(scope, receive, send)
             return
         scope["route"] = plan.route  # for the log

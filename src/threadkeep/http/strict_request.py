@@ -20,16 +20,27 @@ _ESCAPED = 6
 _ROOM = 65_536
 
 
-def largest_body(max_message_bytes: int, max_audio_bytes: int = 0) -> int:
-    return max(_ESCAPED * max_message_bytes, -(-max_audio_bytes // 3) * 4) + _ROOM
+def largest_body(max_message_bytes: int, max_media_bytes: int = 0) -> int:
+    return max(_ESCAPED * max_message_bytes, -(-max_media_bytes // 3) * 4) + _ROOM
+
+
+def body_limit(request: Request) -> int:
+    return largest_body(request.app.state.max_message_bytes, request.app.state.max_media_bytes)
+
+
+def too_large(request: Request, limit: int) -> RequestRefused:
+    message = request.app.state.max_message_bytes
+    detail = f"the body is over the limit of {limit:,} bytes"
+    fix = f"split it; the limit of one message is {message:,} bytes (THREADKEEP_MAX_MESSAGE_BYTES)"
+    return RequestRefused(Problem(413, "too_large", detail, "body", fix))
 
 
 class StrictRequest(Request):
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
-            limit = largest_body(self.app.state.max_message_bytes, self.app.state.max_audio_bytes)
-            if _announced_length(self) > limit:
-                raise self._too_large(limit)
+            limit = body_limit(self)
+            if announced_length(self) > limit:
+                raise too_large(self, limit)
             self._body = await self._read(limit)
         if self._body and not _is_json(self.headers.get("content-type", "")):
             detail = "the body's Content-Type is not application/json"
@@ -42,7 +53,7 @@ class StrictRequest(Request):
         async for chunk in self.stream():
             chunks += chunk
             if len(chunks) > limit:
-                raise self._too_large(limit)
+                raise too_large(self, limit)
         return bytes(chunks)
 
     async def json(self) -> Any:
@@ -58,12 +69,6 @@ class StrictRequest(Request):
                 Problem(400, "invalid_json", "the body is not JSON", fix="send one JSON object")
             ) from None
 
-    def _too_large(self, limit: int) -> RequestRefused:
-        message = self.app.state.max_message_bytes
-        detail = f"the body is over the limit of {limit:,} bytes"
-        fix = f"split it; the limit of one message is {message:,} bytes (THREADKEEP_MAX_MESSAGE_BYTES)"
-        return RequestRefused(Problem(413, "too_large", detail, "body", fix))
-
 
 class StrictRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -73,13 +78,16 @@ class StrictRoute(APIRoute):
             _check_path(request.scope.get("raw_path", b""))
             check_query(request.scope["query_string"])
             check_headers(request)
-            # Before the body is read: a stranger's is not worth the time.
-            for needed in self.dependant.dependencies:
-                if isinstance(needed.call, Identified):
-                    await needed.call.identify(request)
+            await self.identify(request)
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strictly
+
+    async def identify(self, request: Request) -> None:
+        """Before the body is read: a stranger's is not worth the time."""
+        for needed in self.dependant.dependencies:
+            if isinstance(needed.call, Identified):
+                await needed.call.identify(request)
 
 
 def check_query(query: bytes) -> None:
@@ -115,7 +123,7 @@ def check_headers(request: Request) -> None:
             raise RequestRefused(Problem(400, "repeated_header", f"{name} is given twice", name, f"give one {name}"))
 
 
-def _announced_length(request: Request) -> int:
+def announced_length(request: Request) -> int:
     announced = request.headers.get("content-length", "")
     return int(announced) if announced.isascii() and announced.isdigit() and len(announced) < 19 else 0
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from threadkeep.events import UserMessage
 from threadkeep.model import Message
 from threadkeep.scope import Scope
 
@@ -17,7 +18,7 @@ class Asked:
     """One turn of a user, as it was said: seen by the model and its tools, never stored like this."""
 
     scope: Scope  # with its conversation
-    text: str
+    text: str = field(repr=False)
     language: str | None = None  # what the client says the talk is held in
     history: Sequence[Message] | None = None  # None: the responder reads it from memory
     token: str | None = field(default=None, repr=False)  # the caller's own, handed on to tools
@@ -25,6 +26,14 @@ class Asked:
     # Of the user's message where it is in memory already (whoever acknowledged it stored it); it is then not appended
     # again, only answered. None: the responder keeps it.
     message_id: str | None = None
+    # How memory keeps what was not typed: a recording's or a picture's summary and facts. `text` is then for the model
+    # of this turn alone, and nothing else may be made of it.
+    event: UserMessage | None = None
+
+    @property
+    def kept_text(self) -> str:
+        """What may be kept of it, before redaction."""
+        return self.text if self.event is None else self.event.summary or ""
 
 
 @dataclass(frozen=True, slots=True)

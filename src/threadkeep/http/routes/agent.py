@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request
 
 from threadkeep.audit import reaching
-from threadkeep.errors import CapabilityMissing, InvalidInput
+from threadkeep.errors import InvalidInput
 from threadkeep.http import chat_answers, chat_schemas, openapi
+from threadkeep.http.answering import Answering
 from threadkeep.http.chat_schemas import within
 from threadkeep.http.identity import Chatter, For
 from threadkeep.http.json_answer import JsonAnswer
+from threadkeep.http.media_schemas import Medium
 from threadkeep.http.opened import Answers, KeyHeader, Opened
-from threadkeep.http.strict_request import StrictRoute
+from threadkeep.http.uploads import UploadRoute
 from threadkeep.ports.clock import system_clock
 from threadkeep.ports.responder import Answer, Asked
+from threadkeep.scope import Scope
 
-router = APIRouter(tags=["agent"], route_class=StrictRoute)
+router = APIRouter(tags=["agent"], route_class=UploadRoute)
 
 
 @router.post(
@@ -25,6 +29,7 @@ router = APIRouter(tags=["agent"], route_class=StrictRoute)
     response_model=chat_answers.AgentReply,
     response_model_exclude_none=True,
     responses=openapi.AGENT_ANSWERS,
+    openapi_extra=chat_schemas.MULTIPART,
 )
 async def agent_chat(
     request: Request,
@@ -37,8 +42,8 @@ async def agent_chat(
     """Say something in a session and get the reply. With every store away it answers all the same, without memory."""
     scope = named.scope(who, body.sessionId)
     await request.app.state.limits.by_session(f"{scope.tenant}\n{scope.user}\n{body.sessionId}")
-    text = _said(request, body)
-    asked = Asked(scope, text, token=who.token, request_id=request.state.request_id)
+    asked = await _asked(request, answering, body, scope)
+    asked = replace(asked, token=who.token, request_id=request.state.request_id)
     taken = await answering.take_if_possible(asked, key)
     answer = await answering.answer(taken)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
@@ -47,14 +52,37 @@ async def agent_chat(
     return JsonAnswer(reply | ({"toolTrace": traces} if traces else {}), headers=headers)
 
 
-def _said(request: Request, body: chat_schemas.AgentChatBody) -> str:
+async def _asked(request: Request, answering: Answering, body: chat_schemas.AgentChatBody, scope: Scope) -> Asked:
+    state, typed = request.app.state, body.message
+    if typed is not None:
+        typed = within(typed, state.max_chat_bytes, "message")
+    if body.audio is not None and (typed is not None or body.image is not None):
+        other = "message" if typed is not None else "image"
+        raise InvalidInput("audio", f"stands beside {other}", "send a recording by itself: words beside it are its own")
     if body.audio is not None:
-        body.audio.checked(request.app.state.max_audio_bytes)
-    if body.message is not None:
-        return within(body.message, request.app.state.max_chat_bytes, "message")
-    if body.audio is None:
-        raise InvalidInput("message", "and audio are both missing", "give one of the two")
-    raise CapabilityMissing("recordings cannot be understood yet: send the words as `message`")
+        return await _shown(request, answering, ("audio", "voice", body.audio), scope, None)
+    if body.image is not None:
+        return await _shown(request, answering, ("image", "image", body.image), scope, typed)
+    if typed is None:
+        raise InvalidInput("message", "is missing, and so are audio and image", "give one of them")
+    return Asked(scope, typed)
+
+
+async def _shown(request: Request, answering: Answering, medium: Medium, scope: Scope, typed: str | None) -> Asked:
+    """What the model is told of a medium, and what memory is: the bytes go no further than this."""
+    field, modality, body = medium
+    state = request.app.state
+    mime = body.checked_type(modality, field)
+    most = state.max_audio_bytes if modality == "voice" else state.max_image_bytes
+    data: Any = getattr(request.state, "upload", None)
+    if data is None:
+        data = body.bytes_within(most, field)
+    if data is None:
+        event = body.own_summary(modality, field, typed)
+        return Asked(scope, event.summary or "", body.language, event=event)
+    language = body.language or await answering.language_of(scope)
+    found = await state.media.understood(data, mime, language=language, typed=typed, inside=field)
+    return Asked(scope, found.words, event=found.event)
 
 
 @router.get("/agent/health", response_model=chat_answers.AgentHealth, responses=openapi.AGENT_PROBE)

@@ -1,8 +1,8 @@
 """What was said, told in one to three sentences, and never all of it word for word.
 
 Of a long text its weightiest sentences, half of them at most; of a short one, what is left without the little words.
-Words that deny or ask stay: without them a sentence would say something else. What is a few words long has nothing to
-leave out.
+Words that deny or ask stay: without them a sentence would say something else. A sentence with no little words is cut
+short. What is a few words long has nothing to leave out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from threadkeep.recall.normalise import fold
 
 MOST_SENTENCES = 3
 LONGEST = 600  # characters
+_A_FEW_WORDS = 24  # bytes: four words, or eight characters of Chinese
 _KEPT_WORDS = """
 no nor not don didn doesn isn aren wasn weren won wouldn couldn shouldn hasn haven hadn
 what when where which who whom whose why how only before after under over more most
@@ -40,9 +41,11 @@ def told_briefly(text: str, language: str | None = None) -> str:
     if (found := len(split(whole))) > MOST_SENTENCES:
         return summarise(whole, min(MOST_SENTENCES, found // 2), language, LONGEST)
     bare = _without_little_words(whole, language)
-    if bare == whole and found > 1:
+    if bare != whole or len(whole.encode()) <= _A_FEW_WORDS:
+        return summarise(bare, MOST_SENTENCES, language, LONGEST)
+    if found > 1:
         return summarise(whole, found - 1, language, LONGEST)
-    return summarise(bare, MOST_SENTENCES, language, LONGEST)
+    return summarise(whole, 1, language, min(LONGEST, len(whole) * 2 // 3))
 
 
 def _without_little_words(text: str, language: str | None) -> str:

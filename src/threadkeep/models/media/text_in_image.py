@@ -18,7 +18,8 @@ from threadkeep.models.summary import summarise
 from threadkeep.ports.media import MediaSummary, Medium
 
 _PROGRAM = "tesseract"
-_PACKS = {"en": "eng", "vi": "vie", "pl": "pol", "zh-hant": "chi_tra", "zh-hans": "chi_sim", "zh": "chi_tra"}
+# In this order: letters with marks would be read as those without, were English before them.
+_PACKS = {"vi": "vie", "pl": "pol", "zh-hant": "chi_tra", "zh-hans": "chi_sim", "zh": "chi_tra", "en": "eng"}
 _LABELS = {
     "en": "Text found in image: ",
     "vi": "Chữ trong ảnh: ",
@@ -70,7 +71,8 @@ class TesseractImages:
     async def _installed(self, program: str) -> tuple[str, ...]:
         if self._packs is None:
             listed = (await self._run(program, "--list-langs")).decode("utf-8", "replace").split()
-            wanted = [_PACKS[tag.lower()] for tag in self._languages if tag.lower() in _PACKS]
+            allowed = {tag.lower() for tag in self._languages}
+            wanted = [pack for tag, pack in _PACKS.items() if tag in allowed]
             self._packs = tuple(pack for pack in dict.fromkeys(wanted) if pack in listed)
         if not self._packs:
             raise CapabilityMissing(f"{_PROGRAM} has no pack for any of {', '.join(self._languages)}: {_HOW}")

@@ -53,7 +53,13 @@ class WhisperVoice:
             raise InvalidEvent("data", "holds no speech", "speak, or send the words as text")
         spoken = self._spoken_language(sound, language)
         segments, _ = self._model.transcribe(
-            sound, language=spoken, beam_size=5, temperature=0, vad_filter=True, condition_on_previous_text=False
+            sound,
+            language=spoken,
+            beam_size=5,
+            temperature=0,  # the same words each time
+            no_repeat_ngram_size=3,  # or it would say one word for the rest of a recording it cannot follow
+            vad_filter=True,
+            condition_on_previous_text=False,
         )
         text = " ".join(one.text.strip() for one in segments if one.compression_ratio <= _REPEATING).strip()
         if not text:
