@@ -16,6 +16,7 @@ from threadkeep.compose_vectors import uses_chroma, with_vectors
 from threadkeep.errors import ThreadkeepError
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.retention import RetentionRules, Turn
+from threadkeep.reflection.retention import SqlMemoryRetention
 from threadkeep.settings import Settings, load_settings
 from threadkeep.sqlite.database import Database
 from threadkeep.worker.retention import Forget, Retention, seconds_until
@@ -33,14 +34,15 @@ async def open_retention(
     async with _forgetting(where, settings) as forget:
         if is_server_url(where):
             parts = await sql_parts(where).sql_retention(where, settings)
-            threads, turns, close = parts
+            threads, turns, memories, close = parts
         else:
             database = Database(sqlite_path(where))
             await database.open()
-            threads, turns = SqlUsage(OnSqlite(database, owned=False)), SqliteTurnRetention(database)
+            running = OnSqlite(database, owned=False)
+            threads, turns, memories = SqlUsage(running), SqliteTurnRetention(database), SqlMemoryRetention(running)
             close = database.close
         try:
-            yield Retention(threads, turns, retention_rules(settings), clock, forget)
+            yield Retention(threads, turns, retention_rules(settings), clock, forget, memories)
         finally:
             await close()
 
@@ -82,12 +84,16 @@ async def retain_daily(
             _log.warning("retention was cut short: %s", type(error).__name__)
         else:
             _log.info("retention: %d expired, %d deleted, %d turns", done.expired, done.deleted, done.turns)
+            if done.memories:
+                _log.info("retention: %d memories forgotten", done.memories)
             if swept:
                 _log.info("retention: %d abandoned turns ended", swept)
 
 
 def retention_rules(settings: Settings) -> RetentionRules:
+    days = settings.memory_retention_days
     return RetentionRules(
+        memories=None if days is None else timedelta(days=days),
         idle=timedelta(days=settings.thread_idle_days),
         grace=timedelta(days=settings.thread_grace_days),
         turns=timedelta(days=settings.turn_retention_days),

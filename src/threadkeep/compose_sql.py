@@ -31,6 +31,7 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
 from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
+from threadkeep.reflection.retention import SqlMemoryRetention
 from threadkeep.reflection.rows import SqlReflections
 from threadkeep.reflection.usage import SqlLedger
 from threadkeep.sessions.scratch import InMemoryScratch
@@ -130,8 +131,8 @@ async def sql_running(url: str, settings: Settings) -> OnServer:
 
 async def sql_retention(
     url: str, settings: Settings
-) -> tuple[SqlUsage, SqlTurnRetention, Callable[[], Awaitable[None]]]:
-    """Threads, turns, and how to close what both are on."""
+) -> tuple[SqlUsage, SqlTurnRetention, SqlMemoryRetention, Callable[[], Awaitable[None]]]:
+    """Threads, turns, memories, and how to close what they are on."""
     database = sql_database(url, settings)
     try:
         await database.open()
@@ -139,7 +140,8 @@ async def sql_retention(
     except BaseException:
         await database.close()
         raise
-    return SqlUsage(OnServer(database, owned=False)), SqlTurnRetention(database), database.close
+    running = OnServer(database, owned=False)
+    return SqlUsage(running), SqlTurnRetention(database), SqlMemoryRetention(running), database.close
 
 
 async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[str | None, str]:

@@ -104,6 +104,8 @@ class Settings(BaseSettings):
     knowledge_redaction: bool = _ours("KNOWLEDGE_REDACTION", False)
     semantic_cache: Literal["auto", "memory", "redis", "none"] = _ours("SEMANTIC_CACHE", "auto")
     semantic_cache_similarity: float = _ours("SEMANTIC_CACHE_SIMILARITY", 0.95, gt=0, le=1)
+    rewriter: str = _ours("REWRITER", "auto")
+    rewriter_timeout_seconds: float = _ours("REWRITER_TIMEOUT_SECONDS", 10, gt=0)
     semantic_cache_ttl_seconds: float = _ours("SEMANTIC_CACHE_TTL_SECONDS", 3_600, gt=0)
     embedder_key: str | None = _ours("EMBEDDER_KEY", None)
     embedder_timeout_seconds: float = _ours("EMBEDDER_TIMEOUT_SECONDS", 30, gt=0)
@@ -147,6 +149,7 @@ class Settings(BaseSettings):
     thread_idle_days: float = _ours("THREAD_IDLE_DAYS", 30, gt=0, le=36_500)
     thread_grace_days: float = _ours("THREAD_GRACE_DAYS", 7, ge=0, le=36_500)
     turn_retention_days: float = _ours("TURN_RETENTION_DAYS", 90, gt=0, le=36_500)
+    memory_retention_days: float | None = _ours("MEMORY_RETENTION_DAYS", None, gt=0, le=36_500)
     retention_time: str = _ours("RETENTION_TIME", "00:00", pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")
 
     auto_migrate: bool = _ours("AUTO_MIGRATE", True)

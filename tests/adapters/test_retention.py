@@ -14,7 +14,7 @@ from langchain_core.messages import HumanMessage
 
 from tests.adapters.database import count, every_value, rows
 from tests.adapters.verbs import thread, verbs_of
-from threadkeep import ModelResponse, Scope, UserMessage, open_memory
+from threadkeep import ModelResponse, Reflection, Scope, UserMessage, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.cli.app import run
 from threadkeep.compose_retention import open_retention, retain_daily
@@ -111,6 +111,39 @@ async def test_old_turns_go_and_the_conversations_own_row_stays(url: str, user: 
     assert not [one for one in await every_value(url) if b"zebracanary" in one]
 
 
+async def test_only_summary_and_intent_outlive_the_turns_for_as_long_as_is_set(url: str, user: str) -> None:
+    me, later = Scope("t", user, "long-ago"), Scope("t", user, "later")
+    clock = At(datetime.now(UTC) - timedelta(days=200))
+    settings = Settings(THREADKEEP_EMBEDDER="none")  # type: ignore[call-arg]
+    async with open_memory(url, settings=settings, clock=clock) as memory:
+        said = [UserMessage(f"the questioncanary {user}"), ModelResponse(f"the answercanary {user}")]
+        receipt = await memory.append(me, said)
+        await memory.set_intent(me, f"intentcanary {user}")
+        await memory.reflect(me, Reflection(f"summarycanary {user}"), [receipt.kept[0]])
+        clock.now = datetime.now(UTC) - timedelta(days=120)
+        await memory.append(later, [UserMessage("another talk")])
+        await memory.set_intent(later, f"lateintent {user}")
+        async with open_retention(url, settings=settings) as retention:
+            assert (await retention.run()).memories == 0
+        assert await kept_of(url, user) == {"intentcanary", "summarycanary", "lateintent"}
+        assert [one.reflection.summary for one in await memory.reflections(me)] == [f"summarycanary {user}"]
+        settings = Settings(THREADKEEP_MEMORY_RETENTION_DAYS=150)  # type: ignore[call-arg]
+        async with open_retention(url, settings=settings) as retention:
+            assert (await retention.run(dry_run=True)).memories >= 2
+            assert (await retention.run()).memories >= 2
+            assert (await retention.run()).memories == 0
+        assert await kept_of(url, user) == {"lateintent"}
+        await memory.append(me, [UserMessage("and on")])
+        assert [one.seq for one in (await memory.history(me, limit=10)).messages] == [3]
+
+
+async def kept_of(url: str, user: str) -> set[str]:
+    """Which of the words that stand before the user's name are still in the database."""
+    words = ("questioncanary", "answercanary", "intentcanary", "summarycanary", "lateintent")
+    values = await every_value(url)
+    return {word for word in words if any(f"{word} {user}".encode() in value for value in values)}
+
+
 async def test_the_days_are_settings(url: str, user: str) -> None:
     days = {"THREAD_IDLE_DAYS": 2, "THREAD_GRACE_DAYS": 1, "TURN_RETENTION_DAYS": 36_000}
     settings = Settings(**{f"THREADKEEP_{name}": value for name, value in days.items()})  # type: ignore[arg-type]
@@ -160,12 +193,21 @@ def test_the_command_says_what_would_go_and_what_went(tmp_path: object, capsys: 
     for options, expired in ((["--dry-run"], 1), ([], 1), ([], 0)):
         assert run(["retention", "run", "--url", url, "--json", *options]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert told == {"expired": expired, "deleted": 0, "turns": 0, "abandoned": 0, "dry_run": bool(options)}
+        assert told == {
+            "expired": expired,
+            "deleted": 0,
+            "turns": 0,
+            "memories": 0,
+            "abandoned": 0,
+            "dry_run": bool(options),
+        }
     assert run(["retention", "run", "--url", url]) == 0
     assert "threads deleted" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("name", "value"), [("THREAD_IDLE_DAYS", "0"), ("RETENTION_TIME", "25:00")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("THREAD_IDLE_DAYS", "0"), ("MEMORY_RETENTION_DAYS", "0"), ("RETENTION_TIME", "25:00")]
+)
 def test_settings_that_make_no_sense_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(f"THREADKEEP_{name}", value)
     with pytest.raises(InvalidSetting, match=name):

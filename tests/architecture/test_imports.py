@@ -77,7 +77,7 @@ ALLOWED: dict[str, set[str]] = {
     | BACKEND
     | {"settings", "archive", "sessions", "index", "checkpoints", "identity", "knowledge", "reflection"},
     "compose_retention": CORE
-    | {"compose", "compose_vectors", "settings", "sqlite", "archive", "checkpoints", "worker"},
+    | {"compose", "compose_vectors", "settings", "sqlite", "archive", "checkpoints", "reflection", "worker"},
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},
     "compose_identity": PORTS | {"compose", "settings", "sqlite", "checkpoints", "identity"},
     "compose_agents": CORE | {"compose", "settings", "sqlite", "checkpoints", "agent_rows"},
@@ -130,10 +130,12 @@ ALLOWED: dict[str, set[str]] = {
     "cli": SURFACE
     | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"}
     | {"compose_assistant", "compose_metrics", "compose_retention", "agent", "adapters"},
-    "agent": PURE | {"memory", "settings", "models", "adapters", "knowledge"},
+    "agent": PURE | {"resilience", "memory", "settings", "models", "adapters", "knowledge"},
     "mcp": CORE | {"audit", "identity", "agent"},
     "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},
-    "compose_retrieval": PORTS | {"compose_metrics", "compose_knowledge", "settings", "agent", "adapters"},
+    "compose_rewriter": {"settings", "agent", "models"},
+    "compose_retrieval": PORTS
+    | {"compose_metrics", "compose_rewriter", "compose_knowledge", "settings", "agent", "adapters"},
     "compose_assistant": SURFACE
     | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters"},
     "reflection": PORTS | {"checkpoints"},

@@ -31,7 +31,7 @@ def run(
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """Expire idle threads, delete expired ones, and delete old turns. Safe to repeat and to interrupt."""
+    """Expire idle threads, delete expired ones, and delete old turns and memories. Safe to repeat and to interrupt."""
     settings = load_settings()
     path = store_path(url, settings)
     if path is not None and not path.exists():
@@ -42,7 +42,7 @@ def run(
         return
     title = "Would go" if dry_run else "Gone"
     told = {"threads expired": done.expired, "threads deleted": done.deleted, "turns deleted": done.turns}
-    print_pairs(title, told | {"abandoned turns of graphs ended": swept})
+    print_pairs(title, told | {"memories forgotten": done.memories, "abandoned turns of graphs ended": swept})
 
 
 async def _run(url: str | None, settings: Settings, *, dry_run: bool) -> tuple[Retained, int]:

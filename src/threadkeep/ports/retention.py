@@ -17,6 +17,19 @@ class RetentionRules:
     idle: timedelta = timedelta(days=30)  # a graph's thread expires
     grace: timedelta = timedelta(days=7)  # and is deleted so much later
     turns: timedelta = timedelta(days=90)
+    memories: timedelta | None = None  # None: for good
+
+
+class MemoryRetention(Protocol):
+    """Of what outlives the turns: summaries, and a conversation's title, intent and language."""
+
+    async def count_before(self, moment: int) -> int:
+        """Summaries from before then, and conversations without turns whose last activity was. Microseconds."""
+        ...
+
+    async def delete_before(self, moment: int, limit: int) -> int:
+        """How many of them were forgotten; at most about `limit` of each kind."""
+        ...
 
 
 class TurnRetention(Protocol):

@@ -61,6 +61,7 @@ class Retained:
     expired: int = 0
     deleted: int = 0
     turns: int = 0
+    memories: int = 0
 
 
 @dataclass(frozen=True, slots=True)

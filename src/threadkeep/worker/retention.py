@@ -1,4 +1,4 @@
-"""Retention: threads expire and go, turns go, in batches. Cut off in the middle, the next run does the rest."""
+"""Retention: threads expire and go, turns and memories go, in batches. What is cut off, the next run does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.retention import RetentionRules, Turn, TurnRetention
+from threadkeep.ports.retention import MemoryRetention, RetentionRules, Turn, TurnRetention
 from threadkeep.ports.usage import Retained, ThreadUsage
 
 _BATCH = 200
@@ -23,12 +23,14 @@ class Retention:
         rules: RetentionRules,
         clock: Clock = system_clock,
         forget: Forget | None = None,
+        memories: MemoryRetention | None = None,
     ) -> None:
         self._threads = threads
         self._turns = turns
         self._rules = rules
         self._clock = clock
         self._forget = forget
+        self._memories = memories
 
     async def run(self, *, dry_run: bool = False) -> Retained:
         """What was deleted and expired, or in a dry run would be. Safe to repeat, and in several places at once."""
@@ -39,13 +41,21 @@ class Retention:
                 expired=await self._threads.expire(idle, _moment(now), _BATCH, dry_run=True),
                 deleted=await self._threads.delete_expired(expired, _BATCH, dry_run=True),
                 turns=await self._turns.count_before(old),
+                memories=await self._forget_memories(now, dry_run=True),
             )
         deleted = await _all(lambda: self._threads.delete_expired(expired, _BATCH))
         marked = await _all(lambda: self._threads.expire(idle, _moment(now), _BATCH))
         turns = await _all(lambda: self._delete_turns(old))
-        if turns:
+        memories = await self._forget_memories(now)
+        if turns or memories:
             await self._turns.finish()
-        return Retained(marked, deleted, turns)
+        return Retained(marked, deleted, turns, memories)
+
+    async def _forget_memories(self, now: datetime, *, dry_run: bool = False) -> int:
+        if self._memories is None or self._rules.memories is None:
+            return 0
+        memories, old = self._memories, _moment(now - self._rules.memories)
+        return await memories.count_before(old) if dry_run else await _all(lambda: memories.delete_before(old, _BATCH))
 
     async def _delete_turns(self, before: int) -> int:
         gone = await self._turns.delete_before(before, _BATCH)
