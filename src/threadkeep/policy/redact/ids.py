@@ -106,10 +106,10 @@ def _windows(view: View) -> list[tuple[int, int]]:
 
 def _finder(form: Form) -> Finder:
     compiled = _bounded(form.pattern)
+    scattered = form in SCATTERED
 
     def find(view: View) -> Iterator[tuple[int, int]]:
-        windows = [(0, len(view.text))] if form in SCATTERED else _windows(view)
-        for left, right in windows:
+        for left, right in [(0, len(view.text))] if scattered else _windows(view):
             for match in compiled.finditer(view.text, left, right):
                 if form.check(_NOISE.sub("", match[0])) and _believed(form, view, match.start()):
                     yield match.span()
@@ -148,6 +148,11 @@ def _labelled_ssn(view: View) -> Spans:
             yield match.span()
 
 
+def _formed(view: View) -> bool:
+    """Asked once for all of them: there are dozens, and most numbers have the form of none."""
+    return view.cluster and bool(_windows(view))
+
+
 def _mixed_word(view: View) -> bool:
     return _DIGIT_THEN_CAPITAL.search(view.text) is not None and view.stretch(10)
 
@@ -160,9 +165,9 @@ def _rule(form: Form) -> Rule:
 
 
 FAMILIES: Final = (
+    Family(tuple(map(_rule, FORMS)), digits=6, gate=_formed, narrow=CLUSTER),
     Family(
         (
-            *map(_rule, FORMS),
             Rule("id.labelled", "NATIONAL_ID", _labelled, CONTEXT),
             Rule("id.us.ssn.labelled", "SSN", _labelled_ssn, CONTEXT),
         ),

@@ -64,6 +64,9 @@ def _long(view: View) -> bool:
 
 _MACS: Final = (Rule("mac", "MAC", _mac, CERTAIN),)
 _MAC_PART: Final = r"[:\-][0-9A-Fa-f]{2}[:\-]|\.[0-9A-Fa-f]{4}\."
+_MAC_WHOLE: Final = (
+    r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}"
+)
 
 FAMILIES: Final = (
     Family(
@@ -73,8 +76,8 @@ FAMILIES: Final = (
         narrow=r"(?:[0-9]{1,3}\.){3}[0-9]",
     ),
     Family((Rule("ip.v6", "IP", _v6, CHECKED),), signs=":0{0,4}:", sign=":[0-9A-Fa-f]{0,4}:"),
-    Family(_MACS, signs="(?::0{0,2}){5}|(?:-0{0,2}){5}", sign=_MAC_PART),
-    Family(_MACS, digits=1, signs=r"\.0{0,4}\.", gate=_long, sign=_MAC_PART),
+    Family(_MACS, signs="(?::0{0,2}){5}|(?:-0{0,2}){5}", sign=_MAC_PART, narrow=_MAC_WHOLE),
+    Family(_MACS, digits=1, signs=r"\.0{0,4}\.", gate=_long, sign=_MAC_PART, narrow=_MAC_WHOLE),
     # Three words of letters alone pass for one only where the text is full of such marks.
-    Family(_MACS, signs=r"\A(?:[^:]*:){5}|\A(?:[^-]*-){5}", gate=_long, sign=_MAC_PART),
+    Family(_MACS, signs=r"\A(?:[^:]*:){5}|\A(?:[^-]*-){5}", gate=_long, sign=_MAC_PART, narrow=_MAC_WHOLE),
 )

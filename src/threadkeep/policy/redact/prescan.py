@@ -41,6 +41,12 @@ class Prescan:
         return None if "" in signs else cls.of_any(signs)
 
     @classmethod
+    def of_hints(cls, families: Iterable[Family]) -> Prescan | None:
+        """The same, of their strings where they have some, whatever else they need."""
+        signs = [_strings(family) or _sign(family) for family in families]
+        return None if "" in signs else cls.of_any(signs)
+
+    @classmethod
     def of_any(cls, patterns: Iterable[str]) -> Prescan:
         return cls("|".join(f"(?:{pattern})" for pattern in dict.fromkeys(patterns)) or _NEVER)
 
@@ -71,6 +77,8 @@ def _sign(family: Family) -> str:
         return "[0-9]"
     if family.words:
         return f"(?:^|[^A-Za-z])(?i-u:{family.words.replace(' ', '|')})(?:[^A-Za-z]|$)"
-    if family.strings:
-        return "(?i:" + "|".join(map(re.escape, family.strings)) + ")"
-    return _HAN if family.han else ""
+    return _strings(family) or (_HAN if family.han else "")
+
+
+def _strings(family: Family) -> str:
+    return "(?i:" + "|".join(map(re.escape, family.strings)) + ")" if family.strings else ""

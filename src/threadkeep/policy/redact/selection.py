@@ -33,6 +33,7 @@ class _Plan(NamedTuple):
 
     digits: int
     anyway: tuple[Family, ...]  # need no word
+    hinted: tuple[Family, ...]  # nor do these, but one of their strings, or what they look for
     narrow: tuple[Family, ...]  # nor do these, but what their pattern says
     han: tuple[Family, ...]  # need no word, but a Chinese character
     cues: frozenset[bytes]
@@ -42,6 +43,7 @@ class Selection:
     """An index of families by the signs and the words they need."""
 
     __slots__ = (
+        "_any_hint",
         "_any_narrow",
         "_by_word",
         "_cues",
@@ -69,6 +71,7 @@ class Selection:
         self._by_word = dict(by_word)
         self._wordless = tuple(wordless)
         self._any_narrow = Prescan.of_any(family.narrow for family in wordless if family.narrow)
+        self._any_hint = Prescan.of_hints(family for family in wordless if _hinted(family))
         self._cues = frozenset(by_word)
         self._digitless_cues = frozenset(
             word for word, families in by_word.items() if any(not family.digits for family in families)
@@ -83,6 +86,8 @@ class Selection:
         plan = self._plan(signs) if len(signs) <= _REMEMBERED else self._plan_anew(signs)
         mentioned = plan.cues.intersection(data.translate(_AS_WORDS).split())
         possible = plan.anyway
+        if plan.hinted and (self._any_hint is None or self._any_hint(text)):
+            possible += plan.hinted
         if plan.narrow and self._any_narrow(text):
             possible += plan.narrow
         if mentioned:
@@ -94,9 +99,11 @@ class Selection:
     def _planned(self, signs: bytes) -> _Plan:
         digits = signs.count(b"0")
         fitting = [family for family in self._wordless if self._fits(family, digits, signs)]
+        others = [family for family in fitting if not family.han and not family.narrow]
         return _Plan(
             digits,
-            tuple(family for family in fitting if not family.han and not family.narrow),
+            tuple(family for family in others if not _hinted(family)),
+            tuple(family for family in others if _hinted(family)),
             tuple(family for family in fitting if not family.han and family.narrow),
             tuple(family for family in fitting if family.han),
             self._cues if digits else self._digitless_cues,
@@ -132,3 +139,7 @@ class Selection:
                     found.append(family)
                     break
         return found
+
+
+def _hinted(family: Family) -> bool:
+    return bool(family.strings or family.look) and not (family.han or family.narrow)

@@ -45,6 +45,6 @@ FAMILIES: Final = (
         ),
         digits=1,
         gate=_long,
-        narrow="[0-9A-Za-z]{23}",
+        narrow="[13][0-9A-Za-z]{25}|(?:bc|tb)1[0-9a-z]{20}|0x[0-9A-Fa-f]{40}",
     ),
 )
