@@ -49,6 +49,34 @@ async def test_a_host_that_only_points_at_loopback_is_refused(client: httpx.Asyn
     assert is_problem(answer, 421, "wrong_host")
 
 
+FORM = {"sessionId": (None, "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10"), "message": (None, "sent by a page elsewhere")}
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "", "file://"])
+async def test_a_page_of_another_site_cannot_use_its_visitors_own_service(
+    talking: httpx.AsyncClient, origin: str
+) -> None:
+    """Browsers ask nobody before they send a form, or nothing: the page cannot read the answer, but it was sent."""
+    for path, sent in (("/agent/chat", {"files": FORM}), ("/conversations", {}), ("/admin/index", {})):
+        answer = await talking.post(path, headers={"Origin": origin}, **sent)
+        assert answer.status_code == 403, path
+        assert answer.json()["code"] == "wrong_origin"
+
+    assert (await talking.get("/v1/memory/stats")).json()["conversations"] == 0
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:8000", "http://localhost:5173", "https://[::1]:1"])
+async def test_pages_of_this_machine_may(client: httpx.AsyncClient, origin: str) -> None:
+    assert (await client.post("/conversations", headers={"Origin": origin})).status_code == 201
+
+
+async def test_and_those_that_are_named(database: Path) -> None:
+    settings = Settings(DATABASE_URL=f"sqlite:///{database}", THREADKEEP_CORS_ORIGINS="https://shop.example")  # pyright: ignore[reportCallIssue]
+    async with client_of(create_app(settings)) as client:
+        for origin, status in (("https://shop.example", 201), ("https://evil.example", 403)):
+            assert (await client.post("/conversations", headers={"Origin": origin})).status_code == status
+
+
 async def test_an_unknown_route_is_a_problem(client: httpx.AsyncClient) -> None:
     for path in ("/nope", "/docs", "/redoc", "/v1/memory/append/"):
         assert is_problem(await client.get(path), 404, "no_such_route")

@@ -1,10 +1,11 @@
-"""Which `Host` a request may name. On loopback, only loopback's own names: a web page whose name was made to point at
-127.0.0.1 (DNS rebinding) still sends its own.
+"""Which `Host` and `Origin` a request may name. On loopback, only loopback's own: a web page whose name was made to
+point at 127.0.0.1 (DNS rebinding) still sends its own, and so does one that sends a form, or nothing, to this port.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from ipaddress import ip_address
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -12,11 +13,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from threadkeep.http.problem import Problem
 
 _LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+_LOOPBACK_ORIGIN = re.compile(rb"https?://" + _LOOPBACK_HOST.pattern, re.IGNORECASE)
 _REFUSED = Problem(
     421,
     "wrong_host",
     "without authentication this service answers its own machine only",
     fix="call it as 127.0.0.1, localhost or [::1]",
+)
+_ANOTHER_SITES = Problem(
+    403,
+    "wrong_origin",
+    "without authentication this service answers pages of its own machine only",
+    fix="name the page's origin in THREADKEEP_CORS_ORIGINS",
 )
 
 
@@ -37,11 +45,24 @@ class LoopbackHostsOnly:
         if scope["type"] == "http" and not (_names_loopback(scope) and _comes_from_here(scope)):
             await _REFUSED.answer(scope)(scope, receive, send)
             return
+        if scope["type"] == "http" and not all(map(_is_own(scope), _given(scope, b"origin"))):
+            await _ANOTHER_SITES.answer(scope)(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
 
+def _given(scope: Scope, wanted: bytes) -> list[bytes]:
+    return [value for name, value in scope["headers"] if name == wanted]
+
+
+def _is_own(scope: Scope) -> Callable[[bytes], bool]:
+    """A browser says of which site a page is; who says nothing is no page."""
+    named: tuple[str, ...] = scope["app"].state.settings.cors_origins
+    return lambda origin: _LOOPBACK_ORIGIN.fullmatch(origin) is not None or origin.decode("latin-1") in named
+
+
 def _names_loopback(scope: Scope) -> bool:
-    hosts: list[bytes] = [value for name, value in scope["headers"] if name == b"host"]
+    hosts = _given(scope, b"host")
     return len(hosts) == 1 and _LOOPBACK_HOST.fullmatch(hosts[0]) is not None
 
 
