@@ -73,9 +73,11 @@ class Answering:
         )
 
     def _greeting(self, turn: Turn) -> str | None:
-        """Back to whoever only said hello."""
-        said_hello = is_just_one_of(turn.text, self._parts.phrases(turn.language).hello)
-        return self._parts.folder.persona.greeting(turn.language) if said_hello else None
+        """Back to whoever only said hello, in the language it was said in: too short to tell a talk's by."""
+        tags = (turn.language, *self._parts.folder.config.languages)
+        heard = (tag for tag in tags if is_just_one_of(turn.text, self._parts.phrases(tag).hello))
+        tag = next(heard, None)
+        return self._parts.folder.persona.greeting(tag) if tag else None
 
     async def _add_summary(self, turn: Turn) -> None:
         """Of what has left the window, where the folder wants it and there is any."""

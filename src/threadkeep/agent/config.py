@@ -29,6 +29,7 @@ class IntentConfig(_Strict):
     description: str = ""  # for a model that is asked which intent it is
     retrieval: Literal["always", "never", "when"] = "always"
     keywords: Words = Field(min_length=1)
+    more_keywords: Words = {}  # count as the ones above, for a list that must stand as its authors wrote it
     weak_keywords: Words = {}  # of those above: they name things, and any intent may be about a thing
     retrieval_words: Words = {}
 
@@ -59,6 +60,7 @@ class Phrases(_Strict):
     offline: str = ""
     you_said: str = ""  # before something the user said earlier, quoted
     stop: tuple[Line, ...] = ()  # a message that is just this ends the talk
+    hello: tuple[Line, ...] = ()  # a message that is just this is greeted, where nothing else answers it
 
 
 class Budgets(_Strict):

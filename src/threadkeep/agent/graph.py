@@ -50,7 +50,8 @@ def build_graph(parts: AssistantParts, saver: BaseCheckpointSaver[Any] | None = 
         graph.add_node(name, _quoting_nothing(name, node))
     graph.add_conditional_edges(START, _first, ["greet", "receive"])
     graph.add_conditional_edges("receive", _after_receiving, ["intent", "finish"])
-    graph.add_conditional_edges("intent", _after_intent, ["clarify", "retrieve", "answer"])
+    after_intent = _after_intent if parts.model.generates else _after_intent_offline
+    graph.add_conditional_edges("intent", after_intent, ["clarify", "retrieve", "answer"])
     graph.add_edge("retrieve", "answer")
     graph.add_edge("answer", "ask_on")
     for last in ("greet", "clarify", "ask_on", "finish"):
@@ -82,3 +83,8 @@ async def _after_intent(state: AgentState, runtime: Runtime[Turn]) -> str:
     if state.get("clarify_questions"):
         return "clarify"
     return "retrieve" if state.get("need_retrieval_hint") else "answer"
+
+
+async def _after_intent_offline(state: AgentState, runtime: Runtime[Turn]) -> str:
+    """Without a model there is nothing to answer from but what is looked up."""
+    return "clarify" if state.get("clarify_questions") else "retrieve"

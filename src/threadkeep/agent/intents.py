@@ -46,8 +46,9 @@ class IntentDecision:
 class Keywords:
     """The words of every language together, each once; whole words, an English plural included."""
 
-    def __init__(self, words: Words) -> None:
-        self._words = tuple(dict.fromkeys(word.casefold() for some in words.values() for word in some))
+    def __init__(self, *lists: Words) -> None:
+        every = (word.casefold() for words in lists for some in words.values() for word in some)
+        self._words = tuple(dict.fromkeys(every))
         self._exact = _pattern(self._words)
         self._plain = _pattern(fold(word) for word in self._words)
 
@@ -68,7 +69,7 @@ def _pattern(words: Iterable[str]) -> re.Pattern[str]:
 class KeywordIntents:
     def __init__(self, intents: Sequence[IntentConfig]) -> None:
         self._intents = intents
-        self._keywords = {one.name: Keywords(one.keywords) for one in intents}
+        self._keywords = {one.name: Keywords(one.keywords, one.more_keywords) for one in intents}
         self._weak = {one.name: Keywords(one.weak_keywords) for one in intents}
         self._retrieval = {one.name: Keywords(one.retrieval_words) for one in intents}
 

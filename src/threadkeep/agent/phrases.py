@@ -37,6 +37,7 @@ _DEFAULTS = {
         offline="(Trả lời tự động từ tài liệu sẵn có, không dùng mô hình ngôn ngữ.)",
         you_said="Trước đó quý khách đã nói:",
         stop=("không, cảm ơn", "tạm biệt", "kết thúc"),
+        hello=("xin chào", "chào", "chào bạn", "chào em", "chào shop"),
     ),
     "pl": Phrases(
         instruction="Odpowiadaj po polsku, zwięźle i uprzejmie.",
@@ -46,6 +47,7 @@ _DEFAULTS = {
         offline="(Odpowiedź ułożona z posiadanych informacji, bez modelu językowego.)",
         you_said="Wcześniej padło:",
         stop=("nie, dziękuję", "do widzenia", "to wszystko"),
+        hello=("dzień dobry", "dobry wieczór", "cześć", "witam", "hej"),
     ),
     "zh-Hant": Phrases(
         instruction="請用繁體中文回答，簡短有禮。",
@@ -55,6 +57,7 @@ _DEFAULTS = {
         offline="（此回覆取自現有資料，未使用語言模型。）",
         you_said="您先前說過：",
         stop=("不用了，謝謝", "不用了", "再見"),
+        hello=("你好", "您好", "哈囉", "早安", "晚安"),
     ),
     "en": Phrases(
         instruction="Answer in English, briefly and politely.",
@@ -64,6 +67,7 @@ _DEFAULTS = {
         offline="(Put together from what is on record, without a language model.)",
         you_said="You said earlier:",
         stop=("no, thank you", "no thanks", "goodbye", "bye"),
+        hello=("hello", "hi", "hey", "good morning", "good afternoon", "good evening", "good day"),
     ),
 }
 

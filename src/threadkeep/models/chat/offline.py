@@ -9,13 +9,20 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from threadkeep.models.language import detect
 from threadkeep.models.sentences import sentences
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
+from threadkeep.ports.language import CERTAIN
 from threadkeep.recall.normalise import is_written_without_spaces, query_weights, terms_of
 
 _MOST_SENTENCES = 3
 _ENOUGH = 0.25  # of the question's weight, or two words of it: less is chance
+_ENOUGH_WITHOUT_SPACES = 0.4  # characters of one word meet those of another more often
 _WORDS = 2
+# Syllables that only ask: they bear on nothing, and would make what does a smaller share of the question.
+_ASKING = {
+    "vi": frozenset({"the", "nao", "sao", "gi", "dau", "may", "bao", "nhieu", "khong", "cho", "hoi", "xin", "shop"})
+}
 _LONGEST = 600
 _CARRIED = 0.3  # what the question before lends to one that says little
 _SAYS_LITTLE = 3  # terms
@@ -45,9 +52,9 @@ class OfflineModel:
         if not asked:
             return ChatReply("")
         weights = _weights(asked, request.language)
-        candidates = _candidates(request, asked[:-1])
+        scored = _scored(_candidates(request, asked[:-1]), weights, request.language)
         you_said = self.you_said.get(request.language or "", "You said earlier:")
-        return ChatReply(_quoted(_chosen(candidates, weights), you_said))
+        return ChatReply(_quoted(_chosen(_in_its_language(scored, request.language)), you_said))
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         reply = await self.reply(request)
@@ -74,7 +81,14 @@ def _weights(asked: Sequence[str], language: str | None) -> dict[str, float]:
     if sum(map(_is_word, weights)) <= _SAYS_LITTLE and len(asked) > 1:
         for term, weight in query_weights(asked[-2], language).items():
             weights.setdefault(term, _CARRIED * weight)
-    return weights
+    asking = _ASKING.get(language or "", frozenset[str]())
+    telling = {term: weight for term, weight in weights.items() if not asking.intersection(_syllables(term))}
+    return telling or weights
+
+
+def _syllables(term: str) -> Sequence[str]:
+    """A pair goes only with its last one: the first may be half of a word."""
+    return term.split("_")[-1:]
 
 
 def _candidates(request: ChatRequest, earlier: Sequence[str]) -> list[_Sentence]:
@@ -83,8 +97,10 @@ def _candidates(request: ChatRequest, earlier: Sequence[str]) -> list[_Sentence]
     return [_Sentence(n, part, frozenset(terms_of(part)), of_user) for n, (part, of_user) in enumerate(split)]
 
 
-def _chosen(candidates: Sequence[_Sentence], weights: dict[str, float]) -> list[_Sentence]:
-    """Best first by the share of the question they hold, then in the order they stand in.
+def _scored(
+    candidates: Sequence[_Sentence], weights: dict[str, float], language: str | None
+) -> list[tuple[float, _Sentence]]:
+    """Those that bear on the question, best first by the share of it that they hold.
 
     Single syllables and characters stand in everything: where words are written as two of them, one such, or a
     number, must be held.
@@ -92,18 +108,36 @@ def _chosen(candidates: Sequence[_Sentence], weights: dict[str, float]) -> list[
     holding = {term: sum(term in one.terms for one in candidates) for term in weights}
     worth = {term: weight / (1 + holding[term]) ** 0.5 for term, weight in weights.items() if holding[term]}
     whole = sum(weights.values()) or 1.0
-    pairs = {term for term in weights if not _is_word(term) or (len(term) == 2 and is_written_without_spaces(term))}
+    without_spaces = {term for term in weights if is_written_without_spaces(term)}
+    pairs = {term for term in without_spaces if len(term) == 2}
+    if language in (None, "vi"):
+        pairs |= {term for term in weights if not _is_word(term)}
     telling = pairs and pairs | {term for term in weights if any(map(str.isdigit, term))}
+    share = _ENOUGH_WITHOUT_SPACES if without_spaces else _ENOUGH
     scored: list[tuple[float, _Sentence]] = []
     for one in candidates:
         held = one.terms & worth.keys()
-        enough = sum(weights[term] for term in held) / whole >= _ENOUGH or sum(map(_is_word, held)) >= _WORDS
+        words = sum(_is_word(term) and (len(term) > 1 or term not in without_spaces) for term in held)
+        enough = sum(weights[term] for term in held) / whole >= share or words >= _WORDS
         if enough and (not telling or held & telling) and not one.text.endswith(("?", "？")):
             scored.append((sum(worth[term] for term in held), one))
-    if not scored:
-        return []
-    scored.sort(key=lambda row: (-row[0], row[1].place))
-    best = scored[0][0]
+    return sorted(scored, key=lambda row: (-row[0], row[1].place))
+
+
+def _in_its_language(scored: Sequence[tuple[float, _Sentence]], language: str | None) -> list[tuple[float, _Sentence]]:
+    """Documents often say the same in several languages. Others are quoted only where there is nothing else."""
+    own = [(score, one) for score, one in scored if not _is_foreign(one.text, language)]
+    return own or list(scored)
+
+
+def _is_foreign(text: str, language: str | None) -> bool:
+    found = detect(text)
+    return bool(language) and found.confidence >= CERTAIN and found.tag.split("-")[0] != str(language).split("-")[0]
+
+
+def _chosen(scored: Sequence[tuple[float, _Sentence]]) -> list[_Sentence]:
+    """The best and what comes near it, in the order they stand in."""
+    best = scored[0][0] if scored else 0.0
     kept: list[_Sentence] = []
     room = _LONGEST
     for score, one in scored:
