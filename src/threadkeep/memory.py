@@ -157,7 +157,8 @@ class Memory:
         place = user if conversation is None else user.with_conversation(conversation)
         name = scope.conversation if conversation is None else conversation
         talk = None if name is None else user.with_conversation(name)
-        question, most, room = Question(checked_query(query)), positive("k", k), checked_budget(budget)
+        question = Question(checked_query(query), asked_in=scope.conversation, asked_at=self._clock())
+        most, room = positive("k", k), checked_budget(budget)
         near = await nearby(self._stores.nearest, place, await self._sent(user, talk, question.text))
         hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
         evidence = await self._evidence(place, question, near, talk, hot)

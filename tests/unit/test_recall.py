@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -146,7 +146,8 @@ async def test_recall_reaches_all_of_a_users_conversations_or_the_one_named(memo
     await memory.append(Scope("shop", "u2", "c1"), [UserMessage("peanuts of another")])
     assert sorted(await _found(memory, "peanuts")) == ["peanuts one", "peanuts two"]
     assert await _found(memory, "peanuts", conversation="c2") == ["peanuts two"]
-    assert (await memory.recall(ME.whole_user, "peanuts")).hits == (await memory.recall(ME, "peanuts")).hits
+    anywhere = (await memory.recall(ME.whole_user, "peanuts")).hits
+    assert sorted(hit.content for hit in anywhere) == ["peanuts one", "peanuts two"]
 
 
 async def test_a_hit_tells_where_it_came_from(memory: Memory) -> None:
@@ -162,3 +163,14 @@ async def test_a_turn_beside_what_was_asked_for_comes_after_it(memory: Memory) -
     hits = (await memory.recall(ME, "peanuts")).hits
     assert hits[0].content == "peanuts"
     assert [hit.why["terms"] for hit in hits[1:]] == [[]] * (len(hits) - 1)
+
+
+async def test_what_was_said_in_the_same_conversation_or_lately_stands_before_its_like(memory: Memory) -> None:
+    text = "The spare key of the shed hangs behind the door"
+    for name, days in (("a", 400), ("b", 300), ("c", 2)):
+        told = UserMessage(text, ts=datetime.now(UTC) - timedelta(days=days))
+        await memory.append(Scope("shop", "u1", name), [told])
+    here = await memory.recall(Scope("shop", "u1", "b"), "Where is the spare key of the shed?")
+    anywhere = await memory.recall(Scope("shop", "u1"), "Where is the spare key of the shed?")
+    assert here.hits[0].conversation == "b"
+    assert anywhere.hits[0].conversation == "c"

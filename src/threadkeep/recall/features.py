@@ -27,10 +27,12 @@ from threadkeep.recall.words import Words, relative
 _HOW = Saturation()
 _SHORT = 15  # terms; a shorter turn seldom says anything worth finding
 _READ_CLOSELY = 30  # turns, those whose own words promise most
+_READ_AS_WRITTEN = 60  # turns, if the question has marks
 _READ_FOR_HINTS = 80  # turns, those whose surroundings do
 _READ = 1_000  # characters of a turn that are searched for times and numbers
 _CHATS = 0.9  # turns that lean so much are too short for words to stand apart in them
-_SYLLABLES = 0.15  # how much standing together tells of syllables, whose pairs are terms already
+_SYLLABLES = 0.25  # how much standing together tells of syllables, whose pairs are terms already
+_MONTH = 30  # days
 _SPREAD = 0.7  # of cosines between the most alike text and one of quite another kind
 
 Column = Sequence[float]
@@ -94,8 +96,8 @@ class Reading:
     def as_written(self) -> Column:
         asked, column = AsWritten(self.question.text, self.words.weights), [*self._nothing]
         if asked:
-            rows = self._best(self.words.own, _READ_CLOSELY)
-            worth = relative(asked.worth([self.turns[row] for row in rows], self.evidence.statistics, _HOW))
+            rows = self._best(self.words.own, _READ_AS_WRITTEN)
+            worth = relative(asked.worth([self.turns[row] for row in rows], self.evidence.statistics))
             for row, value in zip(rows, worth, strict=True):
                 column[row] = value
         return column
@@ -158,6 +160,27 @@ class Reading:
         days = {turn.message.ts.date(): nearness(turn.message.ts, dates) for turn in self.turns}
         return [days[turn.message.ts.date()] for turn in self.turns]
 
+    @cached_property
+    def fresh(self) -> Column:
+        """Said lately, as far as the turn bears on the question at all: half of it a month later."""
+        now = self.question.asked_at
+        if now is None:
+            return self._nothing
+        ages = (max(0, (now - turn.message.ts).days) for turn in self.turns)  # whole: seconds would move every score
+        return [bears * 0.5 ** (age / _MONTH) for bears, age in zip(self._bears, ages, strict=True)]
+
+    @cached_property
+    def same_conversation(self) -> Column:
+        """Said where the question is asked, as far as the turn bears on it at all."""
+        name = self.question.asked_in
+        if name is None:
+            return self._nothing
+        return [bears * (turn.conversation == name) for bears, turn in zip(self._bears, self.turns, strict=True)]
+
+    @cached_property
+    def _bears(self) -> Column:
+        return [max(pair) for pair in zip(self.words.near, self.alike, strict=True)]
+
     def said_by(self, asked: bool, role: str) -> Column:
         """Only where several kinds of speakers stand to choose from."""
         if not asked or len({turn.message.role for turn in self.turns}) < 2:
@@ -191,6 +214,8 @@ class Reading:
             if question.given
             else self._nothing,
             "dated": self.dated,
+            "fresh": self.fresh,
+            "same conversation": self.same_conversation,
             "time": self.told(question.asks_when, tells_time),
             "number": self.told(question.asks_how_many, tells_number),
             "user's own words": self.said_by(question.is_about_me, "user"),

@@ -13,7 +13,7 @@ DEFAULT: dict[str, float] = {
     "covered": 1.61,
     "together": 3.6,
     "told there": 1.5,
-    "as written": 0.5,
+    "as written": 2.0,
     "alike": 4.28,
     "alike in conversation": 1.59,
     # who said it, and when
@@ -22,6 +22,9 @@ DEFAULT: dict[str, float] = {
     "speaker": 0.79,
     "addressed": -0.39,
     "dated": 5.06,
+    # where it was said, and how long ago: enough to choose between what answers alike, by hand
+    "fresh": 0.3,
+    "same conversation": 0.5,
     # what kind of turn it is
     "answers": 3.08,
     "previous": -1.68,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 
 from threadkeep.recall.dates import Named, dates_in
@@ -26,13 +27,16 @@ _MADE_FOR_ENGLISH = "wordllama:"
 class Question:
     """`carried` are terms that an earlier turn lends to a follow-up, with the weight they have left.
 
-    `given` are ids of messages that were handed out for the turns before.
+    `given` are ids of messages that were handed out for the turns before. `asked_in` is the conversation it is asked
+    in, `asked_at` the time; without them nothing is nearer to it than anything else.
     """
 
     text: str
     language: str | None = None
     carried: Mapping[str, float] = field(default_factory=dict[str, float])
     given: frozenset[str] = frozenset()
+    asked_in: str | None = None
+    asked_at: datetime | None = None
 
     @cached_property
     def weights(self) -> dict[str, float]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from tests.unit.recall.said import evidence_of
 from threadkeep.recall.as_written import AsWritten
-from threadkeep.recall.bm25 import Saturation
 from threadkeep.recall.question import Question
-
-HOW = Saturation()
 
 
 def worth(question: str, texts: list[str | tuple[str, str]]) -> list[float]:
     asked = Question(question)
     evidence = evidence_of(asked, texts)
-    return AsWritten(question, asked.weights).worth(evidence.turns, evidence.statistics, HOW)
+    return AsWritten(question, asked.weights).worth(evidence.turns, evidence.statistics)
 
 
 def test_a_question_without_marks_asks_for_none() -> None:
@@ -39,3 +36,9 @@ def test_a_rarer_form_counts_for_more() -> None:
 
 def test_marks_set_apart_are_the_same_marks() -> None:
     assert worth("mạ", ["con ma\u0323"])[0] == worth("ma\u0323", ["con mạ"])[0] > 0
+
+
+def test_a_word_without_marks_counts_too_where_others_of_the_question_have_them() -> None:
+    plain, marked = worth("ma mạ", ["con ma kia", "con má kia"])
+    assert plain > 0
+    assert marked == 0

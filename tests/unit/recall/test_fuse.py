@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from tests.unit.recall.said import evidence_of
 from threadkeep.recall.fuse import fused
@@ -78,3 +79,34 @@ def test_what_was_given_before_stands_back() -> None:
     before = fused(fresh, evidence_of(fresh, texts), 2)
     after = fused(again, evidence_of(again, texts), 2)
     assert after[-1].score < before[0].score
+
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def test_of_what_answers_alike_the_fresher_stands_first() -> None:
+    question = Question("Where is the spare key?", asked_at=NOW)
+    when = [NOW - timedelta(days=2), NOW - timedelta(days=200), NOW - timedelta(days=20)]
+    texts: list[str | tuple[str, str]] = [(name, "the spare key is in the shed") for name in "abc"]
+    hits = fused(question, evidence_of(question, texts, when=when), 3)
+    assert [hit.message_id for hit in hits] == ["0", "2", "1"]
+    assert hits[0].score > hits[1].score > hits[2].score > 0
+
+
+def test_of_what_answers_alike_that_of_the_same_conversation_stands_first() -> None:
+    texts: list[str | tuple[str, str]] = [(name, "the spare key is in the shed") for name in "abc"]
+    question = Question("Where is the spare key?", asked_in="b")
+    hits = fused(question, evidence_of(question, texts), 3)
+    assert hits[0].conversation == "b"
+    assert hits[0].score > hits[1].score == hits[2].score
+
+
+def test_neither_lifts_what_says_less_of_what_was_asked() -> None:
+    question = Question("Where is the spare key of the shed?", asked_in="b", asked_at=NOW)
+    texts: list[str | tuple[str, str]] = [
+        ("a", "the spare key of the shed hangs behind the door"),
+        ("b", "the shed needs paint"),
+        ("b", "good morning"),
+    ]
+    when = [NOW - timedelta(days=400), NOW, NOW]
+    assert fused(question, evidence_of(question, texts, when=when), 3)[0].message_id == "0"
