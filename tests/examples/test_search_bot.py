@@ -8,7 +8,7 @@ import pytest
 from google.genai import types
 
 from tests.adapters.adk.scripted import ScriptedModel, call, text
-from tests.adapters.database import every_value
+from tests.adapters.database import every_value, rows
 from threadkeep import Scope, open_memory
 
 ROOT = Path(__file__).parents[2]
@@ -82,3 +82,37 @@ def test_the_memory_tools_are_where_the_bot_looks_for_them(example: Any) -> None
     assert memory_tools.redact("ann@example.com") == "[REDACTED]"
     assert memory_tools.is_persistable_event({"kind": "UserMessage", "modality": "text"})
     assert example.persist_memory_from_session is memory_tools.persist_memory_from_session
+
+
+async def test_the_session_log_and_memory_are_kept_for_as_many_days_as_the_bot_says(
+    example: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/bot.db"
+    async with example.SearchBot(url, ScriptedModel([[text("answercanary")]])) as bot:
+        await bot.ask("u", "c", "questioncanary")
+    async with open_memory(url) as memory:
+        name = (await memory.conversations(Scope("search-bot", "u")))[0].conversation
+        await memory.set_intent(Scope("search-bot", "u", name), "intentcanary")
+    from app import memory_config  # type: ignore[import-not-found]
+
+    await example.forget_old(url)
+    assert await found(url) == {"questioncanary", "answercanary", "intentcanary"}
+    await grow_old(url, days=100)
+    await example.forget_old(url)
+    assert await found(url) == {"intentcanary"}
+    monkeypatch.setattr(memory_config, "MEMORY_RETENTION_DAYS", 99)
+    await example.forget_old(url)
+    assert await found(url) == set()
+
+
+async def found(url: str) -> set[str]:
+    values = await every_value(url)
+    words = ("questioncanary", "answercanary", "intentcanary")
+    return {word for word in words if any(word.encode() in value for value in values)}
+
+
+async def grow_old(url: str, days: int) -> None:
+    past = days * 86_400_000_000
+    await rows(url, f"UPDATE tk_messages SET ts = ts - {past}")
+    for column in ("started_at", "last_activity_at"):
+        await rows(url, f"UPDATE tk_conversations SET {column} = {column} - {past}")

@@ -11,10 +11,11 @@ from google.adk.apps import App
 from google.adk.runners import Runner
 from google.genai import types
 
-from app.memory_config import TENANT, TURN_LIMITS
+from app.memory_config import TENANT, TURN_LIMITS, retention_settings
 from app.tools.memory_tools import persist_memory_from_session
 from app.tools.search import search
 from threadkeep.adapters.adk import ThreadkeepMemoryService, ThreadkeepPlugin, ThreadkeepSessionService
+from threadkeep.compose_retention import open_retention
 
 APP = "search_bot"
 INSTRUCTION = (
@@ -63,6 +64,12 @@ class SearchBot:
                 answer = event.content.parts[0].text or answer
         stored = await self._sessions.get_session(app_name=APP, user_id=user, session_id=session)
         return answer, await persist_memory_from_session(stored, self._memories)
+
+
+async def forget_old(url):
+    """What has been kept for as many days as `memory_config` says goes. Once a day is enough."""
+    async with open_retention(url, settings=retention_settings()) as retention:
+        return await retention.run()
 
 
 async def main(question):
