@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 
 from threadkeep import ModelResponse, Scope
+from threadkeep.errors import ModelUnavailable
 from threadkeep.http.app import create_app
 from threadkeep.memory import Memory
 from threadkeep.ports.responder import Answer, Asked
@@ -28,6 +29,8 @@ class Echo:
         return Answer("Dzień dobry! W czym mogę pomóc?", "pl", "greeting", receipt.kept[0])
 
     async def respond(self, asked: Asked) -> Answer:
+        if "be away" in asked.text:
+            raise ModelUnavailable("nobody there")
         kept = (await self.memory.history(asked.scope, 1)).messages[-1].content
         receipt = await self.memory.append(asked.scope, [ModelResponse(f"You said: {kept}")])
         return Answer(f"You said: {kept}", "en", message_id=receipt.kept[0])

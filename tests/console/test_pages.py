@@ -45,6 +45,19 @@ async def test_what_was_masked_is_counted_and_nowhere_shown(browser: httpx.Async
     assert "ann@example.org" not in receipt + talk
 
 
+async def test_what_nobody_answered_is_marked_so(browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+    api = path.removeprefix("/console")
+    for content in ("be away now", "and come back"):
+        await browser.post(f"{api}/messages", params={"wait": True}, json={"content": content})
+
+    talk = (await browser.get(path)).text
+
+    marked = [part.split("<article")[-1] for part in talk.split("not answered")[:-1]]
+    assert len(marked) == 1
+    assert "be away now" in marked[0]
+
+
 async def test_markup_in_a_message_stays_text(browser: httpx.AsyncClient) -> None:
     path = await begun(browser)
 

@@ -296,3 +296,33 @@ async def test_a_message_is_acknowledged_while_its_embedding_waits(database: Pat
 
     assert answer.status_code == 202
     assert kept == ["I am allergic to peanuts"]
+
+
+async def test_history_names_what_nobody_answered(talking: httpx.AsyncClient) -> None:
+    talk = (await talking.post("/conversations", json={})).json()["conversation_id"]
+    path = f"/conversations/{talk}"
+    for text in ("the first one", "time out now", "the third one"):
+        await talking.post(f"{path}/messages", params={"wait": True}, json={"content": text})
+
+    page = (await talking.get(f"{path}/history")).json()
+    (failed,) = [one for one in page["messages"] if one["content"] == "time out now"]
+    assert page["unanswered"] == [failed["id"]]
+
+    third = next(one for one in page["messages"] if one["content"] == "the third one")
+    up_to_the_first = (await talking.get(f"{path}/history", params={"before": failed["seq"] - 1, "limit": 1})).json()
+    up_to_the_third = (await talking.get(f"{path}/history", params={"before": third["seq"] + 1, "limit": 2})).json()
+    assert [one["content"] for one in up_to_the_first["messages"]] == ["the first one"]
+    assert up_to_the_first["unanswered"] == []
+    assert up_to_the_third["unanswered"] == [failed["id"]]
+
+
+async def test_what_is_being_answered_is_not_called_unanswered(talking: httpx.AsyncClient, scripts: Scripts) -> None:
+    talk = (await talking.post("/conversations", json={})).json()["conversation_id"]
+    scripts.latest.may_go_on.clear()
+    said = await talking.post(f"/conversations/{talk}/messages", json={"content": "take your time"})
+
+    meanwhile = (await talking.get(f"/conversations/{talk}/history")).json()
+    scripts.latest.may_go_on.set()
+
+    assert meanwhile["messages"][-1]["id"] == said.json()["message_id"]
+    assert meanwhile["unanswered"] == []

@@ -66,7 +66,7 @@ class Console:
         async with _api(request) as api:
             before = request.query_params.get("before")
             found = await api.get(f"/conversations/{quote(id_, safe='')}/history", limit=_PAGE, before=before)
-        messages = [shown(message, self._count_tokens) for message in found["messages"]]
+        messages = [shown(one, self._count_tokens, found["unanswered"]) for one in found["messages"]]
         return self._page(
             "talk.html",
             id=id_,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +29,10 @@ class Shown:
     modality: str
     tokens: int
     redacted: Mapping[str, int]
+    unanswered: bool = False
 
 
-def shown(message: Mapping[str, Any], count_tokens: CountTokens) -> Shown:
+def shown(message: Mapping[str, Any], count_tokens: CountTokens, unanswered: Collection[str] = ()) -> Shown:
     """From a message of the API. Types and counts stand beside the text; what was masked is nowhere."""
     text = str(message["content"])
     return Shown(
@@ -44,6 +45,7 @@ def shown(message: Mapping[str, Any], count_tokens: CountTokens) -> Shown:
         modality=str(message.get("modality") or "text"),
         tokens=count_tokens(text),
         redacted=dict(sorted(Counter(found[1] or "VALUE" for found in _MASKED.finditer(text)).items())),
+        unanswered=message["id"] in unanswered,
     )
 
 

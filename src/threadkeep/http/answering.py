@@ -93,6 +93,10 @@ class Answering:
             running.add_done_callback(lambda done: self._finished(name, done))
         return running
 
+    def is_under_way(self, scope: Scope, message_id: str) -> bool:
+        """Whether this process is making the answer to it."""
+        return (scope.digest(), message_id) in self._running
+
     async def begin_if_unanswered(self, taken: Taken) -> None:
         """For an acknowledged message; a replay of one that was answered has nothing left to do."""
         if self.possible and not (taken.receipt and taken.receipt.replayed and await self._said_before(taken)):

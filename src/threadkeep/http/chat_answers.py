@@ -75,6 +75,9 @@ class MessageAnswered(_Answer):
 
 class ConversationHistory(HistoryAnswer):
     conversation_id: str
+    unanswered: list[str] = Field(
+        description="Ids of the user's messages on this page that no answer follows, nor is one being made now"
+    )
 
 
 class AgentReply(_Answer):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import WithJsonSchema
 from starlette.responses import Response, StreamingResponse
 
+from threadkeep.agent.unanswered import unanswered
 from threadkeep.audit import reaching
 from threadkeep.errors import Conflict, NotFound, ScopeErased
 from threadkeep.http import chat_answers, chat_schemas, openapi
@@ -22,6 +24,7 @@ from threadkeep.http.opened import Answers, KeyHeader, Listening, Opened
 from threadkeep.http.proof import proven
 from threadkeep.http.strict_request import StrictRoute
 from threadkeep.memory import Memory
+from threadkeep.model import Message
 from threadkeep.ports.responder import Asked
 from threadkeep.scope import Scope
 
@@ -137,6 +140,7 @@ async def history(
     who: Reader,
     named: For,
     memory: Opened,
+    answering: Answers,
     conversation_id: ConversationId,
     query: Annotated[chat_schemas.PageQuery, Query()],
 ) -> JsonAnswer:
@@ -145,7 +149,18 @@ async def history(
     found = await memory.history(scope, query.limit, query.before)
     if not found.messages:
         await need_known(memory, scope)
-    return JsonAnswer({"conversation_id": conversation_id} | found.as_dict())
+    waiting = unanswered(await _with_the_next(memory, scope, found.messages, query.before))
+    told = [one.id for one in found.messages if one.id in waiting and not answering.is_under_way(scope, one.id)]
+    return JsonAnswer({"conversation_id": conversation_id, "unanswered": told} | found.as_dict())
+
+
+async def _with_the_next(
+    memory: Memory, scope: Scope, page: Sequence[Message], before: int | None
+) -> Sequence[Message]:
+    """The answer to an older page's last message stands on the page behind it."""
+    if before is None or not page or page[-1].role != "user":
+        return page
+    return [*page, *(await memory.history(scope, 1, before + 1)).messages]
 
 
 @router.get(
