@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadkeep.compose_knowledge import open_knowledge
 from threadkeep.compose_metrics import meter_for
+from threadkeep.compose_rewriter import query_rewriter
 from threadkeep.errors import MissingExtra
 from threadkeep.ports.embedder import Embedder
 from threadkeep.settings import Settings
@@ -38,18 +39,27 @@ async def open_retrieval(
     turn = _part("threadkeep.agent.retrieval_turn")
     where, own = url or settings.database_url, own or OwnParts()
     async with (
+        _rewriting(settings, own) as complete,
         open_knowledge(where, settings, own.embedder, redis=redis) as knowledge,
         adapter.ThreadkeepSaver.from_url(where, stale_writers="report", settings=settings) as saver,
     ):
         asking = knowledge.asking
-        parts = turn.RetrievalParts(
-            knowledge.store, asking.redact, asking.vectors, asking.cache, own.rerank, own.complete
-        )
+        parts = turn.RetrievalParts(knowledge.store, asking.redact, asking.vectors, asking.cache, own.rerank, complete)
         meter = meter_for(settings)
         if meter is None:
             yield retrieval.Retrieval(parts, saver)
         else:
             yield _part("threadkeep.metrics.retrieval").MeasuredRetrieval(meter, parts, saver)
+
+
+@asynccontextmanager
+async def _rewriting(settings: Settings, own: OwnParts) -> AsyncGenerator[Complete | None]:
+    rewriter = query_rewriter(settings) if own.complete is None else None
+    try:
+        yield own.complete or rewriter
+    finally:
+        if rewriter is not None:
+            await rewriter.close()
 
 
 class OpensOnce:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from threadkeep.agent.retrieval_turn import RetrievalRequest
@@ -29,8 +30,9 @@ ANN, BOB = "ann", "bob"
 
 
 def document(id_: str, text: str, access: AccessLevel = "public", **more: Any) -> Document:
+    digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
     return Document(
-        id_, more.pop("datasource", "docs"), id_, text.encode(), (Part(id_, text),), (Chunk(0, text),), access, **more
+        id_, more.pop("datasource", "docs"), id_, digest, (Part(id_, text),), (Chunk(0, text),), access, **more
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.library import ANN, BOB, RAG, SECRET, SETTINGS, document, fill, found_in, question
+from tests.servers.server import Server
 from threadkeep.agent.retrieval import Retrieval, conversation_stats
 from threadkeep.agent.retrieval_history import load_history, save_history
 from threadkeep.agent.retrieval_state import MOST_CONTEXTS, MOST_QUERIES
@@ -29,9 +30,16 @@ from threadkeep.scope import Scope
 ME = Scope("default", ANN)
 
 
+ON_EVERY_DATABASE = pytest.mark.parametrize("url", ["sqlite", "postgres", "mariadb"], indirect=True)
+
+
 @pytest.fixture
-async def url(tmp_path: Path) -> str:
+async def url(tmp_path: Path, request: pytest.FixtureRequest) -> str:
     where = f"sqlite:///{tmp_path}/tk.db"
+    if (server := getattr(request, "param", "sqlite")) != "sqlite":
+        running: Server = request.getfixturevalue(f"{server}_server")
+        await asyncio.to_thread(running.wipe)
+        where = running.url
     await fill(where)
     return where
 
@@ -42,6 +50,7 @@ async def retrieval(url: str) -> AsyncIterator[Retrieval]:
         yield opened
 
 
+@ON_EVERY_DATABASE
 async def test_a_follow_up_is_answered_in_the_light_of_the_question_before(retrieval: Retrieval) -> None:
     first = await retrieval.ask(question("What is RAG?", conversation="c1", request_id="r1"))
     second = await retrieval.ask(question("How does it work?", conversation="c1", request_id="r2"))
@@ -174,6 +183,7 @@ async def test_a_document_that_is_closed_disappears_from_results_cache_and_what_
     assert after.cached is False
 
 
+@ON_EVERY_DATABASE
 async def test_a_question_in_nearly_the_same_words_is_answered_from_the_cache(retrieval: Retrieval) -> None:
     first = await retrieval.ask(question("What is retrieval-augmented generation?"))
     second = await retrieval.ask(question("What exactly is retrieval-augmented generation?", conversation="c1"))
@@ -184,6 +194,7 @@ async def test_a_question_in_nearly_the_same_words_is_answered_from_the_cache(re
     assert len(state["queries"]) == 1, "a hit is history too"
 
 
+@ON_EVERY_DATABASE
 async def test_a_cached_answer_falls_when_its_document_changes_and_when_it_is_not_wanted(
     retrieval: Retrieval, url: str
 ) -> None:

@@ -22,12 +22,32 @@ Current query: {query}
 
 Rewritten query:"""
 
+_ENRICHED = """\
+Previous queries in this conversation:
+{queries}
+
+Recent retrieved context:
+{contexts}
+
+Current query: {query}"""
+
 
 def rewriting_prompt(query: str, queries: Sequence[str], contexts: Sequence[str]) -> str:
     """`contexts` are those of the last query, best first."""
     return _PROMPT.format(
         queries=_lines(queries[-_QUERIES:]),
         contexts=_lines([f"{text[:_CONTEXT_CHARACTERS]}..." for text in contexts[:_CONTEXTS]]),
+        query=query,
+    )
+
+
+def enriched_text(query: str, queries: Sequence[str], contexts: Sequence[str]) -> str:
+    """The question with what the talk was about before it, as one text; `contexts` as above, already cut."""
+    if not queries:
+        return query
+    return _ENRICHED.format(
+        queries=_lines(queries[-_QUERIES:]),
+        contexts=_lines([f"{text}..." for text in contexts[:_CONTEXTS]]),
         query=query,
     )
 

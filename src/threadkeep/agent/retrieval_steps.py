@@ -12,7 +12,7 @@ import re
 from langgraph.runtime import Runtime
 
 from threadkeep.agent.retrieval_history import key_of, readable
-from threadkeep.agent.retrieval_rewrite import rewriting_prompt, rewritten_query
+from threadkeep.agent.retrieval_rewrite import enriched_text, rewriting_prompt, rewritten_query
 from threadkeep.agent.retrieval_state import ConversationState, counted
 from threadkeep.agent.retrieval_turn import Changes, Turn, or_without, shown
 from threadkeep.ports import knowledge as port
@@ -31,7 +31,7 @@ _MADE_FOR_ENGLISH = "wordllama:"
 async def enrich_query(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     turn = runtime.context
     queries = [_MASKED.sub(" ", entry["query"]) for entry in state.get("queries", ())]
-    turn.question = Question(turn.request.query)
+    turn.question, turn.told = Question(turn.request.query), turn.request.query
     if not queries:
         return {}
     contexts = await _readable_contexts(state, turn)
@@ -39,6 +39,7 @@ async def enrich_query(state: ConversationState, runtime: Runtime[Turn]) -> Chan
     text = await _rewritten(turn, queries, contexts)
     turn.question = enriched(text, asked)
     turn.previous = queries[-1]
+    turn.told = text if turn.rewritten else enriched_text(text, queries, contexts)
     return {}
 
 
@@ -104,7 +105,7 @@ async def rerank(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     documents the next answer often stands in the same part. On CAsT 2021 it cost R@5 .795 → .736.)"""
     turn = runtime.context
     if turn.parts.rerank is not None and turn.rows:
-        better = await or_without(turn, "reranker", turn.parts.rerank(turn.request.query, turn.rows))
+        better = await or_without(turn, "reranker", turn.parts.rerank(turn.told, turn.rows))
         turn.rows = turn.rows if better is None else list(better)
     return {}
 

@@ -23,6 +23,7 @@ from threadkeep.scope import Scope
 T = TypeVar("T")
 Changes = dict[str, Any]  # of the state
 Complete = Callable[[str], Awaitable[str]]  # a language model: a prompt to a text
+# The question in the light of its talk: rewritten, or with earlier queries and contexts before it.
 Rerank = Callable[[str, Sequence[Ranked]], Awaitable[Sequence[Ranked]]]
 Progress = Callable[[int, int, str], Awaitable[None]]  # steps done, steps in all, the step's name
 Redact = Callable[[Access, str], str]
@@ -65,6 +66,7 @@ class Turn:
     question: Question | None = None
     rewritten: bool = False
     previous: str = ""
+    told: str = ""  # the question in the light of its talk, as one text
     near: QuestionVector | None = None
     place: CachePlace | None = None
     found: Found | None = None
