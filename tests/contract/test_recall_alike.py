@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -125,8 +125,9 @@ async def test_what_is_read_does_not_grow_with_what_is_kept(memories: dict[str, 
 
 
 def _counting(search: Search, most: int, counts: list[int]) -> Search:
-    def places(postings: Sequence[Posting], statistics: Statistics, shapes: Mapping[str, Shape]) -> Collection[Place]:
-        counts.append(len(postings))
-        return search.places(postings, statistics, shapes)
+    def places(postings: Iterable[Posting], statistics: Statistics, shapes: Mapping[str, Shape]) -> Collection[Place]:
+        read = list(postings)
+        counts.append(len(read))
+        return search.places(read, statistics, shapes)
 
     return replace(search, places=places, most_postings=most)

@@ -38,7 +38,7 @@ class SqlIndex:
         if uid is None:
             return Evidence(Statistics(0, 0.0, {}), (), {})
         chosen = search.worth_reading(statistics)
-        postings, shapes = await words.postings(uid, chosen, search.most_postings) if chosen else ([], {})
+        postings, shapes = await words.postings(uid, chosen, search.most_postings) if chosen else (iter(()), {})
         places = search.places(postings, statistics, shapes)
         return Evidence(statistics, *(await words.turns(uid, places) if places else ((), {})))
 

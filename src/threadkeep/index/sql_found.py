@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -36,14 +36,13 @@ class Asked:
         counted = {self.terms[word]: count for word, count in holding if count}
         return Statistics(turns, length / turns if turns else 0.0, counted)
 
-    def postings(self, rows: Iterable[Sequence[Any]]) -> tuple[list[Posting], dict[str, Shape]]:
-        """From rows of word, times, length, `seq`; conversation, its turns and its terms."""
-        found: list[Posting] = []
-        shapes: dict[str, Shape] = {}
-        for word, times, length, seq, name, turns, terms in rows:
-            name = text_of(name)
-            shapes[name] = Shape(turns, terms)
-            found.append(Posting(self.terms[word], Place(name, seq), times, length))
+    def postings(self, rows: Sequence[Sequence[Any]]) -> tuple[Iterator[Posting], dict[str, Shape]]:
+        """From rows of word, times, length, `seq`; conversation, its turns and its terms. Postings are made as read."""
+        shapes = {text_of(row[4]): Shape(row[5], row[6]) for row in rows}
+        found = (
+            Posting(self.terms[word], Place(text_of(name), seq), times, length)
+            for word, times, length, seq, name, _, _ in rows
+        )
         return found, shapes
 
     def turns(self, rows: Iterable[Sequence[Any]]) -> tuple[list[Turn], dict[str, Shape]]:

@@ -5,7 +5,7 @@ Whole numbers of our own making stand in the statements as they are: there may b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from threadkeep.index.sql_found import MESSAGE, Asked, ranges
@@ -59,7 +59,7 @@ class MySqlWords:
         _, uid, turns, length = whole
         return uid, self._asked.statistics(turns, length, ((row[0], row[1]) for row in rows if row[2] < 0))
 
-    async def postings(self, uid: int, terms: Sequence[str], most: int) -> tuple[list[Posting], dict[str, Shape]]:
+    async def postings(self, uid: int, terms: Sequence[str], most: int) -> tuple[Iterator[Posting], dict[str, Shape]]:
         name = self._asked.scope.conversation
         within = "" if name is None else _WITHIN.format(uid=uid)
         words = [self._asked.words[term] for term in terms]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from threadkeep.index.habits import COMMON, LARGE, SAMPLED, Habits, KnownHabits
@@ -119,20 +120,24 @@ class PostgresWords:
         sampled = max(1, found.pop(None, 0))
         return Habits(uid, turns, terms, {word: n / sampled for word, n in found.items() if word is not None})
 
-    async def postings(self, uid: int, terms: Sequence[str], most: int) -> tuple[list[Posting], dict[str, Shape]]:
+    async def postings(self, uid: int, terms: Sequence[str], most: int) -> tuple[Iterator[Posting], dict[str, Shape]]:
         """Of a common word those in the latest talks."""
         words = [self._asked.words[term] for term in terms]
-        held = [
-            (word, *one)
-            for word in words
-            if (arrays := self._held.get(word))
-            for one in zip(*_lists(arrays), strict=True)
-        ]
-        cids = list({one[1] for one in held})
-        talks = {row[0]: row[1:] for row in await self._line.rows(_TALKS, {"cids": cids, "uid": uid})} if cids else {}
-        rows = [(word, times, length, seq, *talks[cid]) for word, cid, seq, times, length in held if cid in talks]
+        held = {word: tuple(_lists(arrays)) for word in words if (arrays := self._held.get(word))}
+        cids = list({cid for of_word in held.values() for cid in of_word[0]})
+        rows = await self._line.rows(_TALKS, {"cids": cids, "uid": uid}) if cids else ()
+        talks = {cid: name for cid, name, _, _ in rows}
+        shapes = {name: Shape(turns, length) for _, name, turns, length in rows}
         common = [word for word in words if word not in self._held]
-        return self._asked.postings([*rows, *(await self._latest(uid, common, most) if common else ())])
+        late, more = self._asked.postings(await self._latest(uid, common, most) if common else ())
+        return chain(self._found(held, talks), late), shapes | more
+
+    def _found(self, held: Mapping[int, Sequence[list[Any]]], talks: Mapping[int, str]) -> Iterator[Posting]:
+        for word, arrays in held.items():
+            term = self._asked.terms[word]
+            for cid, seq, times, length in zip(*arrays, strict=True):
+                if cid in talks:
+                    yield Posting(term, Place(talks[cid], seq), times, length)
 
     async def _latest(self, uid: int, words: list[int], most: int) -> Sequence[Any]:
         name = self._asked.scope.conversation

@@ -6,7 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics, Turn
@@ -54,17 +54,17 @@ class Words:
             ).fetchone()
         return row[0] if row else 0
 
-    def postings(self, terms: Sequence[str], most: int) -> tuple[list[Posting], dict[str, Shape]]:
-        found: list[Posting] = []
-        shapes: dict[str, Shape] = {}
-        wanted = frozenset(terms)
+    def postings(self, terms: Sequence[str], most: int) -> tuple[Iterator[Posting], dict[str, Shape]]:
+        """Made as they are read; the shapes of their conversations are complete once all are."""
+        late = list(self._waiting(frozenset(terms)))
+        shapes = self.shapes({one.place.conversation for one in late})
+        return chain(late, chain.from_iterable(self._indexed(term, most, shapes) for term in terms)), shapes
+
+    def _waiting(self, wanted: frozenset[str]) -> Iterator[Posting]:
         for one in self.waiting:
-            if self.conversation in (None, one.place.conversation) and (held := wanted.intersection(one.terms)):
-                found += [Posting(term, one.place, one.terms.count(term), len(one.terms)) for term in held]
-        for term in terms:
-            found += self._indexed(term, most, shapes)
-        missing = {one.place.conversation for one in found} - shapes.keys()
-        return found, shapes | self.shapes(missing)
+            if self.conversation in (None, one.place.conversation):
+                for term in wanted.intersection(one.terms):
+                    yield Posting(term, one.place, one.terms.count(term), len(one.terms))
 
     def _indexed(self, term: str, most: int, shapes: dict[str, Shape]) -> Iterator[Posting]:
         own = f"{self.uid}:{term}"

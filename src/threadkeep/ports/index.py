@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +16,7 @@ class Search:
 
     terms: Sequence[str]  # normalised, each once
     worth_reading: Callable[[Statistics], Sequence[str]]  # the terms whose postings to read
-    places: Callable[[Sequence[Posting], Statistics, Mapping[str, Shape]], Collection[Place]]  # the turns to read
+    places: Callable[[Iterable[Posting], Statistics, Mapping[str, Shape]], Collection[Place]]  # the turns to read
     most_postings: int  # of one term; the newest
 
 

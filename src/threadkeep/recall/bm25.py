@@ -20,6 +20,11 @@ def rarity(holding: float, total: int, sharpness: float = 1.0) -> float:
     return math.log(1 + (total - held + 0.5) / (held + 0.5)) ** sharpness
 
 
+def saturated(count: float, relative_length: float, how: Saturation) -> float:
+    """What a term that stands so often in a text is worth, as a share of its rarity."""
+    return (how.repeats + 1) * count / (count + how.repeats * (1 - how.length + how.length * relative_length))
+
+
 def score(
     counts: Iterable[tuple[str, float]], weights: Mapping[str, float], relative_length: float, how: Saturation
 ) -> float:

@@ -7,9 +7,8 @@ says counts for the places around it too, as much as turns of that conversation 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nlargest
 
-from threadkeep.recall.bm25 import Saturation, rarity, score
+from threadkeep.recall.bm25 import Saturation, rarity, saturated
 from threadkeep.recall.evidence import Place, Posting, Shape, Statistics
 from threadkeep.recall.surroundings import Fading, leaning_of
 
@@ -46,39 +45,56 @@ def promising(
     weights: Mapping[str, float],
     most: int = MOST_CANDIDATES,
 ) -> list[Place]:
-    """The best places, best first; equal ones the latest first. `weights` are the question's."""
+    """The best places, best first; equal ones the latest first. `weights` are the question's.
+
+    Worth is kept by conversation and `seq`, with no object for each place: thousands of them at each question would
+    make the interpreter look through everything it holds, time and again.
+    """
     worth = _by_their_words(postings, statistics, weights)
-    telling = nlargest(_TELLING * most, worth, key=lambda place: (worth[place], place.seq, place))
-    spread = {place: worth[place] for place in telling}
-    for place in telling:
+    spread: dict[str, dict[int, float]] = {}
+    for place, own in _best(worth, _TELLING * most):
+        around = spread.setdefault(place.conversation, {})
+        around[place.seq] = around.get(place.seq, 0.0) + own
         lean = leaning_of(shapes[place.conversation]) if shapes[place.conversation].turns > 1 else 0.0
         if lean > _LEANS:
-            _lend(spread, place, lean * worth[place])
-    return sorted(spread, key=lambda place: (-round(spread[place], _DIGITS), -place.seq, place))[:most]
+            _lend(around, place.seq, lean * own)
+    return [place for place, _ in _best(spread, most)]
 
 
 def _by_their_words(
     postings: Iterable[Posting], statistics: Statistics, weights: Mapping[str, float]
-) -> dict[Place, float]:
-    counts: dict[Place, list[tuple[str, float]]] = {}
-    lengths: dict[Place, int] = {}
+) -> dict[str, dict[int, float]]:
+    """A term stands in a turn's postings once, so what it says is added up as it is read."""
+    worth: dict[str, dict[int, float]] = {}
     rarities = {
         term: weights.get(term, 0.0) * rarity(holding, statistics.turns, _HOW.sharpness)
         for term, holding in statistics.holding.items()
     }
-    for term, place, count, length in postings:
-        if term in rarities:
-            counts.setdefault(place, []).append((term, count))
-            lengths[place] = length
     usual = max(statistics.mean_length, 1.0)
-    return {place: score(held, rarities, lengths[place] / usual, _HOW) for place, held in counts.items()}
+    for term, (conversation, seq), count, length in postings:
+        if term in rarities:
+            own = worth.setdefault(conversation, {})
+            own[seq] = own.get(seq, 0.0) + rarities[term] * saturated(count, length / usual, _HOW)
+    return worth
 
 
-def _lend(worth: dict[Place, float], place: Place, lent: float) -> None:
+def _best(worth: Mapping[str, Mapping[int, float]], most: int) -> list[tuple[Place, float]]:
+    """Best first; equal ones the latest first, then by conversation."""
+    values = sorted((round(one, _DIGITS) for its in worth.values() for one in its.values()), reverse=True)
+    least = values[most - 1] if most < len(values) else 0.0
+    kept = [
+        (-round(own, _DIGITS), -seq, conversation, own)
+        for conversation, its in worth.items()
+        for seq, own in its.items()
+        if round(own, _DIGITS) >= least
+    ]
+    return [(Place(conversation, -seq), own) for _, seq, conversation, own in sorted(kept)[:most]]
+
+
+def _lend(worth: dict[int, float], seq: int, lent: float) -> None:
     """To the places around it. Whether a turn stands there shows when it is read."""
-    conversation, seq = place
     for distance, share in enumerate(_NEAR.shares[1:], 1):
-        for near in (Place(conversation, seq - distance), Place(conversation, seq + distance)):
+        for near in (seq - distance, seq + distance):
             worth[near] = worth.get(near, 0.0) + share * lent
 
 

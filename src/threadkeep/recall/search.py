@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics
@@ -30,7 +30,7 @@ def search_for(question: Question, nearest: Nearest | None = None) -> Search:
     weights = {term: question.weights[term] for term in terms}
     alike = sorted((nearest or {}).values(), key=lambda one: (-one.cosine, one.place))[:_MOST_NEAREST]
 
-    def places(postings: Sequence[Posting], statistics: Statistics, shapes: Mapping[str, Shape]) -> Collection[Place]:
+    def places(postings: Iterable[Posting], statistics: Statistics, shapes: Mapping[str, Shape]) -> Collection[Place]:
         found = promising(postings, statistics, shapes, weights)
         return with_neighbours(found) | with_neighbours([one.place for one in alike], REACH_OF_NEAREST)
 

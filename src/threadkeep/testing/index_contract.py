@@ -7,7 +7,7 @@ spaces; what is compared are counts, never scores.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -41,11 +41,11 @@ class Asking:
         return sorted(statistics.holding)
 
     def _places(
-        self, postings: Sequence[Posting], statistics: Statistics, shapes: Mapping[str, Shape]
+        self, postings: Iterable[Posting], statistics: Statistics, shapes: Mapping[str, Shape]
     ) -> Collection[Place]:
         self.postings, self.shapes = list(postings), dict(shapes)
         around = range(-self.reach, self.reach + 1)
-        near = {Place(name, seq + step) for name, seq in (one.place for one in postings) for step in around}
+        near = {Place(name, seq + step) for name, seq in (one.place for one in self.postings) for step in around}
         return near | set(self.also)
 
 
