@@ -232,3 +232,22 @@ def test_run_sync_and_other_loops_use_the_same_session(sqlite_url: str) -> None:
     texts = [item["content"] for item in asyncio.run(session.get_items())]
     assert texts[::2] == ["question 0", "question 1", "question 2"]
     session.close()
+
+
+async def test_a_list_cut_between_call_and_result_is_mended_unless_it_is_wanted_as_it_is(
+    opened: Open, sqlite_url: str
+) -> None:
+    session = opened(sqlite_url, "cut", tool_items="ttl")
+    await session.add_items([user("weather?"), CALL, OUTPUT, assistant("Sunny.")])
+    as_stored = opened(sqlite_url, "cut", tool_items="ttl", pairs=False)
+
+    assert await session.get_items(limit=2) == [assistant("Sunny.")]
+    assert await as_stored.get_items(limit=2) == [OUTPUT, assistant("Sunny.")]
+
+
+async def test_a_closed_session_says_so_as_the_sdks_own_does(opened: Open, sqlite_url: str) -> None:
+    session = opened(sqlite_url)
+    await session.aclose()
+
+    with pytest.raises(RuntimeError, match="^ThreadkeepSession is closed$"):
+        await session.add_items([])

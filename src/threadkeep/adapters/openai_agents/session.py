@@ -24,13 +24,18 @@ DEFAULT_TOOL_TTL_SECONDS = 30 * 60
 _KEPT_WHEN_COMPACTED = 10
 
 
+class SessionClosed(MemoryClosed, RuntimeError):
+    """A `RuntimeError` too, which is what the SDK's own sessions raise."""
+
+
 class ThreadkeepSession:
     """Nothing is opened before the first call, and calls may come from any event loop: `Runner.run_sync` too.
 
     Sessions of one process on the same `url` share what is open. `user` is who can have it erased; a session that names
     none is a user of its own. Calls and results of tools are kept only with `tool_items="ttl"`: encrypted, for
-    `tool_ttl_seconds`, and given out only in pairs. Past `compact_after` items, `run_compaction` leaves the older ones
-    out of `get_items`; they stay in the archive, where they can be recalled.
+    `tool_ttl_seconds`, and given out only in pairs, unless `pairs` is turned off: the SDK's own runner mends a list
+    that a limit cut between them, and another caller may not. Past `compact_after` items, `run_compaction` leaves the
+    older ones out of `get_items`; they stay in the archive, where they can be recalled.
     """
 
     session_settings: SessionSettings | None
@@ -46,6 +51,7 @@ class ThreadkeepSession:
         session_settings: SessionSettings | dict[str, Any] | None = None,
         tool_items: ToolItems = "never",
         tool_ttl_seconds: float = DEFAULT_TOOL_TTL_SECONDS,
+        pairs: bool = True,
         compact_after: int | None = None,
         settings: Settings | None = None,
     ) -> None:
@@ -60,6 +66,7 @@ class ThreadkeepSession:
         self._where = (url, redis, settings)
         self._seal = Seal((settings or load_settings()).slot_key)
         self._tools = ToolRules(tool_ttl_seconds) if tool_items == "ttl" else None
+        self._pairs = pairs
         self._compact_after = compact_after
         self._stores: StoresThread | None = None
         self._closed = False
@@ -67,7 +74,10 @@ class ThreadkeepSession:
     async def get_items(self, limit: int | None = None, *, wrapper: Any = None) -> list[Any]:
         """The latest `limit`, oldest first; all of them without one, or with a negative one."""
         wanted = resolve_session_limit(limit, self.session_settings)
-        return [] if wanted == 0 else in_pairs(await self._read(wanted if wanted is None or wanted > 0 else None))
+        if wanted == 0:
+            return []
+        items = await self._read(wanted if wanted is None or wanted > 0 else None)
+        return in_pairs(items) if self._pairs else items
 
     async def add_items(self, items: Sequence[Any], *, wrapper: Any = None) -> None:
         """All or nothing; what policy refuses is told by `last_receipt`. Raises `InvalidEvent` and `StoreError`."""
@@ -120,7 +130,7 @@ class ThreadkeepSession:
 
     def _thread(self) -> StoresThread:
         if self._closed:
-            raise MemoryClosed("this session is closed")
+            raise SessionClosed(f"{type(self).__name__} is closed")
         if self._stores is None:
             self._stores = borrowed(*self._where)
         return self._stores
