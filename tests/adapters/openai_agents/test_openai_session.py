@@ -249,5 +249,5 @@ async def test_a_closed_session_says_so_as_the_sdks_own_does(opened: Open, sqlit
     session = opened(sqlite_url)
     await session.aclose()
 
-    with pytest.raises(RuntimeError, match="^ThreadkeepSession is closed$"):
+    with pytest.raises(RuntimeError, match=r"^ThreadkeepSession is closed$"):
         await session.add_items([])
