@@ -77,6 +77,20 @@ async def test_what_another_process_appends_is_heard_too(database: Path) -> None
         assert (await next_of(events)).data["content"] == "from elsewhere"
 
 
+async def test_an_id_from_elsewhere_makes_nobody_deaf(database: Path) -> None:
+    """One that this conversation never had, of another or of before it was erased: its listener hears what is new."""
+    async with open_memory(f"sqlite:///{database}") as memory:
+        streams = Streams(memory)
+        await memory.append(ME, [UserMessage("known")])
+        ahead, now = await streams.position(ME, 999_999), await streams.position(ME, None)
+        async with listening(streams, ahead) as first, listening(streams, now) as second:
+            assert [(await next_of(events)).id for events in (first, second)] == ["1", "1"]
+            await memory.append(ME, [UserMessage("new")])
+            streams.grown(ME)
+
+            assert [(await next_of(events)).data["content"] for events in (first, second)] == ["new", "new"]
+
+
 async def test_one_reader_serves_all_who_listen_and_ends_with_the_last(database: Path) -> None:
     async with open_memory(f"sqlite:///{database}") as memory:
         streams = Streams(memory)

@@ -89,9 +89,14 @@ class Streams:
         for channel in self._channels.values():
             channel.give(None)
 
-    async def newest(self, scope: Scope) -> int:
+    async def position(self, scope: Scope, last: int | None) -> int:
+        """Behind which event a listener begins: the last it saw, or the newest there is.
+
+        An id that this conversation never had would make it, and all who share its reader, wait for one still later.
+        """
         found = await self._memory.history(scope, 1)
-        return found.messages[-1].seq if found.messages else 0
+        newest = found.messages[-1].seq if found.messages else 0
+        return newest if last is None else min(last, newest)
 
     async def frames(self, scope: Scope, after: int) -> AsyncIterator[bytes]:
         """Everything after that `seq`, in order, each message once, then what comes."""

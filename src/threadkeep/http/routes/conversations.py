@@ -187,7 +187,7 @@ async def stream(
     without doubles, also after the service was restarted; without it the stream begins now."""
     scope = named.scope(who, conversation_id)
     await need_known(memory, scope)
-    after = await streams.newest(scope) if last is None else last
+    after = await streams.position(scope, last)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(streams.frames(scope, after), media_type=EVENTS, headers=headers)
 
