@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import operator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
@@ -167,6 +168,39 @@ async def test_a_turn_that_another_run_goes_on_with_is_not_ended_under_it(
     assert len((await other.values(thread("t")))["messages"]) == 6
 
 
+class DeletedMeanwhile(Projection):
+    """Another process deletes the thread while this one makes out what stays of the turn."""
+
+    def state(self, values: Any, before: Any) -> dict[str, Any]:
+        kept = Projection.state(self, values, before)
+        DELETE[0]()
+        return kept
+
+
+DELETE: list[Any] = []
+
+
+@only_async
+@pytest.mark.parametrize("turns_before", [0, 1])
+async def test_a_thread_that_is_deleted_while_its_turn_ends_stays_deleted(
+    open_saver: Open, url: str, user: str, monkeypatch: pytest.MonkeyPatch, turns_before: int
+) -> None:
+    one, other = await open_saver(tool_traffic="turn"), await open_saver(tool_traffic="turn")
+    graph = agent(one.saver)
+    for _ in range(turns_before):
+        await graph.ainvoke(said("hello"), thread("t"))
+        await one.call("end_turn", thread("t"))
+    await graph.ainvoke(said("use 1 look: something"), thread("t"))
+    projection = one.saver._projection(one.saver._thread("t"))
+    slow = DeletedMeanwhile(projection.rules, projection.scope, projection.keeps)
+    monkeypatch.setattr(one.saver, "_projection", lambda _: slow)
+    DELETE[:] = [lambda: other.saver.delete_thread("t")]
+    assert await one.call("end_turn", thread("t")) is True
+    assert await other.get(thread("t")) is None
+    assert await count(url, "conversation_checkpoints", user) == 0
+    assert await in_flight(url, user) == 0
+
+
 @only_async
 async def test_time_travel_goes_from_one_end_of_a_turn_to_another(saver_in_turns: Verbs) -> None:
     graph = saver_in_turns.saver.attached(agent(saver_in_turns.saver))
@@ -285,6 +319,26 @@ async def test_what_was_said_is_told_without_tools_in_either_mode(open_saver: Op
         assert unpaired(told) == []
         assert unpaired((await saver.values(thread(traffic)))["messages"]) != []
     assert await saver.call("history", thread("nobody")) == []
+
+
+def test_of_a_list_that_stays_only_what_is_new_is_looked_at() -> None:
+    looked: list[str] = []
+
+    def redactor(text: str) -> Any:
+        looked.append(text)
+        return admission_rules(Settings()).redactor(text)
+
+    rules = replace(admission_rules(Settings()), redactor=redactor, redactor_for=None)
+    projection = Projection(rules, Scope("t", "u"), frozenset({"notes"}))
+    before = [{"n": 1, "text": "one"}, {"n": 2, "text": "two"}, {"n": 3, "text": "three"}]
+    after = [*before[1:], {"n": 4, "text": "call +48 512 345 678"}]
+    assert projection.state({"notes": after}, {"notes": before})["notes"] == [
+        *before[1:],
+        {"n": 4, "text": "call [REDACTED:PHONE]"},
+    ]
+    assert "two" not in looked
+    changed = [before[0], {"n": 2, "text": "+48 512 345 678"}]
+    assert projection.state({"notes": changed}, {"notes": before})["notes"][1]["text"] == "[REDACTED:PHONE]"
 
 
 def test_a_projection_keeps_words_and_nothing_else() -> None:

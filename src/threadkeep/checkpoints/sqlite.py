@@ -16,7 +16,7 @@ from threadkeep.checkpoints.sqlite_threads import (
     thread_ids,
     was_deleted,
 )
-from threadkeep.checkpoints.turn_keys import HOLD, SqlTurnKeys
+from threadkeep.checkpoints.turn_keys import HOLD, STANDS, SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage, recording
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
@@ -151,7 +151,7 @@ def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now:
         *(thread.key, ns, escaped(new.id), escaped(thread.id), escaped(new.ns)),
         *(parent, new.body, new.metadata, new.facts, now, now),
     )
-    _hold_turn(connection, thread, new.turn, now)
+    _hold_turn(connection, thread, new.turn, now, ends=new.ends_turn)
     if new.parent_must_be_latest:
         _refuse_a_successor(connection, thread, ns, new)
     if parent is None or not touched:
@@ -171,11 +171,18 @@ def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now:
         connection.execute(statement, bound)
 
 
-def _hold_turn(connection: sqlite3.Connection, thread: Thread, turn: bytes | None, now: int) -> None:
-    if turn is not None:
-        values = {"key": thread.key, "turn": turn, "now": now}
-        if not connection.execute(HOLD["sqlite"], values).rowcount:
-            raise TurnOver
+def _hold_turn(
+    connection: sqlite3.Connection, thread: Thread, turn: bytes | None, now: int, *, ends: bool = False
+) -> None:
+    if turn is None:
+        return
+    values = {"key": thread.key, "turn": turn, "now": now}
+    if ends:
+        stands = connection.execute(STANDS["sqlite"], values).fetchone() is not None
+    else:
+        stands = bool(connection.execute(HOLD["sqlite"], values).rowcount)
+    if not stands:
+        raise TurnOver
 
 
 def _refuse_a_successor(connection: sqlite3.Connection, thread: Thread, ns: int, new: NewCheckpoint) -> None:

@@ -31,6 +31,9 @@ HOLD = {
         "UPDATE tk_turn_keys SET began_at = greatest(began_at + 1, :now) WHERE thread_key = :key AND sealed = :turn"
     ),
 }
+# For what stays of a turn: whoever has erased the thread with its key, or has ended the turn, comes first.
+_STANDS = "SELECT 1 FROM tk_turn_keys WHERE thread_key = :key AND sealed = :turn"
+STANDS = {"sqlite": _STANDS, "postgres": f"{_STANDS} FOR SHARE", "mysql": f"{_STANDS} LOCK IN SHARE MODE"}
 
 
 class SqlTurnKeys:

@@ -65,6 +65,7 @@ class NewCheckpoint:
     builds_on_parent: bool = False  # its body refers to strands of the parent's
     parent_must_be_latest: bool = False
     turn: bytes | None = None  # the sealed key that it is encrypted under, which must still stand
+    ends_turn: bool = False  # it is what stays of that turn: the key is looked at, and not moved on
     usage: Usage | None = None  # what is counted of the thread, where that is news
 
 

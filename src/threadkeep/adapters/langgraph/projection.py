@@ -40,8 +40,17 @@ class Projection:
                 if (message := self.message(value)) is not None:
                     kept[channel] = message
             elif channel in self.keeps:
-                kept[channel] = self._redacted(value, 0)
+                kept[channel] = self._redacted_since(before.get(channel), value)
         return kept
+
+    def _redacted_since(self, before: object, value: Any) -> Any:
+        """Of a list what it began with, or went on from, is not looked at again."""
+        if not isinstance(before, list) or not isinstance(value, list):
+            return self._redacted(value, 0)
+        known, values = cast("list[Any]", before), cast("list[Any]", value)
+        known = known[known.index(values[0]) :] if values and values[0] in known else []
+        common = next((n for n, (old, new) in enumerate(zip(known, values, strict=False)) if old != new), len(known))
+        return values[:common] + [self._redacted(one, 1) for one in values[common:]]
 
     def messages(self, values: Sequence[BaseMessage], before: object = None) -> list[BaseMessage]:
         known = {one.id: one for one in before if one.id} if is_messages(before) else {}

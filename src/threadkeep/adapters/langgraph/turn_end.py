@@ -19,7 +19,7 @@ from threadkeep.adapters.langgraph.turn_codec import TurnCodec, is_in_flight
 from threadkeep.adapters.langgraph.turns import Turns
 from threadkeep.adapters.langgraph.writer import Writer
 from threadkeep.errors import CheckpointCorrupt
-from threadkeep.ports.checkpoints import Search, StoredCheckpoint
+from threadkeep.ports.checkpoints import Search, StoredCheckpoint, TurnOver
 from threadkeep.ports.turn_keys import TurnKey
 from threadkeep.threads import Thread
 
@@ -51,6 +51,9 @@ class TurnEnd:
         while (key := await self._turns.key(thread)) is not None:
             try:
                 return await self._end(asking, thread, key, projection, abandon=abandon)
+            except TurnOver:
+                self._turns.forget(thread)  # somebody else has ended it, or the thread was deleted
+                self._session.forget(thread)
             except CheckpointCorrupt:
                 now = await self._turns.key(thread)
                 if now is not None and now.sealed == key.sealed:
@@ -128,7 +131,8 @@ class TurnEnd:
         told = cast("dict[str, Any]", found.metadata)
         metadata = cast("CheckpointMetadata", {name: told[name] for name in _KEPT_METADATA if name in told})
         owner = ending.thread.owner
-        plainly = Asking(Identity(owner.tenant, owner.user), asking.codec, projecting=True)
+        identity = Identity(owner.tenant, owner.user)
+        plainly = Asking(identity, asking.codec, turn=ending.key.sealed, projecting=True)
         config: Any = {"configurable": {"thread_id": ending.thread.id, "checkpoint_ns": ns}}
         if base is not None:
             config["configurable"]["checkpoint_id"] = base

@@ -126,6 +126,7 @@ class Writer:
                 builds_on_parent=draft.builds_on_parent,
                 parent_must_be_latest=must_be_latest,
                 turn=asking.turn,
+                ends_turn=asking.projecting,
                 usage=usage,
             )
             try:

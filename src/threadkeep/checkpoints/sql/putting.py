@@ -12,7 +12,7 @@ from threadkeep.checkpoints.parts import parts_of
 from threadkeep.checkpoints.running import Step
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact
-from threadkeep.checkpoints.turn_keys import HOLD
+from threadkeep.checkpoints.turn_keys import HOLD, STANDS
 from threadkeep.checkpoints.usage import recording
 from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, Page, PositionTaken, TurnOver, Write
 from threadkeep.sql.database import Undo
@@ -90,7 +90,11 @@ async def _put(line: Line, putting: Putting, batches: list[_Batch], counting: li
     if not whole:
         await line.begin()
     if putting.new.turn is not None:
-        await _hold_turn(line, {"key": putting.thread.key, "turn": putting.new.turn, "now": putting.now})
+        held = {"key": putting.thread.key, "turn": putting.new.turn, "now": putting.now}
+        if not putting.new.ends_turn:
+            await _hold_turn(line, held)
+        elif not await line.rows(STANDS["postgres" if postgres else "mysql"], held):
+            raise TurnOver
     if putting.new.parent_must_be_latest:
         await _refuse_a_successor(line, values, postgres=postgres)
     if postgres:
