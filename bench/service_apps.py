@@ -1,34 +1,40 @@
 """The services that `bench service` asks, one a process: `python -m bench.service_apps NAME PORT [STORE [REDIS]]`.
 
-Each answers `/agent/chat` with a model that does nothing, so that what is measured is the service and its memory.
+Each answers `/agent/chat` with a model that does nothing, so that what is measured is the service and its memory. The
+peers are in `bench.service_peers`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 
 from threadkeep import ModelResponse, Scope
 from threadkeep.http.app import create_app
 from threadkeep.memory import Memory
+from threadkeep.model import History, Receipt
+from threadkeep.ports.chat import ChatReply, ChatRequest
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.settings import Settings
 
 REPLY = "Noted; is there anything else you would like to know about it?"
 WINDOW = 20
+_FOLDER = 'name = "bench"\nlanguages = ["en"]\ndefault_language = "en"\nrecalled = 0\n'
 
 
 @dataclass
 class NoModel:
     """Reads the window a model would be given, and keeps an answer of fixed words."""
 
-    memory: Memory
+    memory: Any
 
     async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
         return None
@@ -45,78 +51,85 @@ class NoModel:
         """Nothing is left to do."""
 
 
+class NoMemory:
+    """Keeps nothing and knows nothing: the same service with memory taken out."""
+
+    keys = None
+
+    async def append(self, scope: Scope, events: Any, key: str | None = None, index: str = "later") -> Receipt:
+        return Receipt("stored", 1, ("0",), {}, {}, {})
+
+    async def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
+        return History(scope, (), None)
+
+
+class SilentModel:
+    """A chat model that is asked by the assistant's graph, and says the same at once."""
+
+    name = "silent"
+    generates = True
+
+    async def reply(self, request: ChatRequest) -> ChatReply:
+        return ChatReply(REPLY)
+
+    async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
+        yield ChatReply(REPLY)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _settings(store: str | None, redis: str | None) -> Settings:
+    """As served in production, limit of calls and worker included; but for the embedder, which the peer has not."""
+    given: dict[str, Any] = {"DATABASE_URL": store} if store else {}
+    return Settings(REDIS_URL=redis, embedder="none", **given)
+
+
 def threadkeep(store: str, redis: str | None = None) -> FastAPI:
-    """As served in production; the embedder and the limit of calls are off, which the peer does not have either."""
+    return create_app(_settings(store, redis), responder_opener=lambda memory: nullcontext(NoModel(memory)))
+
+
+def without_memory(store: str | None = None, redis: str | None = None) -> FastAPI:
+    """The same service, route and limits; what its memory would do is not done."""
+    memory: Any = NoMemory()
+    opened = lambda: nullcontext(memory)  # noqa: E731
+    return create_app(_settings(store, redis), opened, responder_opener=lambda _: nullcontext(NoModel(memory)))
+
+
+def assistant(store: str, redis: str | None = None) -> FastAPI:
+    """The assistant's whole graph with its checkpoints, on a model that says the same at once."""
+    settings = _settings(store, redis)
 
     @asynccontextmanager
-    async def nobody(memory: Memory) -> AsyncIterator[NoModel]:
-        yield NoModel(memory)
+    async def opened(memory: Memory) -> AsyncIterator[Any]:
+        from threadkeep.compose_assistant import open_assistant
 
-    settings = Settings(DATABASE_URL=store, REDIS_URL=redis, embedder="none", chat_rate_limit="9999999/second")
-    return create_app(settings, responder_opener=nobody)
+        with TemporaryDirectory(prefix="bench-assistant-") as folder:
+            _write_folder(Path(folder))
+            async with open_assistant(memory, settings, folder, model=SilentModel()) as made:
+                yield made
 
-
-def nothing() -> FastAPI:
-    """The same route with no memory at all: what the framework itself costs."""
-    app = FastAPI()
-
-    @app.post("/agent/chat")
-    async def chat(request: Request) -> dict[str, Any]:
-        body = await request.json()
-        return {"sessionId": body["sessionId"], "language": "en", "reply": REPLY}
-
-    return app
+    return create_app(settings, responder_opener=opened)
 
 
-def openai_sessions(store: str, redis: str | None = None) -> FastAPI:
-    """What one writes by hand today: FastAPI and a session of the OpenAI Agents SDK, on Redis or on SQLite."""
-    app = FastAPI()
-    opened: dict[str, Any] = {}
-
-    def session(id_: str) -> Any:
-        if id_ not in opened:
-            opened[id_] = _openai_session(id_, store, redis)
-        return opened[id_]
-
-    @app.post("/agent/chat")
-    async def chat(request: Request) -> dict[str, Any]:
-        body = await request.json()
-        its = session(body["sessionId"])
-        await its.add_items([{"role": "user", "content": body["message"]}])
-        await its.get_items(WINDOW)
-        await its.add_items([{"role": "assistant", "content": REPLY}])
-        return {"sessionId": body["sessionId"], "language": "en", "reply": REPLY}
-
-    @app.post("/v1/memory/append")
-    async def append(request: Request) -> dict[str, Any]:
-        body = await request.json()
-        items = [{"role": "user", "content": event["text"]} for event in body["events"]]
-        await session(body["scope"]["conversation"]).add_items(items)
-        return {"status": "stored"}
-
-    @app.get("/v1/memory/history")
-    async def history(conversation: str) -> dict[str, Any]:
-        return {"messages": await session(conversation).get_items(WINDOW)}
-
-    return app
-
-
-def _openai_session(id_: str, store: str, redis: str | None) -> Any:
-    if redis is None:
-        from agents import SQLiteSession
-
-        return SQLiteSession(id_, store.removeprefix("sqlite:///"))
-    from agents.extensions.memory import RedisSession
-
-    return RedisSession.from_url(id_, url=redis, ttl=3_600)
-
-
-APPS: dict[str, Any] = {"threadkeep": threadkeep, "nothing": nothing, "openai": openai_sessions}
+def _write_folder(folder: Path) -> None:
+    (folder / "assistant.toml").write_text(_FOLDER)
+    for name in ("persona.md", "prompt.txt"):
+        (folder / name).write_text("You answer questions.\n")
 
 
 def main(name: str, port: str, *places: str) -> None:
-    app = APPS[name](*places) if name != "nothing" else nothing()
-    uvicorn.run(app, host="127.0.0.1", port=int(port), log_config=None, access_log=False)
+    from bench import service_peers
+
+    apps = {
+        "threadkeep": threadkeep,
+        "assistant": assistant,
+        "without memory": without_memory,
+        "fastapi": service_peers.fastapi,
+        "openai": service_peers.sessions,
+        "openai runner": service_peers.runner,
+    }
+    uvicorn.run(apps[name](*places), host="127.0.0.1", port=int(port), log_config=None, access_log=False)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Clients that ask and wait for the answer, each on a line of its own, as fast as they are answered."""
+"""Clients that ask and wait for the answer, each on a line of its own: as fast as they are answered, or at a rate."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-Requests = Callable[[int, int], bytes]  # the client's number and how many it has sent, to the next request
 
+class Requests(NamedTuple):
+    """By the client's number: its next request, given how many it has sent; and what it sends before it is measured."""
+
+    next: Callable[[int, int], bytes]
+    first: Callable[[int], list[bytes]]
+
+
+_IDLE_LINES = 64  # enough that a request that arrives finds one free
 _UP_SECONDS = 60.0
 
 
@@ -51,6 +58,12 @@ def resident_mb(pid: int) -> float:
     return int(line.split()[1]) / 1_024
 
 
+def processor_ms(pid: int) -> float:
+    """Of all its threads so far."""
+    told = [Path(one, "schedstat").read_text() for one in Path(f"/proc/{pid}/task").iterdir()]
+    return sum(int(line.split()[0]) for line in told) / 1e6
+
+
 def post(path: str, body: dict[str, Any]) -> bytes:
     data = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(data)}"
@@ -61,28 +74,91 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
 
 
-async def loaded(port: int, requests: Requests, clients: int, seconds: float) -> tuple[list[float], float]:
-    """Milliseconds of every answer, and answers a second. Any answer but a 2xx ends the run."""
-    until = time.perf_counter() + seconds
+class Measured(NamedTuple):
+    answers: list[float]  # milliseconds
+    per_second: float
+    cpu_ms: float  # of the service's process, an answer
+
+
+async def loaded(service: tuple[int, int], requests: Requests, clients: int, seconds: float) -> Measured:
+    """A service by its port and process id. Any answer but a 2xx ends the run."""
+    port, pid = service
+    lines = [await _line(port, requests, number) for number in range(clients)]
+    before = processor_ms(pid)
     began = time.perf_counter()
-    spent = await asyncio.gather(*(_client(port, requests, number, until) for number in range(clients)))
+    until = began + seconds
+    spent = await asyncio.gather(*(_client(line, requests, n, until) for n, line in enumerate(lines)))
     answers = [one for its in spent for one in its]
-    return answers, len(answers) / (time.perf_counter() - began)
+    measured = _measured(answers, began, pid, before)
+    await _closed(lines)
+    return measured
 
 
-async def _client(port: int, requests: Requests, number: int, until: float) -> list[float]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+def _measured(answers: list[float], began: float, pid: int, before: float) -> Measured:
+    took, spent = time.perf_counter() - began, processor_ms(pid) - before
+    return Measured(answers, len(answers) / took, spent / len(answers))
+
+
+async def arriving(service: tuple[int, int], requests: Requests, a_second: int, seconds: float) -> Measured:
+    """The same for requests that come at their time, whether or not those before them are answered.
+
+    Waiting counts from the moment at which a request was due.
+    """
+    port, pid = service
+    lines = [await _line(port, requests, number) for number in range(_IDLE_LINES)]
+    before = processor_ms(pid)
+    free, sent = list(range(_IDLE_LINES)), [0] * _IDLE_LINES
     spent: list[float] = []
-    try:
-        while time.perf_counter() < until:
-            request = requests(number, len(spent))
-            start = time.perf_counter()
-            writer.write(request)
-            await _answered(reader)
-            spent.append((time.perf_counter() - start) * 1_000)
-    finally:
+    room = asyncio.Semaphore(_IDLE_LINES)
+
+    async def one(due: float) -> None:
+        number = free.pop()
+        reader, writer = lines[number]
+        writer.write(requests.next(number, sent[number]))
+        sent[number] += 1
+        await _answered(reader)
+        spent.append((time.perf_counter() - due) * 1_000)
+        free.append(number)
+        room.release()
+
+    began = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for place in range(int(a_second * seconds)):
+            due = began + place / a_second
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+            await room.acquire()
+            group.create_task(one(due))
+    measured = _measured(spent, began, pid, before)
+    await _closed(lines)
+    return measured
+
+
+Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def _line(port: int, requests: Requests, number: int) -> Line:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for before in requests.first(number):
+        writer.write(before)
+        await _answered(reader)
+    return reader, writer
+
+
+async def _closed(lines: list[Line]) -> None:
+    for _, writer in lines:
         writer.close()
         await writer.wait_closed()
+
+
+async def _client(line: Line, requests: Requests, number: int, until: float) -> list[float]:
+    reader, writer = line
+    spent: list[float] = []
+    while time.perf_counter() < until:
+        request = requests.next(number, len(spent))
+        start = time.perf_counter()
+        writer.write(request)
+        await _answered(reader)
+        spent.append((time.perf_counter() - start) * 1_000)
     return spent
 
 

@@ -144,8 +144,10 @@ def test_service_asks_ours_the_peer_and_one_without_memory() -> None:
     told = json.loads(done.stdout)["stores"]["sqlite"]
     asked = {(one["service"], one["route"]) for one in told["figures"]}
     routes = {"/agent/chat", "/v1/memory/append", "/v1/memory/history"}
+    others = ("assistant", "openai runner", "without memory", "fastapi")
     assert asked == {(name, route) for name in ("threadkeep", "openai") for route in routes} | {
-        ("nothing", "/agent/chat")
+        (name, "/agent/chat") for name in others
     }
+    assert all(one["cpu_ms"] > 0 for one in told["figures"])
     assert all(0 < one["p50"] <= one["p95"] <= one["p99"] for one in told["figures"])
     assert all(size > 10 for size in told["rss_mb"].values())
