@@ -91,6 +91,26 @@ async def test_an_id_from_elsewhere_makes_nobody_deaf(database: Path) -> None:
             assert [(await next_of(events)).data["content"] for events in (first, second)] == ["new", "new"]
 
 
+async def test_who_listens_is_told_of_an_erasure_by_others_and_hears_what_is_said_after_it(database: Path) -> None:
+    url = f"sqlite:///{database}"
+    async with open_memory(url) as memory, open_memory(url) as other:
+        streams = Streams(memory, poll_seconds=0.02)
+        await memory.append(ME, [UserMessage(f"message {number}") for number in range(5)])
+        async with listening(streams, 5) as events:
+            await next_of(events)
+            await memory.append(ME, [UserMessage("heard, so the reader has read")])
+            await next_of(events)
+            await other.erase(ME)
+            told = await next_of(events)
+            with pytest.raises(StopAsyncIteration):
+                await next_of(events)
+        await other.append(ME, [UserMessage("said again")])
+        async with listening(streams, await streams.position(ME, int(told.id or -1))) as events:
+            await next_of(events)
+
+            assert (told.name, (await next_of(events)).data["content"]) == ("erased", "said again")
+
+
 async def test_one_reader_serves_all_who_listen_and_ends_with_the_last(database: Path) -> None:
     async with open_memory(f"sqlite:///{database}") as memory:
         streams = Streams(memory)
@@ -143,7 +163,7 @@ async def test_an_answer_comes_in_pieces_then_whole_with_its_place(
     assert told.index(b"id: 2\nevent: message") < told.index(b'event: delta\ndata: {"message_id":"')
     assert told.count(b"event: delta") == 3
     assert told.index(b'"text":"question. "') < told.index(b'id: 3\nevent: message\ndata: {"seq":3')
-    assert rest == [b"event: erased\ndata: {}\n\n"]
+    assert rest == [b"id: 0\nevent: erased\ndata: {}\n\n"]
 
 
 async def test_a_failed_answer_is_told_to_those_who_listen(talking: httpx.AsyncClient) -> None:

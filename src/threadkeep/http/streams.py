@@ -48,6 +48,17 @@ class _Channel:
     grown: asyncio.Event = field(default_factory=asyncio.Event)
     reader: asyncio.Task[None] | None = None
     last: int = 0
+    generation: int | None = None
+
+    def is_erased_at(self, generation: int | None) -> bool:
+        """Erasing raises it; a store that does not know it says None, or what it knew before."""
+        known, self.generation = self.generation, max(self.generation or 0, generation or 0)
+        return known is not None and self.generation > known
+
+    def end(self) -> None:
+        """The conversation is gone. Numbers begin anew: whoever comes back has seen none of those to come."""
+        self.give(framed("erased", {}, 0))
+        self.give(None)
 
     def give(self, item: Message | bytes | None) -> None:
         for listener in self.listeners:
@@ -80,8 +91,7 @@ class Streams:
     def end(self, scope: Scope) -> None:
         """The conversation is gone."""
         if channel := self._channels.get(scope.digest()):
-            channel.give(framed("erased", {}))
-            channel.give(None)
+            channel.end()
 
     def close(self) -> None:
         """Everybody who listens is let go, so that they come back to whoever serves next."""
@@ -139,13 +149,22 @@ class Streams:
         channel.listeners.discard(listener)
         if not channel.listeners and channel.reader is not None:
             channel.reader.cancel()
-            self._channels.pop(channel.scope.digest(), None)
+            self._forget(channel)
+
+    def _forget(self, channel: _Channel) -> None:
+        if self._channels.get(channel.scope.digest()) is channel:
+            del self._channels[channel.scope.digest()]
 
     async def _read(self, channel: _Channel) -> None:
         while True:
             channel.grown.clear()
             with suppress(StoreError):  # listeners wait until it is back
-                for message in await messages_after(self._memory, channel.scope, channel.last):
+                generation, messages = await _since(self._memory, channel.scope, channel.last)
+                if channel.is_erased_at(generation):  # through another door, or by another process
+                    self._forget(channel)
+                    channel.end()
+                    return
+                for message in messages:
                     channel.last = message.seq
                     channel.give(message)
             with suppress(TimeoutError):
@@ -154,14 +173,19 @@ class Streams:
 
 
 async def messages_after(memory: Memory, scope: Scope, seq: int) -> list[Message]:
-    """In order. Pages are read from the newest back, until one reaches what is known."""
+    """In order."""
+    return (await _since(memory, scope, seq))[1]
+
+
+async def _since(memory: Memory, scope: Scope, seq: int) -> tuple[int | None, list[Message]]:
+    """The generation too. Pages are read from the newest back, until one reaches what is known."""
     found: list[Message] = []
     before: int | None = None
     while True:
         page = await memory.history(scope, _PAGE, before)
         found[:0] = [message for message in page.messages if message.seq > seq]
         if page.before is None or not page.messages or page.messages[0].seq <= seq:
-            return found
+            return page.scope.generation, found
         before = page.before
 
 
