@@ -12,12 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.mcp.answers import TALK, told
+from tests.mcp.answers import TALK, failure, told
 from tests.mcp.serving import bearer, over_http, served, settings_for, token
 from tests.mcp.stdio import stdio_transport
 from tests.service.conftest import client_of
 from tests.service.talking import is_problem
 from threadkeep.http.app import create_app
+from threadkeep.mcp.tools import TOOLS
 from threadkeep.settings import Settings
 
 QUERY = "/retrieval/query"
@@ -174,8 +175,21 @@ async def test_the_thin_front_forwards_with_its_token(url: str, tmp_path: Any) -
                 names = [tool.name for tool in (await client.list_tools()).tools]
                 first = told(await client.call_tool("retrieve", {"query": "director salary"}, meta=TALK))
                 second = told(await client.call_tool("retrieve", {"query": "How much is it?"}, meta=TALK))
+                kept = told(await client.call_tool("remember", {"text": "I eat peanuts", "key": "k1"}, meta=TALK))
+                hits = told(await client.call_tool("recall", {"query": "peanuts", "topK": 3}, meta=TALK))["hits"]
+                shown = told(await client.call_tool("history", {}, meta=TALK))
+                wrong = failure(await client.call_tool("forget", {"messageId": "nope", "conversation": "\x00"}))
+                gone = told(await client.call_tool("forget", {"messageId": kept["kept"][0]}, meta=TALK))
         refused = await _forwarded(address, "nonsense")
-    assert names == ["retrieve"]
+    assert names == [tool.name for tool in TOOLS]
+    assert [hit["message_id"] for hit in hits] == kept["kept"]
+    assert (kept["conversation"], len(shown["messages"]), len(shown["queries"])) == (
+        TALK["vscode.conversationId"],
+        1,
+        2,
+    )
+    assert (wrong["code"], wrong["field"]) == ("invalid_input", "conversation")
+    assert gone["complete"] is True
     assert first["contexts"][0]["documentId"] == "salary.md"
     assert second["metrics"]["queryCount"] == 2
     assert second["metrics"]["requestId"] == TALK["vscode.requestId"]

@@ -25,7 +25,7 @@ ANONYMOUS = "anonymous"
 User = Annotated[str | None, typer.Option("--user", help=f"Whose memory and documents. Otherwise {ANONYMOUS!r}.")]
 Gateway = Annotated[
     str | None,
-    typer.Option("--gateway", help=f"Forward `retrieve` to this service; its token is in {TOKEN_VARIABLE}."),
+    typer.Option("--gateway", help=f"Forward every tool to this service; its token is in {TOKEN_VARIABLE}."),
 ]
 
 
@@ -93,11 +93,10 @@ async def _serve(url: str | None, redis: str | None, principal: Principal) -> No
 async def _forward(gateway: str, principal: Principal) -> None:
     from threadkeep.mcp.gateway import open_gateway
     from threadkeep.mcp.stdio import serve_stdio
-    from threadkeep.mcp.tools import RETRIEVE
 
     if not gateway.startswith(("http://", "https://")):
         raise InvalidInput(
             "--gateway", "is not an http(s) address", "give the service's, such as http://127.0.0.1:8000"
         )
     async with open_gateway(gateway, os.environ.get(TOKEN_VARIABLE)) as backend:
-        await serve_stdio(backend, principal, [RETRIEVE], with_resources=False)
+        await serve_stdio(backend, principal, with_resources=False)

@@ -1,4 +1,4 @@
-"""A thin front: `retrieve` is forwarded to a service's `POST /retrieval/query`, with this process's token."""
+"""A thin front to a service, with this process's token: `retrieve` goes to `/retrieval/query`, the rest to `/mcp`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,19 @@ from threadkeep.errors import (
     ThreadkeepError,
     Unauthenticated,
 )
-from threadkeep.mcp.arguments import RetrieveArguments
+from threadkeep.mcp.arguments import (
+    Arguments,
+    ForgetArguments,
+    HistoryArguments,
+    RecallArguments,
+    RememberArguments,
+    RetrieveArguments,
+)
 from threadkeep.mcp.calls import Call
+from threadkeep.mcp.forwarded_tools import answer_in, headers_of, request_of
 
 _TIMEOUT_SECONDS = 30.0
-_PATH = "/retrieval/query"
+_PATH, _TOOLS_PATH = "/retrieval/query", "/mcp"
 _STATUS: dict[int, type[ThreadkeepError]] = {401: Unauthenticated, 403: Forbidden, 404: NotFound}
 
 
@@ -43,13 +51,35 @@ class GatewayBackend:
         body = {"query": given.query, "mode": "retrieval_only", "topK": given.topK, "useCache": True}
         sent = {"x-conversation-id": call.conversation, "x-request-id": call.request_id}
         headers = {name: value for name, value in sent.items() if value is not None}
+        return (await self._answered(_PATH, body, headers)).json()
+
+    async def remember(self, call: Call, given: RememberArguments) -> dict[str, Any]:
+        return await self._forwarded("remember", call, given)
+
+    async def recall(self, call: Call, given: RecallArguments) -> dict[str, Any]:
+        return await self._forwarded("recall", call, given)
+
+    async def history(self, call: Call, given: HistoryArguments) -> dict[str, Any]:
+        return await self._forwarded("history", call, given)
+
+    async def forget(self, call: Call, given: ForgetArguments) -> dict[str, Any]:
+        return await self._forwarded("forget", call, given)
+
+    async def _forwarded(self, tool: str, call: Call, given: Arguments) -> dict[str, Any]:
+        answer = await self._answered(_TOOLS_PATH, request_of(tool, call, given), headers_of(tool))
         try:
-            answer = await self._client.post(_PATH, json=body, headers=headers)
+            return answer_in(answer.json())
+        except ValueError:
+            raise StoreUnavailable("the gateway's answer is no JSON") from None
+
+    async def _answered(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> httpx.Response:
+        try:
+            answer = await self._client.post(path, json=body, headers=headers)
         except httpx.HTTPError:
             raise StoreUnavailable("the gateway could not be reached") from None
         if answer.status_code != 200:
             raise _problem(answer)
-        return answer.json()
+        return answer
 
 
 def _problem(answer: httpx.Response) -> ThreadkeepError:
