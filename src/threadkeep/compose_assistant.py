@@ -127,14 +127,15 @@ async def _documents(
 
 
 async def _saver(stack: AsyncExitStack, archive: str, settings: Settings) -> Any:
-    adapter = _part("threadkeep.adapters.langgraph")
+    """Of a turn nothing outlives its end but what the graph's state is made of."""
     forgiving = _part("threadkeep.agent.forgiving_saver").ForgivingSaver
+    kept = [*_part("threadkeep.agent.state").AgentState.__annotations__]
+    opening = forgiving.from_url(archive, tool_traffic="turn", turn_keeps=kept, settings=settings)
     try:
-        saver = await stack.enter_async_context(adapter.ThreadkeepSaver.from_url(archive, settings=settings))
+        return await stack.enter_async_context(opening)
     except StoreUnavailable as error:
         _log.warning("turns go on without checkpoints: %s", error)
         return None
-    return forgiving(saver)
 
 
 def _part(name: str) -> Any:

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
-
+from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.afterthought import Afterthought
 from threadkeep.agent.graph import build_graph
 from threadkeep.agent.parts import AssistantParts
@@ -22,14 +21,16 @@ from threadkeep.scope import Scope
 class Assistant:
     """Many turns may run at once. Whoever opened memory, model and saver closes them."""
 
-    def __init__(self, parts: AssistantParts, saver: BaseCheckpointSaver[Any] | None = None) -> None:
+    def __init__(self, parts: AssistantParts, saver: ThreadkeepSaver | None = None) -> None:
         self._parts = parts
+        self._saver = saver
         self._graph = build_graph(parts, saver)
         self._receiving = Receiving(parts)
         self._afterthought = Afterthought(parts)
         # One checkpoint a turn, at its end: what a crash must not lose is in memory by then.
         self._durability: dict[str, Any] = {} if saver is None else {"durability": "exit"}
         self._running: set[asyncio.Task[Answer]] = set()
+        self._ending: set[asyncio.Task[bool]] = set()
 
     @property
     def name(self) -> str:
@@ -60,8 +61,8 @@ class Assistant:
 
     async def settled(self) -> None:
         """Once no turn is running any more, and all that follows them is done; for tests and for shutdown."""
-        while self._running:
-            await asyncio.wait(self._running)
+        while self._running or self._ending:
+            await asyncio.wait({*self._running, *self._ending})
         await self._afterthought.settled()
 
     def _ended(self, task: asyncio.Task[Answer], pieces: asyncio.Queue[str | None]) -> None:
@@ -71,6 +72,13 @@ class Assistant:
         if not task.cancelled():
             task.exception()
 
+    def _end_turn(self, config: Any) -> None:
+        """Nobody waits for it: until it has ended, what the turn has left rests under the turn's own key."""
+        if self._saver is not None:
+            ending = asyncio.create_task(self._saver.aend_turn(config))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
     async def _run(self, turn: Turn) -> Answer:
         scope = turn.scope
         given = AgentState(conversation_id=scope.require_conversation(), user_id=scope.user)
@@ -79,5 +87,6 @@ class Assistant:
         }
         with untraced():
             state: Any = await self._graph.ainvoke(given, config, context=turn, **self._durability)
+        self._end_turn(config)
         self._afterthought.begin(turn)
         return turn.answer(state.get("intent"))

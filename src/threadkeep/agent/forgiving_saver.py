@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-)
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
 
-from threadkeep.errors import ScopeErased, StoreError
+from threadkeep.adapters.langgraph import ThreadkeepSaver
+from threadkeep.errors import ScopeErased, StoreError, ThreadkeepError
 
 _log = logging.getLogger("threadkeep.assistant")
 
 
-class ForgivingSaver(BaseCheckpointSaver[str]):
-    """What the graph needs of a saver, in its async form. A thread that was erased meanwhile is left erased."""
-
-    def __init__(self, saver: BaseCheckpointSaver[str]) -> None:
-        super().__init__(serde=saver.serde)
-        self._saver = saver
+class ForgivingSaver(ThreadkeepSaver):
+    """In what a graph asks of a saver in its async form. A thread that was erased meanwhile is left erased."""
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         try:
-            return await self._saver.aget_tuple(config)
+            return await super().aget_tuple(config)
         except StoreError as error:
             _without(error)
             return None
-
-    async def alist(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        async for found in self._saver.alist(config, filter=filter, before=before, limit=limit):
-            yield found
 
     async def aput(
         self,
@@ -53,7 +33,7 @@ class ForgivingSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         try:
-            return await self._saver.aput(config, checkpoint, metadata, new_versions)
+            return await super().aput(config, checkpoint, metadata, new_versions)
         except (StoreError, ScopeErased) as error:
             _without(error)
             return config
@@ -62,12 +42,17 @@ class ForgivingSaver(BaseCheckpointSaver[str]):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         try:
-            await self._saver.aput_writes(config, writes, task_id, task_path)
+            await super().aput_writes(config, writes, task_id, task_path)
         except (StoreError, ScopeErased) as error:
             _without(error)
 
-    def get_next_version(self, current: str | None, channel: None) -> str:
-        return self._saver.get_next_version(current, channel)
+    async def aend_turn(self, config: RunnableConfig, *, abandon: bool = False) -> bool:
+        """What could not be ended goes on resting under the turn's key, until it is swept up."""
+        try:
+            return await super().aend_turn(config, abandon=abandon)
+        except ThreadkeepError as error:
+            _without(error)
+            return False
 
 
 def _without(error: Exception) -> None:
