@@ -96,7 +96,7 @@ def _vectors(database: SqlDatabase, clock: Clock, where: TellingIndex | None) ->
     if where is not None:
         return stores_apart(where, VectorStores(where, SqlBacklog(database, None, clock)))
     index = SqlVectors(database)
-    return VectorStores(index, SqlBacklog(database, index, clock))
+    return VectorStores(index, SqlBacklog(database, index, clock), tidy=index.grow)
 
 
 async def _made_ready(database: SqlDatabase, *, migrate_if_needed: bool) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text, cast, type_coerce
 from sqlalchemy.types import UserDefinedType
 
+from threadkeep.index.pgvector_graph import InGraph
 from threadkeep.ports.embedder import EmbeddingModel, Vector
 from threadkeep.ports.vectors import VectorHit
 from threadkeep.recall.vectors import ENCODING
@@ -50,6 +52,21 @@ ORDER BY n.distance, n.mid DESC, n.chunk
 """
 _JOINED = " JOIN tk_messages t ON t.mid = v.mid JOIN tk_conversations w ON w.cid = t.cid"
 _WITHIN = "AND w.uid = v.uid AND w.conversation = :conversation"
+# The same from the model's graph. Its number stands in the text, so that the planner sees that the graph is of it.
+FROM_GRAPH = """
+SELECT c.conversation, m.id, n.chunk, n.distance, m.seq FROM (
+  SELECT v.mid, v.chunk, v.embedding::halfvec({dimensions:d}) <#> :vector::text::halfvec({dimensions:d}) AS distance
+  FROM tk_pgvectors v WHERE v.uid = :uid AND v.model = {model:d} ORDER BY distance LIMIT :most) AS n
+JOIN tk_messages m ON m.mid = n.mid JOIN tk_conversations c ON c.cid = m.cid
+ORDER BY n.distance, n.mid DESC, n.chunk
+"""
+# Until as many were found as were asked for: of what the graph names, a part is others'. That it should be used at all
+# has been decided; the planner, who thinks vectors cheap to compare, would rather sort.
+ALONG_THE_GRAPH = """
+SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', :width, true),
+set_config('enable_sort', 'off', true)
+"""
+_WIDEST = 1_000
 _CHUNKS = 2  # of a message, as a rule; where few messages have many, more are asked for
 
 
@@ -68,9 +85,24 @@ async def by_distance(line: Line, scope: Scope, model: EmbeddingModel, vector: V
     most = _CHUNKS * k
     while True:
         rows = await line.rows(statement, values | {"most": most})
-        hits: dict[tuple[str, str], VectorHit] = {}
-        for conversation, id_, chunk, distance, seq in rows:
-            hits.setdefault((conversation, id_), VectorHit(conversation, id_, chunk, -float(distance), seq))
+        hits = _hits(rows)
         if len(hits) >= k or len(rows) < most:
-            return tuple(hits.values())[:k]
+            return hits[:k]
         most *= 4
+
+
+async def by_graph(line: Line, place: InGraph, vector: Vector, k: int) -> tuple[VectorHit, ...]:
+    """About the same, of a user who has many; fewer than `k` where the graph did not find as many of theirs."""
+    statement = FROM_GRAPH.format(dimensions=place.dimensions, model=place.model)
+    await line.begin()
+    await line.rows(ALONG_THE_GRAPH, {"width": str(min(_WIDEST, _CHUNKS * k))})
+    rows = await line.rows(statement, {"vector": halfvec(vector), "uid": place.uid, "most": _CHUNKS * k})
+    await line.commit()
+    return _hits(rows)[:k]
+
+
+def _hits(rows: Sequence[Any]) -> tuple[VectorHit, ...]:
+    hits: dict[tuple[str, str], VectorHit] = {}
+    for conversation, id_, chunk, distance, seq in rows:
+        hits.setdefault((conversation, id_), VectorHit(conversation, id_, chunk, -float(distance), seq))
+    return tuple(hits.values())

@@ -1,8 +1,8 @@
 """Vectors in the archive's own server database.
 
-With pgvector the server compares them, exactly, among one owner's. Without it we do, among the newest of an owner's
-that are worth sending over the line. A message that is deleted takes its vectors with it, and none can be added to it
-afterwards: a foreign key sees to both.
+With pgvector the server compares them, exactly, among one owner's, and of owners who have very many along a graph.
+Without it we do, among the newest of an owner's that are worth sending over the line. A message that is deleted takes
+its vectors with it, and none can be added to it afterwards: a foreign key sees to both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from sqlalchemy import bindparam, delete, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.index.matrices import Matrix
-from threadkeep.index.pgvector import by_distance, halfvec, pgvectors
+from threadkeep.index.pgvector import by_distance, by_graph, halfvec, pgvectors
+from threadkeep.index.pgvector_graph import MANY, Graphs
 from threadkeep.index.sql_models import number_for, number_of
 from threadkeep.model import Erased
 from threadkeep.ports.embedder import EmbeddingModel, Vector
@@ -26,6 +27,7 @@ from threadkeep.recall.vectors import ENCODING, decode, encode, fitting
 from threadkeep.scope import Scope
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.knowledge_tables import models, vectors
+from threadkeep.sql.lines import Line
 from threadkeep.sql.locks import IN_SCOPE, OWNED, UID, named
 from threadkeep.sql.rows import is_postgres
 from threadkeep.sql.tables import conversations, messages, owners
@@ -53,8 +55,10 @@ _NAMES = (
 
 
 class SqlVectors:
-    def __init__(self, database: SqlDatabase) -> None:
+    def __init__(self, database: SqlDatabase, many: int = MANY) -> None:
+        """An owner with more than `many` vectors is looked for along a graph, where there is one."""
         self._database = database
+        self._graphs = Graphs(database, many)
         self._has_pgvector: bool | None = None
 
     async def upsert(self, model: EmbeddingModel, messages: Sequence[MessageVectors]) -> int:
@@ -68,9 +72,23 @@ class SqlVectors:
         if self._has_pgvector is None:
             await self._database.read(self.table)
         if self._has_pgvector:
-            work = partial(by_distance, scope=scope, model=model, vector=looked_for, k=k)
+            work = partial(self._compared, scope=scope, model=model, vector=looked_for, k=k)
             return await self._database.direct(work)
         return await self._database.read(partial(self._search, scope=scope, model=model, vector=looked_for, k=k))
+
+    async def _compared(
+        self, line: Line, scope: Scope, model: EmbeddingModel, vector: Vector, k: int
+    ) -> Sequence[VectorHit]:
+        graph = await self._graphs.of(line, scope, model) if scope.conversation is None else None
+        found = await by_graph(line, graph, vector, k) if graph is not None else ()
+        return found if len(found) >= k else await by_distance(line, scope, model, vector, k)
+
+    async def grow(self) -> None:
+        """Begin to make graphs for those who have very many vectors, where pgvector can."""
+        if self._has_pgvector is None:
+            await self._database.read(self.table)
+        if self._has_pgvector:
+            await self._graphs.grow()
 
     async def delete(self, scope: Scope, message_id: str) -> int:
         chosen = select(messages.c.mid).join(conversations, conversations.c.cid == messages.c.cid)
@@ -98,6 +116,7 @@ class SqlVectors:
 
     async def close(self) -> None:
         """The database is closed by the archive."""
+        await self._graphs.close()
 
     async def table(self, connection: AsyncConnection) -> Any:
         """The one that holds the vectors here: pgvector's, where the migration could make it."""

@@ -83,6 +83,6 @@ class VectorStores:
 
     index: VectorIndex
     backlog: Backlog
-    tidy: Callable[[], Awaitable[object]] | None = None  # deletes what the archive no longer holds, where that can be
+    tidy: Callable[[], Awaitable[object]] | None = None  # upkeep, now and then: see the index
     late_seconds: float = 60.0  # by which a message may be seen after one with a higher number
     numbers_return: bool = False  # those of erased messages are given again

@@ -1,0 +1,155 @@
+"""A user who has very many vectors is looked for along pgvector's graph; nobody else is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from tests.servers.server import Server
+from tests.vectors.test_contract import keeping
+from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.index import sql_vectors
+from threadkeep.index.pgvector import ALONG_THE_GRAPH, FROM_GRAPH, by_distance, by_graph, halfvec
+from threadkeep.index.pgvector_graph import Graphs, InGraph
+from threadkeep.index.sql_vectors import SqlVectors
+from threadkeep.ports.embedder import EmbeddingModel
+from threadkeep.ports.vectors import MessageVectors
+from threadkeep.recall.every_term import every_term
+from threadkeep.scope import Scope
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.lines import Line
+from threadkeep.testing.drafts import new_scope
+from threadkeep.testing.vectors_contract import a_model
+
+_MANY, _FEW = 400, 60
+_SIZE = 32
+
+
+@pytest.fixture
+async def database(postgres_server: Server) -> AsyncIterator[SqlDatabase]:
+    database = SqlDatabase.at(postgres_server.url)
+    await ensure_schema(database, migrate_if_needed=True)
+    yield database
+    await database.close()
+
+
+class Filled:
+    """One user with many vectors and one with few, in one graph."""
+
+    def __init__(self, database: SqlDatabase) -> None:
+        self.database = database
+        self.index = SqlVectors(database, many=_MANY - 1)
+        self.graphs = Graphs(database, _MANY - 1)
+        self.model = a_model(_SIZE)
+        self.large, self.small = new_scope(), new_scope()
+        self._drawn = np.random.default_rng(5)
+
+    def vector(self) -> np.ndarray:
+        drawn = self._drawn.standard_normal(_SIZE).astype("f4")
+        return drawn / np.linalg.norm(drawn)
+
+    async def fill(self) -> None:
+        keep = keeping(SqlArchive(self.database, every_term))
+        for scope, count, name in ((self.large, _MANY, "theirs"), (self.small, _FEW, "another's")):
+            ids = [f"{name} {number}" for number in range(count)]
+            await keep(scope, ids)
+            await self.index.upsert(self.model, [MessageVectors(scope, id_, self.vector().tolist()) for id_ in ids])
+        await self.graphs.made()
+        async with self.database.engine.connect() as connection:
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            await connection.execute(text("ANALYZE tk_pgvectors"))
+
+    async def place(self, scope: Scope, model: EmbeddingModel | None = None) -> Any:
+        work = partial(self.graphs.of, scope=scope.whole_user, model=model or self.model)
+        return await self.database.direct(work)
+
+
+@pytest.fixture
+async def filled(database: SqlDatabase) -> AsyncIterator[Filled]:
+    filled = Filled(database)
+    await filled.fill()
+    yield filled
+    await filled.graphs.close()
+
+
+async def test_only_a_user_with_many_vectors_is_looked_for_in_the_graph(filled: Filled) -> None:
+    assert await filled.place(filled.large) is not None
+    assert await filled.place(filled.small) is None
+    assert await filled.place(filled.large, a_model(_SIZE)) is None
+
+
+async def test_the_graph_finds_what_comparing_all_finds_and_nobody_elses(filled: Filled) -> None:
+    place = await filled.database.direct(partial(filled.graphs.of, scope=filled.large.whole_user, model=filled.model))
+    assert place is not None
+    same = asked = 0
+    for _ in range(20):
+        vector = filled.vector()
+        near = await filled.database.direct(partial(by_graph, place=place, vector=vector, k=10))
+        exact = await filled.database.direct(
+            partial(by_distance, scope=filled.large.whole_user, model=filled.model, vector=vector, k=10)
+        )
+        assert [hit.message_id.split()[0] for hit in near] == ["theirs"] * 10
+        same += len({hit.message_id for hit in near} & {hit.message_id for hit in exact})
+        asked += 10
+    assert same >= 0.95 * asked
+
+
+async def planned(line: Line, place: InGraph, vector: np.ndarray) -> str:
+    statement = FROM_GRAPH.format(dimensions=place.dimensions, model=place.model)
+    await line.begin()
+    await line.rows(ALONG_THE_GRAPH, {"width": "20"})
+    rows = await line.rows(f"EXPLAIN {statement}", {"vector": halfvec(vector), "uid": place.uid, "most": 20})
+    await line.commit()
+    return "\n".join(row[0] for row in rows)
+
+
+async def test_the_server_answers_from_the_graph(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its planner tells, and as the index does."""
+    place = await filled.database.direct(partial(filled.graphs.of, scope=filled.large.whole_user, model=filled.model))
+    assert place is not None
+    plan = await filled.database.direct(partial(planned, place=place, vector=filled.vector()))
+    assert f"tk_pgvectors_near_{place.model}" in plan
+    asked: list[object] = []
+
+    async def noted(line: Any, graph: Any, vector: Any, k: int) -> Any:
+        asked.append(graph)
+        return await by_graph(line, graph, vector, k)
+
+    monkeypatch.setattr(sql_vectors, "by_graph", noted)
+    hits = await filled.index.search(filled.large.whole_user, filled.model, filled.vector(), 10)
+    assert (len(hits), asked) == (10, [place])
+
+
+async def test_where_the_graph_finds_too_few_all_are_compared(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def losing(line: Any, graph: Any, vector: Any, k: int) -> Any:
+        return (await by_graph(line, graph, vector, k))[:3]
+
+    monkeypatch.setattr(sql_vectors, "by_graph", losing)
+    assert len(await filled.index.search(filled.large.whole_user, filled.model, filled.vector(), 10)) == 10
+
+
+async def test_erased_vectors_are_found_in_the_graph_no_more(filled: Filled) -> None:
+    vector = filled.vector()
+    before = await filled.index.search(filled.large.whole_user, filled.model, vector, 10)
+    for hit in before[:5]:
+        await filled.index.delete(filled.large, hit.message_id)
+    after = await filled.index.search(filled.large.whole_user, filled.model, vector, 10)
+    assert len(after) == 10
+    assert not {hit.message_id for hit in before[:5]} & {hit.message_id for hit in after}
+
+
+async def test_a_graph_that_was_half_made_is_made_again(filled: Filled) -> None:
+    number = (await filled.place(filled.large)).model
+    invalid = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass('tk_pgvectors_near_{}')"
+    await filled.database.alone(invalid.format(number), seconds=30)
+    again = Graphs(filled.database, _MANY - 1)
+    scope, model = filled.large.whole_user, filled.model
+    assert await filled.database.direct(partial(again.of, scope=scope, model=model)) is None
+    await again.made()
+    assert await filled.database.direct(partial(again.of, scope=scope, model=model)) is not None
