@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -111,6 +112,39 @@ async def test_every_entry_is_placed_in_order_and_settled() -> None:
     assert await worker_on(journal, archive).drain() == 25
     assert archive.placed == list(range(1, 26))
     assert (journal.held, archive.calls) == ({}, 3)
+
+
+async def test_what_comes_one_by_one_goes_in_one_batch_and_at_once_where_somebody_waits() -> None:
+    journal, archive = ListJournal(1), ListArchive()
+    worker = FlushWorker(journal, archive, "w1", replace(QUICK, pace_seconds=3_600))
+    running = asyncio.create_task(worker.run())
+    await _until(lambda: archive.placed == [1] and not journal.held)
+    for number in range(2, 7):
+        journal.waiting.append(entry(number))
+        await asyncio.sleep(0)
+    assert archive.calls == 1
+
+    worker.hurry()
+    await _until(lambda: len(archive.placed) == 6)
+    worker.stop()
+    await running
+    assert archive.calls == 2
+
+
+async def test_a_full_batch_is_followed_by_the_next_at_once_and_a_stop_waits_for_no_pace() -> None:
+    journal, archive = ListJournal(25), ListArchive()
+    worker = FlushWorker(journal, archive, "w1", replace(QUICK, pace_seconds=3_600))
+    running = asyncio.create_task(worker.run())
+    await _until(lambda: len(archive.placed) == 25)
+    worker.stop()
+    await running
+    assert archive.calls == 3
+
+
+async def _until(done: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not done():
+            await asyncio.sleep(0)
 
 
 async def test_an_outage_holds_the_batch_and_parks_nothing() -> None:
