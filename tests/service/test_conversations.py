@@ -5,6 +5,7 @@ import json
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -326,3 +327,20 @@ async def test_what_is_being_answered_is_not_called_unanswered(talking: httpx.As
 
     assert meanwhile["messages"][-1]["id"] == said.json()["message_id"]
     assert meanwhile["unanswered"] == []
+
+
+@pytest.mark.parametrize("name", ["team/2026/a", "a/history", "100%", "a?b#c", "zażółć", "../x"])
+async def test_whatever_its_id_a_conversation_can_be_talked_in_read_listened_to_and_erased(
+    client: httpx.AsyncClient, name: str
+) -> None:
+    path = f"/conversations/{quote(name, safe='')}"
+    assert (await client.post("/conversations", json={"conversation_id": name})).status_code == 201
+    said = await client.post(f"{path}/messages", json={"content": "hello"})
+    found = await client.get(f"{path}/history")
+    gone = await client.delete(f"{path}/messages/{said.json()['message_id']}")
+    erased = await client.request("DELETE", path)
+
+    assert (said.status_code, found.json()["conversation_id"], gone.status_code) == (202, name, 200)
+    assert [message["content"] for message in found.json()["messages"]] == ["hello"]
+    assert erased.status_code == 200
+    assert is_problem(await client.get(f"{path}/history"), 404, "not_found")

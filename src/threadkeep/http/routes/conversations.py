@@ -31,6 +31,7 @@ from threadkeep.scope import Scope
 router = APIRouter(prefix="/conversations", tags=["conversations"], route_class=StrictRoute)
 EVENTS = "text/event-stream"
 
+# An id may hold slashes: in paths it is all that stands before what follows it (`:path`).
 ConversationId = Annotated[ScopePart, Path(alias="conversation_id")]
 LastEvent = Annotated[
     int | None,
@@ -89,7 +90,7 @@ async def _created_before(memory: Memory, scope: Scope) -> JsonAnswer:
 
 
 @router.post(
-    "/{conversation_id}/messages",
+    "/{conversation_id:path}/messages",
     status_code=202,
     response_model=chat_answers.MessageTaken,
     responses={
@@ -135,7 +136,7 @@ def _taken(taken: Taken, answered: bool) -> dict[str, Any]:
     }
 
 
-@router.get("/{conversation_id}/history", response_model=chat_answers.ConversationHistory, responses=openapi.READS)
+@router.get("/{conversation_id:path}/history", response_model=chat_answers.ConversationHistory, responses=openapi.READS)
 async def history(
     who: Reader,
     named: For,
@@ -164,7 +165,7 @@ async def _with_the_next(
 
 
 @router.get(
-    "/{conversation_id}/stream",
+    "/{conversation_id:path}/stream",
     response_class=StreamingResponse,
     responses={
         200: {
@@ -192,7 +193,25 @@ async def stream(
     return StreamingResponse(streams.frames(scope, after), media_type=EVENTS, headers=headers)
 
 
-@router.delete("/{conversation_id}", response_model=ProofAnswer, responses=openapi.ERASES)
+@router.delete(
+    "/{conversation_id:path}/messages/{message_id:path}", response_model=ProofAnswer, responses=openapi.ERASES
+)
+async def forget_message(
+    request: Request,
+    who: Eraser,
+    named: For,
+    memory: Opened,
+    conversation_id: ConversationId,
+    message_id: Annotated[MessageId, Path()],
+    key: KeyHeader = None,
+) -> Response:
+    """Erase one message everywhere, its vectors too, with a receipt."""
+    scope = named.scope(who, conversation_id)
+    await need_known(memory, scope)
+    return proven(request, await memory.erase(scope, message_id))
+
+
+@router.delete("/{conversation_id:path}", response_model=ProofAnswer, responses=openapi.ERASES)
 async def forget(
     request: Request,
     who: Eraser,
@@ -208,22 +227,6 @@ async def forget(
     proof = await memory.erase(scope)
     streams.end(scope)
     return proven(request, proof)
-
-
-@router.delete("/{conversation_id}/messages/{message_id}", response_model=ProofAnswer, responses=openapi.ERASES)
-async def forget_message(
-    request: Request,
-    who: Eraser,
-    named: For,
-    memory: Opened,
-    conversation_id: ConversationId,
-    message_id: Annotated[MessageId, Path()],
-    key: KeyHeader = None,
-) -> Response:
-    """Erase one message everywhere, its vectors too, with a receipt."""
-    scope = named.scope(who, conversation_id)
-    await need_known(memory, scope)
-    return proven(request, await memory.erase(scope, message_id))
 
 
 async def need_known(memory: Memory, scope: Scope, *, or_erased: bool = False) -> None:
