@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from threadkeep.agent_rows.sql import SqlAgentRows
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.running import OnSqlite
@@ -140,6 +141,7 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         usage=checkpoints.usage,
         keys=SqlKeys(OnSqlite(database, owned=False)),
         items=SqlItems(OnSqlite(database, owned=False), clock),
+        agent_rows=SqlAgentRows(OnSqlite(database, owned=False), clock),
         vectors=partial(_sqlite_vectors, database, clock),
         knowledge=ErasedDocuments(database, sqlite_erase.erase),
         document_vectors=partial(_sqlite_documents, database, clock),

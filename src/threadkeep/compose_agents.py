@@ -7,13 +7,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from threadkeep.agent_rows.sql import SqlAgentRows
-from threadkeep.checkpoints.running import OnSqlite
-from threadkeep.compose import is_server_url, open_memory, sql_parts, sqlite_path
+from threadkeep.compose import is_server_url, open_memory, sql_parts
 from threadkeep.memory import Memory
 from threadkeep.ports.agent_rows import AgentRows
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.settings import Settings
-from threadkeep.sqlite.database import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +27,13 @@ async def open_agent_stores(
 ) -> AsyncGenerator[AgentStores]:
     """Open and up to date. Raises the `StoreError` that says why it would not open."""
     async with open_memory(url, redis=redis, settings=settings, clock=clock) as memory:
-        rows = await _rows(url, settings, clock)
+        if not is_server_url(url):
+            # By the same connection: a commit of another would make it read again whatever pages it had at hand.
+            assert memory.agent_rows is not None
+            yield AgentStores(memory, memory.agent_rows, clock)
+            return
+        rows = SqlAgentRows(await sql_parts(url).sql_running(url, settings), clock)
         try:
             yield AgentStores(memory, rows, clock)
         finally:
             await rows.close()
-
-
-async def _rows(url: str, settings: Settings, clock: Clock) -> SqlAgentRows:
-    if is_server_url(url):
-        return SqlAgentRows(await sql_parts(url).sql_running(url, settings), clock)
-    database = Database(sqlite_path(url))
-    await database.open()
-    return SqlAgentRows(OnSqlite(database, owned=True), clock)

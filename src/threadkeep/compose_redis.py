@@ -72,6 +72,7 @@ def behind_redis(
         usage=archived.usage,
         items=archived.items,
         keys=archived.keys,
+        agent_rows=archived.agent_rows,
         vectors=archived.vectors,
         knowledge=ErasedCaches(archived.knowledge, cache_entries(client, settings)) if archived.knowledge else None,
         document_vectors=archived.document_vectors,

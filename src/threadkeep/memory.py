@@ -89,6 +89,7 @@ class Memory:
         self._erasing = Erasing(stores, self._reflecting)
         self.usage = stores.usage  # of graph runs, where the archive can tell
         self.keys = stores.keys  # who may call, where the archive can tell
+        self.agent_rows = stores.agent_rows
         self._stores = stores
         self._health = stores.health or HealthCheck(stores.archive)
         self._rules = rules

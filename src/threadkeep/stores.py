@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from threadkeep.model import Message
+from threadkeep.ports.agent_rows import AgentRows
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.checkpoints import CheckpointThreads
 from threadkeep.ports.embedding import Embedding
@@ -43,6 +44,7 @@ class Stores:
     usage: ThreadUsage | None = None  # what is counted of them
     keys: KeyStore | None = None  # of callers
     items: ItemStore | None = None  # of a graph's store, likewise
+    agent_rows: AgentRows | None = None  # of agent frameworks' sessions, where they can share the archive's connection
     knowledge: KnowledgeErasure | None = None  # documents in the archive's database, and answers cached from them
     # Made when first wanted, since they need an extra: in the archive's database, or beside a store of their own.
     vectors: Callable[[Any], VectorStores] | None = None

@@ -69,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
         "models",
         "talk_language",
     }
-    | {"checkpoints", "identity", "knowledge", "reflection"},
+    | {"agent_rows", "checkpoints", "identity", "knowledge", "reflection"},
     "compose_embedder": CORE | {"settings", "models"},
     "compose_vectors": CORE | {"compose_embedder", "settings", "models", "worker", "knowledge", "index"},
     "compose_schema": {"compose", "errors", "settings", "sqlite"},

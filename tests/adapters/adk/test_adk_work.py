@@ -1,0 +1,44 @@
+"""What an append costs, counted: it must not grow with the session."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.events.event import Event
+from google.genai import types
+
+from threadkeep.adapters.adk import ThreadkeepSessionService
+from threadkeep.settings import Settings
+
+EVENTS = 400
+
+
+@pytest.mark.parametrize("author", ["user", "guide"], ids=["one turn", "a turn each"])
+async def test_an_append_takes_the_same_statements_at_the_end_of_a_long_session_and_one_connection_writes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, author: str
+) -> None:
+    ran: list[tuple[int, str]] = []
+    connect = sqlite3.connect
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(lambda statement: ran.append((id(connection), statement.split(" SET ")[0][:40])))
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    url, settings = f"sqlite:///{tmp_path}/work.db", Settings(THREADKEEP_EMBEDDER="none")
+    work: list[list[str]] = []
+    writers: set[int] = set()
+    async with ThreadkeepSessionService.from_url(url, settings=settings) as service:
+        session = await service.create_session(app_name="bot", user_id="u", session_id="c")
+        for number in range(EVENTS):
+            content = types.Content(role="model", parts=[types.Part(text=f"Answer {number} about the room")])
+            ran.clear()
+            invocation = "i1" if author == "user" else f"i{number}"  # an agent's last word ends its turn
+            await service.append_event(session, Event(author=author, invocation_id=invocation, content=content))
+            work.append([statement for _, statement in ran])
+            writers |= {connection for connection, statement in ran if statement.startswith(("INSERT", "UPDATE"))}
+    assert work[50]
+    assert work[50] == work[200] == work[EVENTS - 1]
+    assert len(writers) == 1
