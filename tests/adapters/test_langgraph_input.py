@@ -119,6 +119,15 @@ async def test_ids_that_are_part_of_a_key_have_a_limit(saver: Verbs) -> None:
         await saver.call("put_writes", stored, [("x", 1)], "t" * 256)
 
 
+def nested(depth: int) -> bytes:
+    """Extensions of the serializer's, each inside another."""
+    data = b"\xc0"
+    for _ in range(depth):
+        data = b"\xc9" + len(data).to_bytes(4, "big") + b"\x05" + data
+    return data
+
+
+HOSTILE_RUNS: list[list[Any]] = [[b"s" * 16, 0, 1 << 40], [b"s" * 16, 5, -5], ["s", "0", "1"]]
 HOSTILE = [
     b"",
     b"\x00",
@@ -131,6 +140,9 @@ HOSTILE = [
     squeezed(packed([1, "unknown", b"", []])),
     squeezed(packed([1, "msgpack", b"\x80", []])),
     squeezed(packed([1, "msgpack", packed({"channel_values": {"x": 5}}), []])),
+    squeezed(packed([1, "msgpack", b"\xdd\xff\xff\xff\xff", []])),  # a list that says it is very long
+    squeezed(packed([1, "msgpack", nested(5_000), []])),
+    *(squeezed(packed([1, "msgpack", packed({"channel_values": {"x": 0}}), [[2, run]]])) for run in HOSTILE_RUNS),
 ]
 
 

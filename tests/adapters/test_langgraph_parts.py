@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from threadkeep.adapters.langgraph import squeeze, writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.messages import fingerprint, template_of
 from threadkeep.adapters.langgraph.plain_messages import plain_message
@@ -23,7 +24,7 @@ from threadkeep.adapters.langgraph.strands import Item, StrandCache
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
-from threadkeep.errors import CheckpointCorrupt
+from threadkeep.errors import CheckpointCorrupt, TooLarge
 from threadkeep.ports.checkpoints import Run
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread, escaped, unescaped
@@ -312,9 +313,32 @@ def test_what_claims_to_be_huge_is_refused_before_it_is_unpacked() -> None:
     assert zstandard.frame_content_size(bytes(bomb)) == 3 << 30
     with pytest.raises(ValueError, match="too large"):
         unsqueezed(b"\x01" + bytes(bomb))
+    bomb[5:9] = (257 << 20).to_bytes(4, "little")
+    with pytest.raises(ValueError, match="too large"):
+        unsqueezed(b"\x01" + bytes(bomb))
     with pytest.raises(ValueError, match="cut off"):
         unsqueezed(b"\x02" + zlib.compress(b"x" * 1_000)[:-5])
     assert unsqueezed(b"\x02" + zlib.compress(b"x" * 1_000)) == b"x" * 1_000
+
+
+def test_what_is_too_large_to_be_unpacked_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(squeeze, "_LARGEST", 1_000)
+    assert len(squeezed(bytes(1_000))) < 100
+    assert squeezed(bytes(1_001)) == bytes(1_002)
+    assert unsqueezed(squeezed(bytes(1_001))) == bytes(1_001)
+
+
+def test_a_checkpoint_with_more_items_than_are_read_back_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "MOST_ITEMS", 100)
+    checkpoint: Any = {
+        "channel_values": {"a": ["x" * 9] * 60, "b": ["x" * 9] * 41},
+        "channel_versions": {"a": 1, "b": 1},
+    }
+    drafting = writing.Drafting(thread_named("t"), CODEC, writing.DraftLimits(1 << 20))
+    with pytest.raises(TooLarge, match="101 items"):
+        drafting.draft(checkpoint, {"a": 1, "b": 1})
+    checkpoint["channel_values"]["b"].pop()
+    assert len(drafting.draft(checkpoint, {"a": 1, "b": 1}).parsed.refs) == 2
 
 
 def test_a_damaged_turn_key_is_told() -> None:

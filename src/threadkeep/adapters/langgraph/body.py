@@ -19,6 +19,7 @@ from threadkeep.ports.checkpoints import Run
 
 _FORMAT = 1
 _INLINE, _WHOLE, _LIST, _SNAPSHOT = 0, 1, 2, 3
+MOST_ITEMS = 1 << 22  # of all lists of a checkpoint; a row that claims more was made to do harm
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,10 @@ def _opened(stored: bytes, where: str) -> tuple[str, bytes, list[Ref]]:
         number, kind, data, refs = unpacked(unsqueezed(stored))
         if number != _FORMAT:
             raise ValueError(f"format {number}")
-        return kind, data, [_ref(ref) for ref in refs]
+        found = [_ref(ref) for ref in refs]
+        if sum(run.stop - run.start for ref in found for run in runs_of(ref)) > MOST_ITEMS:
+            raise ValueError("refers to too many items")
+        return kind, data, found
     except (ValueError, TypeError, IndexError) as error:
         raise CheckpointCorrupt(f"{where} cannot be read ({error})") from error
 
@@ -113,8 +117,16 @@ def _ref(stored: list[Any]) -> Ref:
     if what == _INLINE:
         return Inline(*rest)
     if what == _WHOLE:
-        return Whole(Run(rest[0], 0, 1))
-    return Listed(tuple(Run(*run) for run in rest), snapshot=what == _SNAPSHOT)
+        return Whole(_run(rest[0], 0, 1))
+    return Listed(tuple(_run(*run) for run in rest), snapshot=what == _SNAPSHOT)
+
+
+def _run(strand: object, start: object, stop: object) -> Run:
+    if not isinstance(strand, bytes) or not isinstance(start, int) or not isinstance(stop, int):
+        raise TypeError("a run of something else")
+    if not 0 <= start < stop:
+        raise ValueError("a run of nothing")
+    return Run(strand, start, stop)
 
 
 def without_values(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from threadkeep.errors import MissingExtra
 _PLAIN, _ZSTD, _ZLIB = b"\x00", b"\x01", b"\x02"
 _WORTH_TRYING = 96  # bytes
 _LEVEL = 3
-_LARGEST = 1 << 30  # bytes; what claims to be larger was made to do harm
+_LARGEST = 256 << 20  # bytes; what claims to be larger was made to do harm: nothing that large is compressed here
 _own = threading.local()  # zstd's objects are not to be shared between threads
 
 
 def squeezed(data: bytes) -> bytes:
-    if len(data) < _WORTH_TRYING:
+    if not _WORTH_TRYING <= len(data) <= _LARGEST:
         return _PLAIN + data
     how, smaller = _compressed(data)
     return how + smaller if len(smaller) < len(data) * 0.9 else _PLAIN + data

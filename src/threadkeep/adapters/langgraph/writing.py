@@ -11,7 +11,17 @@ from typing import Any, cast
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 
-from threadkeep.adapters.langgraph.body import Body, Inline, Listed, Ref, Whole, pack_body, runs_of, without_values
+from threadkeep.adapters.langgraph.body import (
+    MOST_ITEMS,
+    Body,
+    Inline,
+    Listed,
+    Ref,
+    Whole,
+    pack_body,
+    runs_of,
+    without_values,
+)
 from threadkeep.adapters.langgraph.codec import Codec, Encoded, packed
 from threadkeep.adapters.langgraph.pages import pages_for
 from threadkeep.adapters.langgraph.reading import Held, State
@@ -90,6 +100,9 @@ class Drafting:
                     refs[channel] = self._shared(old)
             elif channel in values:
                 refs[channel] = self._ref(channel, values[channel], old)
+        count = sum(run.stop - run.start for ref in refs.values() for run in runs_of(ref))
+        if count > MOST_ITEMS:
+            raise TooLarge("checkpoint", f"has {count:,} items in its lists", f"the limit is {MOST_ITEMS:,}")
         body = Body(without_values(checkpoint), refs)
         return Draft(
             pack_body(body, self._codec), body, self._pages, self._additions, self._shares, self._continued_lists
