@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -36,6 +37,7 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.knowledge import KnowledgeVectors
 from threadkeep.ports.language import LanguageDetector, LanguageRules
+from threadkeep.ports.rerank import Rerank
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
@@ -67,14 +69,15 @@ async def open_memory(
     detector: LanguageDetector | None = None,
     engine: AsyncEngine | None = None,
     embedder: Embedder | None = None,
+    rerank: Rerank | None = None,
 ) -> AsyncGenerator[Memory]:
     """A Memory on the archive at `url` (`sqlite:///path.db`, `postgresql://…`, `mysql://…`), or at `DATABASE_URL`.
 
     `redis` puts a hot store and a journal in front of it; `worker=False` leaves flushing the journal to
     `threadkeep worker`. `engine` is an application's own, in place of a URL, and `embedder` in place of the one that
-    `THREADKEEP_EMBEDDER` names; both are left open. `detector` tells the language of a talk. Raises `InvalidSetting`,
-    `CapabilityMissing` and the `StoreError` that says why it would not open. With a Redis, either of the two may be
-    away: the process starts, and goes on with the other.
+    `THREADKEEP_EMBEDDER` names; both are left open. `detector` tells the language of a talk; `rerank` puts what was
+    recalled in a better order. Raises `InvalidSetting`, `CapabilityMissing` and the `StoreError` that says why it would
+    not open. With a Redis, either of the two may be away: the process starts, and goes on with the other.
     """
     settings = settings or load_settings()
     limits, rules, meter = session_limits(settings), admission_rules(settings), meter_for(settings)
@@ -84,7 +87,7 @@ async def open_memory(
         stores = await _behind_redis(hot, archive, settings, clock, worker=worker)
     else:
         stores = await stores_at(archive, settings, clock)
-    stores = with_vectors(stores, settings, worker=worker, embedder=embedder)
+    stores = replace(with_vectors(stores, settings, worker=worker, embedder=embedder), rerank=rerank)
     languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
     parts = stores, rules, limits, clock, _outward_log(settings), languages, count_tokens(settings)
     memory = (

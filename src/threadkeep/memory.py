@@ -34,6 +34,7 @@ from threadkeep.model import (
     ErasureProof,
     History,
     HistoryRange,
+    Hit,
     Indexing,
     Message,
     Recalled,
@@ -56,6 +57,7 @@ from threadkeep.recall.nearness import Nearby, nearby
 from threadkeep.recall.question import Question
 from threadkeep.recall.queued import with_queued
 from threadkeep.recall.render import CountTokens, tokens_in
+from threadkeep.recall.rerank import MOST_RERANKED, reranked
 from threadkeep.recall.search import search_for
 from threadkeep.record import ConversationRecord
 from threadkeep.reflecting import Reflecting
@@ -160,18 +162,25 @@ class Memory:
         talk = None if name is None else user.with_conversation(name)
         question = Question(checked_query(query), asked_in=scope.conversation, asked_at=self._clock())
         most, room = positive("k", k), checked_budget(budget)
-        near = await nearby(self._stores.nearest, place, await self._sent(user, talk, question.text))
+        sent = await self._sent(user, talk, question.text)
+        near = await nearby(self._stores.nearest, place, sent)
         hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
         evidence = await self._evidence(place, question, near, talk, hot)
-        work = partial(fused, question, evidence, most)
-        hits = await asyncio.to_thread(work) if len(evidence.turns) > _MOST_WEIGHED_ON_THE_LOOP else work()
+        hits = await self._ranked(question, evidence, most, sent)
         recent = hot or await self._recent(talk) if hits else ()
         found = assembled(hits, evidence, recent, name, room, self._count_tokens)
         return replace(found, degraded=True) if near.degraded else found
 
+    async def _ranked(self, question: Question, evidence: Evidence, most: int, sent: str) -> tuple[Hit, ...]:
+        rerank = self._stores.rerank
+        work = partial(fused, question, evidence, most if rerank is None else max(most, MOST_RERANKED))
+        hits = await asyncio.to_thread(work) if len(evidence.turns) > _MOST_WEIGHED_ON_THE_LOOP else work()
+        return hits if rerank is None else (await reranked(rerank, sent, hits))[:most]
+
     async def _sent(self, user: Scope, talk: Scope | None, question: str) -> str:
-        """As it would be kept if it were said in the talk: some embedders send it to a server."""
-        language = await self._talk_language.of(talk, self.history) if talk and self._stores.nearest else None
+        """As it would be kept if it were said in the talk: some embedders and rerankers send it to a server."""
+        goes_out = self._stores.nearest is not None or self._stores.rerank is not None
+        language = await self._talk_language.of(talk, self.history) if talk and goes_out else None
         return self._rules.redactor_at(talk or user)(question, language).text
 
     async def _evidence(

@@ -21,6 +21,7 @@ from threadkeep.ports.latest import LatestTurn
 from threadkeep.ports.ledger import Ledger
 from threadkeep.ports.nearest import Nearest
 from threadkeep.ports.reflections import Reflections
+from threadkeep.ports.rerank import Rerank
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import Sessions
 from threadkeep.ports.slots import Slots
@@ -51,6 +52,7 @@ class Stores:
     document_vectors: Callable[[], KnowledgeVectors] | None = None
     embedding: Embedding | None = None  # where there is an embedder
     nearest: Nearest | None = None
+    rerank: Rerank | None = None  # an application's own
     flushing: Flushing | None = None  # where appends are answered before the archive has them
     queued: Callable[[Scope], Awaitable[Sequence[Message]]] | None = None  # the same: what a talk has waiting there
     health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive
