@@ -70,6 +70,12 @@ async def test_pages_of_this_machine_may(client: httpx.AsyncClient, origin: str)
     assert (await client.post("/conversations", headers={"Origin": origin})).status_code == 201
 
 
+async def test_and_our_own_that_tell_nobody_where_they_are(client: httpx.AsyncClient) -> None:
+    for site, status in (("same-origin", 201), ("same-site", 403), ("cross-site", 403)):
+        sent = {"Origin": "null", "Sec-Fetch-Site": site}
+        assert (await client.post("/conversations", headers=sent)).status_code == status
+
+
 async def test_and_those_that_are_named(database: Path) -> None:
     settings = Settings(DATABASE_URL=f"sqlite:///{database}", THREADKEEP_CORS_ORIGINS="https://shop.example")  # pyright: ignore[reportCallIssue]
     async with client_of(create_app(settings)) as client:

@@ -5,7 +5,6 @@ point at 127.0.0.1 (DNS rebinding) still sends its own, and so does one that sen
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from ipaddress import ip_address
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -45,7 +44,7 @@ class LoopbackHostsOnly:
         if scope["type"] == "http" and not (_names_loopback(scope) and _comes_from_here(scope)):
             await _REFUSED.answer(scope)(scope, receive, send)
             return
-        if scope["type"] == "http" and not all(map(_is_own(scope), _given(scope, b"origin"))):
+        if scope["type"] == "http" and not _of_our_own_pages(scope):
             await _ANOTHER_SITES.answer(scope)(scope, receive, send)
             return
         await self._app(scope, receive, send)
@@ -55,10 +54,18 @@ def _given(scope: Scope, wanted: bytes) -> list[bytes]:
     return [value for name, value in scope["headers"] if name == wanted]
 
 
-def _is_own(scope: Scope) -> Callable[[bytes], bool]:
-    """A browser says of which site a page is; who says nothing is no page."""
+def _of_our_own_pages(scope: Scope) -> bool:
+    """A browser says of which site a page is, in one of two ways; who says nothing is no page.
+
+    Pages that tell nobody where they are, such as the console's, send `null` for an origin.
+    """
+    if _given(scope, b"sec-fetch-site") == [b"same-origin"]:
+        return True
     named: tuple[str, ...] = scope["app"].state.settings.cors_origins
-    return lambda origin: _LOOPBACK_ORIGIN.fullmatch(origin) is not None or origin.decode("latin-1") in named
+    return all(
+        _LOOPBACK_ORIGIN.fullmatch(origin) is not None or origin.decode("latin-1") in named
+        for origin in _given(scope, b"origin")
+    )
 
 
 def _names_loopback(scope: Scope) -> bool:
