@@ -130,3 +130,30 @@ async def test_where_callers_are_told_apart_one_signs_in(tmp_path: Path) -> None
         assert turned_away.headers["location"] == "/console/sign-in"
         assert wrong.status_code == 401
         assert "set-cookie" not in wrong.headers
+
+
+async def test_a_stream_that_the_api_refuses_is_refused_before_it_begins(
+    browser: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Begun and cut off, it would have browsers come back every second, and the log fill with failures."""
+    answer = await browser.get("/console/conversations/no-such-talk/events")
+
+    assert answer.status_code == 404
+    assert not [record for record in caplog.records if '"failure"' in record.getMessage()]
+
+
+@pytest.mark.parametrize("credential", ["zażółć", "two\r\nlines", "x\0y"])
+async def test_a_credential_that_no_header_can_carry_is_none(browser: httpx.AsyncClient, credential: str) -> None:
+    answer = await browser.post("/console/sign-in", data={"credential": credential})
+
+    assert answer.status_code == 401
+    assert "Sign in" in answer.text
+
+
+async def test_a_talk_whose_id_holds_a_slash_opens_from_the_list(browser: httpx.AsyncClient) -> None:
+    await browser.post("/conversations", json={"conversation_id": "team/2026 & co"})
+    everything = (await browser.get("/console/")).text
+    link = "/console/conversations/team%2F2026%20%26%20co"
+
+    assert link in everything
+    assert "Dzień dobry" in (await browser.get(link)).text

@@ -38,29 +38,38 @@ class Api:
     async def lines(self, path: str, after: str | None) -> AsyncGenerator[AsyncIterator[str]]:
         """Of an event stream, from behind the event that was seen last."""
         headers = self._headers | ({} if after is None else {"Last-Event-ID": after})
-        async with self._client.stream("GET", path, headers=headers, timeout=None) as answer:
-            if not answer.is_success:
-                await answer.aread()
-                raise refusal(answer)
-            yield answer.aiter_lines()
+        try:
+            async with self._client.stream("GET", path, headers=headers, timeout=None) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    raise refusal(answer)
+                yield answer.aiter_lines()
+        except httpx.TransportError as error:
+            raise _unanswered(error) from None
 
     async def _asked(self, method: str, path: str, **given: Any) -> dict[str, Any]:
         try:
             answer = await self._client.request(method, path, headers=self._headers, **given)
         except httpx.TransportError as error:
-            raise ApiRefused(503, f"the service does not answer ({type(error).__name__})") from None
+            raise _unanswered(error) from None
         if not answer.is_success:
             raise refusal(answer)
         return answer.json() if answer.content else {}
 
 
 def credential_headers(credential: str | None) -> dict[str, str]:
-    """A token has two dots, an API key none."""
+    """A token has two dots, an API key none. Raises `ApiRefused` for what no header can carry."""
     if not credential:
         return {}
+    if not (credential.isascii() and credential.isprintable()):
+        raise ApiRefused(401, "this is neither an API key nor a token")
     if credential.count(".") == 2:
         return {"Authorization": f"Bearer {credential}"}
     return {"X-API-Key": credential}
+
+
+def _unanswered(error: httpx.TransportError) -> ApiRefused:
+    return ApiRefused(503, f"the service does not answer ({type(error).__name__})")
 
 
 def refusal(answer: httpx.Response) -> ApiRefused:

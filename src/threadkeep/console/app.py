@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -100,10 +100,14 @@ class Console:
 
         async def pieces() -> AsyncIterator[bytes]:
             async with _api(request) as api, api.lines(path, seen) as lines:
-                async for piece in as_pieces(lines, self._piece):
-                    yield piece
+                yield b""
+                with suppress(httpx.TransportError):  # the service stops; the browser comes back to the next one
+                    async for piece in as_pieces(lines, self._piece):
+                        yield piece
 
-        return StreamingResponse(pieces(), media_type="text/event-stream")
+        told = pieces()
+        await anext(told)  # what is refused is refused here: an answer that has begun can only be cut off
+        return StreamingResponse(told, media_type="text/event-stream")
 
     def _piece(self, name: str, data: dict[str, Any]) -> str:
         match name:
@@ -122,11 +126,11 @@ class Console:
         if request.method == "GET":
             return self._page("sign_in.html", problem=None)
         credential = (await form_of(request)).get("credential", "").strip()
-        async with _api(request, credential) as api:
-            try:
+        try:
+            async with _api(request, credential) as api:
                 await api.get("/conversations", limit=1)
-            except ApiRefused as refused:
-                return self._page("sign_in.html", status=refused.status, problem=refused.detail)
+        except ApiRefused as refused:
+            return self._page("sign_in.html", status=refused.status, problem=refused.detail)
         answer = RedirectResponse("/console/", 303)
         sign_in(answer, credential, secure=request.url.scheme == "https")
         return answer
