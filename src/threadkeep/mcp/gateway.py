@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
@@ -48,10 +48,15 @@ class GatewayBackend:
 
     async def retrieve(self, call: Call, given: RetrieveArguments) -> dict[str, Any]:
         """The service knows the caller by the token; the process's own user is not told to it."""
+        if call.conversation is not None and not _fits_a_header(call.conversation):
+            return await self._forwarded("retrieve", call, given)
         body = {"query": given.query, "mode": "retrieval_only", "topK": given.topK, "useCache": True}
         sent = {"x-conversation-id": call.conversation, "x-request-id": call.request_id}
-        headers = {name: value for name, value in sent.items() if value is not None}
-        return (await self._answered(_PATH, body, headers)).json()
+        headers = {name: value for name, value in sent.items() if value is not None and _fits_a_header(value)}
+        told = _json_of(await self._answered(_PATH, body, headers))
+        if not isinstance(told, dict):
+            raise StoreUnavailable("the gateway's answer is none of a search")
+        return cast("dict[str, Any]", told)
 
     async def remember(self, call: Call, given: RememberArguments) -> dict[str, Any]:
         return await self._forwarded("remember", call, given)
@@ -67,10 +72,7 @@ class GatewayBackend:
 
     async def _forwarded(self, tool: str, call: Call, given: Arguments) -> dict[str, Any]:
         answer = await self._answered(_TOOLS_PATH, request_of(tool, call, given), headers_of(tool))
-        try:
-            return answer_in(answer.json())
-        except ValueError:
-            raise StoreUnavailable("the gateway's answer is no JSON") from None
+        return answer_in(_json_of(answer))
 
     async def _answered(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> httpx.Response:
         try:
@@ -82,14 +84,31 @@ class GatewayBackend:
         return answer
 
 
+def _fits_a_header(value: str) -> bool:
+    return value.isascii() and value.isprintable() and value == value.strip()
+
+
+def _json_of(answer: httpx.Response) -> Any:
+    try:
+        return answer.json()
+    except ValueError:
+        raise StoreUnavailable("the gateway's answer is no JSON") from None
+
+
+def _seconds(retry_after: str | None) -> float:
+    """A date, which it may also be, is somebody else's clock."""
+    return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else 1.0
+
+
 def _problem(answer: httpx.Response) -> ThreadkeepError:
     try:
-        told: dict[str, Any] = answer.json()
+        found: Any = answer.json()
     except ValueError:
-        told = {}
+        found = None
+    told = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     detail = str(told.get("detail") or f"the gateway answered {answer.status_code}")
     if answer.status_code == 429:
-        return RateLimited(detail, float(answer.headers.get("retry-after") or 1))
+        return RateLimited(detail, _seconds(answer.headers.get("retry-after")))
     if answer.status_code in _STATUS:
         return _STATUS[answer.status_code](detail)
     if told.get("field"):
