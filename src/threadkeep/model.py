@@ -77,12 +77,17 @@ class HistoryRange:
 
 @dataclass(frozen=True, slots=True)
 class ConversationChange:
-    """What to set on a conversation; None leaves a field as it is."""
+    """What to set on a conversation; None leaves a field as it is.
+
+    `up_to` is the last `seq` that was given when it was set: messages up to there that arrive later were said before
+    it, and open no conversation again that is closed here.
+    """
 
     title: str | None = None
     status: Literal["active", "closed"] | None = None
     language: str | None = None
     intent: str | None = None
+    up_to: int = 0
 
 
 @dataclass(frozen=True, slots=True)

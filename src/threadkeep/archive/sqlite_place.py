@@ -100,7 +100,8 @@ def _note_growth(
         return
     language = next((message.language for message in new if message.language), None)
     connection.execute(
-        "UPDATE tk_conversations SET last_seq = max(last_seq, ?1), messages = messages + ?2, status = 'active',"
+        "UPDATE tk_conversations SET last_seq = max(last_seq, ?1), messages = messages + ?2,"
+        " status = iif(?1 > last_seq, 'active', status),"
         " language = coalesce(language, ?3), last_activity_at = max(last_activity_at, ?4),"
         " session_started_at = iif(session_expires_at > ?4, session_started_at, ?4), session_expires_at = ?5"
         " WHERE cid = ?6",

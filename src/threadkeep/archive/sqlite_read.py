@@ -91,8 +91,8 @@ def change_conversation(connection: sqlite3.Connection, scope: Scope, change: Co
     title, intent = (None if text is None else stored_text(text) for text in (change.title, change.intent))
     connection.execute(
         "UPDATE tk_conversations SET title = coalesce(?, title), status = coalesce(?, status),"
-        " language = coalesce(?, language), intent = coalesce(?, intent) WHERE cid = ?",
-        (title, change.status, change.language, intent, cid),
+        " language = coalesce(?, language), intent = coalesce(?, intent), last_seq = max(last_seq, ?) WHERE cid = ?",
+        (title, change.status, change.language, intent, change.up_to, cid),
     )
 
 

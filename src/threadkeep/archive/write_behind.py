@@ -191,11 +191,18 @@ class WriteBehind:
         return await self._archive.conversations(scope, after, limit)
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
-        """A conversation of which all is still in the journal is made now, so that it can be changed."""
+        """A conversation of which all is still in the journal is made now, so that it can be changed.
+
+        Closing covers what is on its way there, too.
+        """
+        hot: Hot | None = None
+        if change.status == "closed":
+            hot = await self._asked_hot(lambda: self._hot.read(scope, pending=1))
+            change = replace(change, up_to=hot.last_seq) if hot else change
         try:
             await self._archive.change(scope, change)
         except NotFound:
-            hot = await self._asked_hot(lambda: self._hot.read(scope, pending=1))
+            hot = hot or await self._asked_hot(lambda: self._hot.read(scope, pending=1))
             if hot is None or hot.last_seq == 0:
                 raise
             await self._archive.leave_gap(hot.scope, 0)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import func, select, update
+from sqlalchemy import case, func, select, update
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -140,13 +140,15 @@ def _growth(ones: Sequence[_Decided], session_ttl: int) -> dict[str, Any]:
 
 
 def _grown(new: Any) -> dict[str, Any]:
+    """What was said before a conversation was closed does not open it again. MySQL reads what it has set already, in
+    the order of the table's columns: `status` stands before `last_seq` there."""
     mine = conversations.c
     return {
         "last_seq": func.greatest(mine.last_seq, new.last_seq),
         "messages": mine.messages + new.messages,
         "terms": mine.terms + new.terms,
         "language": func.coalesce(mine.language, new.language),
-        "status": new.status,
+        "status": case((new.last_seq > mine.last_seq, new.status), else_=mine.status),
         "activity": new.activity,
         "last_activity_at": func.greatest(mine.last_activity_at, new.last_activity_at),
         "session_started_at": new.session_started_at,

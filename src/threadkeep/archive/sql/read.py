@@ -110,7 +110,9 @@ async def change_conversation(connection: AsyncConnection, scope: Scope, change:
     if place is None:
         raise NotFound("no such conversation in this scope")
     given = {"title": change.title, "status": change.status, "language": change.language, "intent": change.intent}
-    values = {name: value for name, value in given.items() if value is not None}
+    values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if change.up_to > place.last_seq:
+        values["last_seq"] = change.up_to
     if values:
         await connection.execute(update(conversations).where(conversations.c.cid == place.cid).values(values))
 
