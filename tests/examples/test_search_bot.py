@@ -1,5 +1,6 @@
 """The search bot of the example: words, a recording and a picture, with tools, on a scripted model."""
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,12 @@ from google.genai import types
 
 from tests.adapters.adk.scripted import ScriptedModel, call, text
 from tests.adapters.database import every_value, rows
+from tests.media.made import blank, silence
 from threadkeep import Scope, open_memory
+from threadkeep.errors import InvalidEvent
+from threadkeep.media import Media
+from threadkeep.ports.media import MediaSummary, Medium
+from threadkeep.testing.traces import Traces
 
 ROOT = Path(__file__).parents[2]
 PIXELS, SOUND = b"canarypixels" * 30, b"canarysound" * 30
@@ -116,3 +122,43 @@ async def grow_old(url: str, days: int) -> None:
     await rows(url, f"UPDATE tk_messages SET ts = ts - {past}")
     for column in ("started_at", "last_activity_at"):
         await rows(url, f"UPDATE tk_conversations SET {column} = {column} - {past}")
+
+
+class Listens:
+    """In place of a model that hears and sees."""
+
+    async def summarise(self, medium: Medium) -> MediaSummary:
+        if medium.modality == "voice":
+            words = "Good day. When is the museum open? It is for canarytranscript0001quill."
+            return MediaSummary("Asks when the museum is open.", words, "en", 1_200)
+        return MediaSummary("A menu with peanuts.", "canaryfound0001quill", "en", image_kind="photo")
+
+    async def close(self) -> None: ...
+
+
+async def test_a_spoken_question_and_a_picture_are_understood_answered_and_kept_as_summaries(
+    example: Any, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/bot.db"
+    sound, picture = silence() + b"canarysound0001quill", blank("canarypixels0001quill")
+    model = ScriptedModel([[call("search", query="museum")], [text("Closed on Mondays.")], [text("Not that one.")]])
+    async with example.SearchBot(url, model, Media({"voice": Listens(), "image": Listens()})) as bot:
+        answer, _ = await bot.ask_with("u", "c", sound, "audio/wav")
+        assert answer == "Closed on Mondays."
+        assert "canarytranscript0001quill" in str(model.asked[0])  # the model had the words
+        answer, record = await bot.ask_with("u", "c", picture, "image/png", "Can I eat this?")
+        assert answer == "Not that one."
+        with pytest.raises(InvalidEvent, match=r"^mimeType: is audio/wav, and the bytes are image/png"):
+            await bot.ask_with("u", "c", picture, "audio/wav")
+    summaries = [(one["summary"], one["modality"]) for one in record["user_media_summaries"]]
+    assert summaries == [
+        ("Asks when the museum is open.", "voice"), ("Can I eat this?\nA menu with peanuts.", "image")
+    ]  # fmt: skip
+    async with open_memory(url) as memory:
+        spoken, _, shown, _ = (await memory.history(Scope("search-bot", "u", "c"), limit=20)).messages
+    assert dict(spoken.meta) == {
+        "language": "en", "mime": "audio/wav", "durationMs": 1200, "sha256": hashlib.sha256(sound).hexdigest()
+    }  # fmt: skip
+    assert (shown.meta["imageKind"], shown.meta["mime"]) == ("photo", "image/png")
+    needles = ["canarytranscript0001quill", "canaryfound0001quill", "canarysound0001quill", "canarypixels0001quill"]
+    assert Traces(needles).in_folder(tmp_path) == set()

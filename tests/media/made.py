@@ -61,7 +61,8 @@ def drawn(language: str, mark: str = "", form: str = "PNG") -> bytes:
     return file.getvalue()
 
 
-def blank() -> bytes:
-    file = io.BytesIO()
-    Image.new("RGB", (300, 200), "white").save(file, "PNG")
+def blank(mark: str = "") -> bytes:
+    file, beside = io.BytesIO(), PngInfo()
+    beside.add_text("Comment", mark)
+    Image.new("RGB", (300, 200), "white").save(file, "PNG", pnginfo=beside)
     return file.getvalue()

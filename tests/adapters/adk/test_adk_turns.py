@@ -6,10 +6,12 @@ import asyncio
 import itertools
 import os
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from google.adk.agents.run_config import RunConfig
 from google.adk.errors._stale_session_error import StaleSessionError
 from google.adk.events.event import Event
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
@@ -234,3 +236,18 @@ async def test_parallel_branches_of_one_run_share_a_session(sqlite_service: Thre
     stored = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s")
     assert sorted(texts(stored)) == ["ask both", *(f"part {number}" for number in range(8))]
     assert texts(stored) == texts(session)
+
+
+async def test_a_plugin_tells_a_recordings_summary_and_not_what_was_said_in_it(tmp_path: Path) -> None:
+    summary = {"summary": "Asks for a room.", "modality": "voice", "meta": {"mime": "audio/wav", "path": "/x"}}
+    told: list[dict[str, Any]] = []
+    async with ThreadkeepSessionService.from_url(f"sqlite:///{tmp_path}/told.db") as service:
+        await service.create_session(app_name=APP, user_id="u", session_id="c")
+        runner = runner_of([[text("Noted.")]], service, plugins=[ThreadkeepPlugin(service, None, told.append)])
+        said = types.Content(role="user", parts=[text("canarytranscript: is there a room?")])
+        config = RunConfig(custom_metadata={"media_summary": summary})
+        async for _ in runner.run_async(user_id="u", session_id="c", new_message=said, run_config=config):
+            pass
+
+    assert "canarytranscript" not in str(told)
+    assert [one.get("summary") or one["text"] for one in told] == ["Asks for a room.", "Noted."]

@@ -17,6 +17,7 @@ from google.genai import types
 from threadkeep.errors import InvalidEvent
 from threadkeep.events import DebugTrace, ModelResponse, Thought, ToolRequest, ToolResult, UserMessage
 from threadkeep.events import Event as OurEvent
+from threadkeep.policy.fields import kept_meta
 
 MEDIA_SUMMARY = "media_summary"  # in an event's custom metadata: {"summary", "modality", "meta"}
 _FIELDS = {
@@ -83,6 +84,12 @@ def frame_of(event: Event, message_id: str | None, state: Mapping[str, Any]) -> 
         frame["role"] = event.content.role
     if event.actions.compaction is not None:
         frame["compaction"] = [event.actions.compaction.start_timestamp, event.actions.compaction.end_timestamp]
+    medium = _summary(event) if event.author == "user" and message_id is not None else None
+    if medium is not None:  # what memory keeps of it beside its summary, which is the message
+        modality = medium.get("modality", "image")
+        meta = medium.get("meta")
+        kept = kept_meta(meta, modality)[0] if isinstance(meta, Mapping) else {}
+        frame["medium"] = {"modality": modality, "meta": kept}
     return frame | ({} if message_id is None else {"message": message_id})
 
 
@@ -94,6 +101,8 @@ def rebuilt(frame: Frame, text: str | None) -> Event:
         event.actions.compaction = _compaction(start, end, content)
     elif content is not None:
         event.content = content
+    if "medium" in frame and text is not None:
+        event.custom_metadata = {MEDIA_SUMMARY: {"summary": text, **frame["medium"]}}
     return event
 
 
@@ -185,8 +194,8 @@ def _summary(event: Event) -> Mapping[str, Any] | None:
 def _medium(event: Event, given: Mapping[str, Any], text: str, ts: datetime) -> UserMessage:
     """What was typed beside a picture is the user's own; beside a recording it is the transcript, and not kept."""
     modality, meta, summary = given.get("modality", "image"), given.get("meta"), given.get("summary")
-    if text and modality == "image" and isinstance(summary, str):
-        summary = f"{text}\n{summary}"
+    if text and modality == "image" and isinstance(summary, str) and not text.endswith(summary):
+        summary = f"{text}\n{summary}"  # unless it is read again: then the text is both
     return UserMessage(
         modality=modality,
         summary=summary,

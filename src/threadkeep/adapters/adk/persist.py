@@ -30,7 +30,7 @@ def memory_record(session: Session) -> dict[str, Any]:
         "sessionId": session.id,
         "user_messages": [_masked(one.text) for one in users if one.modality == "text"],
         "user_media_summaries": [
-            {"summary": _masked(one.summary), "modality": one.modality, "meta": kept_meta(one.meta)[0]}
+            {"summary": _masked(one.summary), "modality": one.modality, "meta": kept_meta(one.meta, one.modality)[0]}
             for one in users
             if one.modality != "text" and one.summary
         ],

@@ -44,7 +44,10 @@ class ThreadkeepPlugin(BasePlugin):
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:
-        self._tell(Event(author="user", content=user_message, invocation_id=invocation_context.invocation_id))
+        run = invocation_context.run_config  # it says whether the words are a recording's
+        told = None if run is None else run.custom_metadata
+        invocation = invocation_context.invocation_id
+        self._tell(Event(author="user", content=user_message, invocation_id=invocation, custom_metadata=told))
         self._sessions.hold_turn(invocation_context.session, invocation_context.invocation_id)
         return None
 
