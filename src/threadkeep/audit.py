@@ -22,7 +22,7 @@ Outcome = Literal["ok", "denied", "failed"]
 class Trail:
     """Of one request. `asked` once a caller was looked for: what needs no caller reaches nobody's memory."""
 
-    request_id: str | None
+    request_id: str | None  # fit for a log
     asked: bool = False
     who: str | None = None  # the credential's name
     scope: Scope | None = None  # the one that was last asked for, granted or not
@@ -30,7 +30,7 @@ class Trail:
     def ids(self) -> dict[str, str | None]:
         """For every line of the request."""
         talk = self.scope.conversation if self.scope else None
-        return {"request_id": _shown(self.request_id), "conversation_id": _shown(talk)}
+        return {"request_id": self.request_id, "conversation_id": _shown(talk)}
 
     def access(self, outcome: Outcome) -> dict[str, Any]:
         """For the line that ends it."""
@@ -45,7 +45,10 @@ _current: ContextVar[Trail | None] = ContextVar("threadkeep_trail", default=None
 
 @contextmanager
 def trail_of(request_id: str | None) -> Generator[Trail]:
-    """Of a request, as long as it is worked on here; what it leaves to tasks of its own keeps it."""
+    """Of a request, as long as it is worked on here; what it leaves to tasks of its own keeps it.
+
+    The id is fit for a log already: whoever takes it from a caller sees to that.
+    """
     trail = Trail(request_id)
     before = _current.set(trail)
     try:

@@ -101,11 +101,11 @@ async def test_every_line_of_a_request_has_its_ids(strangers: httpx.AsyncClient,
 
 @pytest.mark.parametrize("user", ["ann@example.com", "+48601234567", "a" * 200, "line\u2028break"])
 def test_an_id_that_would_be_masked_as_text_is_told_by_a_digest(user: str, log: Lines) -> None:
-    with trail_of(user):
+    with trail_of("r1"):
         reaching(Scope("shop", "u1", user))
         logging.getLogger("threadkeep.retrieval").warning("something happened")
     (line,) = log.of(message="something happened")
-    assert line["request_id"] == line["conversation_id"] == logged_id(user)
+    assert (line["request_id"], line["conversation_id"]) == ("r1", logged_id(user))
     assert user not in log.written[0]
     assert logged_id(user).startswith("#")
     assert logged_id(user) != logged_id(user + "x")
@@ -118,6 +118,7 @@ def test_any_other_id_stands_in_the_log_as_it_is(plain: str) -> None:
 
 async def test_each_call_of_a_tool_is_told_over_http(tmp_path: Path, log: Lines) -> None:
     meta = {"vscode.conversationId": "talk-9", "vscode.requestId": "r-tool"}
+    named = meta | {"vscode.requestId": "ann@example.com"}
     async with (
         served(settings_for(f"sqlite:///{tmp_path}/audit.db")) as address,
         over_http(address, bearer("ann")) as client,
@@ -125,7 +126,7 @@ async def test_each_call_of_a_tool_is_told_over_http(tmp_path: Path, log: Lines)
         await client.call_tool("remember", {"text": SECRET}, meta=meta)
         await client.call_tool("recall", {"query": SECRET}, meta=meta)
         await client.call_tool("history", {"conversation": "other"}, meta=meta)
-        await client.call_tool("forget", {}, meta=meta)
+        await client.call_tool("forget", {}, meta=named)
         await client.list_resources()
         with pytest.raises(Exception, match="no such conversation"):
             await client.read_resource("threadkeep://conversations/nowhere")
@@ -135,6 +136,7 @@ async def test_each_call_of_a_tool_is_told_over_http(tmp_path: Path, log: Lines)
     assert told["recall"].items() >= (ann | {"outcome": "ok", "request_id": "r-tool"}).items()
     assert told["history"].items() >= (ann | {"outcome": "ok", "conversation_id": "other"}).items()
     assert told["forget"].items() >= (ann | {"outcome": "failed", "error": "invalid_input"}).items()
+    assert told["forget"]["request_id"] == logged_id("ann@example.com")
     assert told["resources/list"].items() >= (ann | {"outcome": "ok"}).items()
     assert told["resources/read"].items() >= (ann | {"outcome": "denied", "conversation_id": "nowhere"}).items()
     assert SECRET not in "".join(log.written)

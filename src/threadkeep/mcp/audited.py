@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from threadkeep.audit import Outcome, trail_of
 from threadkeep.errors import Forbidden, NotFound, RateLimited, ThreadkeepError, Unauthenticated
+from threadkeep.policy.logged_ids import logged_id
 
 _log = logging.getLogger("threadkeep.mcp")
 _DENIED = (Unauthenticated, Forbidden, NotFound, RateLimited)
@@ -19,7 +20,7 @@ def audited(verb: str, request_id: str | None) -> Generator[None]:
     """Whatever it raises goes on."""
     outcome: Outcome = "failed"
     code: str | None = None
-    with trail_of(request_id) as trail:
+    with trail_of(request_id and logged_id(request_id)) as trail:
         try:
             yield
             outcome = "ok"
