@@ -260,6 +260,20 @@ async def test_one_credential_may_not_ask_more_often_than_it_may(database: Path)
     assert is_problem(answers[-1], 429, "rate_limited")
 
 
+async def test_users_of_an_application_that_names_no_credentials_do_not_use_up_each_others_calls(
+    database: Path,
+) -> None:
+    async def told_by_a_header(request: Any) -> Principal:
+        return Principal("shop", request.headers["x-who"])
+
+    settings = Settings(DATABASE_URL=f"sqlite:///{database}", THREADKEEP_RATE_LIMIT="2/minute")  # pyright: ignore[reportCallIssue]
+    async with client_of(create_app(settings, identify=told_by_a_header)) as client:
+        callers = ("ann", "ann", "ann", "bob")
+        answers = [await client.get("/conversations", headers={"X-Who": who}) for who in callers]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 200]
+
+
 async def test_an_application_may_tell_by_itself_who_calls(database: Path) -> None:
     async def everybody_is_ann(request: Any) -> Principal:
         return Principal("shop", request.headers["x-who"])

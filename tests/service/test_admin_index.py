@@ -11,6 +11,7 @@ import pytest
 from tests.service.conftest import client_of
 from tests.service.talking import is_problem
 from threadkeep.http.app import create_app
+from threadkeep.knowledge.reading import READERS, Text
 from threadkeep.settings import Settings
 
 
@@ -75,3 +76,18 @@ async def test_an_unknown_job_is_not_found_and_a_path_cannot_be_sent(client: htt
     assert is_problem(
         await client.post("/admin/index", json={"datasource": "x" * 128}), 422, "invalid_input", "datasource"
     )
+
+
+async def test_a_job_that_breaks_in_a_way_nobody_foresaw_has_failed_and_runs_no_longer(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(data: bytes) -> Text:
+        raise RecursionError
+
+    with monkeypatch.context() as patched:
+        patched.setitem(READERS, ".md", broken)
+        job = await client.post("/admin/index", params={"wait": "true"})
+    again = await client.post("/admin/index", params={"wait": "true"})
+
+    assert (job.status_code, job.json()["status"], job.json()["error"]) == (200, "failed", "internal_error")
+    assert again.json()["status"] == "done"

@@ -46,7 +46,7 @@ class Identified:
         if known is None:
             called_by(who.name)
             request.state.principal = who
-            await request.app.state.limits.by_caller(who.name)
+            await request.app.state.limits.by_caller(who.counted_as)
         who.need(self.permission)
         return who
 

@@ -89,8 +89,13 @@ class Indexing:
             await self._index(job)
             job.status = "done"
         except ThreadkeepError as error:
-            job.status, job.error = "failed", error.code
-            _log.error(json.dumps({"event": "index_failed", "error": error.code}))
+            self._failed(job, error.code, error)
+        except Exception as error:  # a folder's rights, a document that breaks its reader in a way nobody foresaw
+            self._failed(job, "internal_error", error)
+
+    def _failed(self, job: Job, code: str, error: Exception) -> None:
+        job.status, job.error = "failed", code
+        _log.error(json.dumps({"event": "index_failed", "error": code, "kind": type(error).__qualname__}))
 
     async def _index(self, job: Job) -> None:
         """Imported only now: documents need an extra."""

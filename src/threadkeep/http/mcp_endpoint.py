@@ -103,7 +103,7 @@ async def _caller(request: Request) -> Principal:
     called_by(None)
     who: Principal = await request.app.state.identify(request)
     called_by(who.name)
-    await request.app.state.limits.by_caller(who.name)
+    await request.app.state.limits.by_caller(who.counted_as)
     tenant, user = (decoded_header(name, request.headers.get(name)) for name in (TENANT_HEADER, USER_HEADER))
     scope = who.reach(reaching(who.place(tenant, user)))
     return replace(who, tenant=scope.tenant, user=scope.user)

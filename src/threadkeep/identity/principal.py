@@ -28,6 +28,11 @@ class Principal:
     name: str = field(default="", repr=False)  # of the credential, to count its calls by
     token: str | None = field(default=None, repr=False)  # the caller's own, for tools
 
+    @property
+    def counted_as(self) -> str:
+        """By which its calls are counted. An application that names no credentials is not one caller but many."""
+        return self.name or f"{self.tenant}\n{self.user or ''}"
+
     def reach(self, scope: Scope) -> Scope:
         """The same scope. Raises `NotFound` where it is not this caller's."""
         if not self.may_reach(scope.tenant, scope.user):
