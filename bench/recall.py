@@ -21,6 +21,7 @@ from bench.recall_baselines import BASELINES
 from bench.recall_learn import Group, learnt, taught
 from bench.recall_measure import DEPTH, Ranked, Ranker, figures, share
 from bench.recall_memory import MemoryIndex
+from bench.recall_peers import peers
 from bench.recall_product import product
 from bench.recall_sets import PASSAGES, Archive, follow_ups, locomo, long_answers, longmemeval, passages
 from bench.recall_vectors import vectors_of
@@ -30,6 +31,7 @@ from threadkeep.recall.fuse import fused
 from threadkeep.recall.presets import DEFAULT
 from threadkeep.recall.question import Question
 
+_MOST_FOR_PEERS = 10  # archives of a set: others' stores take minutes for each
 _UNCONCERNED = 300  # questions of each set
 _COLUMNS = ("R@1", "R@5", "R@10", "MRR", "all@5")
 
@@ -40,8 +42,10 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {"bench": "recall", "store": args.store, "sets": {}}
     with product("sqlite" if args.store == "all" else args.store) as ours_there:
         rankers: dict[str, Ranker] = {"Threadkeep": ours_there.ranker, "Threadkeep, words alone": ours_there.by_words}
+        others, result["left_out_peers"] = peers()
         for name, archives in sets.items():
-            rows = {who: figures(ranker, archives) for who, ranker in {**rankers, **BASELINES}.items()}
+            stores = others if not args.quick and len(archives) <= _MOST_FOR_PEERS else {}
+            rows = {who: figures(ranker, archives) for who, ranker in {**rankers, **BASELINES, **stores}.items()}
             result["sets"][name] = rows
             told(_block(name, rows))
         spent = result["ms_per_question"] = {
@@ -49,6 +53,7 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
             "p95": p95(ours_there.spent) * 1e3,
         }
     told(f"\nrecall of {DEPTH}, ms a question: median {spent['median']:.1f}, p95 {spent['p95']:.1f}")
+    told("\n".join(f"{who}: left out, {why}" for who, why in result["left_out_peers"].items()))
     if not args.sets:
         left, follow = _left_out(sets), _follow_ups(args.data)
         result |= {"left_out": left, "follow_ups": follow}
