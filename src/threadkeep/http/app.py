@@ -137,6 +137,7 @@ def _lifespan(
                 async with app.state.mcp.running(LocalBackend(opened, app.state.retrieval)):
                     yield
             finally:
+                await app.state.facts.close()
                 await app.state.retrieval.close()
                 app.state.streams.close()
                 await app.state.answering.close()

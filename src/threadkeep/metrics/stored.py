@@ -18,6 +18,7 @@ from threadkeep.ports.usage import Bounds, ThreadTotals, ThreadUsage
 
 BOUNDS = Bounds(QUERIES, MINUTES, BYTES)
 _PATIENCE_SECONDS = 5.0
+_SELDOM = 9  # times as long as it took, it rests
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +30,51 @@ class StoredFacts:
 
 
 class StoreTeller:
-    """Threads are counted again when the last count is older than `fresh_seconds`; one count serves all who wait."""
+    """Threads are counted at most once in `fresh_seconds`, and on a large store so seldom that it costs a tenth of the
+    time at most. A count that takes longer than a scrape may wait goes on, and is told at the next one.
+    """
 
     def __init__(
-        self, health: Callable[[], Awaitable[Health]], usage: ThreadUsage | None, fresh_seconds: float = 30.0
+        self,
+        health: Callable[[], Awaitable[Health]],
+        usage: ThreadUsage | None,
+        fresh_seconds: float = 30.0,
+        patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
         self._health = health
         self._usage = usage
         self._fresh = fresh_seconds
-        self._counting = asyncio.Lock()
-        self._counted: tuple[float, ThreadTotals] | None = None
+        self._patience = patience_seconds
+        self._due = 0.0
+        self._counting: asyncio.Task[None] | None = None
+        self._counted: ThreadTotals | None = None
 
     async def __call__(self) -> StoredFacts:
         health, threads = await asyncio.gather(self._health(), self._threads())
         return StoredFacts(health, threads)
 
+    async def close(self) -> None:
+        if self._counting is not None:
+            self._counting.cancel()
+            await asyncio.gather(self._counting, return_exceptions=True)
+
     async def _threads(self) -> ThreadTotals | None:
-        """A store that is away, or too large to be counted in time, costs these few numbers, not the scrape."""
         if self._usage is None:
             return None
+        if self._counting is None and time.monotonic() >= self._due:
+            self._counting = asyncio.create_task(self._count(self._usage), name="threadkeep-count")
+        if self._counting is not None:
+            await asyncio.wait({self._counting}, timeout=self._patience)
+        return self._counted
+
+    async def _count(self, usage: ThreadUsage) -> None:
+        """A store that is away costs these few numbers, not the scrape."""
+        began = time.monotonic()
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS), self._counting:
-                if self._counted is None or time.monotonic() - self._counted[0] >= self._fresh:
-                    self._counted = time.monotonic(), await self._usage.totals(BOUNDS)
-                return self._counted[1]
-        except (ThreadkeepError, TimeoutError):
-            return None
+            self._counted = await usage.totals(BOUNDS)
+        except ThreadkeepError:
+            self._counted = None
+        finally:
+            ended = time.monotonic()
+            self._due = ended + (max(self._fresh, _SELDOM * (ended - began)) if self._fresh else 0.0)
+            self._counting = None
