@@ -13,8 +13,9 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
+from tests.adapters.database import rows
 from tests.adapters.verbs import Open, Verbs, thread
-from threadkeep.errors import InvalidSetting, StaleWriter
+from threadkeep.errors import InvalidSetting, ScopeErased, StaleWriter
 
 ROOT = Path(__file__).parents[2]
 PUTS = 40
@@ -134,3 +135,43 @@ async def test_time_travel_and_updates_of_the_state_go_on_with_the_option(open_s
     assert [message.content for message in changed["messages"]] == ["changed", "answer 1"]
     await graph.aupdate_state(thread("t"), {"messages": [HumanMessage("appended")]})
     assert len((await graph.aget_state(thread("t"))).values["messages"]) == 3
+
+
+@pytest.mark.parametrize("mode", ["async"], indirect=True)
+@pytest.mark.parametrize("disturb", ["delete_thread", "prune"])
+async def test_runs_go_on_beside_deletions_and_pruning_and_every_checkpoint_can_be_read(
+    open_saver: Open, url: str, user: str, disturb: str
+) -> None:
+    """What a deletion meets halfway is refused whole, and what was stored is whole."""
+    runs, other = [await open_saver(), await open_saver()], await open_saver()
+    refused: list[BaseException] = []
+    done = asyncio.Event()
+
+    async def run(saver: Verbs, name: str) -> None:
+        for turn in range(8):
+            config, said = thread("t"), list[Any]()
+            try:
+                for number in range(5):
+                    said = [*said, HumanMessage(f"{name} {turn} {number} " + "x" * 200, id=f"{name}-{turn}-{number}")]
+                    config = await saver.put(config, {"said": said})
+                    await saver.call("put_writes", config, [("said", [number])], f"{name}-{number}")
+            except ScopeErased as error:
+                refused.append(error)
+
+    async def disturbing() -> None:
+        while not done.is_set():
+            await (other.call("prune", ["t"]) if disturb == "prune" else other.call("delete_thread", "t"))
+
+    disturber = asyncio.create_task(disturbing())
+    await asyncio.gather(*(run(saver, f"r{number}") for number, saver in enumerate(runs)))
+    done.set()
+    await disturber
+    assert refused or disturb == "prune"
+    reader = await open_saver()
+    for found in await reader.list(thread("t")):
+        said = [message.id for message in found.checkpoint["channel_values"]["said"]]
+        first = str(said[0]).rsplit("-", 1)[0]
+        assert said == [f"{first}-{number}" for number in range(len(said))]
+    await reader.call("delete_thread", "t")
+    keys = f"SELECT thread_key FROM conversation_metadata WHERE user_id = '{user}'"
+    assert await rows(url, keys) == []

@@ -267,6 +267,17 @@ async def test_a_key_is_sealed_with_the_slot_key(open_saver: Open, url: str, use
 
 
 @only_async
+async def test_a_saver_that_keeps_tool_traffic_is_told_of_a_turn_in_flight(open_saver: Open) -> None:
+    saver = await open_saver(tool_traffic="turn")
+    await agent(saver.saver).ainvoke(said("use 1 look: something"), thread("t"))
+    other = await open_saver()
+    with pytest.raises(CheckpointCorrupt, match=r'turn in flight.*tool_traffic="turn"'):
+        await other.get(thread("t"))
+    await saver.call("end_turn", thread("t"))
+    assert len((await other.values(thread("t")))["messages"]) == 3
+
+
+@only_async
 async def test_what_was_encrypted_is_lost_with_its_key(open_saver: Open, url: str, user: str) -> None:
     saver = await open_saver(tool_traffic="turn")
     await agent(saver.saver).ainvoke(said("use 1 look: it"), thread("t"))

@@ -169,6 +169,7 @@ async def test_a_number_given_in_turn_one_reaches_the_tool_in_turn_three_and_not
         assert "[REDACTED:PHONE]" in kept
         # Of later turns the model is shown what memory keeps.
         assert "601 234 567" not in " ".join(text for _, text in model.turns)
+        await talk.assistant.settled()
         async with ThreadkeepSaver.from_url(f"sqlite:///{tmp_path}/memory.db", settings=SETTINGS) as saver:
             place = {"configurable": {"thread_id": "talk-1", "user_id": "guest"}}
             found = await saver.aget_tuple(place)

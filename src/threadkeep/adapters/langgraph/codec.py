@@ -16,6 +16,7 @@ from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelle
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
 
 _USUAL = "msgpack"
+IN_FLIGHT = "+turn"  # behind the kind of a value that is encrypted under its turn's key
 _SPELLED = "spelled:"  # before the kind of a value whose lone surrogates were spelled out
 
 
@@ -69,6 +70,8 @@ class Codec:
 
     def decode(self, kind: str, data: bytes, where: str) -> Any:
         """Raises `CheckpointCorrupt` on bytes that are damaged, or were made to harm."""
+        if kind.endswith(IN_FLIGHT):
+            raise CheckpointCorrupt(f'{where} is of a turn in flight; a saver with tool_traffic="turn" can read it')
         if self._usual and kind == _USUAL and (message := plain_message(data)) is not None:
             return message
         try:

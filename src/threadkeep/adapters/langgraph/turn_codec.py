@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from threadkeep.adapters.langgraph.codec import Codec, Encoded
+from threadkeep.adapters.langgraph.codec import IN_FLIGHT, Codec, Encoded
 from threadkeep.adapters.sealing import KEY_BYTES, master_key
 from threadkeep.errors import CheckpointCorrupt, MissingExtra
 
 _NONCE_BYTES = 12
-_IN_FLIGHT = "+turn"
 _BARE, _SEALED = b"\x00", b"\x01"
 
 
 def is_in_flight(kind: str) -> bool:
-    return kind.endswith(_IN_FLIGHT)
+    return kind.endswith(IN_FLIGHT)
 
 
 class TurnCodec(Codec):
@@ -31,12 +30,12 @@ class TurnCodec(Codec):
         nonce = os.urandom(_NONCE_BYTES)
         assert self._cipher_of_turn is not None
         sealed = nonce + self._cipher_of_turn.encrypt(nonce, data, kind.encode())
-        return Encoded(kind + _IN_FLIGHT, sealed, same)
+        return Encoded(kind + IN_FLIGHT, sealed, same)
 
     def decode(self, kind: str, data: bytes, where: str) -> Any:
         if not is_in_flight(kind):
             return super().decode(kind, data, where)
-        plain_kind = kind.removesuffix(_IN_FLIGHT)
+        plain_kind = kind.removesuffix(IN_FLIGHT)
         try:
             return super().decode(plain_kind, self._opened(plain_kind, data), where)
         except ValueError:
@@ -45,7 +44,7 @@ class TurnCodec(Codec):
     def same(self, kind: str, data: bytes) -> int | None:
         if not is_in_flight(kind):
             return super().same(kind, data)
-        plain_kind = kind.removesuffix(_IN_FLIGHT)
+        plain_kind = kind.removesuffix(IN_FLIGHT)
         try:
             return super().same(plain_kind, self._opened(plain_kind, data))
         except ValueError:

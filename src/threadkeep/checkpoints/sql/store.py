@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -47,6 +48,14 @@ _LONG_SECONDS = 600.0  # a user may have a great many threads
 _RUNS_AT_ONCE = 50
 
 
+@contextmanager
+def _deleted_again() -> Generator[None]:
+    try:
+        yield
+    except ThreadGone:
+        raise ScopeErased(_DELETED) from None
+
+
 class SqlCheckpoints:
     """Remembers which threads it has marked as active lately, to spare their rows an update with every checkpoint."""
 
@@ -67,7 +76,8 @@ class SqlCheckpoints:
             await self._put(putting)
         except ThreadGone:  # deleted since we touched it: what has no parent begins it anew
             self._touched.pop(thread.key, None)
-            await self._put(replace(putting, place=True))
+            with _deleted_again():
+                await self._put(replace(putting, place=True))
         if place:
             self._remember(thread, now)
 
@@ -99,7 +109,8 @@ class SqlCheckpoints:
             await self._database.direct(work)
         except ThreadGone:
             await self._begin(thread)
-            await self._database.direct(work)
+            with _deleted_again():
+                await self._database.direct(work)
 
     async def _begin(self, thread: Thread) -> None:
         """Writes may come before the first checkpoint of a thread; after its end they are refused."""
