@@ -1,23 +1,19 @@
 """A question as a vector that documents can be compared with: of the model that most of them have vectors of.
 
 While documents are embedded anew by another model, those of the one before answer, as long as its embedder can still be
-asked. An embedder that hangs must not keep the words waiting, nor be asked at every question.
+asked.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from threadkeep.errors import EmbedderError, EmbedderUnavailable, VectorMismatch
+from threadkeep.index.questions import PATIENCE_SECONDS, QuestionEmbedders
 from threadkeep.ports.embedder import Embedder, EmbeddingModel, Vector
 from threadkeep.ports.knowledge import KnowledgeVectors
-from threadkeep.resilience.breaker import Breaker
 
-_MOST_CHARACTERS = 2_000  # of a question: a longer one is a document, and its beginning tells what it is about
-PATIENCE_SECONDS = 2.0
 _LOOK_AGAIN_SECONDS = 5.0  # which models there are changes seldom
 _MOST_TENANTS = 1_000
 
@@ -37,12 +33,8 @@ class QuestionVectors:
         embedder_of: Callable[[str], Embedder | None] = lambda _: None,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        self._current = embedder
+        self._questions = QuestionEmbedders(embedder, embedder_of, patience)
         self._store = store
-        self._embedder_of = embedder_of
-        self._patience = patience
-        self._earlier: dict[str, Embedder | None] = {}
-        self._breakers: dict[str, Breaker] = {}
         self._seen: dict[str | None, tuple[float, Mapping[EmbeddingModel, int]]] = {}
 
     async def __call__(self, question: str, tenant: str | None = None) -> QuestionVector | None:
@@ -50,24 +42,11 @@ class QuestionVectors:
 
         Raises `EmbedderError` when it cannot be told now.
         """
-        failure: EmbedderError | None = None
-        for model in await self._in_order(tenant):
-            embedder = self._embedder(model)
-            if embedder is None:
-                continue
-            try:
-                return QuestionVector(model, await self._vector(embedder, model, question[:_MOST_CHARACTERS]))
-            except EmbedderError as error:
-                failure = error
-        if failure is not None:
-            raise failure
-        return None
+        asked = await self._questions.vector(await self._in_order(tenant), question)
+        return None if asked is None else QuestionVector(*asked)
 
     async def close(self) -> None:
-        for embedder in (self._current, *self._earlier.values()):
-            if embedder is not None:
-                await embedder.close()
-        self._earlier.clear()
+        await self._questions.close()
 
     async def _in_order(self, tenant: str | None) -> list[EmbeddingModel]:
         """The model that most documents have vectors of; of equals the current one."""
@@ -77,31 +56,5 @@ class QuestionVectors:
             while len(self._seen) >= _MOST_TENANTS:
                 del self._seen[next(iter(self._seen))]
             self._seen[tenant] = time.monotonic(), models
-        current = self._current.name
+        current = self._questions.current.name
         return sorted(models, key=lambda one: (-models[one], one.name != current, one.name, one.dimensions))
-
-    def _embedder(self, model: EmbeddingModel) -> Embedder | None:
-        if model.name == self._current.name:
-            return self._current
-        if model.name not in self._earlier:
-            self._earlier[model.name] = self._embedder_of(model.name)
-        return self._earlier[model.name]
-
-    async def _vector(self, embedder: Embedder, model: EmbeddingModel, question: str) -> Vector:
-        breaker = self._breakers.setdefault(embedder.name, Breaker(f"The embedder {embedder.name}"))
-        if not breaker.allows():
-            raise EmbedderUnavailable(f"{embedder.name}: has not answered lately; it is asked again now and then")
-        try:
-            async with asyncio.timeout(self._patience):
-                (vector,) = await embedder.embed([question])
-        except TimeoutError:
-            error = EmbedderUnavailable(f"{embedder.name}: took longer than {self._patience:g} s for a question")
-            breaker.failed(error)
-            raise error from None
-        except EmbedderError as error:
-            breaker.failed(error)
-            raise
-        breaker.succeeded()
-        if len(vector) != model.dimensions:
-            raise VectorMismatch(f"{model.name}: gives {len(vector)} numbers; the index holds {model.dimensions}")
-        return vector
