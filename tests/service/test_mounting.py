@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 from fastapi import FastAPI, Request
 
+from tests.metrics.exposed import read
 from tests.service.conftest import client_of
 from threadkeep import Memory, ModelResponse, Scope, UserMessage
 from threadkeep.http.mounting import mount_memory
@@ -77,3 +78,16 @@ async def test_the_application_tells_who_calls(database: Path) -> None:
         other = await client.get(f"/m/conversations/{talk}/history", headers={"X-User": "bob"})
 
     assert (own.status_code, other.status_code) == (201, 404)
+
+
+async def test_what_the_application_appends_is_measured(database: Path) -> None:
+    app = shop()
+    mount_memory(app, f"sqlite:///{database}")
+    async with client_of(app) as client:
+        counts = []
+        for _ in range(2):
+            await client.post("/chat", json=SAID)
+            told = read((await client.get("/memory/metrics")).text)
+            counts.append(told("threadkeep_append_duration_seconds_count", status="stored"))
+
+    assert counts[1] == counts[0] + 1

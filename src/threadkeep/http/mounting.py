@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from threadkeep.compose import open_memory
+from threadkeep.compose_metrics import when_served
 from threadkeep.http.app import ResponderOpener, create_app
 from threadkeep.http.identity import Identify
 from threadkeep.settings import Settings, load_settings
@@ -30,7 +31,7 @@ def mount_memory(
     `identify` tells who calls, the way the application knows it; otherwise the settings do, and without either only
     this machine may call what is below `path`. Returns what was mounted.
     """
-    settings = settings or load_settings()
+    settings = when_served(settings or load_settings())
     hot = redis or (settings.redis_url if url is None else None)
     settings = settings.model_copy(update={"database_url": url or settings.database_url, "redis_url": hot})
     opener = partial(open_memory, settings=settings)
