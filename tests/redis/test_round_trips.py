@@ -40,3 +40,16 @@ async def test_an_append_is_one_round_trip_and_a_read_is_another(
             trips.clear()
             await memory.history(scope)
             assert len(trips) == 1
+
+
+async def test_a_talk_that_is_shorter_than_was_asked_for_is_read_from_its_window_alone(
+    redis_server: Any, trips: list[int], tmp_path: Path
+) -> None:
+    scope = new_scope()
+    async with open_memory(f"sqlite:///{tmp_path}/archive.db", redis=redis_server.url, worker=False) as memory:
+        await memory.append(scope, [UserMessage("Good morning to you all, how are you today?"), ModelResponse("Well.")])
+        trips.clear()
+        found = await memory.history(scope, 500)
+        assert len(trips) == 1
+    assert [one.seq for one in found.messages] == [1, 2]
+    assert found.before is None

@@ -76,7 +76,7 @@ async def test_the_concierge_remembers_the_session_and_asks_for_its_language_onc
 
 @pytest.mark.parametrize("language", list(TALKS))
 async def test_the_concierge_answers_on_while_redis_is_gone_and_goes_on_when_it_is_back(
-    serve: Serve, on_postgres: Servers, language: str
+    serve: Serve, on_postgres: Servers, detected: list[str], language: str
 ) -> None:
     first, second = TALKS[language]
     model = RecordingModel("OK.", "OK.", knows_the_room)
@@ -94,6 +94,7 @@ async def test_the_concierge_answers_on_while_redis_is_gone_and_goes_on_when_it_
     assert away["reply"] == "OK."
     assert shown_while_away == [("user", first), ("assistant", "OK."), ("user", second)]
     assert (back["reply"], back["language"]) == ("214", language)
+    assert detected == [first]
 
 
 SHOP = {
