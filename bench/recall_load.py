@@ -18,10 +18,12 @@ import numpy as np
 from threadkeep import Memory, Scope
 from threadkeep.archive.sql.append import row_of
 from threadkeep.index.pgvector import halfvec
+from threadkeep.index.pgvector_graph import Graphs
 from threadkeep.index.sqlite_vectors import number_for
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.recall.normalise import terms_of
 from threadkeep.recall.vectors import ENCODING, encode
+from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.locks import Place
 from threadkeep.sql.words import hashed
 from threadkeep.testing.drafts import admitted, draft
@@ -218,3 +220,13 @@ async def _into_pgvector(url: str, embedder: Drawn) -> None:
         await connection.execute("VACUUM ANALYZE tk_pgvectors")
     finally:
         await connection.close()
+    await _with_graph(url)
+
+
+async def _with_graph(url: str) -> None:
+    """As the worker makes it in the background, where a user has very many vectors."""
+    database = SqlDatabase.at(url)
+    try:
+        await Graphs(database).made()
+    finally:
+        await database.close()
