@@ -20,7 +20,7 @@ _LATER = {  # a moment that was never used before, whatever the clock says
     "postgres": (
         "ON CONFLICT (thread_key) DO UPDATE SET began_at = greatest(excluded.began_at, tk_turn_keys.began_at + 1)"
     ),
-    "mysql": "ON DUPLICATE KEY UPDATE began_at = greatest(VALUES(began_at), began_at + 1)",
+    "mysql": "ON DUPLICATE KEY UPDATE began_at = greatest(:now, began_at + 1)",
 }
 
 

@@ -58,9 +58,7 @@ def recording(thread: Thread, usage: Usage, dialect: Dialect) -> Iterator[Step]:
         ),
         values,
     )
-    ignored = (
-        " ON DUPLICATE KEY UPDATE document = VALUES(document)" if dialect == "mysql" else " ON CONFLICT DO NOTHING"
-    )
+    ignored = " ON DUPLICATE KEY UPDATE document = document" if dialect == "mysql" else " ON CONFLICT DO NOTHING"
     for document in usage.documents:
         query = f"INSERT INTO tk_thread_documents (thread_key, document) VALUES (:key, :document){ignored}"  # noqa: S608
         yield query, {"key": thread.key, "document": document}

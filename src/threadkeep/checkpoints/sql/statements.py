@@ -38,7 +38,7 @@ def touch(*, postgres: bool) -> str:
     return (
         f"INSERT INTO conversation_metadata ({_PLACE})"  # noqa: S608
         f" VALUES (:key, :tenant, :user, :thread, {NOW_ON_MYSQL}, {NOW_ON_MYSQL})"
-        " ON DUPLICATE KEY UPDATE last_activity_at = VALUES(last_activity_at), expired_at = NULL"
+        f" ON DUPLICATE KEY UPDATE last_activity_at = {NOW_ON_MYSQL}, expired_at = NULL"
     )
 
 
@@ -84,7 +84,9 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int, counting
 def mysql_row(*, parent: bool) -> str:
     """Stored only if the parent is there, whose row is held."""
     held = f" FROM conversation_checkpoints WHERE {_AT} = :parent LOCK IN SHARE MODE" if parent else ""
-    replaced = ", ".join(f"{name} = VALUES({name})" for name in _REPLACED)
+    # MySQL warns of VALUES() each time, and a warning costs another trip; MariaDB knows nothing else to name a new row.
+    new = (":parent", ":body", ":metadata", ":facts", NOW_ON_MYSQL)
+    replaced = ", ".join(f"{name} = {value}" for name, value in zip(_REPLACED, new, strict=True))
     values = ":key, :ns, :id, :thread, :ns_name, :parent, :body, :metadata, :facts"
     values += f", {NOW_ON_MYSQL}, {NOW_ON_MYSQL}"
     return f"INSERT INTO conversation_checkpoints ({_ROW}) SELECT {values}{held} ON DUPLICATE KEY UPDATE {replaced}"
@@ -105,7 +107,7 @@ def mariadb_put(before: tuple[str, ...], row: str, after: str | None) -> str:
 def items(count: int, *, shared: bool, postgres: bool) -> str:
     name = "shared" if shared else "fresh"
     rows = ", ".join(_item(f"{name}{number}", postgres=postgres) for number in range(count))
-    unless_there = " ON CONFLICT DO NOTHING" if postgres else " ON DUPLICATE KEY UPDATE strand = VALUES(strand)"
+    unless_there = " ON CONFLICT DO NOTHING" if postgres else " ON DUPLICATE KEY UPDATE strand = strand"
     clause = unless_there if shared else ""
     return f"INSERT INTO tk_checkpoint_items ({_ITEM}) VALUES {rows}{clause}"  # noqa: S608
 
@@ -132,7 +134,7 @@ def insert_writes(count: int, *, postgres: bool, replacing: bool) -> str:
         clause = f" ON CONFLICT {clause}" if replacing else " ON CONFLICT DO NOTHING"
     else:
         updates = ", ".join(f"{name} = VALUES({name})" for name in replaced)
-        clause = f" ON DUPLICATE KEY UPDATE {updates if replacing else 'idx = VALUES(idx)'}"
+        clause = f" ON DUPLICATE KEY UPDATE {updates if replacing else 'idx = idx'}"
     return f"INSERT INTO tk_checkpoint_writes ({_WRITE_ROW}) VALUES {rows}{clause}"  # noqa: S608
 
 
