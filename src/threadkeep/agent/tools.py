@@ -99,6 +99,8 @@ async def _filled(value: Any, context: ToolContext) -> Any:
     if isinstance(value, Mapping):
         given: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
         return {name: await _filled(one, context) for name, one in given.items()}
+    if isinstance(value, list | tuple):
+        return [await _filled(one, context) for one in value]  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(value, str):
         return value
     for kind in {*_MASKED.findall(value)}:
