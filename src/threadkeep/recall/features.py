@@ -162,12 +162,14 @@ class Reading:
 
     @cached_property
     def fresh(self) -> Column:
-        """Said lately, as far as the turn bears on the question at all: half of it a month later."""
+        """Said later than the others at hand, as far as the turn bears on the question at all: half of it a month on."""
         now = self.question.asked_at
         if now is None:
             return self._nothing
-        ages = (max(0, (now - turn.message.ts).days) for turn in self.turns)  # whole: seconds would move every score
-        return [bears * 0.5 ** (age / _MONTH) for bears, age in zip(self._bears, ages, strict=True)]
+        ages = [max(0, (now - turn.message.ts).days) for turn in self.turns]  # whole: seconds would move every score
+        left = [0.5 ** (age / _MONTH) for age in ages]
+        least = min(left, default=0.0)
+        return [bears * (share - least) for bears, share in zip(self._bears, left, strict=True)]
 
     @cached_property
     def same_conversation(self) -> Column:

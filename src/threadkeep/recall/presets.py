@@ -23,7 +23,7 @@ DEFAULT: dict[str, float] = {
     "addressed": -0.39,
     "dated": 5.06,
     # where it was said, and how long ago: enough to choose between what answers alike, by hand
-    "fresh": 0.3,
+    "fresh": 0.2,
     "same conversation": 0.5,
     # what kind of turn it is
     "answers": 3.08,

@@ -93,6 +93,14 @@ def test_of_what_answers_alike_the_fresher_stands_first() -> None:
     assert hits[0].score > hits[1].score > hits[2].score > 0
 
 
+def test_where_all_was_said_at_once_freshness_changes_nothing() -> None:
+    asked, timeless = Question("Am I allergic to peanuts?", asked_at=NOW), Question("Am I allergic to peanuts?")
+    when = [NOW] * len(TEXTS)
+    assert fused(asked, evidence_of(asked, TEXTS, when=when), 5) == fused(
+        timeless, evidence_of(timeless, TEXTS, when=when), 5
+    )
+
+
 def test_of_what_answers_alike_that_of_the_same_conversation_stands_first() -> None:
     texts: list[str | tuple[str, str]] = [(name, "the spare key is in the shed") for name in "abc"]
     question = Question("Where is the spare key?", asked_in="b")
