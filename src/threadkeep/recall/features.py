@@ -162,7 +162,7 @@ class Reading:
 
     @cached_property
     def fresh(self) -> Column:
-        """Said later than the others at hand, as far as the turn bears on the question at all: half of it a month on."""
+        """Said later than others at hand, as far as the turn bears on the question at all: half of it a month on."""
         now = self.question.asked_at
         if now is None:
             return self._nothing
