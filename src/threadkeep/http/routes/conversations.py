@@ -30,6 +30,12 @@ from threadkeep.scope import Scope
 
 router = APIRouter(prefix="/conversations", tags=["conversations"], route_class=StrictRoute)
 EVENTS = "text/event-stream"
+_FIELDS = {"event": "string", "id": "string", "data": "string", "retry": "integer"}
+_EVENT = {
+    "type": "object",
+    "description": "One event; its `data` is JSON",
+    "properties": {name: {"type": type_} for name, type_ in _FIELDS.items()},
+}
 
 # An id may hold slashes: in paths it is all that stands before what follows it (`:path`).
 ConversationId = Annotated[ScopePart, Path(alias="conversation_id")]
@@ -171,7 +177,7 @@ async def _with_the_next(
         200: {
             "description": "`message` events with the message's seq as id; between them `delta` (pieces of an answer"
             " that is being made), `failed` and `erased`",
-            "content": {EVENTS: {"schema": {"type": "string"}}},
+            "content": {EVENTS: {"schema": _EVENT}},
         },
         **openapi.READS,
     },
