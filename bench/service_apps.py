@@ -129,7 +129,8 @@ def main(name: str, port: str, *places: str) -> None:
         "openai": service_peers.sessions,
         "openai runner": service_peers.runner,
     }
-    uvicorn.run(apps[name](*places), host="127.0.0.1", port=int(port), log_config=None, access_log=False)
+    patience: dict[str, Any] = {"timeout_keep_alive": 120}  # with clients that wait for the others
+    uvicorn.run(apps[name](*places), host="127.0.0.1", port=int(port), log_config=None, access_log=False, **patience)
 
 
 if __name__ == "__main__":
