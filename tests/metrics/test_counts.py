@@ -53,11 +53,12 @@ def prometheus(program: str, four: Place, tmp_path: Path) -> Iterator[Prometheus
     with server:
         wait_until(lambda: bool(server.query("threadkeep_flushed_entries_total")), seconds=30, what="it has scraped")
         run(four.clients, four.counted, first=100)
-        four.work_of_the_app()
+        listed = four.app["pages"] + four.work_of_the_app()["pages"]
         appends = four.counted.statuses.total()
         counted = f"sum(threadkeep_append_duration_seconds_count) == {appends}"
         flushed = f"threadkeep_flushed_entries_total == {2 * APPENDS}"
-        for expected in (counted, flushed):
+        pages = f"checkpoint_list_duration_seconds_count == {listed}"
+        for expected in (counted, flushed, pages):
             wait_until(lambda expected=expected: bool(server.query(expected)), seconds=30, what=expected)
         yield server
 

@@ -16,7 +16,7 @@ from tests.service.running import clean_environment
 from threadkeep.compose_metrics import meter_for
 from threadkeep.errors import InvalidSetting
 from threadkeep.metrics.dead_files import fold_dead
-from threadkeep.metrics.prometheus import PrometheusMeter
+from threadkeep.metrics.prometheus import counted_together, exposition
 from threadkeep.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -42,9 +42,7 @@ def counting(folder: Path, times: int) -> Iterator[subprocess.Popen[bytes]]:
 
 def told(folder: Path) -> Exposed:
     """As any process that shares the folder would tell it, without counting there itself."""
-    reading = object.__new__(PrometheusMeter)
-    reading._folder = str(folder)
-    return read(reading.exposition("")[1].decode())
+    return read(exposition(counted_together(str(folder)))[1].decode())
 
 
 def test_what_killed_processes_counted_stays_counted_in_one_file_of_each_kind(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from threadkeep.metrics.names import BYTES, MINUTES, QUERIES
+from threadkeep.metrics.names import BYTES, LASTING, QUERIES
 from threadkeep.metrics.stored import StoredFacts
 from threadkeep.ports.usage import Spread, ThreadTotals
 
@@ -36,7 +36,7 @@ def _of_threads(threads: ThreadTotals) -> Iterator[Metric]:
     yield _histogram(
         "conversation_queries_per_conversation", "Queries of each stored conversation", QUERIES, threads.queries
     )
-    yield _histogram("conversation_duration_seconds", "From first to last activity of each", MINUTES, threads.seconds)
+    yield _histogram("conversation_duration_seconds", "From first to last activity of each", LASTING, threads.seconds)
     yield _histogram("conversation_state_size_bytes", "Bytes stored of each conversation", BYTES, threads.bytes)
     yield GaugeMetricFamily(
         "checkpoint_storage_total_bytes", "Bytes of all checkpoints and what they refer to", threads.bytes.sum

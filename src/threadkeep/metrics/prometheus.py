@@ -7,7 +7,7 @@ Only counts and histograms stand there, so what a process has counted outlives i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, values
 from prometheus_client.core import Metric
@@ -46,16 +46,11 @@ class PrometheusMeter:
 
     def exposition(self, accept: str, more: Iterable[Metric] = ()) -> tuple[str, bytes]:
         """The content type that was asked for, and all metrics in it: this process's, or those of all that share."""
-        told = CollectorRegistry()
-        encode, content_type = choose_encoder(accept)
-        told.register(_These([*self._collected(), *more]))  # pyright: ignore[reportArgumentType]
-        return content_type, encode(told)
-
-    def _collected(self) -> list[Metric]:
         if self._folder is None:
-            return [_without_birthdays(metric) for metric in self._registry.collect()]
-        with reading(self._folder):
-            return list(MultiProcessCollector.merge(written(self._folder)))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+            own = [_without_birthdays(metric) for metric in self._registry.collect()]
+        else:
+            own = counted_together(self._folder)
+        return exposition([*own, *more], accept)
 
     def _make(self, one: Counted) -> None:
         labels = () if one.label is None else (one.label,)
@@ -69,8 +64,20 @@ class PrometheusMeter:
             made.labels(value)
 
 
+def counted_together(folder: str) -> list[Metric]:
+    with reading(folder):
+        return list(MultiProcessCollector.merge(written(folder)))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+
+
+def exposition(metrics: Sequence[Metric], accept: str = "") -> tuple[str, bytes]:
+    registry = CollectorRegistry()
+    registry.register(_These(metrics))  # pyright: ignore[reportArgumentType]
+    encode, content_type = choose_encoder(accept)
+    return content_type, encode(registry)
+
+
 class _These:
-    def __init__(self, metrics: Iterable[Metric]) -> None:
+    def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:

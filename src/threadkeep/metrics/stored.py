@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from threadkeep.errors import ThreadkeepError
-from threadkeep.metrics.names import BYTES, MINUTES, QUERIES
+from threadkeep.metrics.names import BYTES, LASTING, QUERIES
 from threadkeep.ports.health import Health
 from threadkeep.ports.usage import Bounds, ThreadTotals, ThreadUsage
 
-BOUNDS = Bounds(QUERIES, MINUTES, BYTES)
+BOUNDS = Bounds(QUERIES, LASTING, BYTES)
 _PATIENCE_SECONDS = 5.0
 _SELDOM = 9  # times as long as it took, it rests
 
