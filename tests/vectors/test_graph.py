@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
@@ -12,12 +13,14 @@ from sqlalchemy import text
 
 from tests.servers.server import Server
 from tests.vectors.test_contract import keeping
+from threadkeep import compose_sql
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.index import sql_vectors
 from threadkeep.index.pgvector import ALONG_THE_GRAPH, FROM_GRAPH, by_distance, by_graph, halfvec
 from threadkeep.index.pgvector_graph import Graphs, InGraph
 from threadkeep.index.sql_vectors import SqlVectors
+from threadkeep.ports.clock import system_clock
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.vectors import MessageVectors
 from threadkeep.recall.every_term import every_term
@@ -64,6 +67,10 @@ class Filled:
         async with self.database.engine.connect() as connection:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             await connection.execute(text("ANALYZE tk_pgvectors"))
+
+    async def found_anew(self) -> Any:
+        fresh = Graphs(self.database, _MANY - 1)
+        return await self.database.direct(partial(fresh.of, scope=self.large.whole_user, model=self.model))
 
     async def place(self, scope: Scope, model: EmbeddingModel | None = None) -> Any:
         work = partial(self.graphs.of, scope=scope.whole_user, model=model or self.model)
@@ -153,3 +160,20 @@ async def test_a_graph_that_was_half_made_is_made_again(filled: Filled) -> None:
     assert await filled.database.direct(partial(again.of, scope=scope, model=model)) is None
     await again.made()
     assert await filled.database.direct(partial(again.of, scope=scope, model=model)) is not None
+
+
+async def test_upkeep_makes_a_graph_that_is_missing(filled: Filled) -> None:
+    number = (await filled.place(filled.large)).model
+    await filled.database.alone(f"DROP INDEX tk_pgvectors_near_{number}", seconds=30)
+    await filled.index.grow()
+    async with asyncio.timeout(30):
+        while await filled.found_anew() is None:
+            await asyncio.sleep(0.05)
+    await filled.index.close()
+
+
+def test_server_vectors_have_that_upkeep() -> None:
+    database = SqlDatabase.at("postgresql://nobody@127.0.0.1:1/none")
+    stores = compose_sql._vectors(database, system_clock, None)
+    assert isinstance(stores.index, SqlVectors)
+    assert stores.tidy == stores.index.grow
