@@ -40,7 +40,8 @@ FIELDS = [
 
 
 async def state_of(talk: Talk, url: str) -> dict[str, Any]:
-    """What the graph's last checkpoint holds."""
+    """What the graph's last checkpoint holds, once its turn has ended."""
+    await talk.assistant.settled()
     async with ThreadkeepSaver.from_url(url, settings=SETTINGS) as saver:
         place = {"thread_id": talk.scope.conversation, "user_id": talk.scope.user, "tenant_id": talk.scope.tenant}
         found = await saver.aget_tuple({"configurable": place})
