@@ -49,28 +49,32 @@ def test_a_polite_signal_ends_it_cleanly_with_everything_on_disk(tmp_path: Path,
         assert memory.stats(Scope(**TALK)).messages == 1
 
 
-def test_neither_text_nor_query_nor_ids_reach_the_log(service: RunningService) -> None:
+def test_of_a_request_only_whose_memory_it_reached_is_in_the_log(service: RunningService) -> None:
+    place = {"tenant": "shop", "user": "ann", "conversation": "talk-1"}
     event = {"kind": "UserMessage", "text": f"text {CANARY}", "id": f"id-{CANARY}"}
     with service.client() as client:
         for _ in range(2):
             client.post(
-                "/v1/memory/append", json={"scope": TALK, "events": [event], "key": f"key-{CANARY}"},
+                "/v1/memory/append", json={"scope": place, "events": [event], "key": f"key-{CANARY}"},
             )  # fmt: skip
-        client.post("/v1/memory/append", json={"scope": TALK, "events": [event | {"text": "other"}]})
-        client.post("/v1/memory/append", json={"scope": TALK, "events": [{"kind": CANARY}], CANARY: CANARY})
+        client.post("/v1/memory/append", json={"scope": place, "events": [event | {"text": "other"}]})
+        client.post("/v1/memory/append", json={"scope": place, "events": [{"kind": CANARY}], CANARY: CANARY})
         client.post("/v1/memory/append", content=CANARY, headers={"Content-Type": "application/json"})
-        client.post("/v1/memory/recall", json={"scope": TALK, "query": f"what about {CANARY}?"})
-        client.post("/v1/memory/erase", json={"scope": TALK, "message_id": f"id-{CANARY}"})
+        client.post("/v1/memory/recall", json={"scope": place, "query": f"what about {CANARY}?"})
+        client.post("/v1/memory/erase", json={"scope": place, "message_id": f"id-{CANARY}"})
         for path in ("history", "conversations", "stats", "export", CANARY):
-            client.get(f"/v1/memory/{path}", params=TALK | {CANARY: CANARY})
-            client.get(f"/v1/memory/{path}", params=TALK)
+            client.get(f"/v1/memory/{path}", params=place | {CANARY: CANARY})
+            client.get(f"/v1/memory/{path}", params=place)
         client.get("/healthz", headers={"X-Request-ID": f"{CANARY}@example.com", "Host": f"{CANARY}.example"})
     assert service.stop() == 0
 
     assert CANARY not in service.log.read_text()
     requests = [line for line in service.logged() if line["event"] == "request"]
     assert len(requests) == 18
-    assert requests[0].keys() == {"time", "level", "event", "method", "route", "status", "ms", "request_id"}
+    told = {"time", "level", "event", "method", "route", "status", "ms", "request_id"}
+    reached = {"who": "local", "tenant": "shop", "user": "ann", "conversation_id": "talk-1", "outcome": "ok"}
+    assert requests[0].keys() == told | reached.keys()
+    assert reached.items() <= requests[0].items()
     assert (requests[0]["method"], requests[0]["route"]) == ("POST", "/v1/memory/append")
     assert {line["status"] for line in requests} == {200, 400, 404, 409, 421, 422}
 
