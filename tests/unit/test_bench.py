@@ -76,6 +76,7 @@ SERVERS = {
     "redis": {
         "OpenAI Agents RedisSession",
         "OpenAI Agents RedisSession, ttl",
+        "OpenAI Agents RedisSession, as Runner reads",
         "Google ADK RedisSessionService",
         "LangChain RedisChatMessageHistory",
     },
