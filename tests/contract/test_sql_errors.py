@@ -33,6 +33,7 @@ from threadkeep.errors import (
 from threadkeep.sql import database as databases
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.engine import PoolLimits
+from threadkeep.sql.lines import Line
 from threadkeep.testing.drafts import new_scope
 from threadkeep.testing.fault_proxy import FaultProxy
 
@@ -242,6 +243,19 @@ class TestALineThatFails:
         proxy.reset()
         proxy.restore()
         assert await database.write(_one) == 1
+
+    async def test_a_straight_line_that_cannot_be_made_is_told_in_our_words(
+        self, database: SqlDatabase, proxy: FaultProxy
+    ) -> None:
+        async def look(line: Line) -> object:
+            return await line.rows("SELECT 1", {})
+
+        proxy.reset()
+        for _ in range(3):
+            with pytest.raises(StoreUnavailable):
+                await database.direct(look)
+        proxy.restore()
+        assert await database.direct(look)
 
     async def test_one_that_breaks_before_the_commit_is_tried_again(
         self, database: SqlDatabase, proxy: FaultProxy

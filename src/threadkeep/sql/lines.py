@@ -48,7 +48,7 @@ class Line(Protocol):
 
 async def open_line(engine: AsyncEngine) -> Line:
     """Its statements have named parameters, `:name`, whatever the driver wants."""
-    fairy: Any = await engine.raw_connection()
+    fairy: Any = await _connected(engine)
     raw = fairy.driver_connection
     fairy.detach()
     if engine.dialect.name == "postgresql":
@@ -56,6 +56,16 @@ async def open_line(engine: AsyncEngine) -> Line:
     line = _MySqlLine(raw)
     await line.prepare()
     return line
+
+
+async def _connected(engine: AsyncEngine) -> Any:
+    """Errors on the way come bare: of the driver, or of SQLAlchemy's dress for it."""
+    dressed: Any = engine.dialect.loaded_dbapi
+    try:
+        with _TOLD:
+            return await engine.raw_connection()
+    except dressed.Error as error:
+        raise DBAPIError(None, None, error, hide_parameters=True, connection_invalidated=_is_lost(error)) from None
 
 
 class _PostgresLine:
