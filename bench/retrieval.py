@@ -22,7 +22,7 @@ from typing import Any
 
 from bench.recall_sets import FollowUp, Said, follow_ups
 from bench.report import median, p95, table
-from bench.service_load import loaded, post
+from bench.service_load import Requests, loaded, post
 from threadkeep.agent.retrieval import Retrieval
 from threadkeep.agent.retrieval_turn import RetrievalRequest
 from threadkeep.compose_knowledge import open_knowledge
@@ -139,22 +139,28 @@ async def _load(url: str, asked: Sequence[FollowUp], seconds: float) -> dict[str
         return data.replace(b"Content-Type", f"X-Conversation-ID: load-{client}\r\nContent-Type".encode(), 1)
 
     told: dict[str, Any] = {}
-    with _service(url) as port:
-        await loaded(port, request, 2, min(2.0, seconds))  # opens the graph and its embedder
+    requests = Requests(request, lambda _: [])
+    with _service(url) as service:
+        await loaded(service, requests, 2, min(2.0, seconds))  # opens the graph and its embedder
         for clients in (8, 64):
-            spent, rate = await loaded(port, request, clients, seconds)
-            told[str(clients)] = {"p50_ms": median(spent), "p95_ms": p95(spent), "answers_a_second": rate}
+            found = await loaded(service, requests, clients, seconds)
+            told[str(clients)] = {
+                "p50_ms": median(found.answers),
+                "p95_ms": p95(found.answers),
+                "answers_a_second": found.per_second,
+            }
     return told
 
 
 @contextmanager
-def _service(url: str) -> Iterator[int]:
+def _service(url: str) -> Iterator[tuple[int, int]]:
+    """Its port and process id."""
     command = [sys.executable, "-m", "threadkeep.cli", "serve", "--json", "--port", "0", "--url", url]
     unlimited = os.environ | {"THREADKEEP_RATE_LIMIT": "1000000/second"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=unlimited)
     assert process.stdout is not None
     try:
-        yield int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1])
+        yield int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1]), process.pid
     finally:
         process.terminate()
         process.wait(30)
