@@ -152,3 +152,13 @@ def test_service_asks_ours_the_peer_and_one_without_memory() -> None:
     assert all(one["cpu_ms"] > 0 for one in told["figures"])
     assert all(0 < one["p50"] <= one["p95"] <= one["p99"] for one in told["figures"])
     assert all(size > 10 for size in told["rss_mb"].values())
+
+
+@pytest.mark.slow
+def test_retrieval_asks_follow_ups_a_long_thread_and_many_clients() -> None:
+    done = run_bench("retrieval", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert all(0 < told["load"][clients]["p50_ms"] <= told["load"][clients]["p95_ms"] for clients in ("8", "64"))
+    assert told["thread"]
+    assert told["follow_ups"]
