@@ -33,6 +33,11 @@ async def test_a_new_conversation_shows_its_greeting_and_stands_in_the_list(brow
     assert path in everything
 
 
+async def test_the_address_that_the_readme_names_leads_there(browser: httpx.AsyncClient) -> None:
+    answer = await browser.get("/console", follow_redirects=True)
+    assert (answer.status_code, answer.url.path) == (200, "/console/")
+
+
 async def test_what_was_masked_is_counted_and_nowhere_shown(browser: httpx.AsyncClient) -> None:
     path = await begun(browser)
 

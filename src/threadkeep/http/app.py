@@ -10,6 +10,9 @@ from typing import Any
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from threadkeep import __version__
 from threadkeep.compose import open_memory
@@ -79,6 +82,7 @@ def create_app(
         app.include_router(router)
     app.state.mcp = McpEndpoint(settings)
     app.router.routes.append(app.state.mcp.route)
+    app.router.routes.append(Route("/console", _to_the_console, include_in_schema=False))
     app.mount("/console", Console(count_tokens(settings)).app())
     answer_errors_with_problems(app)
     openapi.describe_problems(app)
@@ -91,6 +95,10 @@ def create_app(
         _allow(app, settings.cors_origins)
     app.add_middleware(AccessLog)  # the last one added is the outermost
     return app
+
+
+async def _to_the_console(_: Request) -> Response:
+    return RedirectResponse("/console/")
 
 
 def _configure(app: FastAPI, settings: Settings, identify: Identify | None) -> None:
