@@ -9,6 +9,7 @@ from dataclasses import replace
 from threadkeep.errors import StoreUnavailable
 from threadkeep.model import Erased, ErasureProof
 from threadkeep.reflecting import Reflecting
+from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import Scope
 from threadkeep.stores import Stores
 
@@ -21,10 +22,16 @@ class Erasing:
         self._reflecting = reflecting
 
     async def message(self, scope: Scope, message_id: str) -> ErasureProof:
-        await self._reflecting.erase(scope, message_id)
-        return await self._archive(scope, message_id)
+        with one_call(shared=False):
+            await self._reflecting.erase(scope, message_id)
+            return await self._archive(scope, message_id)
 
     async def everything(self, scope: Scope) -> ErasureProof:
+        """A store that did not answer is told as such by each of its parts, and waited for by the first."""
+        with one_call(shared=False):
+            return await self._everything(scope)
+
+    async def _everything(self, scope: Scope) -> ErasureProof:
         sessions = await self._stores.sessions.erase(scope)
         before = await self._checkpoints(scope) | await self._knowledge(scope)
         # At once: both may have to wait for the same store that does not answer.
@@ -44,8 +51,9 @@ class Erasing:
 
     async def _scratch(self, scope: Scope) -> Erased:
         """It has a TTL of its own: that it cannot be reached now must not keep the rest from being erased."""
-        removed = await self._stores.scratch.erase(scope)
-        removed += await self._stores.slots.erase(scope) if self._stores.slots else 0
+        kept = [self._stores.scratch, *([self._stores.slots] if self._stores.slots else [])]
+        with one_call(shared=scope.conversation is not None):
+            removed = sum(await asyncio.gather(*(store.erase(scope) for store in kept)))
         return Erased(removed, removed)
 
     async def _checkpoints(self, scope: Scope) -> dict[str, Erased]:

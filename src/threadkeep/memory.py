@@ -25,6 +25,7 @@ from threadkeep.arguments import (
     text_length,
 )
 from threadkeep.erasing import Erasing
+from threadkeep.errors import StoreUnavailable
 from threadkeep.events import Event
 from threadkeep.health import HealthCheck
 from threadkeep.model import (
@@ -34,7 +35,6 @@ from threadkeep.model import (
     ErasureProof,
     History,
     HistoryRange,
-    Hit,
     Indexing,
     Message,
     Recalled,
@@ -47,26 +47,22 @@ from threadkeep.policy.admit import Rules, admit
 from threadkeep.policy.ids import MessageIds
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.evidence import Evidence
 from threadkeep.ports.health import Health
 from threadkeep.ports.reflections import ReflectionKind, StoredReflection
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
-from threadkeep.recall.fuse import fused
-from threadkeep.recall.nearness import Nearby, nearby
+from threadkeep.recall.nearness import nearby
 from threadkeep.recall.question import Question
-from threadkeep.recall.queued import with_queued
 from threadkeep.recall.render import CountTokens, tokens_in
-from threadkeep.recall.rerank import MOST_RERANKED, reranked
-from threadkeep.recall.search import search_for
+from threadkeep.recall.weighing import evidence_for, ranked
 from threadkeep.record import ConversationRecord
 from threadkeep.reflecting import Reflecting
+from threadkeep.resilience.one_call import in_one_call, sparing
 from threadkeep.scope import Scope
 from threadkeep.stores import Stores as Stores  # named here for other parts
 from threadkeep.talk_language import TalkLanguage
 
 _MOST_ON_THE_LOOP = 20_000  # characters
-_MOST_WEIGHED_ON_THE_LOOP = 100  # turns
 _LARGEST_PAGE = 1_000
 
 
@@ -101,6 +97,7 @@ class Memory:
         self._talk_language = talk_language or TalkLanguage(None)
         self._count_tokens = count_tokens
 
+    @in_one_call
     async def append(
         self, scope: Scope, events: Sequence[Event], key: str | None = None, index: Indexing = "later"
     ) -> Receipt:
@@ -113,9 +110,10 @@ class Memory:
         """
         now = checked_indexing(index) == "sync"
         ids = MessageIds(one_conversation(scope), checked_key(key))
-        language = await self._talk_language.of(scope, self.history)
-        admission = await self._admitted(events, ids, language)
-        named = await self._talk_language.named(scope, admission, self.history)
+        with sparing():
+            language = await self._talk_language.of(scope, self.history)
+            admission = await self._admitted(events, ids, language)
+            named = await self._talk_language.named(scope, admission, self.history)
         receipt = await self._stores.archive.append(scope, named.admission, key)
         self._talk_language.stored(scope, named, receipt)
         if self._outward_log and not receipt.replayed:
@@ -138,6 +136,7 @@ class Memory:
         work = partial(admit, events, self._rules, ids, self._clock(), language)
         return await asyncio.to_thread(work) if text_length(events) > _MOST_ON_THE_LOOP else work()
 
+    @in_one_call
     async def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
         """The newest messages in `seq` order: the session's window, or as many as `limit` asks for.
 
@@ -148,6 +147,7 @@ class Memory:
             wanted = replace(wanted, before=positive("before", before))
         return await self._stores.archive.messages(one_conversation(scope), wanted)
 
+    @in_one_call
     async def recall(
         self, scope: Scope, query: str, k: int = 10, budget: int | None = None, conversation: str | None = None
     ) -> Recalled:
@@ -162,20 +162,15 @@ class Memory:
         talk = None if name is None else user.with_conversation(name)
         question = Question(checked_query(query), asked_in=scope.conversation, asked_at=self._clock())
         most, room = positive("k", k), checked_budget(budget)
-        sent = await self._sent(user, talk, question.text)
-        near = await nearby(self._stores.nearest, place, sent)
+        with sparing():  # words alone are an answer, so there must be time for them
+            sent = await self._sent(user, talk, question.text)
+            near = await nearby(self._stores.nearest, place, sent)
         hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
-        evidence = await self._evidence(place, question, near, talk, hot)
-        hits = await self._ranked(question, evidence, most, sent)
+        evidence = await evidence_for(question, self._stores.index, place, near, talk, hot)
+        hits = await ranked(question, evidence, most, self._stores.rerank, sent)
         recent = hot or await self._recent(talk) if hits else ()
-        found = assembled(hits, evidence, recent, name, room, self._count_tokens)
-        return replace(found, degraded=True) if near.degraded else found
-
-    async def _ranked(self, question: Question, evidence: Evidence, most: int, sent: str) -> tuple[Hit, ...]:
-        rerank = self._stores.rerank
-        work = partial(fused, question, evidence, most if rerank is None else max(most, MOST_RERANKED))
-        hits = await asyncio.to_thread(work) if len(evidence.turns) > _MOST_WEIGHED_ON_THE_LOOP else work()
-        return hits if rerank is None else (await reranked(rerank, sent, hits))[:most]
+        found = assembled(hits, evidence, recent or (), name, room, self._count_tokens)
+        return replace(found, degraded=True) if near.degraded or recent is None else found
 
     async def _sent(self, user: Scope, talk: Scope | None, question: str) -> str:
         """As it would be kept if it were said in the talk: some embedders and rerankers send it to a server."""
@@ -183,28 +178,24 @@ class Memory:
         language = await self._talk_language.of(talk, self.history) if talk and goes_out else None
         return self._rules.redactor_at(talk or user)(question, language).text
 
-    async def _evidence(
-        self, place: Scope, question: Question, near: Nearby, talk: Scope | None, hot: Sequence[Message]
-    ) -> Evidence:
-        """What the index, the vectors and the hot store, where there are any, know of the question."""
-        search = search_for(question, near.found)
-        evidence = await self._stores.index.evidence(place, search)
-        if hot and talk:
-            evidence = with_queued(evidence, talk.require_conversation(), hot, search.terms)
-        cosines = {id_: one.cosine for id_, one in near.found.items()}
-        return replace(evidence, cosines=cosines, model=near.model)
+    async def _recent(self, talk: Scope | None) -> Sequence[Message] | None:
+        """None where nobody can tell in time: what was recalled is an answer without it."""
+        try:
+            return () if talk is None else (await self._stores.archive.messages(talk, self._window)).messages
+        except StoreUnavailable:
+            return None
 
-    async def _recent(self, talk: Scope | None) -> Sequence[Message]:
-        return () if talk is None else (await self._stores.archive.messages(talk, self._window)).messages
-
+    @in_one_call
     async def session(self, scope: Scope) -> Session | None:
         """The hot side of the conversation, None once its TTL has passed."""
         return await self._stores.sessions.read(one_conversation(scope))
 
+    @in_one_call
     async def touch(self, scope: Scope) -> Session:
         """Open the session, or slide its TTL."""
         return await self._stores.sessions.touch(one_conversation(scope))
 
+    @in_one_call
     async def set_language(self, scope: Scope, language: str) -> None:
         """The language the talk is held in from now on."""
         await self._stores.sessions.set_language(one_conversation(scope), language_tag(language))
@@ -234,9 +225,11 @@ class Memory:
     def _kept(self, scope: Scope, text: str) -> str:
         return self._rules.redactor_at(checked_scope(scope))(text).text
 
+    @in_one_call
     async def _change(self, scope: Scope, change: ConversationChange) -> None:
         await self._stores.archive.change(one_conversation(scope), change)
 
+    @in_one_call
     async def stats(self, scope: Scope | None = None) -> Stats:
         """Counts for a scope, or for the whole store."""
         counted = await self._stores.archive.stats(scope if scope is None else checked_scope(scope))

@@ -232,7 +232,7 @@ class Recalled:
     hits: tuple[Hit, ...]
     text: str
     left_out: int = 0  # hits for which the budget had no room
-    degraded: bool = False  # by words alone, because the embedder or its index did not answer
+    degraded: bool = False  # the embedder, its index, or who knows what was said last did not answer
 
     def as_dict(self) -> dict[str, Any]:
         return {

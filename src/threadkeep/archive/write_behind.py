@@ -39,6 +39,7 @@ from threadkeep.ports.hot import Hot, HotStore, Seed
 from threadkeep.ports.placing import ArchiveWithPlacing
 from threadkeep.record import ConversationRecord
 from threadkeep.resilience.breaker import Breaker
+from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import Scope
 
 Durability = Literal["fast", "durable"]
@@ -211,8 +212,13 @@ class WriteBehind:
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         """The archive's new generation is what keeps the journal's entries out from then on.
 
-        Entries whose generation nobody could tell are taken from the journal before it is raised.
+        Entries whose generation nobody could tell are taken from the journal before it is raised. In one conversation
+        the hot store is asked twice and waited for once; a user may have any number of them.
         """
+        with one_call(shared=scope.conversation is not None):
+            return await self._erase(scope, message_id)
+
+    async def _erase(self, scope: Scope, message_id: str | None) -> ErasureProof:
         before = await self._asked_hot(lambda: self._hot.erase(scope, message_id, 0))
         proof = await self._archive.erase(scope, message_id)
         after = None  # one that did not answer just now is not waited for again: it is told once it is back

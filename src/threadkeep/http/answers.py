@@ -90,7 +90,7 @@ class RecallAnswer(_Answer):
     hits: list[HitAnswer]
     text: str = Field(description="The hits rendered for a prompt, fenced as data")
     left_out: int = Field(description="Hits for which the budget had no room")
-    degraded: bool = Field(description="By words alone: the embedder or its index did not answer")
+    degraded: bool = Field(description="The embedder, its index, or who knows the latest turns did not answer")
 
 
 class ConversationAnswer(_Answer):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from threadkeep.errors import StoreError
+from threadkeep.resilience.one_call import NotAskedAgain
 
 _log = logging.getLogger("threadkeep.stores")
 
@@ -64,6 +65,8 @@ class Breaker:
         self._last_told = float("-inf")
 
     def failed(self, error: BaseException) -> None:
+        if isinstance(error, NotAskedAgain):
+            return  # which proves nothing
         self._failures += 1
         now = self._monotonic()
         if self._failures == self._most_failures:

@@ -13,6 +13,7 @@ from sqlalchemy import QueuePool, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
+from threadkeep.resilience.one_call import waiting
 from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, engine_for
 from threadkeep.sql.errors import DRIVER_ERRORS, lost_connection, never_answered, place_of, translated, was_rolled_back
 from threadkeep.sql.in_time import InTime
@@ -107,8 +108,9 @@ class SqlDatabase:
         attempt = _DirectAttempt(self._lines, self.engine)
         with self._counted():
             try:
-                async with asyncio.timeout(self._limits.work_seconds), self._room_for_lines:
-                    return await self._persistently(attempt, work)
+                with waiting(self, self._limits.work_seconds) as left:
+                    async with asyncio.timeout(left), self._room_for_lines:
+                        return await self._persistently(attempt, work)
             except DRIVER_ERRORS as error:
                 raise translated(error, self.engine.url) from (error if never_answered(error) else None)
 
@@ -116,7 +118,8 @@ class SqlDatabase:
         """One statement outside any transaction."""
         with self._counted():
             try:
-                await self._in_time.within(seconds, self._alone(statement))
+                with waiting(self, self._limits.work_seconds, own=seconds) as left:
+                    await self._in_time.within(left, self._alone(statement))
             except DRIVER_ERRORS as error:
                 raise translated(error, self.engine.url) from error
 
@@ -159,11 +162,11 @@ class SqlDatabase:
                     self._idle.clear()
 
     async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
-        seconds = seconds or self._limits.work_seconds
         attempt = _Attempt(self.engine, commit)
         with self._counted():
             try:
-                return await self._in_time.within(seconds, self._persistently(attempt, work))
+                with waiting(self, self._limits.work_seconds, own=seconds) as left:
+                    return await self._in_time.within(left, self._persistently(attempt, work))
             except DRIVER_ERRORS as error:
                 raise self._told(error, attempt) from (error if never_answered(error) else None)
 

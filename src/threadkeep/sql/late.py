@@ -8,7 +8,9 @@ from contextlib import suppress
 from typing import TypeVar
 
 from threadkeep.errors import MemoryClosed
+from threadkeep.resilience.one_call import outside_any_call, waiting
 from threadkeep.sql.database import SqlDatabase, Work
+from threadkeep.sql.errors import translated
 from threadkeep.sql.lines import Line
 
 T = TypeVar("T")
@@ -33,7 +35,7 @@ class LateDatabase(SqlDatabase):
         if self._closed:
             raise MemoryClosed(_CLOSED)
         if self._trying is None:
-            self._trying = asyncio.create_task(self._make_ready(self._prepare))
+            self._trying = asyncio.create_task(self._make_ready(self._prepare), context=outside_any_call())
             self._trying.add_done_callback(self._tried)
         attempt = self._trying
         try:
@@ -52,12 +54,23 @@ class LateDatabase(SqlDatabase):
         await super().close()
 
     async def direct(self, work: Callable[[Line], Awaitable[T]]) -> T:
-        await self.ready()
+        await self._ready_in_time()
         return await super().direct(work)
 
     async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
-        await self.ready()
+        await self._ready_in_time()
         return await super()._run(work, seconds, commit=commit)
+
+    async def _ready_in_time(self) -> None:
+        """The attempt goes on when the caller's time is up: it may have to migrate."""
+        if self._prepare is None:
+            return
+        try:
+            with waiting(self, self._limits.work_seconds) as left:
+                async with asyncio.timeout(left):
+                    await self.ready()
+        except TimeoutError as error:
+            raise translated(error, self.engine.url) from error
 
     async def _make_ready(self, prepare: Prepare) -> None:
         itself = SqlDatabase(self.engine, self._limits, pooled=self._pooled)  # never closed: the engine is ours

@@ -30,13 +30,17 @@ def hashed(scope: Scope, terms: Iterable[str]) -> list[int]:
     known: dict[str, int] = {}
     owner = scope.whole_user.digest()
     upper = int.from_bytes(owner[:8], "big", signed=True) >> _TERM_BITS << _TERM_BITS
-    keyed = hashlib.blake2b(key=owner, digest_size=8)
-    return [known.get(term) or known.setdefault(term, upper | _lower(keyed.copy(), term)) for term in terms]
-
-
-def _lower(keyed: hashlib.blake2b, term: str) -> int:
-    keyed.update(term.encode("utf-8", "surrogatepass"))
-    return int.from_bytes(keyed.digest(), "big") >> (64 - _TERM_BITS)
+    begun = hashlib.blake2b(key=owner, digest_size=8).copy
+    found: list[int] = []
+    for term in terms:
+        word = known.get(term)
+        if word is None:
+            keyed = begun()
+            keyed.update(term.encode("utf-8", "surrogatepass"))
+            lower = int.from_bytes(keyed.digest(), "big") >> (64 - _TERM_BITS)
+            known[term] = word = upper | lower
+        found.append(word)
+    return found
 
 
 def packed(words: Iterable[int]) -> bytes:

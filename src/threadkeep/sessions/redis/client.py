@@ -6,8 +6,7 @@ Nothing is opened before it is needed, so an application starts also while its R
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 
 from threadkeep.errors import CapabilityMissing, InvalidSetting, MemoryClosed
+from threadkeep.resilience.one_call import waiting
 from threadkeep.sessions.redis.errors import DRIVER_ERRORS, our_errors, translated
 from threadkeep.sessions.redis.keys import Keys
 from threadkeep.sessions.redis.scripts import Script
@@ -73,8 +73,8 @@ class RedisClient:
             raise MemoryClosed("this Redis client is closed")
         if self._link is not None:
             return self._link
-        with our_errors(self.place):
-            async with asyncio.timeout(self._options.timeout), self._finding:
+        with our_errors(self.place), waiting(self, self._options.timeout) as left:
+            async with asyncio.timeout(left), self._finding:
                 if self._link is None:
                     self._link = await self._find()
                 return self._link
@@ -93,13 +93,6 @@ class RedisClient:
                 return await server.execute_command("EVAL", script.text, len(keys), *keys, *arguments)
 
         return await self._within_deadline(evaluate)
-
-    @asynccontextmanager
-    async def in_time(self) -> AsyncGenerator[None]:
-        """Several calls that may together take no longer than one."""
-        with our_errors(self.place):
-            async with asyncio.timeout(self._options.timeout):
-                yield
 
     async def command(self, *words: Argument, wait: float = 0) -> Any:
         """One plain command; `wait` is how long the server itself was asked to wait."""
@@ -135,13 +128,14 @@ class RedisClient:
     async def _within_deadline(self, work: Callable[[], Awaitable[Any]], wait: float = 0) -> Any:
         """Once more when the connection broke: every call of ours may be repeated without harm."""
         try:
-            async with asyncio.timeout(self._options.timeout + wait), self._free:
-                try:
-                    return await work()
-                except theirs.AuthenticationError:
-                    raise
-                except theirs.ConnectionError:
-                    return await work()
+            with waiting(self, self._options.timeout) as left:
+                async with asyncio.timeout(left + wait), self._free:
+                    try:
+                        return await work()
+                    except theirs.AuthenticationError:
+                        raise
+                    except theirs.ConnectionError:
+                        return await work()
         except DRIVER_ERRORS as error:
             raise translated(error, self.place) from None  # as `our_errors`, which costs more than a try
 

@@ -12,6 +12,7 @@ from threadkeep.errors import Conflict, ScopeErased, StoreError, StoreUnavailabl
 from threadkeep.model import Admission, Erased, Message, Receipt, Reflection
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.hot import AskArchive, Hot, Seed
+from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis import reading, scripts
 from threadkeep.sessions.redis.arguments import (
@@ -113,7 +114,7 @@ class RedisHotStore:
         return None if answers is None else reading.hot_from(scope, answers, self._recent)
 
     async def touch(self, scope: Scope) -> Hot:
-        async with self._client.in_time():
+        with one_call():
             await self._run(scripts.TOUCH, scope, [b""])
             hot = await self.read(scope, pending=0)
         if hot is None:
