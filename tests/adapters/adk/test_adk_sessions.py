@@ -219,3 +219,18 @@ async def test_the_same_event_again_is_refused_as_stale_or_stored_once(
         await sqlite_service.append_event(held, event)
     stored = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s")
     assert texts(stored) == ["once"]
+
+
+async def test_an_event_that_is_tried_again_changes_nothing_and_another_with_its_id_is_kept(
+    service: ThreadkeepSessionService,
+) -> None:
+    session = await service.create_session(app_name="a", user_id="u", session_id="s")
+    event = said("user", "once", actions=EventActions(state_delta={"k": 1}))
+    for again in (event, event, event.model_copy(deep=True)):
+        await service.append_event(session, again)
+    other = with_state(k=2).model_copy(update={"id": event.id, "invocation_id": "i1"})
+    await service.append_event(session, other)
+    stored = await service.get_session(app_name="a", user_id="u", session_id="s")
+    assert stored is not None
+    assert (texts(stored), stored.state, len(stored.events)) == (["once"], {"k": 2}, 2)
+    assert texts(session) == ["once"]

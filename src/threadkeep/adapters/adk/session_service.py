@@ -23,6 +23,8 @@ from threadkeep.compose_agents import AgentStores
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings, load_settings
 
+_TRIED_AGAIN = 64  # events back; of a long session, not all are compared for every one that comes
+
 
 class ThreadkeepSessionService(BaseSessionService):
     """Open one with `ThreadkeepSessionService.from_url(url)`; close it, or use it in an `async with` statement.
@@ -97,8 +99,11 @@ class ThreadkeepSessionService(BaseSessionService):
         return {key.removeprefix(USER): value for key, value in shared.items() if key.startswith(USER)}
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Stored when it returns. Raises `SessionNotFoundError`, and `StaleSessionError` before anything is written."""
-        if events.checked(event).partial:
+        """Stored when it returns; the same event once more, by a caller that tries again, changes nothing.
+
+        Raises `SessionNotFoundError`, and `StaleSessionError` before anything is written.
+        """
+        if events.checked(event).partial or _has_it(session, event):
             return event
         scope = self._known(session).scope
         await self._stores.in_turn(scope, lambda stores: self._appended(stores, session, event))
@@ -212,3 +217,8 @@ class ThreadkeepSessionService(BaseSessionService):
     def _known(self, session: Session) -> Known:
         marker = session._storage_update_marker  # pyright: ignore[reportPrivateUsage]
         return Known(self._scope(session.user_id, session.id), session.app_name, marker, session.last_update_time)
+
+
+def _has_it(session: Session, event: Event) -> bool:
+    """Another event may have the same id, so they are compared whole."""
+    return any(one == event for one in session.events[-_TRIED_AGAIN:] if one.id == event.id)
