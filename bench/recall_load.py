@@ -5,25 +5,20 @@ On PostgreSQL by COPY, a million turns in minutes; elsewhere through the archive
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.sessions_stores import OnePostgres
 from threadkeep import Memory, Scope
 from threadkeep.archive.sql.append import row_of
-from threadkeep.index.pgvector import halfvec
-from threadkeep.index.pgvector_graph import Graphs
-from threadkeep.index.sqlite_vectors import number_for
-from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.recall.normalise import terms_of
-from threadkeep.recall.vectors import ENCODING, encode
-from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.locks import Place
 from threadkeep.sql.words import hashed
 from threadkeep.testing.drafts import admitted, draft
@@ -34,6 +29,7 @@ _SHORTEST, _LONGEST = 5, 60  # words of a turn
 _ROWS_AT_ONCE = 20_000
 _COLUMNS = ("mid", "cid", "seq", "id", "role", "modality", "content", "language", "meta", "ts", "words")
 _TALK = ("cid", "uid", "conversation", "status", "last_seq", "messages", "activity", "terms")
+_ROOM = "ALTER DATABASE {database} SET maintenance_work_mem = '512MB'"  # for a graph of vectors, too, later on
 _TIMES = ("started_at", "last_activity_at", "session_started_at", "session_expires_at")
 
 
@@ -59,6 +55,12 @@ _OFTEN = np.array(list(accumulate(1 / (number + 5) for number in range(_WORDS)))
 _SAID = [f"w{number}x" for number in range(_WORDS)]
 
 
+@cache
+def _term(number: int) -> str:
+    """The same for every owner, who each hash it in their own way."""
+    return terms_of(_SAID[number])[0]
+
+
 def said(numbers: list[int]) -> str:
     return " ".join([_SAID[number] for number in numbers])
 
@@ -80,7 +82,7 @@ class Owner:
         """The search words of a text; those of each of its words are made once."""
         known = self._hashed
         new = [number for number in dict.fromkeys(numbers) if number not in known]
-        known.update(zip(new, hashed(self.scope, [terms_of(_SAID[number])[0] for number in new]), strict=True))
+        known.update(zip(new, hashed(self.scope, map(_term, new)), strict=True))
         return [known[number] for number in numbers]
 
 
@@ -99,7 +101,23 @@ async def through_the_archive(memory: Memory, owner: Owner) -> None:
         await memory._stores.archive.append(owner.scope.with_conversation(f"c{number}"), admitted(*drafts))
 
 
-async def by_copy(url: str, those: list[Owner]) -> None:
+@contextmanager
+def a_usual_postgres() -> Iterator[OnePostgres]:
+    """With as much memory for pages as a server has that nobody has tuned; that of the tests gets by with less."""
+    from tests.servers.locate import POSTGRES, Missing, locate_program
+    from tests.servers.postgres import PostgresServer
+
+    class Usual(PostgresServer):
+        def command(self) -> Sequence[str | Path]:
+            return [*super().command(), "--shared_buffers=128MB", "--max_wal_size=4GB"]
+
+    found = locate_program(POSTGRES)
+    assert not isinstance(found, Missing)
+    with Usual(found.place) as server:
+        yield OnePostgres(server)
+
+
+async def by_copy(url: str, those: Sequence[Owner]) -> None:
     """Into PostgreSQL's tables, which are there and empty."""
     import asyncpg
 
@@ -108,6 +126,7 @@ async def by_copy(url: str, those: list[Owner]) -> None:
         index = await connection.fetchval("SELECT indexdef FROM pg_indexes WHERE indexname = 'tk_messages_by_words'")
         await connection.execute("DROP INDEX tk_messages_by_words")
         await _copy(connection, _Numbers(), those)
+        await connection.execute(_ROOM.format(database=await connection.fetchval("SELECT current_database()")))
         await connection.execute("SET maintenance_work_mem = '512MB'")
         await connection.execute(index)
         for table, column in (("tk_owners", "uid"), ("tk_conversations", "cid"), ("tk_messages", "mid")):
@@ -127,7 +146,7 @@ class _Numbers:
     mid: int = 0
 
 
-async def _copy(connection: Any, last: _Numbers, those: list[Owner]) -> None:
+async def _copy(connection: Any, last: _Numbers, those: Sequence[Owner]) -> None:
     talks: list[tuple[Any, ...]] = []
     rows: list[tuple[Any, ...]] = []
     for owner in those:
@@ -160,73 +179,3 @@ def _talks(owner: Owner, last: _Numbers) -> Iterator[tuple[tuple[Any, ...], list
         times = (rows[0][_COLUMNS.index("ts")],) * len(_TIMES)
         talk = (last.cid, last.uid, f"c{number}", "active", len(rows), len(rows), number + 1, terms)
         yield talk + times, rows
-
-
-class Drawn:
-    """An embedder that knows nothing and takes no time: vectors drawn at random, of the offline embedder's size."""
-
-    name = "bench:drawn"
-    dimensions = 256
-
-    def __init__(self) -> None:
-        self._random = np.random.default_rng(3)
-
-    async def embed(self, texts: Sequence[str]) -> Any:
-        return self.vectors(len(texts))
-
-    def vectors(self, count: int) -> Any:
-        drawn = self._random.standard_normal((count, self.dimensions), np.float32)
-        return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-
-    async def close(self) -> None: ...
-
-
-async def with_vectors(url: str, embedder: Drawn) -> None:
-    """One for each message of the archive."""
-    if url.startswith("sqlite"):
-        _into_file(url.removeprefix("sqlite:///"), embedder)
-    else:
-        await _into_pgvector(url, embedder)
-
-
-def _into_file(path: str, embedder: Drawn) -> None:
-    model = EmbeddingModel(embedder.name, embedder.dimensions)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        number = number_for(connection, model)
-        rows = connection.execute("SELECT uid, mid FROM tk_messages JOIN tk_conversations USING (cid)").fetchall()
-        blobs = encode(embedder.vectors(len(rows)), model)
-        connection.executemany(
-            "INSERT INTO tk_vectors (uid, model, mid, chunk, vector) VALUES (?, ?, ?, 0, ?)",
-            [(uid, number, mid, blob) for (uid, mid), blob in zip(rows, blobs, strict=True)],
-        )
-
-
-async def _into_pgvector(url: str, embedder: Drawn) -> None:
-    import asyncpg
-
-    connection: Any = await asyncpg.connect(url)
-    try:
-        values = (embedder.name, embedder.dimensions, ENCODING)
-        insert = "INSERT INTO tk_models (name, dimensions, encoding) VALUES ($1, $2, $3) RETURNING model"
-        number = await connection.fetchval(insert, *values)
-        rows = await connection.fetch("SELECT uid, mid FROM tk_messages JOIN tk_conversations USING (cid)")
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            some = rows[start : start + _ROWS_AT_ONCE]
-            made = zip(some, embedder.vectors(len(some)), strict=True)
-            await connection.executemany(
-                "INSERT INTO tk_pgvectors VALUES ($1, $2, $3, 0, $4::text::halfvec)",
-                [(uid, number, mid, halfvec(vector)) for (uid, mid), vector in made],
-            )
-        await connection.execute("VACUUM ANALYZE tk_pgvectors")
-    finally:
-        await connection.close()
-    await _with_graph(url)
-
-
-async def _with_graph(url: str) -> None:
-    """As the worker makes it in the background, where a user has very many vectors."""
-    database = SqlDatabase.at(url)
-    try:
-        await Graphs(database).made()
-    finally:
-        await database.close()
