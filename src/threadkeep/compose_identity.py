@@ -36,7 +36,12 @@ def _tokens(settings: Settings) -> Tokens | None:
             raise
         raise MissingExtra("service", "authentication by tokens") from None
     rules = tokens.TokenRules(
-        settings.jwt_secret, settings.jwt_jwks, settings.jwt_audience, settings.jwt_issuer, settings.jwt_skew_seconds
+        secret=settings.jwt_secret,
+        key_set=settings.jwt_jwks,
+        key_set_over_http=settings.jwt_jwks_over_http,
+        audience=settings.jwt_audience,
+        issuer=settings.jwt_issuer,
+        skew_seconds=settings.jwt_skew_seconds,
     )
     return tokens.TokenVerifier(rules)
 

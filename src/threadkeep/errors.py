@@ -22,6 +22,7 @@ ThreadkeepError
 │   ├── ModelUnavailable      not reachable, or busy; a retry can help
 │   └── ModelTimeout          it took longer than it may; a retry can help
 ├── Unauthenticated           no credential, or one that does not hold; says what to send
+├── KeySetUnavailable         whether a token holds cannot be told now; a retry can help
 ├── Forbidden                 the credential holds, but not for this
 ├── RateLimited               too many calls; says when the next may come
 ├── InvalidAssistant          an assistant's folder cannot be used; names the file, the line and the fix
@@ -152,6 +153,11 @@ class ModelTimeout(ModelError):
 
 class Unauthenticated(ThreadkeepError):
     code = "unauthenticated"
+
+
+class KeySetUnavailable(ThreadkeepError):
+    code = "key_set_unavailable"
+    retryable = True
 
 
 class Forbidden(ThreadkeepError):

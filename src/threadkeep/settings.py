@@ -129,6 +129,7 @@ class Settings(BaseSettings):
     api_key_secret: str | None = _ours("API_KEY_SECRET", None, min_length=32)
     jwt_secret: str | None = _ours("JWT_SECRET", None, min_length=32)
     jwt_jwks: str | None = _ours("JWT_JWKS", None)
+    jwt_jwks_over_http: bool = _ours("JWT_JWKS_OVER_HTTP", False)
     jwt_audience: str | None = _ours("JWT_AUDIENCE", None)
     jwt_issuer: str | None = _ours("JWT_ISSUER", None)
     jwt_skew_seconds: float = _ours("JWT_SKEW_SECONDS", 60, ge=0, le=600)

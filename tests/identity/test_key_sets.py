@@ -11,8 +11,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from tests.identity.test_tokens import token, verifier
-from threadkeep.errors import Unauthenticated
-from threadkeep.identity.key_sets import KeySetAddress
+from threadkeep.errors import InvalidSetting, KeySetUnavailable, Unauthenticated
+from threadkeep.http.errors import problem_of
+from threadkeep.identity.key_sets import KeySetAddress, key_set_at
 
 CURVE, RSA = ec.generate_private_key(ec.SECP256R1()), rsa.generate_private_key(65_537, 2_048)
 CURVES_OWN: dict[str, Any] = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(CURVE.public_key())) | {"kid": "curve"}
@@ -113,10 +114,31 @@ async def test_while_nothing_of_use_is_answered_the_keys_known_last_stand_for_a_
         await keys.key("curve")
 
 
-async def test_an_address_that_answers_with_a_page_refuses_tokens_rather_than_failing(publisher: Publisher) -> None:
+async def test_while_an_address_answers_with_a_page_nobody_can_tell_whether_a_token_holds(publisher: Publisher) -> None:
     publisher.says = b"<html>"
-    with pytest.raises(Unauthenticated, match="could not be fetched"):
+    with pytest.raises(KeySetUnavailable, match="could not be fetched"):
         await verifier(secret=None, key_set=publisher.address).principal(token(CURVE, "ES256", {"kid": "curve"}))
+
+
+def test_a_token_that_nobody_can_check_now_is_answered_503_to_try_again_and_not_401() -> None:
+    problem = problem_of(KeySetUnavailable("the key set could not be fetched"))
+
+    assert (problem.status, problem.code, problem.retryable) == (503, "key_set_unavailable", True)
+    assert "Retry-After" in problem.headers
+    assert "WWW-Authenticate" not in problem.headers
+
+
+@pytest.mark.parametrize("host", ["keys.example", "10.0.0.7", "localhost.example", "127.0.0.1@keys.example", "[::2]"])
+def test_an_address_without_tls_is_refused_unless_it_is_this_machines_own(host: str) -> None:
+    for scheme in ("http", "HTTP"):
+        with pytest.raises(InvalidSetting, match="without TLS"):
+            key_set_at(f"{scheme}://{host}/jwks.json")
+    assert isinstance(key_set_at(f"http://{host}/jwks.json", over_http=True), KeySetAddress)
+
+
+@pytest.mark.parametrize("place", ["https://keys.example", "http://127.0.0.1:9", "http://localhost", "http://[::1]:9"])
+def test_addresses_with_tls_and_this_machines_own_are_taken(place: str) -> None:
+    assert isinstance(key_set_at(f"{place}/jwks.json"), KeySetAddress)
 
 
 async def test_a_key_serves_signatures_of_its_own_kind_alone(publisher: Publisher) -> None:

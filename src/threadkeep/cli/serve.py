@@ -76,7 +76,7 @@ def _as_asked(settings: Settings, url: str | None, redis: str | None, assistant:
 
 
 def _refuse_strangers(host: str, settings: Settings) -> None:
-    from threadkeep.http.hosts import is_loopback
+    from threadkeep.identity.loopback import is_loopback
 
     if not is_loopback(host) and not authentication_is_configured(settings):
         fix = (

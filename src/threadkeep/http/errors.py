@@ -33,6 +33,7 @@ STATUS: dict[type[errors.ThreadkeepError], int] = {
     errors.ModelError: 502,
     errors.ModelTimeout: 504,
     errors.Unauthenticated: 401,
+    errors.KeySetUnavailable: 503,
     errors.Forbidden: 403,
     errors.RateLimited: 429,
     errors.StoreError: 503,

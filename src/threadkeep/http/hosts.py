@@ -5,11 +5,11 @@ point at 127.0.0.1 (DNS rebinding) still sends its own, and so does one that sen
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from threadkeep.http.problem import Problem
+from threadkeep.identity.loopback import is_loopback
 
 _LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 _LOOPBACK_ORIGIN = re.compile(rb"https?://" + _LOOPBACK_HOST.pattern, re.IGNORECASE)
@@ -25,15 +25,6 @@ _ANOTHER_SITES = Problem(
     "without authentication this service answers pages of its own machine only",
     fix="name the page's origin in THREADKEEP_CORS_ORIGINS",
 )
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class LoopbackHostsOnly:

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import jwt
 
 from threadkeep.errors import InvalidSetting
+from threadkeep.identity.loopback import is_loopback
 
 # A key serves its own kind of signature only. No kind is a shared secret's: a public key must not pass as one.
 _BY_KIND: Mapping[str | None, tuple[str, ...]] = {
@@ -35,9 +37,24 @@ class KeySet(Protocol):
         ...
 
 
-def key_set_at(place: str) -> KeySet:
-    """Raises `InvalidSetting` for a file that cannot be read."""
-    return KeySetAddress(place) if place.startswith(("https://", "http://")) else KeySetFile(Path(place))
+def key_set_at(place: str, *, over_http: bool = False) -> KeySet:
+    """Raises `InvalidSetting` for a file that cannot be read, and for an address without TLS, unless `over_http`.
+
+    Whoever stands between could put a key of their own into the answer, and sign as anybody. Nobody stands between
+    two processes of one machine.
+    """
+    scheme = place.partition("://")[0].lower()
+    if scheme == "http" and not over_http and not is_loopback(_host(place)):
+        fix = "use https://, or a file; THREADKEEP_JWT_JWKS_OVER_HTTP=true where the network itself can be trusted"
+        raise InvalidSetting("THREADKEEP_JWT_JWKS", "is an address without TLS", fix)
+    return KeySetAddress(place) if scheme in ("https", "http") else KeySetFile(Path(place))
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 def algorithms_of(key: jwt.PyJWK) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 
 import jwt
 
-from threadkeep.errors import Forbidden, InvalidInput, Unauthenticated
+from threadkeep.errors import Forbidden, InvalidInput, KeySetUnavailable, Unauthenticated
 from threadkeep.identity.key_sets import WITH_KEY_SET, algorithms_of, key_set_at
 from threadkeep.identity.principal import Principal, allowed_to
 from threadkeep.ports.keys import Permission, Role
@@ -22,6 +22,7 @@ _PERMISSIONS = frozenset(get_args(Permission))
 class TokenRules:
     secret: str | None = field(default=None, repr=False)
     key_set: str | None = None  # a file, or an https:// address
+    key_set_over_http: bool = False  # whether an http:// address of another machine will do
     audience: str | None = None
     issuer: str | None = None
     skew_seconds: float = 60
@@ -30,10 +31,10 @@ class TokenRules:
 class TokenVerifier:
     def __init__(self, rules: TokenRules) -> None:
         self._rules = rules
-        self._keys = key_set_at(rules.key_set) if rules.key_set else None
+        self._keys = key_set_at(rules.key_set, over_http=rules.key_set_over_http) if rules.key_set else None
 
     async def principal(self, token: str) -> Principal:
-        """Raises `Unauthenticated`, saying what does not hold, never what stands in the token."""
+        """Raises `Unauthenticated`, saying what does not hold, never what stands in the token; `KeySetUnavailable`."""
         claims = await self._claims(token)
         try:
             return _principal_of(claims).with_token(token)
@@ -54,7 +55,7 @@ class TokenVerifier:
                 options={"require": ["exp", "sub"]},
             )
         except jwt.PyJWKClientConnectionError:
-            raise Unauthenticated("the key set could not be fetched, so the token could not be checked") from None
+            raise KeySetUnavailable("the key set could not be fetched, so the token could not be checked") from None
         except jwt.ExpiredSignatureError:
             raise Unauthenticated("the token has expired") from None
         except jwt.PyJWTError:
