@@ -17,6 +17,14 @@ from threadkeep.settings import Settings
 __all__ = ["on_mariadb", "on_postgres"]
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many requests were made from the OpenAPI document; what a test counted stands in the report of its end."""
+    ends = [dict(report.user_properties) for report in terminalreporter.getreports("")]
+    requests = sum(int(str(one["requests"])) for one in ends if "requests" in one)
+    if requests:
+        terminalreporter.write_line(f"requests made from the OpenAPI document: {requests:,}")
+
+
 @asynccontextmanager
 async def client_of(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     async with app.router.lifespan_context(app):

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from threadkeep.compose_identity import open_keys
 from threadkeep.http.app import create_app
 from threadkeep.identity.api_keys import new_key
 from threadkeep.ports.clock import system_clock
+from threadkeep.ports.keys import Role
 from threadkeep.settings import Settings
 
 DOCUMENT = create_app(Settings()).openapi()
@@ -25,11 +27,13 @@ OPERATIONS = [(method, path) for path, methods in DOCUMENT["paths"].items() for 
 PROBES = {"/healthz", "/readyz", "/agent/health", "/metrics"}  # take no input
 TAKING_INPUT = [(method, path) for method, path in OPERATIONS if path not in PROBES]
 ENVELOPED = {path for _, path in OPERATIONS if path.startswith("/agent/")}
-# Served apart: what it answers does not end.
+# Asked for by somebody who has no conversations: what it answers to others does not end (see `test_stream.py`).
 STREAM = "/conversations/{conversation_id}/stream"
 CASES = 280 if os.environ.get("CHAOS") == "full" else 10
 KEY_SECRET = "k" * 32
 KEY: dict[str, str] = {}  # of somebody who may do everything
+STRANGERS_KEY: dict[str, str] = {}
+ASKED: Counter[tuple[str, str]] = Counter()
 # What is promised of statuses is checked below; that strangers are refused, `test_access.py` asks of every route.
 NOT_CHECKED_HERE = [schemathesis.checks.not_a_server_error, ignored_auth]
 SEEDED = settings(
@@ -43,17 +47,26 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BaseSchema]:
     assistant = str(library(folder / "library"))
     unlimited = {"THREADKEEP_CHAT_RATE_LIMIT": "1000000/second", "THREADKEEP_EMBEDDER": "none"}
     url = f"sqlite:///{folder}/described.db"
-    KEY["X-API-Key"] = asyncio.run(made_key(url))
+    KEY["X-API-Key"] = asyncio.run(made_key(url, "root", "SUPER_ADMIN"))
+    STRANGERS_KEY["X-API-Key"] = asyncio.run(made_key(url, "somebody who only listens", "USER"))
     settled = unlimited | {"THREADKEEP_API_KEY_SECRET": KEY_SECRET}
     with RunningService(folder, url, "--assistant", assistant, **settled) as service:
         yield schemathesis.openapi.from_url(f"{service.url}/openapi.json")
 
 
-async def made_key(url: str) -> str:
-    key, kept = new_key(KEY_SECRET, system_clock(), ("default", "root"), role="SUPER_ADMIN")
+async def made_key(url: str, user: str, role: Role) -> str:
+    key, kept = new_key(KEY_SECRET, system_clock(), ("default", user), role=role)
     async with open_keys(url, Settings()) as keys:
         await keys.add(kept)
     return key
+
+
+@pytest.fixture(autouse=True)
+def counted(record_property: Callable[[str, object], None]) -> Iterator[None]:
+    """How many requests a test made, for the summary at the run's end (`conftest.py`), from other processes too."""
+    before = ASKED.total()
+    yield
+    record_property("requests", ASKED.total() - before)
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
@@ -84,10 +97,12 @@ def test_what_the_document_forbids_is_refused_with_a_problem(described: BaseSche
 
 def ask(case: schemathesis.Case) -> None:
     """No answer of 500 or above."""
+    ASKED[case.method, case.path] += 1
     case.headers.pop("Authorization", None)
-    answer = case.call(headers=KEY, timeout=30)
+    key = STRANGERS_KEY if case.path == STREAM else KEY
+    answer = case.call(headers=key, timeout=30)
     assert answer.status_code < 500, answer.text
-    case.validate_response(answer, headers=KEY, excluded_checks=NOT_CHECKED_HERE)
+    case.validate_response(answer, headers=key, excluded_checks=NOT_CHECKED_HERE)
 
 
 def keep_the_rules_between_fields(case: schemathesis.Case) -> None:
