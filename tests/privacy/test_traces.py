@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from tests.privacy.token_readers import every_encoding
 from threadkeep.models.token_bytes import pack_ids, unpack_ids
@@ -18,6 +19,8 @@ from threadkeep.testing.traces import Traces
 
 NEEDLE = "Zażółć-canary7f3a9c"
 AROUND = "before {} after, and so on"
+# Long enough that no compressor leaves it as it is.
+LONG = " ".join(f"{number} green bottles" for number in range(200)) + AROUND.format(NEEDLE)
 
 PLANTED = {
     "plain": AROUND.format(NEEDLE).encode(),
@@ -34,6 +37,10 @@ PLANTED = {
     "gzip": b"head" + gzip.compress(AROUND.format(NEEDLE).encode()),
     "bzip2": b"head" + bz2.compress(AROUND.format(NEEDLE).encode()),
     "xz": b"head" + lzma.compress(AROUND.format(NEEDLE).encode()),
+    "zstd": b"head" + zstandard.compress(LONG.encode()),
+    "zstd with more behind it": zstandard.compress(LONG.encode()) + b"tail",
+    "zstd that does not tell its size": zstandard.ZstdCompressor(write_content_size=False).compress(LONG.encode()),
+    "base64 inside zstd": zstandard.compress(base64.b64encode(LONG.encode())),
     "base64 inside zlib": zlib.compress(base64.b64encode(AROUND.format(NEEDLE).encode())),
 }
 
@@ -42,6 +49,25 @@ PLANTED = {
 def test_a_planted_text_is_found_in_every_form(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "planted").write_bytes(data)
     assert {trace.needle for trace in Traces([NEEDLE]).in_folder(tmp_path)} == {NEEDLE}
+
+
+RAW = bytes(range(128, 176))
+PLANTED_BYTES = {
+    "as they are": b"head" + RAW,
+    "base64": base64.b64encode(b"z" + RAW + b"z"),
+    "base64 that ends with them": base64.b64encode(b"z" + RAW),
+    "hex": RAW.hex().encode(),
+    "byte numbers": str([1, 2, *RAW]).encode(),
+    "zstd": zstandard.compress(LONG.encode() + RAW),
+    "base64 inside zstd": zstandard.compress(base64.b64encode(LONG.encode() + RAW)),
+    "zlib": zlib.compress(RAW * 3),
+}
+
+
+@pytest.mark.parametrize("data", PLANTED_BYTES.values(), ids=PLANTED_BYTES.keys())
+def test_planted_bytes_are_found_in_every_form(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "planted").write_bytes(data)
+    assert {trace.needle for trace in Traces([RAW]).in_folder(tmp_path)} == {RAW.hex()}
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -88,6 +114,11 @@ def test_a_long_cell_that_is_spread_over_pages_is_found(tmp_path: Path) -> None:
     database.close()
     assert rows > 700
     assert NEEDLE in {trace.needle for trace in Traces([NEEDLE]).in_folder(tmp_path)}
+
+
+def test_what_is_planted_compressed_does_not_show_as_it_is() -> None:
+    shown = [form for form, data in PLANTED.items() if "zstd" in form and NEEDLE.encode() in data]
+    assert not shown
 
 
 def test_an_innocent_folder_shows_no_trace(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Looking for traces of texts that must not be there: in any file, also in forms made from the text.
 
 A trace is a needle found in the bytes themselves or in what they decode to: UTF-16, base64, hexadecimal, arrays of
-byte or token numbers, compressed streams, and, in SQLite files, every cell (packed token numbers too) and the
-full-text vocabulary (whose terms are stored prefix-compressed, so that their bytes alone show nothing).
+byte or token numbers, compressed streams (zstd too, where `zstandard` is installed), and, in SQLite files, every cell
+(packed token numbers too) and the full-text vocabulary (whose terms are stored prefix-compressed, so that their bytes
+alone show nothing).
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,7 @@ UnpackIds = Callable[[bytes], list[int]]  # raises StoreCorrupt for what is no p
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{16,}")
 _HEX = re.compile(rb"(?:[0-9a-fA-F]{2}){8,}")
 _NUMBERS = re.compile(rb"\[\s*\d+(?:\s*,\s*\d+)+\s*\]")
-_COMPRESSED = re.compile(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]|BZh[1-9]|\xfd7zXZ\x00")
+_COMPRESSED = re.compile(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]|BZh[1-9]|\xfd7zXZ\x00|\x28\xb5\x2f\xfd")
 _SQLITE_HEADER = b"SQLite format 3\x00"
 
 
@@ -42,7 +45,8 @@ class Trace:
 
 class Traces:
     """Needles are looked for as given, in lower and upper case, and folded. Give each a digit: a full-text vocabulary
-    holds words of letters alone by their stem.
+    holds words of letters alone by their stem. A needle of bytes is looked for as it is, in the same forms, and told
+    in hexadecimal.
 
     Token numbers are read by every one of `decode_tokens`, which give back a text for any numbers; `unpack_ids` finds
     them in the bytes of a cell.
@@ -50,15 +54,11 @@ class Traces:
 
     def __init__(
         self,
-        needles: Iterable[str],
+        needles: Iterable[str | bytes],
         decode_tokens: Sequence[DecodeTokens] = (),
         unpack_ids: UnpackIds | None = None,
     ) -> None:
-        self._needles = {
-            form.encode("utf-8", "surrogatepass"): needle
-            for needle in needles
-            for form in (needle, needle.lower(), needle.upper(), fold(needle), fold(needle).upper())
-        }
+        self._needles = dict(form for needle in needles for form in _forms_of(needle))
         self._pattern = re.compile(_any_of(sorted(self._needles)))
         self._decode_tokens = decode_tokens
         self._unpack_ids = unpack_ids
@@ -79,6 +79,13 @@ class Traces:
         for opened in _opened(data):
             views += [("compressed", opened), *(("compressed " + form, view) for form, view in self._views(opened))]
         return {(form, needle) for form, view in views for needle in self._matches(view)}
+
+    def in_cell(self, data: bytes) -> set[tuple[str, str]]:
+        """As `in_bytes`, for the value of a database, which may be packed token numbers."""
+        packed = {
+            ("packed token numbers", needle) for _, view in self._from_packed(data) for needle in self._matches(view)
+        }
+        return self.in_bytes(data) | packed
 
     def _views(self, data: bytes) -> Iterator[tuple[str, bytes]]:
         yield "utf-16", data[::2]
@@ -109,14 +116,20 @@ class Traces:
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         try:
             for cell in _cells(connection):
-                yield from self.in_bytes(cell)
-                for _, view in self._from_packed(cell):
-                    yield from (("packed token numbers", needle) for needle in self._matches(view))
+                yield from self.in_cell(cell)
             for term in _vocabulary(connection):
                 for needle in self._matches(term):
                     yield "vocabulary", needle
         finally:
             connection.close()
+
+
+def _forms_of(needle: str | bytes) -> Iterator[tuple[bytes, str]]:
+    if isinstance(needle, bytes):
+        yield needle, needle.hex()
+        return
+    for form in (needle, needle.lower(), needle.upper(), fold(needle), fold(needle).upper()):
+        yield form.encode("utf-8", "surrogatepass"), needle
 
 
 def _any_of(words: Sequence[bytes]) -> bytes:
@@ -131,19 +144,37 @@ def _any_of(words: Sequence[bytes]) -> bytes:
 
 
 def _from_base64(run: bytes) -> bytes:
-    """At every offset: a needle may begin anywhere in the stream that was encoded."""
+    """At every offset: a needle may begin anywhere in the stream that was encoded, and end with it."""
     standard = run.translate(bytes.maketrans(b"-_", b"+/"))
-    return b"\n".join(base64.b64decode(standard[i : i + (len(standard) - i) // 4 * 4]) for i in range(4))
+    return b"\n".join(base64.b64decode(standard[i:] + b"A" * (-(len(standard) - i) % 4)) for i in range(4))
 
 
 def _opened(data: bytes) -> Iterator[bytes]:
     for match in _COMPRESSED.finditer(data):
         stream = data[match.start() :]
-        for decompressor in (zlib.decompressobj(47), bz2.BZ2Decompressor(), lzma.LZMADecompressor()):
+        for decompressor in (zlib.decompressobj(47), bz2.BZ2Decompressor(), lzma.LZMADecompressor(), *_zstd()):
             try:
                 yield decompressor.decompress(stream)
-            except (zlib.error, OSError, lzma.LZMAError):
+            except (zlib.error, OSError, lzma.LZMAError, *_zstd_errors()):
                 continue
+
+
+def _zstd() -> list[Any]:
+    found = _zstd_module()
+    return [] if found is None else [found.ZstdDecompressor().decompressobj()]
+
+
+def _zstd_errors() -> list[type[Exception]]:
+    found = _zstd_module()
+    return [] if found is None else [found.ZstdError]
+
+
+@cache
+def _zstd_module() -> Any:
+    try:
+        return import_module("zstandard")
+    except ModuleNotFoundError:
+        return None
 
 
 def _cells(connection: sqlite3.Connection) -> Iterator[bytes]:
