@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact.address_words import COUNTRY, STREET_ENDING, STREET_PREFIX, STREET_SUFFIX, STREETS, UNIT
+from threadkeep.policy.redact.prescan import SPACE
 from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Rule, every
 from threadkeep.policy.redact.view import View
 
@@ -144,17 +145,17 @@ def _reach(text: str, start: int) -> int:
     return 120 if _CAPITAL_NEXT.match(text, start) else 0
 
 
-def _numbered_line(view: View) -> bool:
-    return _NUMBERED.search(view.text) is not None
+def _numbers_of_a_line(view: View) -> bool:
+    return _TWO_NUMBERS.search(view.text) is not None
 
 
+_TWO_NUMBERS: Final = re.compile(rf"[0-9][ ]{_UPPER}[^0-9\n]*[ ][0-9]{{1,5}}[A-Za-z0-9/\-]{{0,7}}\.?[ \t]*(?:\n|\Z)")
 _CAPITAL_NEXT: Final = re.compile(rf"[0-9]{{1,6}}[A-Za-z]?(?:[/\-][0-9]{{1,4}}[A-Za-z]?)?,?[ ]{_UPPER}")
 _LOWER_CUE: Final = re.compile(_CUE.removeprefix("(?i:").removesuffix(")"))
 _NUMBERED_UNIT: Final = (
     r"(?i-u:apt|apartment|suite|ste|unit|flat|room|rm|floor|fl|building|bldg|lokal|m\.)\.?[ ]?#?[0-9]"
 )
 """The number of a flat, before the street in front of it is looked for."""
-_NUMBERED: Final = re.compile(rf"[0-9][ ]{_UPPER}")
 
 
 def _rule(name: str, find: Finder, sure: int = CONTEXT - 5) -> tuple[Rule]:
@@ -172,7 +173,10 @@ _ALL_ENDINGS: Final = (*_ENDINGS, *_APART.split("|"))
 _LAST_THREE: Final = frozenset(ending[-3:] for ending in _ALL_ENDINGS)
 _UPPERCASE: Final = r"[A-Z\x{80}-\x{10FFFF}]"
 _NUMBER_BEFORE_STREET: Final = rf"[0-9][A-Za-z]?[ ](?:[^ ]+[ ]){{1,5}}(?:{STREET_SUFFIX})"
-_NUMBER_BESIDE_NAME: Final = rf"{_UPPERCASE}[^ ]*[ ][0-9]|[0-9][A-Za-z]?,?[ ]{_UPPERCASE}"
+_NUMBER_BEHIND_CUE: Final = (
+    _CUE.replace(r"\w", "[^ ]").replace(r"\s", SPACE) + rf"[ \t\n]{{1,8}}(?:[0-9]|{_UPPERCASE}[^0-9\n]*[0-9])"
+)
+_PREFIX_BESIDE_NUMBER: Final = rf"(?:{STREET_PREFIX})[ ./][^\n]*[0-9]|[0-9][A-Za-z]?[ ](?:{STREET_PREFIX})[ ]"
 _ENDING_BEFORE_NUMBER: Final = f"(?i-u:{'|'.join(sorted(_LAST_THREE)).replace('.', '[.]')})(?s:.)[0-9]"
 _SUFFIXES: Final = " ".join(STREET_SUFFIX.lower().split("|"))
 _PREFIXES: Final = (
@@ -207,18 +211,34 @@ def _labelled(view: View) -> Iterator[tuple[int, int]]:
 _UK_POSTCODE: Final = r"(?<![A-Za-z0-9])[A-Z]{1,2}[0-9][A-Z0-9]?[ ][0-9][ABD-HJLNP-UW-Z]{2}(?![A-Za-z0-9])"
 
 FAMILIES: Final = (
-    Family(_rule("labelled", _labelled, FORM), words="address adres dostawy zamieszkania dia chi", digits=1),
+    Family(
+        _rule("labelled", _labelled, FORM),
+        words="address adres dostawy zamieszkania dia chi",
+        digits=1,
+        narrow=r"(?i-u:address|adres|dostawy|zamieszkania|chi|nha|hang)[ ]?:",
+    ),
     Family(
         _rule("postcode.gb", every(_UK_POSTCODE), FORM), digits=2, gate=_spaced_capital, narrow="[A-Z0-9] [0-9][A-Z]{2}"
     ),
     Family(_rule("english", _english), words=_SUFFIXES, digits=1, narrow=_NUMBER_BEFORE_STREET),
-    Family(_rule("prefixed", _seeds(_PREFIXED)), words=_PREFIXES, digits=1),
+    Family(_rule("prefixed", _seeds(_PREFIXED)), words=_PREFIXES, digits=1, narrow=_PREFIX_BESIDE_NUMBER),
     Family(_rule("compound", _seeds(_COMPOUND)), digits=1, gate=_compound_word, narrow=_ENDING_BEFORE_NUMBER),
-    Family(_rule("box", _seeds(_BOX)), words="box postbox postboks postfach skrytka apo fpo dpo", digits=1),
+    Family(
+        _rule("box", _seeds(_BOX)),
+        words="box postbox postboks postfach skrytka apo fpo dpo",
+        digits=1,
+        narrow=r"(?i-u:box|boks|fach|pocztowa)[ ]#?[0-9]|(?i-u:[afd]po)[ ,]{1,2}(?i-u:a[aep])",
+    ),
     Family(_rule("unit", _seeds(_WITH_UNIT)), words=_UNITS, digits=1, narrow=_NUMBERED_UNIT),
     Family(_rule("corner", _seeds(_CORNER)), words="corner"),
     Family(
-        _rule("told", _seeds(_TOLD, "place"), FORM), words=_TOLD_WORDS, digits=1, gate=_told, narrow=_NUMBER_BESIDE_NAME
+        _rule("told", _seeds(_TOLD, "place"), FORM), words=_TOLD_WORDS, digits=1, gate=_told, narrow=_NUMBER_BEHIND_CUE
     ),
-    Family(_rule("block", _seeds(_BLOCK, "place"), FORM), digits=3, signs="\n", gate=_numbered_line),
+    Family(
+        _rule("block", _seeds(_BLOCK, "place"), FORM),
+        digits=3,
+        signs="\n",
+        gate=_numbers_of_a_line,
+        narrow=rf"[0-9][ ]{_UPPERCASE}",
+    ),
 )

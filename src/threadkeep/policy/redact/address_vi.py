@@ -74,4 +74,12 @@ def _addresses(view: View) -> Iterator[tuple[int, int]]:
 
 _CUES: Final = "duong pho ngo ngach hem kiet phuong quan xa huyen tp q p h thon ap xom d dai khu lo thanh"
 
-FAMILIES: Final = (Family((Rule("address.vi", "ADDRESS", _addresses, CONTEXT - 4),), words=_CUES, digits=1),)
+_NARROW: Final = (
+    rf"[0-9][A-Za-z]?[, ]{{1,2}}(?:{_LANE}[ ]|{_STREET}[ ]|[A-Z0-9][A-Za-z0-9 ]*(?:[,\-][ ]?)?{_AREA})"
+    r"|(?:[Tt]o|[Aa]p|[Tt]hon|[Xx]om|hu pho)[ ][A-Z0-9]|[0-9][A-Za-z]?[ ](?i-u:ngo|ngach|hem|duong|pho)[ ]"
+)
+"""What each of the three begins with."""
+
+FAMILIES: Final = (
+    Family((Rule("address.vi", "ADDRESS", _addresses, CONTEXT - 4),), words=_CUES, digits=1, narrow=_NARROW),
+)

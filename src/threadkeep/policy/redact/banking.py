@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Rule, cluster
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Rule, together
 from threadkeep.policy.redact.view import View
 
 _COUNTRIES: Final = {
@@ -95,7 +95,7 @@ def _named(view: View) -> Iterator[tuple[int, int]]:
 
 def _long(view: View) -> bool:
     lettered = any(view.text[start - 2 : start].isalpha() for start in view.runs if start > 1)
-    return lettered and (view.stretch(15) or view.cluster)
+    return lettered and (view.stretch(15) or bool(view.windows))
 
 
 FAMILIES: Final = (
@@ -105,13 +105,6 @@ FAMILIES: Final = (
         gate=_long,
         narrow="[A-Za-z]{2}[0-9]{2}",
     ),
-    Family(
-        (
-            Rule("iban.polish", "BANK_ACCOUNT", _polish, CHECKED + 5),
-            Rule("account.named", "BANK_ACCOUNT", _named, CONTEXT + 2),
-        ),
-        digits=6,
-        gate=cluster,
-        narrow=CLUSTER,
-    ),
+    Family((Rule("iban.polish", "BANK_ACCOUNT", _polish, CHECKED + 5),), digits=26, gate=together(26), narrow=CLUSTER),
+    Family((Rule("account.named", "BANK_ACCOUNT", _named, CONTEXT + 2),), digits=6, gate=together(6), narrow=CLUSTER),
 )

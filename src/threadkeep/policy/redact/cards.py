@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, Family, Rule, cluster
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, Family, Rule, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ FAMILIES: Final = (
             Rule("card.labelled", "CREDIT_CARD", _unchecked, CHECKED),
         ),
         digits=12,
-        gate=cluster,
+        gate=together(12),
         narrow=CLUSTER,
     ),
     Family(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.prescan import SPACE, seen
+from threadkeep.policy.redact.prescan import SPACE
 from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule
 
 if TYPE_CHECKING:
@@ -124,6 +124,6 @@ FAMILIES: Final = (
     Family(_ENCODED_RULES, digits=2, strings=("%40", "64;", "40;", "\\u0040", "\\x40")),
     Family(_ENCODED_RULES, words="commat"),
     Family(_SPELLED_RULES, signs=r"[\])}_@]", strings=_BRACKETS),
-    Family(_SPELLED_RULES, words="dot kropka malpa cong", gate=seen(_SPELLED_AT)),
+    Family(_SPELLED_RULES, words="dot kropka malpa cong", narrow=_SPELLED_AT),
     Family(_SPELLED_RULES, han=True, strings=("小老鼠",)),
 )

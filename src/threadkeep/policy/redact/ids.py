@@ -14,7 +14,7 @@ from typing import Final
 
 from threadkeep.policy.redact import context, idchecks
 from threadkeep.policy.redact.idchecks import stdnum
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Finder, Rule, Spans, cluster
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Finder, Rule, Spans, together
 from threadkeep.policy.redact.view import View
 
 ALONE, LOCAL, NAMED = "alone", "local", "named"
@@ -150,7 +150,7 @@ def _labelled_ssn(view: View) -> Spans:
 
 def _formed(view: View) -> bool:
     """Asked once for all of them: there are dozens, and most numbers have the form of none."""
-    return view.cluster and bool(_windows(view))
+    return bool(_windows(view))
 
 
 def _mixed_word(view: View) -> bool:
@@ -172,7 +172,7 @@ FAMILIES: Final = (
             Rule("id.us.ssn.labelled", "SSN", _labelled_ssn, CONTEXT),
         ),
         digits=6,
-        gate=cluster,
+        gate=together(6),
         narrow=CLUSTER,
     ),
     Family(tuple(map(_rule, SCATTERED)), digits=4, gate=_mixed_word, narrow="[0-9][A-Z]"),

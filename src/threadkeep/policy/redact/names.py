@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Final
 
-from threadkeep.policy.redact.prescan import SPACE, seen
+from threadkeep.policy.redact.prescan import SPACE
 from threadkeep.policy.redact.rule import FORM, Family, Rule, Spans, every
 from threadkeep.policy.redact.view import View
 
@@ -115,16 +115,12 @@ _TITLES: Final = frozenset(("anh", "chị", "ông", "bà", "cô", "chú", "bác"
 _ENGLISH_TITLES: Final = ("Mr", "Mrs", "Ms", "Miss", "Mx", "Dr", "Prof", "Sir", "Madam", "Mister")
 
 
-def _titled(view: View) -> bool:
-    """Written as a title: most of us are not missed with a capital."""
-    return any(title in view.text for title in _ENGLISH_TITLES)
-
-
 _CHINESE_TITLES: Final = ("先生", "小姐", "女士", "太太", "醫", "医", "老師", "老师", "教授", "經理", "经理", "律")
 
 _VIETNAMESE_WORDS: Final = "anh chi ong ba co chu bac em thay"
 _CAPITAL: Final = r"[A-Z\x{80}-\x{10FFFF}]"
 _VIETNAMESE_TITLE_SIGN: Final = rf"(?i-u:{_VIETNAMESE_WORDS.replace(' ', '|')})[ ]{_CAPITAL}"
+_ENGLISH_TITLE_SIGN: Final = rf"(?:{'|'.join(_ENGLISH_TITLES)})\.?[ ]{_CAPITAL}"
 _VIETNAMESE_SIGN: Final = rf"(?i-u:ten|la|khoan|the|nhan|gui|:)[ :]{{1,3}}{_CAPITAL}"
 _ENGLISH_SIGN: Final = (
     r"(?i-u:name(?:'s| is|[ ]?:)|called|call me|(?:customer|client|patient|guest|user|employee) is)"
@@ -132,7 +128,12 @@ _ENGLISH_SIGN: Final = (
 )
 
 FAMILIES: Final = (
-    Family((Rule("name.en", "NAME", _english, FORM - 2),), words="name call called", sign=_ENGLISH_SIGN),
+    Family(
+        (Rule("name.en", "NAME", _english, FORM - 2),),
+        words="name call called",
+        sign=_ENGLISH_SIGN,
+        narrow=_ENGLISH_SIGN,
+    ),
     Family(
         (Rule("name.en.speaking", "NAME", _speaking, FORM - 2),),
         look=_introduced,
@@ -141,15 +142,15 @@ FAMILIES: Final = (
     Family(
         _rule("en.title", _TITLED),
         words=" ".join(_ENGLISH_TITLES).lower(),
-        gate=_titled,
-        sign=rf"(?:{'|'.join(_ENGLISH_TITLES)})\.?[ ]{_CAPITAL}",
+        sign=_ENGLISH_TITLE_SIGN,
+        narrow=_ENGLISH_TITLE_SIGN,
     ),
-    Family(_rule("vi", _VIETNAMESE), words="ten chu nguoi", gate=seen(_VIETNAMESE_SIGN)),
+    Family(_rule("vi", _VIETNAMESE), words="ten chu nguoi", narrow=_VIETNAMESE_SIGN),
     Family(
         (Rule("name.vi.title", "NAME", _vietnamese_title, FORM - 2),),
         words=_VIETNAMESE_WORDS,
-        gate=seen(_VIETNAMESE_TITLE_SIGN),
         sign=_VIETNAMESE_TITLE_SIGN,
+        narrow=_VIETNAMESE_TITLE_SIGN,
     ),
     Family(_rule("pl", _POLISH), words="odbiorca nadawca wlasciciel nazywam imie nazwisko podpisano powazaniem"),
     Family(_rule("pl.self", _POLISH_SELF), words="jestem"),

@@ -6,7 +6,7 @@ import re
 from math import log2
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.prescan import SPACE, seen
+from threadkeep.policy.redact.prescan import SPACE
 from threadkeep.policy.redact.rule import CHECKED, CONTEXT, Family, Rule
 
 if TYPE_CHECKING:
@@ -172,14 +172,20 @@ _CUES: Final = (
     " token key apikey accesskey secretkey privatekey clientsecret authtoken accesstoken refreshtoken idtoken sessionid"
     " sessiontoken sessionkey session auth khau mk xac haslo hasla haslem kod klucz"
 )
-_SIGN: Final = (
-    rf"[0-9]|(?i:{_WORDS})(?:[\"'`]?{SPACE}{{0,3}}[:=]|{SPACE}{{1,2}}(?i:is|was|to|la|jest|brzmi){SPACE}|{SPACE}?[是為为])"
+_BEGINNING: Final = (
+    rf"(?i:{_WORDS})(?:[\"'`]?{SPACE}{{0,3}}[:=]|{SPACE}{{1,2}}(?i:is|was|to|la|jest|brzmi){SPACE}|{SPACE}?[是為为])"
     r"|(?i:phrase|mnemonic)[^\n:=]{0,12}[:=]"
     rf"|(?i:{_PASSWORD}|pin|token)(?:[ ][A-Za-z]{{1,10}}){{1,3}}(?:[ ](?i:is|la|to|jest)[ ]|[ ]?:)"
 )
-"""A digit, or the beginning of a pair or of one of the ways of saying it."""
+"""Of a pair, or of one of the ways of saying it."""
+_SIGN: Final = f"[0-9]|{_BEGINNING}"
+_NARROW: Final = (
+    r"(?i:cvv|cvc|pin|otp)(?: ?(?i:code)|2)?(?:[ ][A-Za-z]{1,6}){0,4}[ :]{1,2}[0-9]{3}|[A-Za-z0-9+/_\-=.]{20}"
+    f"|{_BEGINNING}"
+)
+"""The same, but that a digit must be part of a short code, or beside it a string that may be dense."""
 
 FAMILIES: Final = (
-    Family(_RULES, words=_CUES, gate=seen(_SIGN), sign=_SIGN),
-    Family(_RULES, han=True, strings=("密", "口令", "驗證碼", "验证码", "金鑰"), gate=seen(_SIGN), sign=_SIGN),
+    Family(_RULES, words=_CUES, sign=_SIGN, narrow=_NARROW),
+    Family(_RULES, han=True, strings=("密", "口令", "驗證碼", "验证码", "金鑰"), sign=_SIGN, narrow=_NARROW),
 )

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CHECKED, CLUSTER, CONTEXT, FORM, Family, Rule, cluster
+from threadkeep.policy.redact.rule import CHECKED, CLUSTER, CONTEXT, FORM, Family, Rule, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,7 +155,7 @@ FAMILIES: Final = (
             Rule("phone.registry", "PHONE", _registered, FORM),
         ),
         digits=7,
-        gate=cluster,
+        gate=together(7),
         narrow=CLUSTER,
     ),
 )

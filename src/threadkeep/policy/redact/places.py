@@ -40,7 +40,7 @@ def _minutes(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _two_points(view: View) -> bool:
-    return view.text.count(".") >= 2 and view.cluster
+    return view.text.count(".") >= 2 and bool(view.windows)
 
 
 def _degrees(view: View) -> bool:

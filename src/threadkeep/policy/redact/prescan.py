@@ -16,7 +16,7 @@ from pydantic import ConfigDict, StringConstraints, TypeAdapter
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from threadkeep.policy.redact.rule import Family, Gate
+    from threadkeep.policy.redact.rule import Family
 
 _HAN: Final = r"[\x{3400}-\x{9FFF}]"
 SPACE: Final = r"[\s\x1c-\x1f]"
@@ -52,12 +52,6 @@ class Prescan:
 
     def __call__(self, shadow: str) -> bool:
         return self._finds(shadow) or not (shadow.isascii() or _is_unicode(shadow))
-
-
-def seen(pattern: str) -> Gate:
-    """A gate that this pattern opens, for rules that cost far more than it."""
-    finds = Prescan(pattern)
-    return lambda view: finds(view.text)
 
 
 def _is_unicode(text: str) -> bool:

@@ -73,11 +73,12 @@ class Family:
 
 
 CLUSTER = r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}"
-"""What a text has for which `cluster` is true."""
+"""What a text has in which six digits or more stand together."""
 
 
-def cluster(view: View) -> bool:
-    return view.cluster
+def together(digits: int) -> Gate:
+    """A gate for rules that need so many digits with little between them."""
+    return lambda view: view.most_together >= digits
 
 
 def every(pattern: str) -> Finder:

@@ -70,7 +70,7 @@ class Selection:
                 wordless.append(family)
         self._by_word = dict(by_word)
         self._wordless = tuple(wordless)
-        self._any_narrow = Prescan.of_any(family.narrow for family in wordless if family.narrow)
+        self._any_narrow = Prescan.of_any(family.narrow for family in wordless if family.narrow and not family.han)
         self._any_hint = Prescan.of_hints(family for family in wordless if _hinted(family))
         self._cues = frozenset(by_word)
         self._digitless_cues = frozenset(

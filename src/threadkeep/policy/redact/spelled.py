@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.prescan import seen
 from threadkeep.policy.redact.rule import CONTEXT, Family, Rule
 
 if TYPE_CHECKING:
@@ -38,15 +37,15 @@ def _chinese(view: View) -> Iterator[tuple[int, int]]:
 
 
 _ANY_WORD: Final = f"(?i-u:{_DIGIT_WORDS.replace(' ', '|')})"
-_TWO_WORDS: Final = rf"[0-9]|{_ANY_WORD}[ ,.\-]{{1,3}}{_ANY_WORD}"
+_TWO_WORDS: Final = rf"{_ANY_WORD}[ ,.\-]{{1,3}}(?:{_ANY_WORD}|[0-9])"
 
 FAMILIES: Final = (
     Family(
         (Rule("phone.spoken", "PHONE", _spoken, CONTEXT),),
         words=_DIGIT_WORDS,
         least=4,
-        gate=seen(_TWO_WORDS),
         sign=_TWO_WORDS,
+        narrow=_TWO_WORDS,
     ),
     Family((Rule("phone.spoken.zh", "PHONE", _chinese, CONTEXT),), han=True),
 )

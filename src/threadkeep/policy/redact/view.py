@@ -88,6 +88,7 @@ class View:
     """The windows in which `ids` saw a form of its own."""
     _announced: dict[int, str | None] | None = None
     _clusters: list[tuple[int, int]] | None = None
+    _most_together: int | None = None
     _runs: list[int] | None = None
     _stretches: bytes | None = None
     _behind_folded: list[int] | None = None
@@ -152,9 +153,12 @@ class View:
         return _windows(sorted(places), before, after)
 
     @property
-    def cluster(self) -> bool:
-        """Six digits with little between them: the least a number of interest has."""
-        return bool(self.windows)
+    def most_together(self) -> int:
+        """Digits with little between them; 0 if there are fewer than six, the least a number of interest has."""
+        if self._most_together is None:
+            counts = (sum(map(str.isdecimal, self.text[left:right])) for left, right in self.windows)
+            self._most_together = max(counts, default=0)
+        return self._most_together
 
     @property
     def windows(self) -> list[tuple[int, int]]:
