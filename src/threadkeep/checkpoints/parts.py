@@ -14,6 +14,8 @@ PART_BYTES = 1 << 20
 # Columns of a checkpoint's row, then of a write that hangs on it: the rows of a LEFT JOIN.
 CHECKPOINT = "c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id, c.checkpoint_blob, c.metadata_blob"
 WRITE = "w.task_id, w.idx, w.part, w.task_path, w.channel, w.data"
+# Of a statement that begins with `thread`, which locks the thread's row: read before any other row is looked at.
+THREAD_HELD = "(SELECT count(*) FROM thread) >= 0"
 
 
 def parts_of(data: bytes) -> Iterator[tuple[int, bytes]]:

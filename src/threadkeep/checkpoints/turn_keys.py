@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from threadkeep.checkpoints.parts import text_of
+from threadkeep.checkpoints.parts import THREAD_HELD, text_of
 from threadkeep.checkpoints.running import Running, Step, among, text_id
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.turn_keys import OpenTurn, TurnKey
@@ -22,18 +22,29 @@ _LATER = {  # a moment that was never used before, whatever the clock says
     ),
     "mysql": "ON DUPLICATE KEY UPDATE began_at = greatest(:now, began_at + 1)",
 }
-
+# On PostgreSQL a deletion that holds the thread's row, and a put that holds the key, would wait for each other.
+_THREAD_FIRST = (
+    "WITH thread AS MATERIALIZED (SELECT 1 FROM conversation_metadata WHERE thread_key = :key FOR NO KEY UPDATE)"
+)
 
 # Whoever writes under a key holds it until the commit, and moves it on: who wants to end the turn sees that, or waits.
 HOLD = {
     "sqlite": "UPDATE tk_turn_keys SET began_at = max(began_at + 1, :now) WHERE thread_key = :key AND sealed = :turn",
-    "server": (
+    "postgres": (
+        f"{_THREAD_FIRST} UPDATE tk_turn_keys SET began_at = greatest(began_at + 1, :now)"
+        f" WHERE thread_key = :key AND sealed = :turn AND {THREAD_HELD}"
+    ),
+    "mysql": (
         "UPDATE tk_turn_keys SET began_at = greatest(began_at + 1, :now) WHERE thread_key = :key AND sealed = :turn"
     ),
 }
 # For what stays of a turn: whoever has erased the thread with its key, or has ended the turn, comes first.
 _STANDS = "SELECT 1 FROM tk_turn_keys WHERE thread_key = :key AND sealed = :turn"
-STANDS = {"sqlite": _STANDS, "postgres": f"{_STANDS} FOR SHARE", "mysql": f"{_STANDS} LOCK IN SHARE MODE"}
+STANDS = {
+    "sqlite": _STANDS,
+    "postgres": f"{_THREAD_FIRST} {_STANDS} AND {THREAD_HELD} FOR SHARE",
+    "mysql": f"{_STANDS} LOCK IN SHARE MODE",
+}
 
 
 class SqlTurnKeys:

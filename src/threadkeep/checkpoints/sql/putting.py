@@ -92,7 +92,7 @@ async def _put(line: Line, putting: Putting, batches: list[_Batch], counting: li
     if putting.new.turn is not None:
         held = {"key": putting.thread.key, "turn": putting.new.turn, "now": putting.now}
         if not putting.new.ends_turn:
-            await _hold_turn(line, held)
+            await _hold_turn(line, held, postgres=postgres)
         elif not await line.rows(STANDS["postgres" if postgres else "mysql"], held):
             raise TurnOver
     if putting.new.parent_must_be_latest:
@@ -135,8 +135,8 @@ def _counting(putting: Putting, *, postgres: bool) -> Iterator[Step]:
         yield from recording(putting.thread, putting.new.usage, "postgres" if postgres else "mysql")
 
 
-async def _hold_turn(line: Line, values: Values) -> None:
-    if not await line.count(HOLD["server"], values):
+async def _hold_turn(line: Line, values: Values, *, postgres: bool) -> None:
+    if not await line.count(HOLD["postgres" if postgres else "mysql"], values):
         raise TurnOver
 
 
@@ -214,7 +214,9 @@ async def put_writes(
         if together:
             await line.begin()
         if held is not None:
-            await _hold_turn(line, held)
+            await _hold_turn(line, held, postgres=postgres)
+        elif any(write.idx < 0 for write in writes):
+            await line.rows(statements.HOLD_THREAD["postgres" if postgres else "mysql"], place)
         for query, values in steps:
             await line.count(query, values)
         if together:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from threadkeep.checkpoints.parts import CHECKPOINT, WRITE
+from threadkeep.checkpoints.parts import CHECKPOINT, THREAD_HELD, WRITE
 
 _PLACE = "thread_key, tenant, user_id, thread_id, started_at, last_activity_at"
 NOW_ON_POSTGRES = "to_timestamp(CAST(:now AS DOUBLE PRECISION) / 1000000)"
@@ -25,6 +25,12 @@ _WRITES_OF = (
     " LEFT JOIN tk_checkpoint_writes w ON w.thread_key = c.thread_key AND w.ns_key = c.ns_key"
     " AND w.checkpoint_id = c.checkpoint_id"
 )
+
+# Whatever locks rows of a thread takes the thread's own first, or it and a deletion may wait for each other.
+HOLD_THREAD = {
+    "postgres": "SELECT 1 FROM conversation_metadata WHERE thread_key = :key FOR KEY SHARE",
+    "mysql": "SELECT 1 FROM conversation_metadata WHERE thread_key = :key LOCK IN SHARE MODE",
+}
 
 
 @cache
@@ -48,35 +54,38 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int, counting
 
     `counting`: an update of the thread's row. Not together with `place`: a statement changes a row only once.
 
-    The lock on the parent's row makes a deletion that is under way finish first, and be seen.
+    It takes the thread's row first, as a deletion does: that is let finish, and seen. `held` is empty without a parent
+    that is needed, and whatever comes after reads it, so nothing else is locked before.
     """
-    from_held = " FROM held" if parent else ""
-    parts: list[str] = []
+    how = "FOR NO KEY UPDATE" if place or counting else "FOR KEY SHARE"
+    parts = [f"thread AS MATERIALIZED (SELECT 1 FROM conversation_metadata WHERE thread_key = :key {how})"]  # noqa: S608
     if parent:
-        parts.append(f"held AS (SELECT 1 FROM conversation_checkpoints WHERE {_AT} = :parent FOR KEY SHARE)")  # noqa: S608
+        row = f"SELECT 1 FROM conversation_checkpoints WHERE {_AT} = :parent AND {THREAD_HELD} FOR KEY SHARE"  # noqa: S608
+        parts.append(f"held AS MATERIALIZED ({row})")
+    else:
+        parts.append("held AS MATERIALIZED (SELECT count(*) FROM thread)")
     if place:
         parts.append(
-            f"place AS (INSERT INTO conversation_metadata ({_PLACE}) SELECT {_PLACE_VALUES}{from_held}"
+            f"place AS (INSERT INTO conversation_metadata ({_PLACE}) SELECT {_PLACE_VALUES} FROM held"
             " ON CONFLICT (thread_key) DO UPDATE SET last_activity_at = excluded.last_activity_at, expired_at = NULL)"
         )
     for name, count, clause in (("fresh", fresh, ""), ("shared", shared, " ON CONFLICT DO NOTHING")):
         if count:
             rows = ", ".join(_item(f"{name}{number}", postgres=True) for number in range(count))
-            held = ", held" if parent else ""
             parts.append(
                 f"{name} AS (INSERT INTO tk_checkpoint_items ({_ITEM})"  # noqa: S608
-                f" SELECT v.* FROM (VALUES {rows}) AS v ({_ITEM}){held}{clause})"
+                f" SELECT v.* FROM (VALUES {rows}) AS v ({_ITEM}), held{clause})"
             )
     if counting:
-        parts.append(f"counted AS ({counting}{' AND EXISTS (SELECT 1 FROM held)' if parent else ''})")  # noqa: S608
+        parts.append(f"counted AS ({counting} AND EXISTS (SELECT 1 FROM held))")  # noqa: S608
     values = (
         "CAST(:key AS BYTEA), CAST(:ns AS BIGINT), :id, :thread, :ns_name, :parent, CAST(:body AS BYTEA),"
         f" CAST(:metadata AS BYTEA), CAST(:facts AS BYTEA), {NOW_ON_POSTGRES}, {NOW_ON_POSTGRES}"
     )
     replaced = ", ".join(f"{name} = excluded.{name}" for name in _REPLACED)
     return (
-        f"{'WITH ' if parts else ''}{', '.join(parts)} INSERT INTO conversation_checkpoints ({_ROW})"
-        f" SELECT {values}{from_held} ON CONFLICT (thread_key, ns_key, checkpoint_id) DO UPDATE SET {replaced}"
+        f"WITH {', '.join(parts)} INSERT INTO conversation_checkpoints ({_ROW})"
+        f" SELECT {values} FROM held ON CONFLICT (thread_key, ns_key, checkpoint_id) DO UPDATE SET {replaced}"
     )
 
 

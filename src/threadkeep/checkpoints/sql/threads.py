@@ -18,11 +18,11 @@ from threadkeep.scope import Scope
 from threadkeep.sql.rows import is_postgres
 from threadkeep.threads import Thread, escaped, ns_key, unescaped
 
-_TABLES = (
+_TABLES = (  # in this order: who ends a turn takes its key first
+    "tk_turn_keys",
     "tk_checkpoint_writes",
     "conversation_checkpoints",
     "tk_checkpoint_items",
-    "tk_turn_keys",
     "tk_thread_documents",
     "conversation_metadata",
 )
