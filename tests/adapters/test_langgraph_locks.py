@@ -1,4 +1,4 @@
-"""Whatever writes to a thread takes the thread's row first, as a deletion does: so neither waits for the other's end."""
+"""Whatever writes to a thread takes the thread's row first, as a deletion does: neither waits for the other."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _THREAD_FIRST = (
 HOLD = {
     "sqlite": "UPDATE tk_turn_keys SET began_at = max(began_at + 1, :now) WHERE thread_key = :key AND sealed = :turn",
     "postgres": (
-        f"{_THREAD_FIRST} UPDATE tk_turn_keys SET began_at = greatest(began_at + 1, :now)"
+        f"{_THREAD_FIRST} UPDATE tk_turn_keys SET began_at = greatest(began_at + 1, :now)"  # noqa: S608
         f" WHERE thread_key = :key AND sealed = :turn AND {THREAD_HELD}"
     ),
     "mysql": (

@@ -66,7 +66,7 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int, counting
         parts.append("held AS MATERIALIZED (SELECT count(*) FROM thread)")
     if place:
         parts.append(
-            f"place AS (INSERT INTO conversation_metadata ({_PLACE}) SELECT {_PLACE_VALUES} FROM held"
+            f"place AS (INSERT INTO conversation_metadata ({_PLACE}) SELECT {_PLACE_VALUES} FROM held"  # noqa: S608
             " ON CONFLICT (thread_key) DO UPDATE SET last_activity_at = excluded.last_activity_at, expired_at = NULL)"
         )
     for name, count, clause in (("fresh", fresh, ""), ("shared", shared, " ON CONFLICT DO NOTHING")):
@@ -84,7 +84,7 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int, counting
     )
     replaced = ", ".join(f"{name} = excluded.{name}" for name in _REPLACED)
     return (
-        f"WITH {', '.join(parts)} INSERT INTO conversation_checkpoints ({_ROW})"
+        f"WITH {', '.join(parts)} INSERT INTO conversation_checkpoints ({_ROW})"  # noqa: S608
         f" SELECT {values} FROM held ON CONFLICT (thread_key, ns_key, checkpoint_id) DO UPDATE SET {replaced}"
     )
 
