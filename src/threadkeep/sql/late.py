@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import TypeVar
 
 from threadkeep.errors import MemoryClosed
@@ -49,8 +48,7 @@ class LateDatabase(SqlDatabase):
         self._closed = True
         if self._trying is not None:
             self._trying.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._trying
+            await asyncio.wait({self._trying})  # whatever came of it
         await super().close()
 
     async def direct(self, work: Callable[[Line], Awaitable[T]]) -> T:
