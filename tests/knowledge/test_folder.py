@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from threadkeep.errors import EmbedderRefused, EmbedderUnavailable, InvalidInput
 from threadkeep.knowledge import reading
 from threadkeep.knowledge.chunking import LARGEST, SMALLEST, cut
 from threadkeep.knowledge.indexing import FolderIndexer, Source, document_id
+from threadkeep.knowledge.listing import listing_of
 from threadkeep.knowledge.reading import Block, read_document
 from threadkeep.knowledge.sqlite import SqliteKnowledge
 from threadkeep.ports.embedder import EmbeddingModel
@@ -46,6 +49,38 @@ class CountingEmbedder:
         return np.tile(np.array([1, 0, 0, 0], "f4"), (len(texts), 1))
 
     async def close(self) -> None: ...
+
+
+@contextmanager
+def as_an_ordinary_user() -> Iterator[None]:
+    """Root may read everything."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Below no folder of pytest's, which are closed to others."""
+    with TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
+        yield Path(place)
+
+
+@pytest.fixture
+async def open_store(open_folder: Path) -> AsyncIterator[SqliteKnowledge]:
+    """Which an ordinary user may write to as well."""
+    database = Database(str(open_folder / "tk.db"))
+    await database.open()
+    for file in [open_folder / name for name in os.listdir(open_folder)]:
+        file.chmod(0o666)
+    yield SqliteKnowledge(database, indexed_terms)
+    await database.close()
 
 
 @pytest.fixture
@@ -258,11 +293,10 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_half(folder: Path, mo
 def test_links_and_folders_that_do_not_exist(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "outside.md").write_text("outside")
     (folder / "link.md").symlink_to(tmp_path / "outside.md")
-    from threadkeep.knowledge.indexing import _files
 
-    assert [path.name for path in _files(folder)] == ["hours.txt", "prices.html", "warranty.md"]
+    assert [path.name for path in listing_of(folder).files] == ["hours.txt", "prices.html", "warranty.md"]
     with pytest.raises(InvalidInput, match="no folder"):
-        _files(folder / "none")
+        listing_of(folder / "none")
 
 
 BOMBS = {
@@ -426,3 +460,43 @@ def test_ids_of_long_paths_fit_and_differ() -> None:
     assert one != other
     assert len(one) <= 255
     assert document_id("docs", "a.md") == "docs/a.md"
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o300, 0o600], ids=["closed", "no list", "no entry"])
+async def test_a_folder_that_cannot_be_looked_into_is_named_and_what_it_held_stays(
+    open_store: SqliteKnowledge, open_folder: Path, mode: int
+) -> None:
+    source, indexer = Source("shop"), FolderIndexer(open_store, words_in)
+    folder = open_folder / "knowledge"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "hours.txt").write_text("We open at nine.")
+    (folder / "gone.txt").write_text("Soon gone.")
+    await indexer.index(folder, source)
+
+    (folder / "gone.txt").unlink()
+    (folder / "deep").chmod(mode)
+    with as_an_ordinary_user():
+        report = await indexer.index(folder, source)
+    (folder / "deep").chmod(0o755)
+
+    (skipped,) = report.skipped
+    assert skipped.path.startswith("deep/")
+    assert "Permission denied" in skipped.reason
+    assert [one.document_id for one in await open_store.documents("default")] == ["shop/deep/hours.txt"]
+
+
+async def test_a_whole_folder_that_cannot_be_looked_into_is_refused_and_nothing_leaves_the_index(
+    open_store: SqliteKnowledge, open_folder: Path
+) -> None:
+    source, indexer = Source("shop"), FolderIndexer(open_store, words_in)
+    folder = open_folder / "knowledge"
+    folder.mkdir()
+    (folder / "hours.txt").write_text("We open at nine.")
+    await indexer.index(folder, source)
+
+    os.chmod(folder, 0o300)
+    with as_an_ordinary_user(), pytest.raises(InvalidInput, match="cannot be opened"):
+        await indexer.index(folder, source)
+    os.chmod(folder, 0o755)
+
+    assert len(await open_store.documents("default")) == 1

@@ -16,7 +16,8 @@ from pathlib import Path
 from threadkeep.errors import EmbedderError, InvalidInput, MissingExtra, UnreadableDocument
 from threadkeep.knowledge.chunking import CHUNKER_VERSION, CountTokens, cut
 from threadkeep.knowledge.embedding import Progress, embed_documents
-from threadkeep.knowledge.reading import MOST_BYTES, READERS, Block, Text, read_document
+from threadkeep.knowledge.listing import listing_of
+from threadkeep.knowledge.reading import MOST_BYTES, Block, Text, read_document
 from threadkeep.ports.embedder import Embedder, model_of
 from threadkeep.ports.knowledge import AccessLevel, Document, KnowledgeStore
 from threadkeep.recall.normalise import NORMALISER_VERSION
@@ -89,9 +90,14 @@ class FolderIndexer:
 
     async def index(self, folder: Path, source: Source, progress: Progress | None = None) -> IndexReport:
         """Raises `InvalidInput` where there is no such folder, and `StoreError`."""
-        paths = await asyncio.to_thread(_files, folder)
+        listing = await asyncio.to_thread(listing_of, folder)
+        paths = listing.files
         known = {one.document_id: one for one in await self._store.documents(source.tenant, source.datasource)}
         report, seen = IndexReport(), set[str]()
+        for closed, reason in listing.closed.items():
+            name = f"{closed.relative_to(folder).as_posix()}/"
+            report.skipped.append(Skipped(name, f"cannot be opened ({reason}); what it held before stays"))
+            seen |= {id_ for id_ in known if id_.startswith(f"{source.datasource}/{_UNFIT.sub('?', name)}")}
         for number, path in enumerate(paths):
             name = path.relative_to(folder).as_posix()
             id_ = document_id(source.datasource, name)
@@ -170,20 +176,6 @@ def document_id(datasource: str, name: str) -> str:
         return whole
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return f"{datasource}/{fit[: MAX_PART_LENGTH - len(datasource) - 34]}~{digest}"
-
-
-def _files(folder: Path) -> list[Path]:
-    """All but hidden ones, in the order of names; links are not followed, for they may lead anywhere."""
-    if not folder.is_dir():
-        raise InvalidInput("folder", "is no folder", "name one that exists")
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.suffix.lower() in READERS
-        and not path.is_symlink()
-        and path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
 
 
 def _digest(text: Text, source: Source) -> bytes:
