@@ -14,9 +14,9 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from threadkeep.errors import StoreUnavailable
 
@@ -56,18 +56,23 @@ class _Spent:
             self.seconds += now - self.since
 
 
-@dataclass(slots=True)
 class _Call:
-    monotonic: Monotonic
-    spent: dict[Store, _Spent] = field(default_factory=dict[Store, _Spent])
-    is_over: bool = False
+    """Made for every verb, also of a memory that waits for nobody: what most never need is made when it is needed."""
+
+    __slots__ = ("_spent", "is_over", "monotonic")
+
+    def __init__(self, monotonic: Monotonic = time.monotonic) -> None:
+        self.monotonic = monotonic
+        self.is_over = False
+        self._spent: dict[Store, _Spent] | None = None
 
     def on(self, store: Store) -> _Spent:
-        return self.spent.setdefault(store, _Spent())
+        if self._spent is None:
+            self._spent = {}
+        return self._spent.setdefault(store, _Spent())
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     call: _Call
     shared: bool  # questions share a store's time; else each has all of it, until one has waited in vain
     share: float = 1.0  # of what is left
@@ -90,7 +95,7 @@ def one_call(*, shared: bool | None = None, monotonic: Monotonic = time.monotoni
     """
     outer = _part()
     if outer is not None:
-        inner = outer if shared is None else replace(outer, shared=shared)
+        inner = outer if shared is None else outer._replace(shared=shared)
     else:
         inner = _Part(_Call(monotonic), shared is not False)
     token = _PART.set(inner)
@@ -102,22 +107,32 @@ def one_call(*, shared: bool | None = None, monotonic: Monotonic = time.monotoni
             inner.call.is_over = True
 
 
-@contextmanager
-def sparing() -> Generator[None]:
+class sparing:
     """A question inside may take no more than half of what is left of a store's time."""
-    part = _part()
-    token = _PART.set(part and replace(part, share=part.share / 2))
-    try:
-        yield
-    finally:
-        _PART.reset(token)
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        part = _part()
+        self._token = _PART.set(part and _Part(part.call, part.shared, part.share / 2))
+
+    def __exit__(self, *exception: object) -> None:
+        _PART.reset(self._token)
 
 
 def in_one_call(verb: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     @wraps(verb)
     async def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        with one_call():
+        """As `with one_call()` would, without a generator's cost on every verb."""
+        if _part() is not None:
             return await verb(*args, **kwargs)
+        call = _Call()
+        token = _PART.set(_Part(call, shared=True))
+        try:
+            return await verb(*args, **kwargs)
+        finally:
+            _PART.reset(token)
+            call.is_over = True
 
     return called
 
