@@ -66,3 +66,12 @@ def blank(mark: str = "") -> bytes:
     beside.add_text("Comment", mark)
     Image.new("RGB", (300, 200), "white").save(file, "PNG", pnginfo=beside)
     return file.getvalue()
+
+
+def pieces_of(data: bytes, length: int = 24) -> list[bytes]:
+    """From all over a recording or a picture, none of them so plain that it might stand anywhere."""
+    starts = range(length, len(data) - length, max(1, len(data) // 40))
+    found = [data[start : start + length] for start in starts]
+    telling = [piece for piece in found if len(set(piece)) > length // 2]
+    assert len(telling) >= 8
+    return telling
