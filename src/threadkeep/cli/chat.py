@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from threadkeep.cli.options import Json, Redis, Url
-from threadkeep.cli.output import notes, screen
+from threadkeep.cli.output import harmless, notes, screen
 from threadkeep.compose import open_memory
 from threadkeep.errors import ModelError
 from threadkeep.ports.responder import Answer, Asked
@@ -51,7 +51,8 @@ async def _talk(scope: Scope, folder: str | None, url: str | None, redis: str | 
     ):
         known = await memory.history(scope, limit=1)
         if not as_json:
-            notes.print(f"[dim]{assistant.name} · {scope.user} · {scope.conversation} · {_HELP}[/dim]")
+            told = f"{assistant.name} · {scope.user} · {scope.conversation} · {_HELP}"
+            notes.print(harmless(told), style="dim", markup=False)
         if not known.messages and (greeting := await assistant.greet(scope)):
             _show(greeting, as_json=as_json)
         async for line in _lines(ask=not as_json):
@@ -73,19 +74,19 @@ async def _answered(assistant: Assistant, asked: Asked, *, as_json: bool) -> Non
             if isinstance(piece, Answer):
                 _told_of(piece)
             else:
-                screen().print(piece, end="", soft_wrap=True)
+                screen().print(harmless(piece), end="", soft_wrap=True)
     except ModelError as error:
         if as_json:
             _line({"error": error.code, "message": str(error)})
         else:
-            notes.print(f"\n[red]{error}[/red]")
+            notes.print(f"\n{harmless(str(error))}", style="red", markup=False)
 
 
 def _show(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         _line(_as_dict(answer))
     else:
-        screen().print(answer.text, soft_wrap=True)
+        screen().print(harmless(answer.text), soft_wrap=True)
         screen().print()
 
 
@@ -100,7 +101,7 @@ def _told_of(answer: Answer) -> None:
     if answer.usage.input_tokens or answer.usage.output_tokens:
         told.append(f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens")
     if told:
-        notes.print(f"[dim]{' · '.join(told)}[/dim]")
+        notes.print(harmless(" · ".join(told)), style="dim", markup=False)
 
 
 def _as_dict(answer: Answer) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from threadkeep.cli.index_messages import messages_status, rebuild_messages
 from threadkeep.cli.options import Json, Tenant, Url, of_an_existing_store
-from threadkeep.cli.output import notes, print_json, print_pairs, screen
+from threadkeep.cli.output import harmless, notes, print_json, print_pairs, screen
 from threadkeep.compose_knowledge import Knowledge, open_knowledge
 from threadkeep.compose_terms import rebuild_terms
 from threadkeep.errors import EmbedderError
@@ -71,7 +71,7 @@ def search(
         return
     for hit in found.hits:
         screen().print(f"{hit.score:.3f} {_shown(hit.chunk_id)} {_shown(hit.heading or hit.title)}")
-    screen().print(found.text.encode("utf-8", "backslashreplace").decode() or "Nothing found.", soft_wrap=True)
+    screen().print(harmless(found.text) or "Nothing found.", soft_wrap=True)
 
 
 @index.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +13,20 @@ from rich.table import Table
 
 # Progress and questions go here, so that stdout stays clean for a pipe.
 notes = Console(stderr=True)
+# All but line ends and tabs: a terminal obeys them, and they may have come with anybody's words.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def screen() -> Console:
     """What is printed is data, not markup: `[bold]` in a message or a path stays as it is."""
     return Console(markup=False, highlight=False)
+
+
+def harmless(text: str) -> str:
+    """What others have said, for a terminal: control characters are shown (`\\x1b`), not sent, and halves of characters
+    too."""
+    shown = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return shown.encode("utf-8", "backslashreplace").decode()
 
 
 def print_json(value: Any) -> None:

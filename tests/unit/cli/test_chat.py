@@ -42,3 +42,25 @@ def test_for_people_the_text_stands_alone(talk) -> None:
 def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["chat", "--assistant", str(tmp_path), "--url", f"sqlite:///{tmp_path}/a.db"]) == 1
     assert "assistant.toml: is missing" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_what_others_have_written_gives_no_orders_to_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a greeting, and in a document that is quoted piece by piece: a title for the window, a colour, a way back."""
+    monkeypatch.setenv("THREADKEEP_EMBEDDER", "none")
+    folder = tmp_path / "assistant"
+    (folder / "knowledge").mkdir(parents=True)
+    (folder / "assistant.toml").write_text('name = "a"\nlanguages = ["en"]\ndefault_language = "en"\n')
+    (folder / "prompt.txt").write_text("You answer questions.\n")
+    (folder / "persona.md").write_text("Greeting: Hello \x1b]0;owned\x07 [bold]you[/bold]\nA guide.\n")
+    (folder / "knowledge" / "pool.md").write_text("The pool opens at \x1b[31mnine\x1b[0m o'clock \x9b2J in summer.\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("When does the pool open?\n"))
+
+    code = run(["chat", "--assistant", str(folder), "--url", f"sqlite:///{tmp_path}/a.db", "--user", "ann"])
+
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    assert "[bold]you[/bold]" in said.out
+    assert "The pool opens at" in said.out
+    assert not {"\x1b", "\x07", "\x9b"} & {*said.out, *said.err}
