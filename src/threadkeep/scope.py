@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from threadkeep.errors import InvalidScope
@@ -58,14 +59,24 @@ class Scope:
 
     def digest(self, *more: str) -> bytes:
         """Sixteen bytes that stand for this place where its ids must not be kept, such as in a tombstone."""
-        parts = (self.tenant, self.user, self.conversation or "", *more)
-        return hashlib.blake2b(length_prefixed(parts), digest_size=16).digest()
+        begun = _begun(self.tenant, self.user, self.conversation or "")
+        if not more:
+            return begun.digest()
+        whole = begun.copy()
+        whole.update(length_prefixed(more))
+        return whole.digest()
 
 
 def length_prefixed(parts: tuple[str, ...]) -> bytes:
     """One unambiguous byte string for several strings, whatever characters they hold."""
-    encoded = (part.encode("utf-8", "surrogatepass") for part in parts)
-    return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return b"".join([len(part).to_bytes(4, "big") + part for part in encoded])
+
+
+@lru_cache(maxsize=4_096)
+def _begun(*place: str) -> hashlib.blake2b:
+    """A talk's digest is asked for many times a turn. Never update it: copy it first."""
+    return hashlib.blake2b(length_prefixed(place), digest_size=16)
 
 
 def _check_part(field: str, value: Any) -> None:

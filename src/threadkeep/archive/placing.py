@@ -40,6 +40,8 @@ def dropped(entry: Entry, generation: int, erased: set[bytes]) -> Placed | None:
     """Whether nothing of the entry may be stored any more. Neither generations nor tombstones ever go back."""
     if entry.scope.generation is not None and entry.scope.generation < generation:
         return Placed("dropped", dropped=len(entry.messages), reason=OLDER_GENERATION)
+    if not erased:
+        return None
     gone = sum(digest in erased for digest in message_digests(entry))
     by_key = entry.key is not None and entry.key.digest in erased
     if by_key or (gone and gone == len(entry.messages)):

@@ -31,6 +31,7 @@ class Projection:
     def state(self, values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
         """`before` was projected already: what it has is not looked at again."""
         kept: dict[str, Any] = {}
+        texts: dict[str, str] = {}  # every text is looked at once, however often it stands there
         for channel, value in values.items():
             if channel.startswith(_OF_LANGGRAPH):
                 continue
@@ -40,17 +41,18 @@ class Projection:
                 if (message := self.message(value)) is not None:
                     kept[channel] = message
             elif channel in self.keeps:
-                kept[channel] = self._redacted_since(before.get(channel), value)
+                kept[channel] = self._redacted_since(before.get(channel), value, texts)
         return kept
 
-    def _redacted_since(self, before: object, value: Any) -> Any:
-        """Of a list what it began with, or went on from, is not looked at again."""
+    def _redacted_since(self, before: object, value: Any, texts: dict[str, str]) -> Any:
+        """Of a list what it began with, or went on from, is not looked at again; nor is a text that its entries had."""
         if not isinstance(before, list) or not isinstance(value, list):
-            return self._redacted(value, 0)
+            return self._redacted(value, texts, 0)
         known, values = cast("list[Any]", before), cast("list[Any]", value)
         known = known[known.index(values[0]) :] if values and values[0] in known else []
         common = next((n for n, (old, new) in enumerate(zip(known, values, strict=False)) if old != new), len(known))
-        return values[:common] + [self._redacted(one, 1) for one in values[common:]]
+        known_texts = texts | {text: text for one in known[common:] for text in _texts_of(one)}
+        return values[:common] + [self._redacted(one, known_texts, 1) for one in values[common:]]
 
     def messages(self, values: Sequence[BaseMessage], before: object = None) -> list[BaseMessage]:
         known = {one.id: one for one in before if one.id} if is_messages(before) else {}
@@ -77,18 +79,31 @@ class Projection:
             drafts = admit([told], rules, ids, datetime.now(UTC)).drafts
         return kind(content=drafts[0].content, id=drafts[0].id) if drafts else None
 
-    def _redacted(self, value: Any, depth: int) -> Any:
+    def _redacted(self, value: Any, texts: dict[str, str], depth: int) -> Any:
         if isinstance(value, str):
-            redactor = self.rules.redactor_for(self.scope) if self.rules.redactor_for else self.rules.redactor
-            return redactor(value).text
+            found = texts.get(value)
+            if found is None:
+                redactor = self.rules.redactor_for(self.scope) if self.rules.redactor_for else self.rules.redactor
+                found = texts[value] = redactor(value).text
+            return found
         if depth > _DEEPEST or isinstance(value, BaseMessage):
             return None
         if isinstance(value, Mapping):
             items = cast("Mapping[Any, Any]", value).items()
-            return {self._redacted(key, depth + 1): self._redacted(one, depth + 1) for key, one in items}
+            return {self._redacted(key, texts, depth + 1): self._redacted(one, texts, depth + 1) for key, one in items}
         if isinstance(value, list | tuple):
-            return [self._redacted(one, depth + 1) for one in cast("Sequence[Any]", value)]
+            return [self._redacted(one, texts, depth + 1) for one in cast("Sequence[Any]", value)]
         return value if value is None or isinstance(value, bool | int | float | datetime) else None
+
+
+def _texts_of(value: Any) -> list[str]:
+    """Of an entry such as a chat's: its own, and those it holds by name."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Mapping):
+        return []
+    items = cast("Mapping[Any, Any]", value).items()
+    return [text for item in items for text in item if isinstance(text, str)]
 
 
 def is_messages(value: object) -> TypeGuard[list[BaseMessage]]:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, any_, bindparam, func, select, update
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.errors import Conflict, ScopeErased
 from threadkeep.model import Admission, Draft, Message, Receipt
 from threadkeep.scope import Scope
+from threadkeep.sql.among import among
 from threadkeep.sql.database import Undo
 from threadkeep.sql.locks import (
     GENERATION,
@@ -39,8 +39,8 @@ class _Questions:
     """Made once for each kind of server."""
 
     def __init__(self, *, postgres: bool) -> None:
-        buried = _among(tombstones.c.digest, "digests", postgres=postgres)
-        known = messages.c.cid == bindparam("cid"), _among(messages.c.id, "ids", postgres=postgres)
+        buried = among(tombstones.c.digest, "digests", postgres=postgres)
+        known = messages.c.cid == bindparam("cid"), among(messages.c.id, "ids", postgres=postgres)
         by_key = appends.c.digest == bindparam("key")
         # Everything that could stand in the way, in one question; in good health the answer is nothing, four times.
         self.in_the_way = select(
@@ -52,13 +52,6 @@ class _Questions:
         )
         self.buried = select(tombstones.c.digest).where(buried)
         self.known = select(messages.c.id, messages.c.seq, messages.c.role, messages.c.content).where(*known)
-
-
-def _among(column: Column[Any], name: str, *, postgres: bool) -> ColumnElement[bool]:
-    """PostgreSQL takes an array as one value, so that the statement's text never changes."""
-    if postgres:
-        return column == any_(bindparam(name, type_=postgresql.ARRAY(column.type)))
-    return column.in_(bindparam(name, expanding=True))
 
 
 _QUESTIONS = {postgres: _Questions(postgres=postgres) for postgres in (True, False)}

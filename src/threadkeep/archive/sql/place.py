@@ -16,17 +16,27 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.placing import Decision, contradicts_itself, decide, dropped, message_digests
 from threadkeep.archive.sql.append import row_of
-from threadkeep.archive.sql.targets import Target, listed, lock_targets
+from threadkeep.archive.sql.targets import Target, lock_targets
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.scope import Scope
+from threadkeep.sql.among import among
 from threadkeep.sql.database import Raced
 from threadkeep.sql.locks import Span, generation_of, highest_activities, lock_or_create, refuse_if_older
 from threadkeep.sql.rows import is_postgres, moment
 from threadkeep.sql.tables import appends, conversations, generations, tombstones
 from threadkeep.sql.words import insert_messages
 
-_GENERATIONS = select(generations.c.place, generations.c.generation).where(generations.c.place.in_(listed("places")))
-_TOMBSTONES = select(tombstones.c.digest).where(tombstones.c.digest.in_(listed("digests")))
+
+class _Questions:
+    """Made once for each kind of server."""
+
+    def __init__(self, *, postgres: bool) -> None:
+        there = among(generations.c.place, "places", postgres=postgres)
+        self.generations = select(generations.c.place, generations.c.generation).where(there)
+        self.tombstones = select(tombstones.c.digest).where(among(tombstones.c.digest, "digests", postgres=postgres))
+
+
+_QUESTIONS = {postgres: _Questions(postgres=postgres) for postgres in (True, False)}
 
 
 class _Decided(NamedTuple):
@@ -74,17 +84,20 @@ async def leave_gap(connection: AsyncConnection, scope: Scope, size: int, span: 
 async def _dropped(connection: AsyncConnection, entries: Sequence[Entry]) -> tuple[dict[int, Placed], set[bytes]]:
     """By number, the entries of which nothing may be stored; and every tombstone that any of them met."""
     scopes = {scope.digest() for entry in entries for scope in (entry.scope, entry.scope.whole_user)}
-    rows = await connection.execute(_GENERATIONS, {"places": sorted(scopes)})
+    ask = _QUESTIONS[is_postgres(connection)]
+    rows = await connection.execute(ask.generations, {"places": sorted(scopes)})
     raised = {bytes(place): generation for place, generation in rows}
     digests = {digest for entry in entries for digest in message_digests(entry)}
     digests |= {entry.key.digest for entry in entries if entry.key is not None}
-    buried = (await connection.execute(_TOMBSTONES, {"digests": sorted(digests)})).scalars()
+    buried = (await connection.execute(ask.tombstones, {"digests": sorted(digests)})).scalars()
     erased = {bytes(digest) for digest in buried}
     verdicts = (dropped(entry, _generation(entry.scope, raised), erased) for entry in entries)
     return {number: verdict for number, verdict in enumerate(verdicts) if verdict is not None}, erased
 
 
 def _generation(scope: Scope, raised: dict[bytes, int]) -> int:
+    if not raised:
+        return 0
     return raised.get(scope.digest(), 0) + raised.get(scope.whole_user.digest(), 0)
 
 

@@ -7,49 +7,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, select, tuple_
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.placing import Held
 from threadkeep.ports.placing import Entry
+from threadkeep.sql.among import among, pair_among, pairs
 from threadkeep.sql.database import Raced
 from threadkeep.sql.locks import Name, Place, Span, create
-from threadkeep.sql.rows import insert_if_absent, moment
+from threadkeep.sql.rows import insert_if_absent, is_postgres, moment
 from threadkeep.sql.tables import appends, conversations, messages, owners
 
 Owner = tuple[str, str]
 
 
-def listed(name: str) -> BindParameter[Any]:
-    return bindparam(name, expanding=True)
+class _Questions:
+    """Made once for each kind of server."""
+
+    def __init__(self, *, postgres: bool) -> None:
+        self.postgres = postgres
+        self.owners = (
+            select(owners.c.tenant, owners.c.user_id, owners.c.uid)
+            .where(pair_among((owners.c.tenant, owners.c.user_id), "names", postgres=postgres))
+            .order_by(owners.c.tenant, owners.c.user_id)
+            .with_for_update(read=True, of=owners if postgres else None)
+        )
+        self.conversations = (
+            select(
+                conversations.c.conversation,
+                conversations.c.cid,
+                conversations.c.uid,
+                conversations.c.last_seq,
+                conversations.c.activity,
+                conversations.c.session_started_at,
+                conversations.c.session_expires_at,
+            )
+            .where(pair_among((conversations.c.uid, conversations.c.conversation), "names", postgres=postgres))
+            .order_by(conversations.c.uid, conversations.c.conversation)
+            .with_for_update(of=conversations if postgres else None)
+        )
+        known = messages.c.cid, messages.c.seq, messages.c.id, messages.c.role, messages.c.content
+        by_id = pair_among((messages.c.cid, messages.c.id), "pairs", postgres=postgres)
+        by_seq = pair_among((messages.c.cid, messages.c.seq), "pairs", postgres=postgres)
+        self.by_id, self.by_seq = select(*known).where(by_id), select(*known).where(by_seq)
+        by_key = among(appends.c.digest, "keys", postgres=postgres)
+        self.keys = select(appends.c.cid, appends.c.digest, appends.c.payload).where(by_key)
 
 
-_OWNERS = (
-    select(owners.c.tenant, owners.c.user_id, owners.c.uid)
-    .where(tuple_(owners.c.tenant, owners.c.user_id).in_(listed("names")))
-    .order_by(owners.c.tenant, owners.c.user_id)
-    .with_for_update(read=True)
-)
-_CONVERSATIONS = (
-    select(
-        conversations.c.conversation,
-        conversations.c.cid,
-        conversations.c.uid,
-        conversations.c.last_seq,
-        conversations.c.activity,
-        conversations.c.session_started_at,
-        conversations.c.session_expires_at,
-    )
-    .where(tuple_(conversations.c.uid, conversations.c.conversation).in_(listed("names")))
-    .order_by(conversations.c.uid, conversations.c.conversation)
-    .with_for_update()
-)
-_KNOWN = messages.c.cid, messages.c.seq, messages.c.id, messages.c.role, messages.c.content
-_BY_SEQ = select(*_KNOWN).where(tuple_(messages.c.cid, messages.c.seq).in_(listed("pairs")))
-_BY_ID = select(*_KNOWN).where(tuple_(messages.c.cid, messages.c.id).in_(listed("pairs")))
-_KEYS = select(appends.c.cid, appends.c.digest, appends.c.payload).where(appends.c.digest.in_(listed("keys")))
+_QUESTIONS = {postgres: _Questions(postgres=postgres) for postgres in (True, False)}
 
 
 @dataclass(slots=True)
@@ -87,7 +93,8 @@ async def _hold_owners(connection: AsyncConnection, names: Sequence[Owner]) -> d
 
 
 async def _owners(connection: AsyncConnection, names: Sequence[Owner]) -> dict[Owner, int]:
-    rows = await connection.execute(_OWNERS, {"names": names})
+    ask = _QUESTIONS[is_postgres(connection)]
+    rows = await connection.execute(ask.owners, pairs("names", names, postgres=ask.postgres))
     return {(tenant, user): uid for tenant, user, uid in rows}
 
 
@@ -104,21 +111,24 @@ async def _lock(connection: AsyncConnection, wanted: dict[Name, Span]) -> dict[N
 
 
 async def _conversations(connection: AsyncConnection, names: Sequence[Name]) -> dict[Name, Place]:
-    rows = await connection.execute(_CONVERSATIONS, {"names": names})
+    ask = _QUESTIONS[is_postgres(connection)]
+    rows = await connection.execute(ask.conversations, pairs("names", names, postgres=ask.postgres))
     return {(row.uid, row.conversation): Place(*row[1:]) for row in rows}
 
 
 async def _read_held(connection: AsyncConnection, targeted: Sequence[tuple[Target, Entry]]) -> None:
     """In statements of their own: what was committed until the locks were ours."""
+    ask = _QUESTIONS[is_postgres(connection)]
     held = {target.place.cid: target.held for target, _ in targeted}
     said = [(target.place, message) for target, entry in targeted for message in entry.messages]
     by_id = [(place.cid, message.id) for place, message in said]
     # Nothing stands above a conversation's last seq; what comes in order needs no look at what stands under it.
     by_seq = [(place.cid, message.seq) for place, message in said if message.seq <= place.last_seq]
-    for query, pairs in ((_BY_ID, by_id), (_BY_SEQ, by_seq)):
-        for row in await connection.execute(query, {"pairs": pairs}) if pairs else ():
+    for query, wanted in ((ask.by_id, by_id), (ask.by_seq, by_seq)):
+        values = pairs("pairs", wanted, postgres=ask.postgres)
+        for row in await connection.execute(query, values) if wanted else ():
             held[row.cid].by_seq[row.seq] = row.id
             held[row.cid].by_id[row.id] = (row.role, row.content)
     if keys := [entry.key.digest for _, entry in targeted if entry.key is not None]:
-        for cid, digest, payload in await connection.execute(_KEYS, {"keys": keys}):
+        for cid, digest, payload in await connection.execute(ask.keys, {"keys": keys}):
             held[cid].payloads[bytes(digest)] = bytes(payload)
