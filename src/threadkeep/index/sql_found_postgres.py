@@ -66,11 +66,13 @@ SELECT w, cardinality(array_positions(words, w)), cardinality(words), seq, conve
 FROM unnest(:words::bigint[]) AS w JOIN latest ON words @> ARRAY[w] LIMIT :most
 """  # noqa: S608
 _NAMED = " AND conversation = :conversation"
+# Apart from the join, or the planner may read whole conversations by another index to find a few turns of each.
 _TURNS = f"""
 SELECT c.conversation, c.messages, c.terms, m.words, {MESSAGE}
 FROM unnest(:names::text[], :firsts::bigint[], :lasts::bigint[]) AS r (name, first, last)
 JOIN tk_conversations c ON c.uid = :uid AND c.conversation = r.name
-JOIN tk_messages m ON m.cid = c.cid AND m.seq BETWEEN r.first AND r.last
+CROSS JOIN LATERAL (
+  SELECT * FROM tk_messages WHERE cid = c.cid AND seq BETWEEN r.first AND r.last ORDER BY seq OFFSET 0) AS m
 """  # noqa: S608
 
 

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from threadkeep.recall.normalise import CJK, fold, split
+from threadkeep.recall.normalise import CJK, fold, is_written_without_spaces, split
 from threadkeep.recall.stem import stem
 
 _WIDE = 240  # characters of what is written with spaces, some forty words
 _WIDE_WITHOUT_SPACES = 40
 _SIDE_BY_SIDE = 0.25
 _GAP = 2  # characters between words that stand side by side: no word fits there
-_LETTER = rf"[^\W_{CJK}]"
+# Python takes milliseconds to compile the second, for its many characters; so it is left to texts that hold such.
+_LETTER = r"[^\W_]"
+_LETTER_AMONG_OTHERS = rf"[^\W_{CJK}]"
 
 
 class Stretch(NamedTuple):
@@ -39,7 +42,8 @@ class Phrase:
         self._whole = sum(self._weights.values())
         self._width = _WIDE_WITHOUT_SPACES if characters else _WIDE
         self._beside = self._width // 2
-        self._pattern = _pattern({stem(word) for word in words}, {one for one in characters if len(one) == 1})
+        self._stems = {stem(word) for word in words}
+        self._characters = {one for one in characters if len(one) == 1}
 
     def best_stretch(self, text: str) -> Stretch:
         folded = fold(text)
@@ -64,9 +68,18 @@ class Phrase:
             return _NOWHERE
         return Stretch(best / self._whole, folded[max(0, where[0] - self._beside) : where[1] + self._beside])
 
+    @cached_property
+    def _in_text(self) -> re.Pattern[str]:
+        return _pattern(self._stems, self._characters, _LETTER)
+
+    @cached_property
+    def _in_mixed_text(self) -> re.Pattern[str]:
+        return _pattern(self._stems, self._characters, _LETTER_AMONG_OTHERS)
+
     def _occurrences(self, folded: str) -> Iterator[tuple[int, str]]:
         before, ended = "", -1
-        for match in self._pattern.finditer(folded):
+        mixed = bool(self._stems) and is_written_without_spaces(folded)
+        for match in (self._in_mixed_text if mixed else self._in_text).finditer(folded):
             piece, start = match[0], match.start()
             term = stem(piece) if match.lastgroup == "word" else piece
             if term in self._weights:
@@ -78,9 +91,9 @@ class Phrase:
             before, ended = piece, match.end()
 
 
-def _pattern(stems: set[str], characters: set[str]) -> re.Pattern[str]:
+def _pattern(stems: set[str], characters: set[str], letter: str) -> re.Pattern[str]:
     """A word begins with its stem, so words worth a look are found without taking the text apart."""
     beginnings = "|".join(map(re.escape, sorted(stems, key=lambda one: (-len(one), one))))
-    ways = [rf"(?<!{_LETTER})(?P<word>(?:{beginnings}){_LETTER}*)"] if stems else []
+    ways = [rf"(?<!{letter})(?P<word>(?:{beginnings}){letter}*)"] if stems else []
     ways += [f"[{re.escape(''.join(sorted(characters)))}]"] if characters else []
     return re.compile("|".join(ways) or "(?!)")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from threadkeep.recall.normalise import CJK
 from threadkeep.recall.speakers import speakers
 from threadkeep.recall.stem import stem
 from threadkeep.recall.stretch import Phrase
@@ -40,6 +43,16 @@ def test_chinese_pairs_are_found_in_order() -> None:
 def test_chinese_beside_other_letters_is_found() -> None:
     asked = Phrase("iPhone手機", {stem("iphone"): 1.0, "手機": 1.0})
     assert asked.best_stretch("我的iPhone手機壞了").share == 1.0
+
+
+def test_words_end_where_chinese_begins_though_only_words_were_asked_for() -> None:
+    assert BICYCLE.best_stretch("我的red bicycle壞了").share == 0.8
+
+
+def test_the_many_characters_of_chinese_cost_nothing_where_none_are_written() -> None:
+    plain = Phrase("bicycle red", {"red": 1.0})
+    plain.best_stretch("a red “bicycle”, zażółć")
+    assert not any(CJK in pattern.pattern for pattern in vars(plain).values() if isinstance(pattern, re.Pattern))
 
 
 def test_a_stretch_is_told_with_what_stands_beside_it() -> None:

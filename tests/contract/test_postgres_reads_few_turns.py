@@ -1,0 +1,69 @@
+"""A search reads the turns it ranks, not the conversations they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from sqlalchemy import text
+
+from tests.servers.server import Server
+from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.index.habits import KnownHabits
+from threadkeep.index.sql_found import Asked
+from threadkeep.index.sql_found_postgres import PostgresWords
+from threadkeep.ports.evidence import Place
+from threadkeep.recall.every_term import every_term
+from threadkeep.scope import Scope
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.lines import Line
+from threadkeep.testing.drafts import admitted, new_scope
+
+_TALKS, _TURNS = 60, 60
+
+
+async def _talk(archive: SqlArchive, user: Scope) -> None:
+    for number in range(_TALKS):
+        said = [f"turn {turn} of talk {number}" for turn in range(_TURNS)]
+        await archive.append(user.with_conversation(f"c{number}"), admitted(*said))
+
+
+async def _analysed(database: SqlDatabase) -> None:
+    async with database.engine.connect() as connection:
+        await connection.execution_options(isolation_level="AUTOCOMMIT")
+        await connection.execute(text("ANALYZE tk_messages, tk_conversations"))
+
+
+class Describing:
+    """A line that lets the server tell what it does for each statement, before it does it."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self.plan = ""
+
+    async def rows(self, statement: str, values: Mapping[str, Any]) -> Sequence[Any]:
+        told = await self._line.rows(f"EXPLAIN (ANALYZE) {statement}", values)
+        self.plan = "\n".join(row[0] for row in told)
+        return await self._line.rows(statement, values)
+
+
+async def test_of_long_conversations_only_the_turns_around_what_was_found_are_read(postgres_server: Server) -> None:
+    database = SqlDatabase.at(postgres_server.url)
+    await ensure_schema(database, migrate_if_needed=True)
+    user = new_scope()
+    await _talk(SqlArchive(database, every_term), user)
+    await _analysed(database)
+
+    async def read(line: Line) -> tuple[str, int]:
+        described = Describing(line)
+        rows = await line.rows("SELECT uid FROM tk_owners WHERE user_id = :user", {"user": user.user})
+        words = PostgresWords(cast(Line, described), Asked(user.whole_user, {}, lambda *_: []), KnownHabits())
+        turns, _ = await words.turns(rows[0][0], [Place(f"c{talk}", seq) for talk in range(_TALKS) for seq in (30, 31)])
+        return described.plan, len(turns)
+
+    plan, read_turns = await database.direct(read)
+    await database.close()
+    assert read_turns == 2 * _TALKS
+    assert "tk_messages_by_seq" in plan
+    assert "Rows Removed" not in plan, plan
