@@ -179,6 +179,7 @@ async def test_an_erase_that_a_late_redis_cut_short_says_so_and_is_made_good_by_
         async with open_memory(postgres_server.url, redis=url, worker=False, settings=BRIEF) as memory:
             scope = new_scope()
             await memory.append(scope, SAID)
+            await asyncio.gather(*(memory.erase(new_scope()) for _ in range(4)))  # connections made, scripts known
             hot.delay(LIMITS["redis"] * 0.6)
             proof = await memory.erase(scope)
             assert (proof.complete, proof.stores["hot"].failed) == (False, 1)
