@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from fastapi import FastAPI
 
 from threadkeep import ModelResponse, Scope
 from threadkeep.errors import ModelUnavailable
 from threadkeep.http.app import create_app
+from threadkeep.http.mounting import mount_memory
 from threadkeep.memory import Memory
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.settings import Settings
@@ -51,14 +53,21 @@ class Page:
 
 
 @asynccontextmanager
-async def served(settings: Settings) -> AsyncIterator[Page]:
+async def served(settings: Settings, *, mounted_at: str = "", proxy_adds: str = "") -> AsyncIterator[Page]:
+    """The service by itself, or in an application that has mounted it; behind a proxy that takes a prefix off paths."""
+
     @asynccontextmanager
     async def echo(memory: Memory) -> AsyncIterator[Echo]:
         yield Echo(memory)
 
-    app = create_app(settings, responder_opener=echo)
+    if mounted_at:
+        app = FastAPI()
+        mount_memory(app, path=mounted_at, settings=settings, responder_opener=echo)
+    else:
+        app = create_app(settings, responder_opener=echo)
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2, root_path=proxy_adds)
+    server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve([listening]))
     while not server.started:
         await asyncio.sleep(0.01)

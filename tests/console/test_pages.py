@@ -1,9 +1,11 @@
 """The console as a browser without scripts would see it, and as another site would abuse it."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
+import jwt
 import pytest
 
 from tests.console.conftest import Page, served
@@ -162,3 +164,61 @@ async def test_a_talk_whose_id_holds_a_slash_opens_from_the_list(browser: httpx.
 
     assert link in everything
     assert "Dzień dobry" in (await browser.get(link)).text
+
+
+def addresses_in(page: str) -> list[str]:
+    return re.findall(r'(?:href|src|action|hx-post|sse-connect)="([^"]*)"', page)
+
+
+async def test_in_an_application_that_mounts_the_service_every_address_stays_below_it(tmp_path: Path) -> None:
+    settings = Settings(DATABASE_URL=f"sqlite:///{tmp_path}/memory.db", embedder="none")
+    async with (
+        served(settings, mounted_at="/memory") as page,
+        httpx.AsyncClient(base_url=page.address, follow_redirects=True, trust_env=False) as browser,
+    ):
+        first = await browser.get("/memory/console")
+        talk = await browser.post("/memory/console/conversations")
+        said = await browser.post(f"{talk.url.path}/messages", data={"content": "write to ann@example.org"})
+        listed = await browser.get("/memory/console/")
+        erased = await browser.post(f"{talk.url.path}/erase")
+        found = [address for one in (first, talk, listed, erased) for address in addresses_in(one.text)]
+        statuses = {(await browser.get(address)).status_code for address in found if "/static/" in address}
+
+    assert first.url.path == "/memory/console/"
+    assert "Dzień dobry!" in talk.text
+    assert "redacted: EMAIL × 1" in said.text
+    assert talk.url.path in listed.text
+    assert len(found) > 20
+    assert all(address.startswith("/memory/console/") for address in found)
+    assert statuses == {200}
+
+
+async def test_in_a_mounted_service_one_signs_in_and_out_below_it(tmp_path: Path) -> None:
+    token = jwt.encode({"sub": "ann", "exp": 9_999_999_999}, SECRET, "HS256")
+    settings = Settings(DATABASE_URL=f"sqlite:///{tmp_path}/memory.db", embedder="none", jwt_secret=SECRET)
+    async with (
+        served(settings, mounted_at="/memory") as page,
+        httpx.AsyncClient(base_url=page.address, follow_redirects=True, trust_env=False) as browser,
+    ):
+        sent_away = await browser.get("/memory/console/")
+        inside = await browser.post("/memory/console/sign-in", data={"credential": token})
+        (cookie,) = browser.cookies.jar
+        await browser.post("/memory/console/sign-out")
+
+        assert (sent_away.url.path, inside.url.path) == ("/memory/console/sign-in", "/memory/console/")
+        assert cookie.path == "/memory/console"
+        assert not [*browser.cookies.jar]
+
+
+async def test_what_a_proxy_takes_off_stands_before_every_address_again(tmp_path: Path) -> None:
+    settings = Settings(DATABASE_URL=f"sqlite:///{tmp_path}/memory.db", embedder="none")
+    async with (
+        served(settings, proxy_adds="/tk") as page,
+        httpx.AsyncClient(base_url=page.address, trust_env=False) as browser,
+    ):
+        listed = await browser.get("/console/")
+        begun = await browser.post("/console/conversations")
+
+    assert listed.status_code == 200
+    assert all(address.startswith("/tk/console/") for address in addresses_in(listed.text))
+    assert begun.headers["location"].startswith("/tk/console/conversations/")

@@ -26,6 +26,7 @@ from threadkeep.console.shown import CountTokens, shown
 _HERE = Path(__file__).parent
 _SECONDS = 120.0  # an answer in place may take as long as its model
 _PAGE = 50
+MOUNTED_AT = "/console"
 # It trusts nobody, and needs to trust nobody: calls go over plain HTTP. Left to itself, every client would first read
 # all the authorities of the world, which takes longer than the call, and everybody else would wait for it.
 _NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -40,7 +41,7 @@ class Console:
         self._templates = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
 
     def app(self) -> Starlette:
-        """To be mounted at /console."""
+        """To be mounted at `MOUNTED_AT`, in an application that may itself be mounted anywhere."""
         routes = [
             Route("/", self._told(self.conversations)),
             Route("/conversations", self._told(self.begin), methods=["POST"]),
@@ -57,12 +58,12 @@ class Console:
     async def conversations(self, request: Request) -> Response:
         async with _api(request) as api:
             page = await api.get("/conversations", after=request.query_params.get("after"))
-        return self._page("conversations.html", items=page["items"], after=page["after"])
+        return self._page(request, "conversations.html", items=page["items"], after=page["after"])
 
     async def begin(self, request: Request) -> Response:
         async with _api(request) as api:
             begun = await api.post("/conversations", {})
-        return RedirectResponse(_talk_at(begun["conversation_id"]), 303)
+        return RedirectResponse(_talk_at(request, begun["conversation_id"]), 303)
 
     async def talk(self, request: Request) -> Response:
         """The newest messages, and older ones on request; new ones come as events."""
@@ -72,9 +73,10 @@ class Console:
             found = await api.get(f"/conversations/{quote(id_, safe='')}/history", limit=_PAGE, before=before)
         messages = [shown(one, self._count_tokens, found["unanswered"]) for one in found["messages"]]
         return self._page(
+            request,
             "talk.html",
             id=id_,
-            path=_talk_at(id_),
+            path=_talk_at(request, id_),
             messages=messages,
             language=found.get("language"),
             before=found.get("before"),
@@ -88,7 +90,7 @@ class Console:
         async with _api(request) as api:
             path = f"/conversations/{quote(request.path_params['id'], safe='')}/messages"
             taken = await api.post(path, {"content": form.get("content", "")})
-        return self._page("receipt.html", receipt=taken.get("receipt") or taken)
+        return self._page(request, "receipt.html", receipt=taken.get("receipt") or taken)
 
     async def erase(self, request: Request) -> Response:
         form = await form_of(request)
@@ -96,7 +98,8 @@ class Console:
         async with _api(request) as api:
             path = f"/conversations/{quote(request.path_params['id'], safe='')}"
             proof = await api.delete(f"{path}/messages/{quote(message, safe='')}" if message else path)
-        return self._page("erased.html", proof=proof, message=message, path=_talk_at(request.path_params["id"]))
+        path = _talk_at(request, request.path_params["id"])
+        return self._page(request, "erased.html", proof=proof, message=message, path=path)
 
     async def events(self, request: Request) -> Response:
         seen = request.headers.get("last-event-id") or request.query_params.get("after")
@@ -128,20 +131,20 @@ class Console:
 
     async def sign_in(self, request: Request) -> Response:
         if request.method == "GET":
-            return self._page("sign_in.html", problem=None)
+            return self._page(request, "sign_in.html", problem=None)
         credential = (await form_of(request)).get("credential", "").strip()
         try:
             async with _api(request, credential) as api:
                 await api.get("/conversations", limit=1)
         except ApiRefused as refused:
-            return self._page("sign_in.html", status=refused.status, problem=refused.detail)
-        answer = RedirectResponse("/console/", 303)
-        sign_in(answer, credential, secure=request.url.scheme == "https")
+            return self._page(request, "sign_in.html", status=refused.status, problem=refused.detail)
+        answer = RedirectResponse(f"{_home(request)}/", 303)
+        sign_in(answer, credential, _home(request), secure=request.url.scheme == "https")
         return answer
 
     async def sign_out(self, request: Request) -> Response:
-        answer = RedirectResponse("/console/sign-in", 303)
-        sign_out(answer)
+        answer = RedirectResponse(f"{_home(request)}/sign-in", 303)
+        sign_out(answer, _home(request))
         return answer
 
     def _told(self, page: Page) -> Page:
@@ -151,32 +154,38 @@ class Console:
             try:
                 return await page(request)
             except FormTooLarge:
-                return self._page("problem.html", status=413, problem="that is more than a form can hold")
+                return self._page(request, "problem.html", status=413, problem="that is more than a form can hold")
             except ApiRefused as refused:
                 if refused.status == 401:
-                    return RedirectResponse("/console/sign-in", 303)
+                    return RedirectResponse(f"{_home(request)}/sign-in", 303)
                 name = "problem_note.html" if "hx-request" in request.headers else "problem.html"
                 # htmx shows only what succeeded; the note itself tells that this did not
                 status = 200 if "hx-request" in request.headers else refused.status
-                return self._page(name, status=status, problem=refused.detail)
+                return self._page(request, name, status=status, problem=refused.detail)
 
         return told
 
-    def _page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
-        return HTMLResponse(self._render(name, **values), status)
+    def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+        return HTMLResponse(self._render(name, home=_home(request), **values), status)
 
     def _render(self, name: str, **values: Any) -> str:
         return self._templates.get_template(name).render(**values)
 
 
-def _talk_at(id_: str) -> str:
-    return f"/console/conversations/{quote(id_, safe='')}"
+def _home(request: Request) -> str:
+    """Where these pages stand for a browser: below what the service is mounted at, and what a proxy puts before it."""
+    return request.scope["root_path"]
+
+
+def _talk_at(request: Request, id_: str) -> str:
+    return f"{_home(request)}/conversations/{quote(id_, safe='')}"
 
 
 @asynccontextmanager
 async def _api(request: Request, credential: str | None = None) -> AsyncGenerator[Api]:
     """Over the line, to the port that this request came in by: the pages could as well stand on another machine."""
     host, port = request.scope["server"]
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    place = _home(request).removeprefix(request.scope["app_root_path"]).removesuffix(MOUNTED_AT)
+    address = (f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}") + place
     async with httpx.AsyncClient(base_url=address, timeout=_SECONDS, trust_env=False, verify=_NO_AUTHORITIES) as client:
         yield Api(client, credential or credential_of(request))

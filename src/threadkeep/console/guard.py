@@ -73,10 +73,10 @@ def credential_of(request: Request) -> str | None:
     return request.cookies.get(_COOKIE)
 
 
-def sign_in(answer: Response, credential: str, *, secure: bool) -> None:
-    """Kept by the browser until it is closed, out of scripts' reach, sent to these pages only."""
-    answer.set_cookie(_COOKIE, credential, path="/console", secure=secure, httponly=True, samesite="strict")
+def sign_in(answer: Response, credential: str, home: str, *, secure: bool) -> None:
+    """Kept by the browser until it is closed, out of scripts' reach, sent to the pages below `home` only."""
+    answer.set_cookie(_COOKIE, credential, path=home, secure=secure, httponly=True, samesite="strict")
 
 
-def sign_out(answer: Response) -> None:
-    answer.delete_cookie(_COOKIE, path="/console", httponly=True, samesite="strict")
+def sign_out(answer: Response, home: str) -> None:
+    answer.delete_cookie(_COOKIE, path=home, httponly=True, samesite="strict")

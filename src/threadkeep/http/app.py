@@ -21,11 +21,12 @@ from threadkeep.compose_identity import authentication_is_configured, authentica
 from threadkeep.compose_media import media_for
 from threadkeep.compose_metrics import when_served
 from threadkeep.compose_retrieval import OpensOnce
-from threadkeep.console.app import Console
+from threadkeep.console.app import MOUNTED_AT, Console
 from threadkeep.http import openapi
 from threadkeep.http.access_log import HEADER, AccessLog
 from threadkeep.http.answering import Answering
 from threadkeep.http.direct import DirectRoutes
+from threadkeep.http.encoded_slashes import EncodedSlashes
 from threadkeep.http.errors import answer_errors_with_problems
 from threadkeep.http.fields import HEADERS
 from threadkeep.http.hosts import LoopbackHostsOnly
@@ -82,11 +83,12 @@ def create_app(
         app.include_router(router)
     app.state.mcp = McpEndpoint(settings)
     app.router.routes.append(app.state.mcp.route)
-    app.router.routes.append(Route("/console", _to_the_console, include_in_schema=False))
-    app.mount("/console", Console(count_tokens(settings)).app())
+    app.router.routes.append(Route(MOUNTED_AT, _to_the_console, include_in_schema=False))
+    app.mount(MOUNTED_AT, Console(count_tokens(settings)).app())
     answer_errors_with_problems(app)
     openapi.describe_problems(app)
-    app.add_middleware(DirectRoutes, routers=routers)  # the innermost
+    app.add_middleware(EncodedSlashes)  # the innermost
+    app.add_middleware(DirectRoutes, routers=routers)
     if loopback_only is None:
         loopback_only = identify is None and not authentication_is_configured(settings)
     if loopback_only:
@@ -97,8 +99,8 @@ def create_app(
     return app
 
 
-async def _to_the_console(_: Request) -> Response:
-    return RedirectResponse("/console/")
+async def _to_the_console(request: Request) -> Response:
+    return RedirectResponse(f"{request.scope['root_path']}{MOUNTED_AT}/")
 
 
 def _configure(app: FastAPI, settings: Settings, identify: Identify | None) -> None:
