@@ -79,6 +79,11 @@ def is_written_without_spaces(text: str) -> bool:
     return _CJK_CHARACTER.search(text) is not None
 
 
+def words_apart(text: str) -> str:
+    """A space for each character of what is written without spaces; every word stays where it is."""
+    return _CJK_CHARACTER.sub(" ", text)
+
+
 def split(text: str) -> tuple[list[str], list[str]]:
     """The words of a text, and of what is written without spaces the characters and pairs."""
     pieces: list[str] = _PIECES.findall(fold(text))

@@ -11,14 +11,14 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from threadkeep.recall.normalise import CJK, fold, is_written_without_spaces, split
+from threadkeep.recall.normalise import CJK, fold, is_written_without_spaces, split, words_apart
 from threadkeep.recall.stem import stem
 
 _WIDE = 240  # characters of what is written with spaces, some forty words
 _WIDE_WITHOUT_SPACES = 40
 _SIDE_BY_SIDE = 0.25
 _GAP = 2  # characters between words that stand side by side: no word fits there
-# Python takes milliseconds to compile the second, for its many characters; so it is left to texts that hold such.
+# Python takes milliseconds to compile the second, for its many characters; so it is left to questions of both kinds.
 _LETTER = r"[^\W_]"
 _LETTER_AMONG_OTHERS = rf"[^\W_{CJK}]"
 
@@ -78,8 +78,10 @@ class Phrase:
 
     def _occurrences(self, folded: str) -> Iterator[tuple[int, str]]:
         before, ended = "", -1
-        mixed = bool(self._stems) and is_written_without_spaces(folded)
-        for match in (self._in_mixed_text if mixed else self._in_text).finditer(folded):
+        pattern, searched = self._in_text, folded
+        if self._stems and is_written_without_spaces(folded):
+            pattern, searched = (self._in_mixed_text, folded) if self._characters else (pattern, words_apart(folded))
+        for match in pattern.finditer(searched):
             piece, start = match[0], match.start()
             term = stem(piece) if match.lastgroup == "word" else piece
             if term in self._weights:
