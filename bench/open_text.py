@@ -40,8 +40,8 @@ def texts(data: Path) -> dict[str, list[str]]:
     return found
 
 
-def squad_like(data: Path, name: str) -> Passages:
-    """Every distinct passage, shuffled; the first answerable questions."""
+def squad_like(data: Path, name: str, most: int | None = _QUESTIONS) -> Passages:
+    """Every distinct passage, shuffled; the first answerable questions, or all of them."""
     paragraphs = _paragraphs(data, name)
     passages = list(dict.fromkeys(paragraph["context"] for paragraph in paragraphs))
     random.Random(7).shuffle(passages)
@@ -51,7 +51,7 @@ def squad_like(data: Path, name: str) -> Passages:
         for asked in paragraph["qas"]
         if asked.get("answers") and not asked.get("is_impossible")
     ]
-    return Passages(passages, questions[:_QUESTIONS])
+    return Passages(passages, questions[:most])
 
 
 def _paragraphs(data: Path, name: str) -> list[dict[str, Any]]:

@@ -32,8 +32,10 @@ from threadkeep.recall.presets import DEFAULT
 from threadkeep.recall.question import Question
 
 _MOST_FOR_PEERS = 10  # archives of a set: others' stores take minutes for each
+_NOTHING = 0.0005  # less is not told
 _UNCONCERNED = 300  # questions of each set
 _COLUMNS = ("R@1", "R@5", "R@10", "MRR", "all@5")
+_WHOLE, _WORDS = "Threadkeep", "Threadkeep, words alone"
 
 
 def main(args: argparse.Namespace) -> dict[str, Any]:
@@ -41,13 +43,13 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
     told: Callable[[str], None] = (lambda _: None) if args.json else partial(print, flush=True)
     result: dict[str, Any] = {"bench": "recall", "store": args.store, "sets": {}}
     with product("sqlite" if args.store == "all" else args.store) as ours_there:
-        rankers: dict[str, Ranker] = {"Threadkeep": ours_there.ranker, "Threadkeep, words alone": ours_there.by_words}
+        rankers: dict[str, Ranker] = {_WHOLE: ours_there.ranker, _WORDS: ours_there.by_words}
         others, result["left_out_peers"] = peers()
         for name, archives in sets.items():
             stores = others if not args.quick and len(archives) <= _MOST_FOR_PEERS else {}
             rows = {who: figures(ranker, archives) for who, ranker in {**rankers, **BASELINES, **stores}.items()}
             result["sets"][name] = rows
-            told(_block(name, rows))
+            told(f"{_block(name, rows)}\n{_against_words(rows)}")
         spent = result["ms_per_question"] = {
             "median": median(ours_there.spent) * 1e3,
             "p95": p95(ours_there.spent) * 1e3,
@@ -57,7 +59,7 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
     if not args.sets:
         left, follow = _left_out(sets), _follow_ups(args.data)
         result |= {"left_out": left, "follow_ups": follow}
-        told(_block("LoCoMo, each talk left out", {"Threadkeep": left}))
+        told(_block("LoCoMo, each talk left out", {_WHOLE: left}))
         rows = [(name, f"{value:.3f}") for name, value in follow.items()]
         told(table("Follow-ups (CAsT 2021)", ("", "R@5"), rows))
     return result
@@ -65,6 +67,13 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
 
 def _block(name: str, rows: Mapping[str, Mapping[str, float]]) -> str:
     return table(name, ("", *_COLUMNS), [(who, *(f"{row[key]:.3f}" for key in _COLUMNS)) for who, row in rows.items()])
+
+
+def _against_words(rows: Mapping[str, Mapping[str, float]]) -> str:
+    """Whether vectors drown what words alone find: by how much each figure falls, if any does."""
+    fallen = {key: rows[_WORDS][key] - rows[_WHOLE][key] for key in _COLUMNS}
+    worse = ", ".join(f"{key} by {loss:.3f}" for key, loss in fallen.items() if loss > _NOTHING)
+    return f"the whole is below words alone in {worse}" if worse else "the whole is nowhere below words alone"
 
 
 def _sets(data: Path, quick: bool, named: str | None = None) -> dict[str, list[Archive]]:

@@ -95,9 +95,9 @@ def _merged(haystacks: list[Archive]) -> Archive:
 
 
 def passages(data: Path, name: str, without_marks: Callable[[str], str] = str) -> Archive:
-    """Each passage is a conversation by itself."""
+    """Each passage is a conversation by itself. Every question of the set is asked: a part would be another set."""
     of, _, change = name.partition(", ")
-    found = squad_like(data, of)
+    found = squad_like(data, of, most=None)
     ids = {text: str(number) for number, text in enumerate(found.texts)}
     said = [Said(ids[text], ids[text], text) for text in found.texts]
     asked = [
