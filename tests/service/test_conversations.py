@@ -329,7 +329,9 @@ async def test_what_is_being_answered_is_not_called_unanswered(talking: httpx.As
     assert meanwhile["unanswered"] == []
 
 
-@pytest.mark.parametrize("name", ["team/2026/a", "a/history", "100%", "a?b#c", "zażółć", "../x"])
+@pytest.mark.parametrize(
+    "name", ["team/2026/a", "a/history", "x/messages/y", "x/messages/y/messages/z", "100%", "a?b#c", "zażółć", "../x"]
+)
 async def test_whatever_its_id_a_conversation_can_be_talked_in_read_listened_to_and_erased(
     client: httpx.AsyncClient, name: str
 ) -> None:
@@ -344,3 +346,24 @@ async def test_whatever_its_id_a_conversation_can_be_talked_in_read_listened_to_
     assert [message["content"] for message in found.json()["messages"]] == ["hello"]
     assert erased.status_code == 200
     assert is_problem(await client.get(f"{path}/history"), 404, "not_found")
+
+
+async def test_an_encoded_slash_belongs_to_an_id_and_a_plain_one_may_end_it(client: httpx.AsyncClient) -> None:
+    for name in ("x", "x/messages/y", "a/b"):
+        assert (await client.post("/conversations", json={"conversation_id": name})).status_code == 201
+
+    await client.delete("/conversations/x/messages/y")  # a message of x
+    still_there = await client.get("/conversations/x%2fmessages%2Fy/history")
+    await client.delete("/conversations/x%2fmessages%2Fy")
+    gone, other, plain = [await client.get(f"/conversations/{id_}/history") for id_ in ("x%2Fmessages%2Fy", "x", "a/b")]
+
+    assert still_there.json()["conversation_id"] == "x/messages/y"
+    assert is_problem(gone, 404, "not_found")
+    assert (other.status_code, plain.json()["conversation_id"]) == (200, "a/b")
+
+
+@pytest.mark.parametrize("name", ["a%00b", "a%2Fb%00c", "%2F%00"])
+async def test_the_mark_itself_is_no_slash(client: httpx.AsyncClient, name: str) -> None:
+    await client.post("/conversations", json={"conversation_id": "a/b"})
+
+    assert is_problem(await client.get(f"/conversations/{name}/history"), 422, "invalid_scope", "conversation")

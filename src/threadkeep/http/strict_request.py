@@ -10,6 +10,7 @@ from urllib.parse import unquote_to_bytes
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from threadkeep.http.encoded_slashes import unmark
 from threadkeep.http.errors import RequestRefused
 from threadkeep.http.fields import HEADERS
 from threadkeep.http.identity import Identified
@@ -75,6 +76,7 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
+            unmark(request.scope)
             _check_path(request.scope.get("raw_path", b""))
             check_query(request.scope["query_string"])
             check_headers(request)

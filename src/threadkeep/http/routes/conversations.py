@@ -37,7 +37,8 @@ _EVENT = {
     "properties": {name: {"type": type_} for name, type_ in _FIELDS.items()},
 }
 
-# An id may hold slashes: in paths it is all that stands before what follows it (`:path`).
+# An id may hold slashes: in paths it is all that stands before what follows it (`:path`); encoded ones (`%2F`) always
+# belong to it, see `encoded_slashes.py`.
 ConversationId = Annotated[ScopePart, Path(alias="conversation_id")]
 LastEvent = Annotated[
     int | None,
