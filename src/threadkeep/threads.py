@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from threadkeep.errors import InvalidInput, InvalidScope
 from threadkeep.scope import Scope, length_prefixed
@@ -34,7 +35,13 @@ def thread_of(owner: Scope, thread_id: object) -> Thread:
         raise InvalidScope("thread_id", f"is a {type(thread_id).__name__}", "give a string")
     if not thread_id:
         raise InvalidScope("thread_id", "is empty", "name the thread")
-    return Thread(owner.whole_user, thread_id)
+    return _thread(owner.tenant, owner.user, thread_id)
+
+
+@lru_cache(maxsize=1_024)
+def _thread(tenant: str, user: str, thread_id: str) -> Thread:
+    """Every step of a graph names its thread a few times."""
+    return Thread(Scope(tenant, user), thread_id)
 
 
 def ns_key(ns: str) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from threadkeep.checkpoints.parts import CHECKPOINT, WRITE, checkpoint_of, joined, pages_of, parts_of
 from threadkeep.checkpoints.running import OnSqlite
+from threadkeep.checkpoints.sqlite_search import conditions_of
 from threadkeep.checkpoints.sqlite_threads import (
     copy_thread,
     delete_thread,
@@ -31,6 +33,7 @@ from threadkeep.ports.checkpoints import (
     Search,
     StoredCheckpoint,
     TurnOver,
+    Wanting,
     Write,
 )
 from threadkeep.ports.clock import Clock, system_clock
@@ -55,6 +58,10 @@ _INSERT = f"INSERT INTO conversation_checkpoints ({_ROW}) VALUES (?, ?, ?, ?, ?,
 _INSERT_AFTER_PARENT = (
     f"INSERT INTO conversation_checkpoints ({_ROW}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1"  # noqa: S608
     f" FROM conversation_checkpoints WHERE thread_key = ? AND ns_key = ? AND checkpoint_id = ?){_OR_REPLACE}"
+)
+_INSERT_ITEM = (
+    "INSERT INTO tk_checkpoint_items (thread_key, strand, start, part, stop, data) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO NOTHING"
 )
 _WITH_WRITES = "LEFT JOIN tk_checkpoint_writes w USING (thread_key, ns_key, checkpoint_id)"
 _LATEST = (
@@ -110,8 +117,16 @@ class SqliteCheckpoints:
 
         await self._database.write(work)
 
-    async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:
-        return await self._database.read(lambda connection: get(connection, thread, ns, checkpoint))
+    async def get(
+        self, thread: Thread, ns: str, checkpoint: str | None, wanting: Wanting | None = None
+    ) -> StoredCheckpoint | None:
+        def work(connection: sqlite3.Connection) -> StoredCheckpoint | None:
+            found = get(connection, thread, ns, checkpoint)
+            if found is None or wanting is None:
+                return found
+            return replace(found, pages=tuple(read_pages(connection, thread, wanting(found))))
+
+        return await self._database.read(work)
 
     async def find(self, wanted: Search, limit: int) -> Sequence[StoredCheckpoint]:
         return await self._database.read(partial(find, wanted=wanted, limit=limit))
@@ -205,14 +220,10 @@ def _touch(connection: sqlite3.Connection, thread: Thread, now: int) -> None:
 
 
 def _insert_page(connection: sqlite3.Connection, thread: Thread, page: Page) -> None:
-    rows = [(thread.key, page.strand, page.start, part, page.stop, data) for part, data in parts_of(page.data)]
-    inserted = connection.executemany(
-        "INSERT INTO tk_checkpoint_items (thread_key, strand, start, part, stop, data) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        rows,
-    ).rowcount
-    if inserted < len(rows) and not page.if_absent:
-        raise PositionTaken
+    for part, data in parts_of(page.data):
+        row = (thread.key, page.strand, page.start, part, page.stop, data)
+        if not connection.execute(_INSERT_ITEM, row).rowcount and not page.if_absent:
+            raise PositionTaken
 
 
 def put_writes(
@@ -254,35 +265,6 @@ def find(connection: sqlite3.Connection, wanted: Search, limit: int) -> list[Sto
         (*values, limit),
     ).fetchall()
     return [checkpoint_of(row[:6], connection.execute(_WRITES, (*row[6:], row[2]))) for row in rows]
-
-
-def conditions_of(wanted: Search) -> tuple[list[str], list[object]]:
-    """Fixed pieces of SQL; every value is bound."""
-    conditions: list[str] = []
-    values: list[object] = []
-
-    def also(condition: str, *its_values: object) -> None:
-        conditions.append(condition)
-        values.extend(its_values)
-
-    if wanted.thread is not None:
-        also("c.thread_key = ?", Thread(wanted.owner, wanted.thread).key)
-    else:
-        owner = (wanted.owner.tenant, wanted.owner.user)
-        also("c.thread_key IN (SELECT thread_key FROM conversation_metadata WHERE tenant = ? AND user_id = ?)", *owner)
-    if wanted.ns is not None:
-        also("c.ns_key = ?", ns_key(wanted.ns))
-    if wanted.id is not None:
-        also("c.checkpoint_id = ?", escaped(wanted.id))
-    if wanted.before is not None:
-        also("c.checkpoint_id < ?", escaped(wanted.before))
-    for fact in wanted.facts:
-        also("(c.facts IS NULL OR instr(c.facts, ?) > 0)", fact)
-    if wanted.after is not None:
-        last = wanted.after
-        key = Thread(wanted.owner, last.thread).key
-        also("(c.checkpoint_id, c.thread_key, c.ns_key) < (?, ?, ?)", escaped(last.id), key, ns_key(last.ns))
-    return conditions, values
 
 
 def read_pages(connection: sqlite3.Connection, thread: Thread, runs: Sequence[Run]) -> list[Page]:

@@ -15,6 +15,7 @@ from threadkeep.ports.checkpoints import (
     Run,
     Search,
     StoredCheckpoint,
+    Wanting,
     Write,
 )
 from threadkeep.ports.meter import Meter
@@ -36,9 +37,11 @@ class MeasuredCheckpoints:
             await self._store.put(thread, checkpoint)
         self._meter.observe(CHECKPOINT_BYTES, _size(checkpoint))
 
-    async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:
+    async def get(
+        self, thread: Thread, ns: str, checkpoint: str | None, wanting: Wanting | None = None
+    ) -> StoredCheckpoint | None:
         with timed(self._meter, CHECKPOINT_LOAD, None):
-            return await self._store.get(thread, ns, checkpoint)
+            return await self._store.get(thread, ns, checkpoint, wanting)
 
     async def find(self, wanted: Search, limit: int) -> Sequence[StoredCheckpoint]:
         with timed(self._meter, CHECKPOINT_LIST, None):

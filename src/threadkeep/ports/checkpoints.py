@@ -89,6 +89,7 @@ class StoredCheckpoint:
     body: bytes
     metadata: bytes
     writes: tuple[Write, ...] = ()  # by task path, task id and idx
+    pages: tuple[Page, ...] = ()  # of what it refers to, where that was asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class Removal:
 
 
 Plan = Callable[[Sequence[StoredCheckpoint]], Removal]
+Wanting = Callable[[StoredCheckpoint], Sequence[Run]]
 
 
 class Checkpoints(Protocol):
@@ -130,8 +132,13 @@ class Checkpoints(Protocol):
         """All or none. The checkpoint may come later. Raises `ScopeErased` and `TurnOver`."""
         ...
 
-    async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:
-        """The one named, or the one with the highest id."""
+    async def get(
+        self, thread: Thread, ns: str, checkpoint: str | None, wanting: Wanting | None = None
+    ) -> StoredCheckpoint | None:
+        """The one named, or the one with the highest id; with the pages of what `wanting` says of it.
+
+        `wanting` may be called on another thread.
+        """
         ...
 
     async def find(self, wanted: Search, limit: int) -> Sequence[StoredCheckpoint]:

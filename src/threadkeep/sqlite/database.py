@@ -13,6 +13,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from threadkeep.errors import MemoryClosed, StoreUnavailable
@@ -51,12 +52,7 @@ class Database:
         with our_errors(self.path):
             if not self._in_memory:
                 self._file.create()
-            self._connection = connect(self.path, self._busy_seconds)
-            try:
-                prepare(self._connection, self.path, self._busy_seconds)
-            except BaseException:
-                self._connection.close()
-                raise
+            self._connection = self._prepared()
         for thread in (self._writer, *self._readers):
             thread.start()
 
@@ -98,18 +94,24 @@ class Database:
 
     def _read_until_closed(self) -> None:
         connection: sqlite3.Connection | None = None
+        with suppress(sqlite3.Error):  # whoever reads will be told, if it is still so
+            connection = self._connected_to_read()  # now, or the first to read would wait for it
         while (job := self._reads.get()) is not None:
             try:
                 self._file.check()
-                if connection is None:
-                    connection = connect(self.path, self._busy_seconds)
-                    connection.execute("PRAGMA query_only = ON")
+                connection = connection or self._connected_to_read()
                 job.outcome = in_transaction(connection, "BEGIN", job.work)
             except BaseException as failure:
                 job.failure = self._told(failure)
             answer([job])
         if connection is not None:
             connection.close()
+
+    def _connected_to_read(self) -> sqlite3.Connection:
+        connection = connect(self.path, self._busy_seconds)
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # it reads the schema first
+        return connection
 
     def _write_until_closed(self) -> None:
         for jobs in self._groups():
@@ -148,7 +150,7 @@ class Database:
 
     def _run_alone(self, job: Job) -> None:
         try:
-            job.outcome = job.work(self._connection)
+            job.outcome = job.work(self._writing())
         except BaseException as failure:
             job.failure = self._told(failure)
         answer([job])
@@ -158,7 +160,7 @@ class Database:
             self._commit_each(group)
             return
         try:
-            in_transaction(self._connection, "BEGIN IMMEDIATE", lambda connection: self._run_each(connection, group))
+            in_transaction(self._writing(), "BEGIN IMMEDIATE", lambda connection: self._run_each(connection, group))
         except BaseException:  # whatever it was, the thread lives on and every job gets its answer
             # The shared transaction was lost (a full disk, say). Nothing of it was stored: each job tries by itself.
             self._commit_each(group)
@@ -169,10 +171,34 @@ class Database:
         for job in group:
             job.failure = None
             try:
-                job.outcome = in_transaction(self._connection, "BEGIN IMMEDIATE", job.work)
+                job.outcome = in_transaction(self._writing(), "BEGIN IMMEDIATE", job.work)
             except BaseException as failure:
                 job.failure = self._told(failure)
             answer([job])
+
+    def _writing(self) -> sqlite3.Connection:
+        """A new connection, where the last transaction could not even be rolled back: it would hold the lock for ever.
+
+        Closing ends that transaction; where it fails too, the next job tries again.
+        """
+        if self._connection.in_transaction and not self._in_memory:
+            fresh = self._prepared()
+            try:
+                self._connection.close()
+            except BaseException:
+                fresh.close()
+                raise
+            self._connection = fresh
+        return self._connection
+
+    def _prepared(self) -> sqlite3.Connection:
+        connection = connect(self.path, self._busy_seconds)
+        try:
+            prepare(connection, self.path, self._busy_seconds)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _run_each(self, connection: sqlite3.Connection, group: list[Job]) -> None:
         """Every job in its own savepoint, so that one that fails takes nothing of its neighbours with it."""

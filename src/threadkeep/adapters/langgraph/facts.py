@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import ormsgpack
@@ -12,6 +13,7 @@ from threadkeep.errors import InvalidInput
 
 _OPTIONS = ormsgpack.OPT_NON_STR_KEYS | ormsgpack.OPT_SORT_KEYS
 _BYTES = 8
+_SHORT = 64  # characters
 
 
 def facts_of(metadata: Mapping[str, Any]) -> bytes:
@@ -21,11 +23,18 @@ def facts_of(metadata: Mapping[str, Any]) -> bytes:
 
 def fact_of(key: str, value: Any) -> bytes | None:
     """None for what cannot be told. Equal for values that Python calls equal, such as 1, 1.0 and True."""
+    return _short_fact(key, value) if type(value) is str and len(value) <= _SHORT else _fact(key, value)
+
+
+def _fact(key: str, value: Any) -> bytes | None:
     try:
         data = ormsgpack.packb([key, _canonical(value)], None, _OPTIONS)
     except (TypeError, ValueError, RecursionError):
         return None
     return hashlib.blake2b(data, digest_size=_BYTES).digest()
+
+
+_short_fact = lru_cache(maxsize=512)(_fact)  # the run, the source: the same in every step
 
 
 def _canonical(value: Any) -> Any:

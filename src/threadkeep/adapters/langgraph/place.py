@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -13,6 +14,9 @@ from threadkeep.threads import Thread, short_id, thread_of
 
 _USER_KEYS = ("user_id", "user")
 _TENANT_KEYS = ("tenant_id", "tenant")
+
+
+_owner = lru_cache(maxsize=1_024)(Scope)  # every call names one
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Identity:
                 "is missing",
                 "open the saver with user=…, or give configurable.user_id, or use saver.for_user(…)",
             )
-        return Scope(self.tenant or _first(given, _TENANT_KEYS) or DEFAULT_TENANT, user)
+        return _owner(self.tenant or _first(given, _TENANT_KEYS) or DEFAULT_TENANT, user)
 
     def place(self, config: RunnableConfig) -> Place:
         given = configurable(config)

@@ -38,7 +38,8 @@ class Reader:
 
     async def _get(self, asking: Asking, config: RunnableConfig) -> CheckpointTuple | None:
         place = asking.identity.place(config)
-        row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint))
+        wanting = self._session.reading.wanting(place.thread)
+        row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint, wanting))
         if row is None:
             if place.checkpoint is None:
                 self._session.forget(place.thread)  # perhaps it was deleted elsewhere

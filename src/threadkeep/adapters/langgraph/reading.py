@@ -10,14 +10,15 @@ from typing import Any, cast
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 
-from threadkeep.adapters.langgraph.body import Body, Inline, Ref, Whole, runs_of, unpack_body
+from threadkeep.adapters.langgraph.body import Body, Inline, Listed, Ref, Whole, runs_in, runs_of, unpack_body
 from threadkeep.adapters.langgraph.codec import Codec, unpacked
 from threadkeep.adapters.langgraph.pages import items_of
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache
+from threadkeep.adapters.langgraph.whole_lists import LatestLists
 from threadkeep.errors import CheckpointCorrupt
-from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Write
+from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Wanting, Write
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread
 
@@ -53,9 +54,10 @@ class StateCache:
 
 
 class Reading:
-    def __init__(self, strands: StrandCache, states: StateCache, pages: FetchPages) -> None:
+    def __init__(self, strands: StrandCache, states: StateCache, latest: LatestLists, pages: FetchPages) -> None:
         self._strands = strands
         self._states = states
+        self._latest = latest
         self._pages = pages
 
     async def tuple_of(self, owner: Scope, row: StoredCheckpoint, codec: Codec, identity: Identity) -> CheckpointTuple:
@@ -64,6 +66,8 @@ class Reading:
         where = where_is(row)
         body = unpack_body(row.body, codec, where)
         self.remember(thread, row.ns, row.id, body)
+        for strand, start, items in _stretches(row.pages, where):
+            self._strands.add(thread, strand, start, items)
         values = await self.values(thread, body.refs, codec, where)
         checkpoint = cast("Checkpoint", {**body.checkpoint, "channel_values": values})
         parent = None if row.parent is None else identity.config(owner, row.thread, row.ns, row.parent)
@@ -75,12 +79,20 @@ class Reading:
             [pending_write(write, codec, where) for write in row.writes],
         )
 
+    def wanting(self, thread: Thread) -> Wanting | None:
+        """What to fetch together with a checkpoint: all of it, where nothing of its thread was read before."""
+        return None if self._strands.knows(thread) else _all_runs
+
     def remember(self, thread: Thread, ns: str, id_: str, body: Body) -> None:
         self._states[thread.key, ns, id_] = State(body.versions, body.refs)
 
     async def values(self, thread: Thread, refs: Mapping[str, Ref], codec: Codec, where: str) -> dict[str, Any]:
         held = await self.fetch(thread, [run for ref in refs.values() for run in runs_of(ref)], where)
-        return {channel: _value(ref, held, codec, f"{where}, channel {channel!r}") for channel, ref in refs.items()}
+        values = {channel: _value(ref, held, codec, f"{where}, channel {channel!r}") for channel, ref in refs.items()}
+        for channel, ref in refs.items():
+            if isinstance(ref, Listed) and not ref.snapshot:
+                self._latest.handed_out(thread, ref.runs, values[channel])
+        return values
 
     async def fetch(self, thread: Thread, runs: Sequence[Run], where: str) -> Held:
         """The items of each run, from the cache or from the store. Raises `CheckpointCorrupt` when one is missing."""
@@ -99,6 +111,10 @@ class Reading:
         if None in held:
             raise CheckpointCorrupt(f"{where} refers to items that are not stored")
         return cast("list[Item]", held)
+
+
+def _all_runs(row: StoredCheckpoint) -> list[Run]:
+    return runs_in(row.body, where_is(row))
 
 
 def _stretches(pages: Sequence[Page], where: str) -> Iterator[tuple[bytes, int, list[Item]]]:

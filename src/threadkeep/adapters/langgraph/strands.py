@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,12 +79,16 @@ class StrandCache:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._strands: OrderedDict[tuple[bytes, bytes], _Held] = OrderedDict()
+        self._threads: Counter[bytes] = Counter()  # how many strands of each are here
         self._bytes = 0
         self._changing = threading.Lock()
 
     def add(self, thread: Thread, strand: bytes, start: int, items: Sequence[Item]) -> None:
         with self._changing:
-            held = self._strands.setdefault((thread.key, strand), _Held())
+            held = self._strands.get((thread.key, strand))
+            if held is None:
+                held = self._strands[thread.key, strand] = _Held()
+                self._threads[thread.key] += 1
             self._used(thread, strand, held)
             held.items.extend([None] * (start + len(items) - len(held.items)))
             for position, item in enumerate(items, start):
@@ -107,6 +111,10 @@ class StrandCache:
         held.extend([None] * (run.stop - run.start - len(held)))
         return held
 
+    def knows(self, thread: Thread) -> bool:
+        """Whether anything of it is here."""
+        return self._threads[thread.key] > 0
+
     def gap(self, thread: Thread, run: Run) -> Run | None:
         """The part of the run that must be fetched."""
         held = self.items(thread, run)
@@ -121,6 +129,7 @@ class StrandCache:
         with self._changing:
             for key in [key for key in self._strands if key[0] == thread.key]:
                 self._bytes -= self._strands.pop(key).size
+            self._threads.pop(thread.key, None)
 
     def _used(self, thread: Thread, strand: bytes, held: _Held) -> None:
         self._strands.move_to_end((thread.key, strand))
@@ -132,4 +141,8 @@ class StrandCache:
             oldest = next(iter(self._strands.values()))
             if self._bytes <= self._max_bytes and oldest.used_at > idle_since:
                 return
-            self._bytes -= self._strands.popitem(last=False)[1].size
+            (key, _), gone = self._strands.popitem(last=False)
+            self._bytes -= gone.size
+            self._threads[key] -= 1
+            if not self._threads[key]:
+                del self._threads[key]

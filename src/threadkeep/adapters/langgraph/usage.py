@@ -31,15 +31,18 @@ class UsageTeller:
 
     def news(self, thread: Thread, values: Mapping[str, Any], *, open_text: bool) -> News | None:
         """None when nothing is new. Where values are encrypted, no text is told, only numbers."""
+        told = self._told.get(thread.key)
+        if told is not None and "queries" not in values and told == _counted(values.get("messages")):
+            return None
         usage = _of_queries(values) or _of_messages(values)
         if usage is None:
             return None
         seen = replace(usage, first_query=None)
-        if self._told.get(thread.key) == seen:
+        if told == seen:
             return None
         if not open_text:
             return News(replace(seen, datasource_ids=None, documents=()), seen)
-        first = usage.first_query if thread.key not in self._told else None
+        first = usage.first_query if told is None else None
         redacted = self._redact(thread, first)[:_LONGEST_QUERY] if first else None
         return News(replace(usage, first_query=redacted), seen)
 
@@ -75,17 +78,20 @@ def _of_queries(values: Mapping[str, Any]) -> Usage | None:
 
 
 def _of_messages(values: Mapping[str, Any]) -> Usage | None:
-    found = values.get("messages")
+    counted = _counted(values.get("messages"))
+    if counted is None:
+        return None
+    first = next(one.content for one in cast("list[Any]", values["messages"]) if isinstance(one, HumanMessage))
+    return replace(counted, first_query=first if isinstance(first, str) else None)
+
+
+def _counted(found: Any) -> Usage | None:
+    """Of a list with questions in it, how many they are."""
     if type(found) is not list:
         return None
-    messages = cast("list[Any]", found)
-    kinds = [*map(type, messages)]  # to ask each message whether it is one takes five times as long
-    asked = [kind for kind in {*kinds} if issubclass(kind, HumanMessage)]
-    if not asked:
-        return None
-    content: Any = messages[min(map(kinds.index, asked))].content
-    count = sum(map(kinds.count, asked))
-    return Usage(query_count=count, first_query=content if isinstance(content, str) else None)
+    kinds = [*map(type, cast("list[Any]", found))]  # to ask each whether it is one takes five times as long
+    count = sum([kinds.count(kind) for kind in {*kinds} if issubclass(kind, HumanMessage)])
+    return Usage(query_count=count) if count else None
 
 
 def _entries(value: Any) -> list[dict[str, Any]]:

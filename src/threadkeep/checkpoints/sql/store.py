@@ -33,11 +33,13 @@ from threadkeep.ports.checkpoints import (
     Run,
     Search,
     StoredCheckpoint,
+    Wanting,
     Write,
 )
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.scope import Scope
 from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.lines import Line
 from threadkeep.sql.rows import moment
 from threadkeep.threads import Thread, escaped, ns_key
 
@@ -119,14 +121,21 @@ class SqlCheckpoints:
         values = place_values(thread, moment(self._clock()), postgres=self._postgres)
         await self._database.direct(lambda line: line.count(statements.touch(postgres=self._postgres), values))
 
-    async def get(self, thread: Thread, ns: str, checkpoint: str | None) -> StoredCheckpoint | None:
+    async def get(
+        self, thread: Thread, ns: str, checkpoint: str | None, wanting: Wanting | None = None
+    ) -> StoredCheckpoint | None:
         values: dict[str, Any] = {"key": thread.key, "ns": ns_key(ns)}
-        if checkpoint is None:
-            found = joined(await self._rows(statements.LATEST, values))
-        else:
+        if checkpoint is not None:
             values["id"] = exact(escaped(checkpoint), postgres=self._postgres)
-            found = joined(await self._rows(statements.NAMED, values))
-        return found[0] if found else None
+        query = statements.LATEST if checkpoint is None else statements.NAMED
+
+        async def work(line: Line) -> StoredCheckpoint | None:
+            found = joined(await line.rows(query, values))
+            if not found or wanting is None:
+                return found[0] if found else None
+            return replace(found[0], pages=tuple(await read_pages(line, thread, wanting(found[0]))))
+
+        return await self._database.direct(work)
 
     async def find(self, wanted: Search, limit: int) -> Sequence[StoredCheckpoint]:
         conditions, values = conditions_of(wanted, postgres=self._postgres)
@@ -138,14 +147,7 @@ class SqlCheckpoints:
         return joined(await self._rows(statements.LINEAGE, values))
 
     async def pages(self, thread: Thread, runs: Sequence[Run]) -> Sequence[Page]:
-        found: list[Page] = []
-        for start in range(0, len(runs), _RUNS_AT_ONCE):
-            some = runs[start : start + _RUNS_AT_ONCE]
-            values: dict[str, Any] = {"key": thread.key}
-            for number, run in enumerate(some):
-                values |= {f"strand{number}": run.strand, f"start{number}": run.start, f"stop{number}": run.stop}
-            found += pages_of(await self._rows(statements.pages(len(some)), values))
-        return found
+        return await self._database.direct(lambda line: read_pages(line, thread, runs))
 
     async def _rows(self, query: str, values: dict[str, Any]) -> Sequence[Any]:
         return await self._database.direct(lambda line: line.rows(query, values))
@@ -169,3 +171,14 @@ class SqlCheckpoints:
     async def close(self) -> None:
         if self._owned:
             await self._database.close()
+
+
+async def read_pages(line: Line, thread: Thread, runs: Sequence[Run]) -> list[Page]:
+    found: list[Page] = []
+    for start in range(0, len(runs), _RUNS_AT_ONCE):
+        some = runs[start : start + _RUNS_AT_ONCE]
+        values: dict[str, Any] = {"key": thread.key}
+        for number, run in enumerate(some):
+            values |= {f"strand{number}": run.strand, f"start{number}": run.start, f"stop{number}": run.stop}
+        found += pages_of(await line.rows(statements.pages(len(some)), values))
+    return found
