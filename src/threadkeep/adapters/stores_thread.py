@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -49,6 +49,20 @@ class StoresThread:
                     del self._places[place]
 
         return await self.use(waited)
+
+    async def settled(self, place: object, work: Callable[[AgentStores], Coroutine[Any, Any, T]]) -> T:
+        """As `in_turn`, but a caller that is cancelled meanwhile learns of it only once the work is done or has failed:
+        what it does next finds it so."""
+        doing = asyncio.ensure_future(self.in_turn(place, work))
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            while not doing.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([doing])
+            if not doing.cancelled():
+                doing.exception()  # the cancellation is what the caller is told
+            raise
 
     async def close(self) -> None:
         """Finish what was begun. Closing twice is allowed."""

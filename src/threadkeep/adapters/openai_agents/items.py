@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from threadkeep.errors import InvalidEvent
 from threadkeep.events import (
@@ -105,9 +105,18 @@ def _packed(shape: Mapping[str, Any]) -> bytes:
     return json.dumps(shape, separators=(",", ":")).encode()
 
 
+def unpacked(row: bytes | None) -> dict[str, Any]:
+    """Nothing, of a row that is not there or that is damaged: one of them must not take the whole session along."""
+    try:
+        found: Any = {} if row is None else json.loads(row)
+    except ValueError:
+        return {}
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+
+
 def rebuilt(message: Message, shape: bytes | None) -> Item:
-    """The item as it was, but for what policy took out of its text; a plain one where no shape was kept."""
-    kept: dict[str, Any] = {} if shape is None else json.loads(shape)
+    """The item as it was, but for what policy took out of its text; a plain one where no shape can be read."""
+    kept = unpacked(shape)
     part = kept.get("part")
     content: Any = message.content
     if part is not None:

@@ -35,7 +35,8 @@ class ThreadkeepSession:
     none is a user of its own. Calls and results of tools are kept only with `tool_items="ttl"`: encrypted, for
     `tool_ttl_seconds`, and given out only in pairs, unless `pairs` is turned off: the SDK's own runner mends a list
     that a limit cut between them, and another caller may not. Past `compact_after` items, `run_compaction` leaves the
-    older ones out of `get_items`; they stay in the archive, where they can be recalled.
+    older ones out of `get_items`; they stay in the archive, where they can be recalled. A write whose caller is
+    cancelled is done, or has failed, before the caller goes on.
     """
 
     session_settings: SessionSettings | None
@@ -85,15 +86,15 @@ class ThreadkeepSession:
         if not items:
             return
         given = [split(item, uuid4().hex) for item in items]
-        self.last_receipt = await stores.in_turn(self.scope, lambda stores: self._talk(stores).add(given))
+        self.last_receipt = await stores.settled(self.scope, lambda stores: self._talk(stores).add(given))
 
     async def pop_item(self, *, wrapper: Any = None) -> Any | None:
         """The latest item, which is erased."""
-        return await self._thread().in_turn(self.scope, lambda stores: self._talk(stores).pop())
+        return await self._thread().settled(self.scope, lambda stores: self._talk(stores).pop())
 
     async def clear_session(self, *, wrapper: Any = None) -> None:
         """Erase the conversation everywhere: archive, index, caches."""
-        await self._thread().in_turn(self.scope, lambda stores: self._talk(stores).clear())
+        await self._thread().settled(self.scope, lambda stores: self._talk(stores).clear())
 
     async def run_compaction(self, args: Mapping[str, Any] | None = None, *, wrapper: Any = None) -> None:
         """Leave all but the last items out of what `get_items` gives; nothing is erased, and no model is asked."""
@@ -103,7 +104,7 @@ class ThreadkeepSession:
         items = await self._read(None)
         if forced or len(items) > (self._compact_after or 0):
             kept = min(_KEPT_WHEN_COMPACTED, self._compact_after or _KEPT_WHEN_COMPACTED)
-            await self._thread().in_turn(self.scope, lambda stores: self._talk(stores).leave_out_all_but(kept))
+            await self._thread().settled(self.scope, lambda stores: self._talk(stores).leave_out_all_but(kept))
 
     async def aclose(self) -> None:
         """Closing twice is allowed; other sessions on the same stores go on."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from threadkeep.adapters.openai_agents.items import Item, Split, rebuilt
+from threadkeep.adapters.openai_agents.items import Item, Split, rebuilt, unpacked
 from threadkeep.adapters.sealing import Seal, TurnKey
 from threadkeep.compose_agents import AgentStores
 from threadkeep.model import Message, Receipt
@@ -144,12 +144,12 @@ class Talk:
 
     async def _read_head(self) -> dict[str, Any]:
         found = await self._stores.rows.get([self._head])
-        return json.loads(found[0].value) if found else {}
+        return unpacked(found[0].value) if found else {}
 
     async def _change_head(self, change: dict[str, Any]) -> None:
         while True:
             found = await self._stores.rows.get([self._head])
-            old: dict[str, Any] = json.loads(found[0].value) if found else {}
+            old = unpacked(found[0].value) if found else {}
             row = self._row(self._head, self._head, b"", json.dumps(old | change).encode())
             if not found and await self._stores.rows.create(row):
                 return
