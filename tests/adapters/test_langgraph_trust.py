@@ -90,10 +90,10 @@ async def test_only_a_long_list_is_looked_over_while_the_server_is_at_work(
         config = await saver.put(config, {"messages": messages})
         noted(monkeypatch, ListSnapshot, "common_with", lambda: order.append("looked"))
         for kind in (lines._PostgresLine, lines._MySqlLine):
-            for verb in ("rows", "count"):
+            for verb in ("rows", "count", "begin"):
                 noted(monkeypatch, kind, verb, lambda: order.append("sent"))
         await saver.put(config, {"messages": [*messages, message(length)]})
-    assert order == (["sent", "looked"] if length == LENGTH else ["looked", "sent"])
+    assert order[:2] == (["sent", "looked"] if length == LENGTH else ["looked", "sent"])
 
 
 def noted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, note: Callable[[], None]) -> None:
