@@ -39,6 +39,10 @@ pgvectors = Table(
     Column("embedding", HalfVector, nullable=False),
 )
 
+_MODELS = """
+SELECT m.name, m.dimensions FROM tk_models m WHERE m.encoding = :encoding AND EXISTS (SELECT FROM tk_pgvectors v
+WHERE v.model = m.model AND v.uid = (SELECT uid FROM tk_owners WHERE tenant = :tenant AND user_id = :user))
+"""
 # The negative inner product: of vectors of length one it orders as the cosine does, and takes zeros as well. The best
 # chunks are picked first, which no sort of all of them has to wait for; their messages are looked up after.
 _NEAREST = """
@@ -72,6 +76,12 @@ _CHUNKS = 2  # of a message, as a rule; where few messages have many, more are a
 
 def halfvec(vector: Vector) -> str:
     return "[" + ",".join(f"{number:.6g}" for number in vector.tolist()) + "]"
+
+
+async def models_of(line: Line, user: Scope) -> list[EmbeddingModel]:
+    """Those that this user has vectors of."""
+    rows = await line.rows(_MODELS, {"encoding": ENCODING, "tenant": user.tenant, "user": user.user})
+    return [EmbeddingModel(name, dimensions) for name, dimensions in rows]
 
 
 async def by_distance(line: Line, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> tuple[VectorHit, ...]:

@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, delete, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.index.matrices import Matrix
-from threadkeep.index.pgvector import by_distance, by_graph, halfvec, pgvectors
+from threadkeep.index.pgvector import by_distance, by_graph, halfvec, models_of, pgvectors
 from threadkeep.index.pgvector_graph import MANY, Graphs
 from threadkeep.index.sql_models import number_for, number_of
 from threadkeep.model import Erased
@@ -69,9 +69,7 @@ class SqlVectors:
 
     async def search(self, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> Sequence[VectorHit]:
         looked_for = fitting(vector, model)[0]
-        if self._has_pgvector is None:
-            await self._database.read(self.table)
-        if self._has_pgvector:
+        if await self._compares_there():
             work = partial(self._compared, scope=scope, model=model, vector=looked_for, k=k)
             return await self._database.direct(work)
         return await self._database.read(partial(self._search, scope=scope, model=model, vector=looked_for, k=k))
@@ -85,9 +83,7 @@ class SqlVectors:
 
     async def grow(self) -> None:
         """Begin to make graphs for those who have very many vectors, where pgvector can."""
-        if self._has_pgvector is None:
-            await self._database.read(self.table)
-        if self._has_pgvector:
+        if await self._compares_there():
             await self._graphs.grow()
 
     async def delete(self, scope: Scope, message_id: str) -> int:
@@ -109,6 +105,8 @@ class SqlVectors:
         return await self._database.read(partial(self._models, scope=scope))
 
     async def models_of(self, user: Scope) -> Sequence[EmbeddingModel]:
+        if await self._compares_there():
+            return await self._database.direct(partial(models_of, user=user))
         return await self._database.read(partial(self._models_of, user=user))
 
     async def forget_model(self, model: EmbeddingModel) -> int:
@@ -117,6 +115,12 @@ class SqlVectors:
     async def close(self) -> None:
         """The database is closed by the archive."""
         await self._graphs.close()
+
+    async def _compares_there(self) -> bool:
+        """Whether the server has pgvector; asked once."""
+        if self._has_pgvector is None:
+            await self._database.read(self.table)
+        return bool(self._has_pgvector)
 
     async def table(self, connection: AsyncConnection) -> Any:
         """The one that holds the vectors here: pgvector's, where the migration could make it."""
