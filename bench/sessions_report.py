@@ -82,7 +82,11 @@ def _must_show(rounds: Rounds, plan: Plan) -> dict[str, float]:
     common = max(length for length in plan.lengths if all(length in rounds[0][name].append for name in names))
     growth = median([median(one[OURS].append[longest]) / median(one[OURS].append[base]) for one in rounds])
     steps = list(_added(rounds[0][OURS].size).values())
-    shown = {f"append at {longest} over append at {base}": growth}
+    reading = median([median(one[OURS].read[longest]) / median(one[OURS].read[base]) for one in rounds])
+    shown = {
+        f"append at {longest} over append at {base}": growth,
+        f"read of the newest at {longest} over at {base}": reading,
+    }
     for name in names:
         if name != OURS:
             shown[f"{name}: append at {common}, over ours"] = _over(rounds, name, lambda s: median(s.append[common]))
