@@ -31,7 +31,7 @@ class Projection:
     def state(self, values: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
         """`before` was projected already: what it has is not looked at again."""
         kept: dict[str, Any] = {}
-        texts: dict[str, str] = {}  # every text is looked at once, however often it stands there
+        texts: dict[str, str] = {}  # what was looked at outside of lists, for the channels that follow
         for channel, value in values.items():
             if channel.startswith(_OF_LANGGRAPH):
                 continue
