@@ -1,6 +1,7 @@
 """A line on which nothing moves: how long a verb lets itself wait for the store behind it, in all its questions.
 
-Nothing is timed here. What is added up is how long each question was allowed to wait; over a silent line it does.
+Nothing is timed here. What is added up is how long each question was allowed to wait that got no answer: over a silent
+line it did.
 """
 
 from __future__ import annotations
@@ -44,14 +45,19 @@ _WAITS: dict[asyncio.Task[Any] | None, Waits] = {}  # of verbs under way; what t
 
 @pytest.fixture(autouse=True)
 def noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each question was allowed, for whoever looks."""
+    """What each question was allowed that got no answer, for whoever looks."""
 
     class Noted(one_call.waiting):
+        left = 0.0
+
         def __enter__(self) -> float:
-            left = super().__enter__()
-            if (waits := _WAITS.get(asyncio.current_task())) is not None:
-                waits["redis" if self._store.place.startswith("Redis") else "database"].append(left)
-            return left
+            self.left = super().__enter__()
+            return self.left
+
+        def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+            super().__exit__(kind, error, trace)
+            if (waits := _WAITS.get(asyncio.current_task())) is not None and isinstance(error, Exception):
+                waits["redis" if self._store.place.startswith("Redis") else "database"].append(self.left)
 
     for module in ("threadkeep.sql.database", "threadkeep.sql.late", "threadkeep.sessions.redis.client"):
         monkeypatch.setattr(f"{module}.waiting", Noted)
