@@ -59,11 +59,6 @@ class Door(Generic[S]):
             self._thread.start(self._close_second()).result()
         self._thread.stop()
 
-    @property
-    def leads_to_a_server(self) -> bool:
-        """Which works while this process waits."""
-        return self._bound
-
     async def use(self, work: Callable[[S], Awaitable[T]]) -> T:
         store = self._store
         if store is None:

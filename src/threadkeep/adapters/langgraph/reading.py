@@ -10,13 +10,12 @@ from typing import Any, cast
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 
-from threadkeep.adapters.langgraph.body import Body, Inline, Listed, Ref, Whole, runs_in, runs_of, unpack_body
+from threadkeep.adapters.langgraph.body import Body, Inline, Ref, Whole, runs_in, runs_of, unpack_body
 from threadkeep.adapters.langgraph.codec import Codec, unpacked
 from threadkeep.adapters.langgraph.pages import items_of
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache
-from threadkeep.adapters.langgraph.whole_lists import LatestLists
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Wanting, Write
 from threadkeep.scope import Scope
@@ -54,10 +53,9 @@ class StateCache:
 
 
 class Reading:
-    def __init__(self, strands: StrandCache, states: StateCache, latest: LatestLists, pages: FetchPages) -> None:
+    def __init__(self, strands: StrandCache, states: StateCache, pages: FetchPages) -> None:
         self._strands = strands
         self._states = states
-        self._latest = latest
         self._pages = pages
 
     async def tuple_of(self, owner: Scope, row: StoredCheckpoint, codec: Codec, identity: Identity) -> CheckpointTuple:
@@ -88,11 +86,7 @@ class Reading:
 
     async def values(self, thread: Thread, refs: Mapping[str, Ref], codec: Codec, where: str) -> dict[str, Any]:
         held = await self.fetch(thread, [run for ref in refs.values() for run in runs_of(ref)], where)
-        values = {channel: _value(ref, held, codec, f"{where}, channel {channel!r}") for channel, ref in refs.items()}
-        for channel, ref in refs.items():
-            if isinstance(ref, Listed) and not ref.snapshot:
-                self._latest.handed_out(thread, ref.runs, values[channel])
-        return values
+        return {channel: _value(ref, held, codec, f"{where}, channel {channel!r}") for channel, ref in refs.items()}
 
     async def fetch(self, thread: Thread, runs: Sequence[Run], where: str) -> Held:
         """The items of each run, from the cache or from the store. Raises `CheckpointCorrupt` when one is missing."""

@@ -65,10 +65,7 @@ class Session:
             raise InvalidSetting("stale_writers", "is not a choice", 'use "allow" or "report"')
         self.strands = StrandCache(self.limits.cache_bytes)
         self.reading = Reading(
-            self.strands,
-            self.states,
-            self.latest_lists,
-            lambda thread, runs: self.door.use(lambda store: store.pages(thread, runs)),
+            self.strands, self.states, lambda thread, runs: self.door.use(lambda store: store.pages(thread, runs))
         )
 
     def forget(self, thread: Thread) -> None:

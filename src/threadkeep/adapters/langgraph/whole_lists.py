@@ -3,10 +3,6 @@
 Asking each message takes 0.65 µs, and a talk of 200 turns has 400 of them. Here the fields of all are compared in a few
 calls; texts are mostly the very same objects, which needs no look at their letters. It tells as much: a message that
 was changed in place, in its depths too, or is of another class, makes a difference.
-
-Even that is bound by memory, 0.6 µs a message where others have used the cache meanwhile. So of a long list whose
-messages are the very objects that were seen before it is taken on trust that none was changed in place, until a server
-has been asked to store it; whether that is so is looked at while the server is at work.
 """
 
 from __future__ import annotations
@@ -26,8 +22,7 @@ from threadkeep.ports.checkpoints import Run
 from threadkeep.threads import Thread
 
 _MAX_BYTES = 16 << 20
-_LONG = 100  # messages
-_OVERHEAD = 340  # bytes of Python objects around a message's texts, roughly
+_OVERHEAD = 300  # bytes of Python objects around a message's texts, roughly
 _dict_of = attrgetter("__dict__")
 _extra_of = attrgetter("__pydantic_extra__")
 _values_of = dict[str, Any].values
@@ -38,11 +33,9 @@ _NO_LIST: list[Any] = []
 class ListSnapshot:
     """The messages as they were; nothing in it is shared with them that could change. It grows as its list does."""
 
-    __slots__ = ("_fields", "_ids", "_kinds", "_nested", "_packed", "size", "trusting")
+    __slots__ = ("_fields", "_kinds", "_nested", "_packed", "size")
 
     def __init__(self) -> None:
-        self._ids: list[int] = []  # of the objects that were last known to be these messages
-        self.trusting = True
         self._kinds: list[type] = []
         self._fields: list[Any] = []  # of all messages, one after the other; each class has its number of them
         self._nested: list[int] = []  # places of those that equality alone does not tell apart (1 and True)
@@ -71,18 +64,7 @@ class ListSnapshot:
             return 0
         if fields[0] is not self._fields[0] and type(fields[0]) is str:
             self._adopt_texts(fields)
-        self.seen_as(head)
         return count
-
-    def seen_as(self, messages: Sequence[Any]) -> None:
-        """These objects are the messages, as long as nobody changes them."""
-        if len(messages) >= _LONG:
-            self._ids = [*map(id, messages)]
-
-    def may_begin(self, values: Sequence[Any]) -> bool:
-        """Whether `values` begins with the objects seen last. An id may be another's by now: it must be looked at."""
-        count = len(self._kinds)
-        return self.trusting and count >= _LONG and [*map(id, values[:count])] == self._ids
 
     def _same_depths(self, nested: list[Any]) -> bool:
         """All in one call: a list's bytes are those of its elements, behind a header that tells how many they are."""
@@ -109,7 +91,6 @@ class ListSnapshot:
                 self._packed += data
                 self._fields.append(ormsgpack.unpackb(data, option=ormsgpack.OPT_NON_STR_KEYS))
         self._kinds.append(type(message))
-        self._ids.append(id(message))
         self.size += _OVERHEAD + len(message.content)
 
     def grow(self, more: ListSnapshot) -> None:
@@ -118,7 +99,6 @@ class ListSnapshot:
         self._packed += more._packed
         self._fields += more._fields
         self._kinds += more._kinds
-        self._ids += more._ids
         self.size += more.size
 
 
@@ -140,14 +120,10 @@ def _packed(value: Any) -> bytes:
 
 
 class Known(NamedTuple):
-    """A list begins with all that `snapshot` had, so many messages, when it was looked at; or it is trusted to."""
+    """A list begins with all that `snapshot` had, so many messages, when it was looked at."""
 
     snapshot: ListSnapshot
     length: int
-    trusted: Sequence[Any] | None = None  # the list, where it must still be looked at
-
-    def holds(self) -> bool:
-        return self.trusted is None or self.snapshot.common_with(self.trusted) == self.length
 
 
 class Continued(NamedTuple):
@@ -167,16 +143,9 @@ class LatestLists:
         self._bytes = 0
         self._changing = threading.Lock()
 
-    def known(
-        self, thread: Thread, runs: tuple[Run, ...], values: Sequence[Any], *, trust: bool = False
-    ) -> Known | None:
-        """None where nothing is known, or the list was changed elsewhere than at its end.
-
-        With `trust` a long list of the same objects is not looked at yet.
-        """
+    def known(self, thread: Thread, runs: tuple[Run, ...], values: Sequence[Any]) -> Known | None:
+        """None where nothing is known, or the list was changed elsewhere than at its end."""
         taken = self._lists.get((thread.key, runs))
-        if taken is not None and trust and taken.may_begin(values):
-            return Known(taken, len(taken), values)
         count = taken.common_with(values) if taken is not None else 0
         return Known(taken, count) if taken is not None and count else None
 
@@ -187,7 +156,7 @@ class LatestLists:
             self._pop((thread.key, continued.after))
             whole = continued.added
             if continued.known is not None:
-                whole, length, _ = continued.known
+                whole, length = continued.known
                 if whole is not before or len(whole) != length:
                     return  # another run has gone on from there: the next put looks at what is stored
                 whole.grow(continued.added)
@@ -195,12 +164,6 @@ class LatestLists:
             self._bytes += whole.size
             while self._bytes > _MAX_BYTES and self._lists:
                 self._bytes -= self._lists.popitem(last=False)[1].size
-
-    def handed_out(self, thread: Thread, runs: tuple[Run, ...], values: Sequence[Any]) -> None:
-        """Copies, just made of what is stored."""
-        taken = self._lists.get((thread.key, runs)) if len(values) >= _LONG else None
-        if taken is not None and len(taken) == len(values):
-            taken.seen_as(values)
 
     def forget(self, thread: Thread) -> None:
         with self._changing:

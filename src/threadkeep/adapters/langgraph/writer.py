@@ -20,8 +20,7 @@ from langgraph.checkpoint.base.id import uuid6
 
 from threadkeep.adapters.langgraph.body import Listed, unpack_body
 from threadkeep.adapters.langgraph.facts import facts_of
-from threadkeep.adapters.langgraph.meanwhile import Look, Meanwhile
-from threadkeep.adapters.langgraph.place import Place, configurable
+from threadkeep.adapters.langgraph.place import Place
 from threadkeep.adapters.langgraph.reading import State, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
@@ -51,8 +50,6 @@ from threadkeep.ports.usage import Usage
 from threadkeep.threads import Thread, short_id
 
 T = TypeVar("T")
-_DURABILITY = "__pregel_durability"  # where LangGraph says whether a step waits until the one before is stored
-_ROUNDS = 3  # of the loop, until an answer that has come is with who waits for it
 
 
 class Writer:
@@ -96,9 +93,7 @@ class Writer:
         news = self._news(place, asking, checkpoint)
         usage = None if news is None else news.told
         with self._putting(place.thread):
-            in_step = configurable(config).get(_DURABILITY) == "sync"
-            rest = (meta, facts, must_be_latest, usage)
-            draft = await self._put(place, asking, checkpoint, new_versions, rest, in_step=in_step)
+            draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest, usage))
         if news is not None and self._session.usage is not None:
             self._session.usage.stored(place.thread, news)
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
@@ -115,12 +110,9 @@ class Writer:
         checkpoint: Checkpoint,
         new_versions: ChannelVersions,
         rest: tuple[bytes, bytes | None, bool, Usage | None],
-        *,
-        in_step: bool,
     ) -> Draft:
         parent = await self._parent(place, asking, checkpoint, new_versions)
         grow = not asking.in_turn
-        repairing = False
         while True:
             limits = DraftLimits(self._session.limits.max_value_bytes, grow)
             draft = Drafting(place.thread, asking.codec, limits, parent).draft(checkpoint, new_versions)
@@ -134,13 +126,13 @@ class Writer:
                 facts=facts,
                 pages=draft.pages,
                 builds_on_parent=draft.builds_on_parent,
-                parent_must_be_latest=must_be_latest and not repairing,
+                parent_must_be_latest=must_be_latest,
                 turn=asking.turn,
                 ends_turn=asking.projecting,
                 usage=usage,
             )
             try:
-                exact = await self._store(place.thread, new, parent, in_step=in_step)
+                await self._session.door.use(lambda store, new=new: store.put(place.thread, new))
             except PositionTaken:
                 if not grow:
                     raise
@@ -153,32 +145,7 @@ class Writer:
                     " nothing was stored. Read the latest state and run again"
                 ) from None
             else:
-                if exact:
-                    return _distrusted(draft) if repairing else draft
-                repairing = True
-                parent = await self._as_stored(place.thread, draft, f"checkpoint {checkpoint['id']!r}")
-
-    async def _store(self, thread: Thread, new: NewCheckpoint, parent: Parent | None, *, in_step: bool) -> bool:
-        """False where a message that was taken for unchanged had been changed in place: it must be stored again.
-
-        With `in_step` the graph waits for us, so other calls, which may be about to end, go before the look.
-        """
-        storing = self._session.door.use(lambda store: store.put(thread, new))
-        trusted = [known for known in parent.going_on.values() if known.trusted is not None] if parent else []
-        if not trusted:
-            await storing
-            return True
-        look = Look(lambda: all(known.holds() for known in trusted))
-        await Meanwhile(storing, look, steps=_ROUNDS if in_step else 0)
-        return look.found()
-
-    async def _as_stored(self, thread: Thread, draft: Draft, where: str) -> Parent:
-        """To compare with item by item."""
-        for addition in draft.additions:
-            self._session.strands.add(thread, addition.strand, addition.start, addition.items)
-        runs = [run for ref in draft.parsed.refs.values() if isinstance(ref, Listed) for run in ref.runs]
-        held = await self._session.reading.fetch(thread, runs, f"thread {thread.id!r}, {where}")
-        return Parent(State(draft.parsed.versions, draft.parsed.refs), held, {})
+                return draft
 
     def _news(self, place: Place, asking: Asking, checkpoint: Checkpoint) -> News | None:
         """Of the whole graph: what a subgraph keeps is a part of it."""
@@ -204,9 +171,7 @@ class Writer:
                 value, _ = inner_value(checkpoint["channel_values"].get(channel))
                 known = None
                 if isinstance(value, list):
-                    known = self._session.latest_lists.known(
-                        place.thread, ref.runs, cast("list[Any]", value), trust=self._session.door.leads_to_a_server
-                    )
+                    known = self._session.latest_lists.known(place.thread, ref.runs, cast("list[Any]", value))
                 if known is not None:
                     going_on[ref.runs] = known
                 else:
@@ -261,13 +226,6 @@ class Writer:
             if not puts:
                 self._underway.pop(thread.key, None)
             done.set_result(None)
-
-
-def _distrusted(draft: Draft) -> Draft:
-    """Who changed a message in place may do so again: these lists are looked at before they are stored."""
-    for continued in draft.continued:
-        continued.added.trusting = False
-    return draft
 
 
 async def _store_writes(
