@@ -17,13 +17,14 @@ from threadkeep import compose_sql
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.index import sql_vectors
-from threadkeep.index.pgvector import ALONG_THE_GRAPH, FROM_GRAPH, by_distance, by_graph, halfvec
+from threadkeep.index.pgvector import ALONG_THE_GRAPH, FROM_GRAPH, NEAREST, by_distance, by_graph, halfvec
 from threadkeep.index.pgvector_graph import Graphs, InGraph
 from threadkeep.index.sql_vectors import SqlVectors
 from threadkeep.ports.clock import system_clock
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.vectors import MessageVectors
 from threadkeep.recall.every_term import every_term
+from threadkeep.recall.vectors import ENCODING
 from threadkeep.scope import Scope
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.lines import Line
@@ -114,6 +115,25 @@ async def planned(line: Line, place: InGraph, vector: np.ndarray) -> str:
     rows = await line.rows(f"EXPLAIN {statement}", {"vector": halfvec(vector), "uid": place.uid, "most": 20})
     await line.commit()
     return "\n".join(row[0] for row in rows)
+
+
+async def planned_exactly(line: Line, user: Scope, model: EmbeddingModel, vector: np.ndarray) -> str:
+    statement = NEAREST.format(joined="", within="")
+    values = {"tenant": user.tenant, "user": user.user, "name": model.name, "dimensions": model.dimensions}
+    values |= {"encoding": ENCODING, "vector": halfvec(vector), "most": 20}
+    return "\n".join(row[0] for row in await line.rows(f"EXPLAIN {statement}", values))
+
+
+async def test_the_questions_vector_is_read_from_its_text_once(filled: Filled) -> None:
+    """Not anew for every vector that it is compared with, which takes ten times as long as comparing."""
+    user, vector = filled.large.whole_user, filled.vector()
+    place = await filled.database.direct(partial(filled.graphs.of, scope=user, model=filled.model))
+    assert place is not None
+    exactly = partial(planned_exactly, user=user, model=filled.model, vector=vector)
+    for plan in (exactly, partial(planned, place=place, vector=vector)):
+        compared = [line for line in (await filled.database.direct(plan)).splitlines() if "<#>" in line]
+        assert compared
+        assert not [line for line in compared if "::halfvec" in line.partition("<#>")[2]]
 
 
 async def test_the_server_answers_from_the_graph(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:

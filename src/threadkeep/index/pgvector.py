@@ -44,10 +44,11 @@ SELECT m.name, m.dimensions FROM tk_models m WHERE m.encoding = :encoding AND EX
 WHERE v.model = m.model AND v.uid = (SELECT uid FROM tk_owners WHERE tenant = :tenant AND user_id = :user))
 """
 # The negative inner product: of vectors of length one it orders as the cosine does, and takes zeros as well. The best
-# chunks are picked first, which no sort of all of them has to wait for; their messages are looked up after.
-_NEAREST = """
+# chunks are picked first, which no sort of all of them has to wait for; their messages are looked up after. The
+# question's vector is a query of its own: a mere cast would read it from its text for every vector it is compared with.
+NEAREST = """
 SELECT c.conversation, m.id, n.chunk, n.distance, m.seq FROM (
-  SELECT v.mid, v.chunk, v.embedding <#> :vector::text::halfvec AS distance FROM tk_pgvectors v{joined}
+  SELECT v.mid, v.chunk, v.embedding <#> (SELECT :vector::text::halfvec) AS distance FROM tk_pgvectors v{joined}
   WHERE v.uid = (SELECT uid FROM tk_owners WHERE tenant = :tenant AND user_id = :user)
   AND v.model = (SELECT model FROM tk_models WHERE name = :name AND dimensions = :dimensions AND encoding = :encoding)
   {within} ORDER BY distance, v.mid DESC, v.chunk LIMIT :most) AS n
@@ -59,7 +60,8 @@ _WITHIN = "AND w.uid = v.uid AND w.conversation = :conversation"
 # The same from the model's graph. Its number stands in the text, so that the planner sees that the graph is of it.
 FROM_GRAPH = """
 SELECT c.conversation, m.id, n.chunk, n.distance, m.seq FROM (
-  SELECT v.mid, v.chunk, v.embedding::halfvec({dimensions:d}) <#> :vector::text::halfvec({dimensions:d}) AS distance
+  SELECT v.mid, v.chunk,
+  v.embedding::halfvec({dimensions:d}) <#> (SELECT :vector::text::halfvec({dimensions:d})) AS distance
   FROM tk_pgvectors v WHERE v.uid = :uid AND v.model = {model:d} ORDER BY distance LIMIT :most) AS n
 JOIN tk_messages m ON m.mid = n.mid JOIN tk_conversations c ON c.cid = m.cid
 ORDER BY n.distance, n.mid DESC, n.chunk
@@ -87,7 +89,7 @@ async def models_of(line: Line, user: Scope) -> list[EmbeddingModel]:
 async def by_distance(line: Line, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> tuple[VectorHit, ...]:
     """Messages by their nearest chunk, best first, equal ones newest first."""
     one = scope.conversation is not None
-    statement = _NEAREST.format(joined=_JOINED if one else "", within=_WITHIN if one else "")
+    statement = NEAREST.format(joined=_JOINED if one else "", within=_WITHIN if one else "")
     values = {"vector": halfvec(vector), "tenant": scope.tenant, "user": scope.user, "encoding": ENCODING}
     values |= {"name": model.name, "dimensions": model.dimensions} | (
         {"conversation": scope.conversation} if one else {}
