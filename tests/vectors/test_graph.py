@@ -108,6 +108,16 @@ async def test_the_graph_finds_what_comparing_all_finds_and_nobody_elses(filled:
     assert same >= 0.95 * asked
 
 
+async def test_messages_of_many_chunks_take_no_other_messages_place(filled: Filled) -> None:
+    vector = filled.vector()
+    long = [f"theirs {number}" for number in range(12)]
+    chunks = [vector.tolist()] * 4
+    await filled.index.upsert(filled.model, [MessageVectors(filled.large, id_, chunks) for id_ in long])
+    place = await filled.place(filled.large)
+    near = await filled.database.direct(partial(by_graph, place=place, vector=vector, k=10))
+    assert len({hit.message_id for hit in near} & set(long)) == 10
+
+
 async def planned(line: Line, place: InGraph, vector: np.ndarray) -> str:
     statement = FROM_GRAPH.format(dimensions=place.dimensions, model=place.model)
     await line.begin()

@@ -74,6 +74,7 @@ set_config('enable_sort', 'off', true)
 """
 _WIDEST = 1_000
 _CHUNKS = 2  # of a message, as a rule; where few messages have many, more are asked for
+_SPARE = 20  # rows of the graph beyond those asked for: a narrow walk misses more
 
 
 def halfvec(vector: Vector) -> str:
@@ -104,13 +105,24 @@ async def by_distance(line: Line, scope: Scope, model: EmbeddingModel, vector: V
 
 
 async def by_graph(line: Line, place: InGraph, vector: Vector, k: int) -> tuple[VectorHit, ...]:
-    """About the same, of a user who has many; fewer than `k` where the graph did not find as many of theirs."""
+    """About the same, of a user who has many; fewer than `k` where the graph did not find as many of theirs.
+
+    Every row costs a walk: no more are asked for than messages of one chunk need, until it shows that they have more.
+    """
+    rows = await _along(line, place, vector, k + max(k // 4, _SPARE))
+    hits = _hits(rows)
+    if len(hits) < min(k, len(rows)):
+        hits = _hits(await _along(line, place, vector, 2 * _CHUNKS * k))
+    return hits[:k]
+
+
+async def _along(line: Line, place: InGraph, vector: Vector, most: int) -> Sequence[Any]:
     statement = FROM_GRAPH.format(dimensions=place.dimensions, model=place.model)
     await line.begin()
-    await line.rows(ALONG_THE_GRAPH, {"width": str(min(_WIDEST, _CHUNKS * k))})
-    rows = await line.rows(statement, {"vector": halfvec(vector), "uid": place.uid, "most": _CHUNKS * k})
+    await line.rows(ALONG_THE_GRAPH, {"width": str(min(_WIDEST, most))})
+    rows = await line.rows(statement, {"vector": halfvec(vector), "uid": place.uid, "most": most})
     await line.commit()
-    return _hits(rows)[:k]
+    return rows
 
 
 def _hits(rows: Sequence[Any]) -> tuple[VectorHit, ...]:
