@@ -16,6 +16,7 @@ from tests.unit.redact.test_first_families import masked
         ("send it to P.O. Box 149", "P.O. Box 149"),
         ("PSC 3294, Box 9168\nAPO AA 61487", "PSC 3294, Box 9168\nAPO AA 61487"),
         ("I live at Hauptstrasse 12", "Hauptstrasse 12"),
+        ("the office, jl.Sudirman 45", "jl.Sudirman 45"),
         ("Mieszkam przy ul. Długiej 5/7 m. 3, 00-238 Warszawa.", "ul. Długiej 5/7 m. 3, 00-238 Warszawa"),
         ("adres: ul. dluga 5, 00-238 Warszawa", "ul. dluga 5, 00-238 Warszawa"),
         (

@@ -176,7 +176,10 @@ _NUMBER_BEFORE_STREET: Final = rf"[0-9][A-Za-z]?[ ](?:[^ ]+[ ]){{1,5}}(?:{STREET
 _NUMBER_BEHIND_CUE: Final = (
     _CUE.replace(r"\w", "[^ ]").replace(r"\s", SPACE) + rf"[ \t\n]{{1,8}}(?:[0-9]|{_UPPERCASE}[^0-9\n]*[0-9])"
 )
-_PREFIX_BESIDE_NUMBER: Final = rf"(?:{STREET_PREFIX})[ ./][^\n]*[0-9]|[0-9][A-Za-z]?[ ](?:{STREET_PREFIX})[ ]"
+_PREFIX_BESIDE_NUMBER: Final = (
+    rf"(?:{STREET_PREFIX})[ ][^\n]*[0-9]|[./][^ \n][^\n]*[0-9]|[0-9][A-Za-z]?[ ](?:{STREET_PREFIX})[ ]"
+)
+"""A short form may stand right before the name (`jl.Sudirman 45`)."""
 _ENDING_BEFORE_NUMBER: Final = f"(?i-u:{'|'.join(sorted(_LAST_THREE)).replace('.', '[.]')})(?s:.)[0-9]"
 _SUFFIXES: Final = " ".join(STREET_SUFFIX.lower().split("|"))
 _PREFIXES: Final = (
