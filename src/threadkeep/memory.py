@@ -51,7 +51,7 @@ from threadkeep.ports.health import Health
 from threadkeep.ports.reflections import ReflectionKind, StoredReflection
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
-from threadkeep.recall.nearness import nearby
+from threadkeep.recall.nearness import looking_nearby
 from threadkeep.recall.question import Question
 from threadkeep.recall.render import CountTokens, tokens_in
 from threadkeep.recall.weighing import evidence_for, ranked
@@ -164,13 +164,13 @@ class Memory:
         most, room = positive("k", k), checked_budget(budget)
         with sparing():  # words alone are an answer, so there must be time for them
             sent = await self._sent(user, talk, question.text)
-            near = await nearby(self._stores.nearest, place, sent)
-        hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
-        evidence = await evidence_for(question, self._stores.index, place, near, talk, hot)
+        async with looking_nearby(self._stores.nearest, place, sent) as looking:
+            hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
+            evidence = await evidence_for(question, self._stores.index, place, looking, talk, hot)
         hits = await ranked(question, evidence, most, self._stores.rerank, sent)
         recent = hot or await self._recent(talk) if hits else ()
         found = assembled(hits, evidence, recent or (), name, room, self._count_tokens)
-        return replace(found, degraded=True) if near.degraded or recent is None else found
+        return replace(found, degraded=True) if looking.result().degraded or recent is None else found
 
     async def _sent(self, user: Scope, talk: Scope | None, question: str) -> str:
         """As it would be kept if it were said in the talk: some embedders and rerankers send it to a server."""

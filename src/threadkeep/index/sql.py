@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from threadkeep.index.habits import KnownHabits
 from threadkeep.index.sql_found import Asked
 from threadkeep.index.sql_found_mysql import MySqlWords
 from threadkeep.index.sql_found_postgres import PostgresWords
-from threadkeep.ports.evidence import Evidence, Statistics
+from threadkeep.ports.evidence import Evidence, Place, Statistics
 from threadkeep.ports.index import Search
 from threadkeep.scope import Scope
 from threadkeep.sql.database import SqlDatabase
@@ -28,19 +28,30 @@ class SqlIndex:
         self._known = KnownHabits()
 
     async def evidence(self, scope: Scope, search: Search) -> Evidence:
+        """The words are looked up while `besides` is found out; then the turns of both are read."""
         asked = Asked(scope, dict(zip(search.terms, hashed(scope, search.terms), strict=True)), self._words_of)
-        return await self._database.direct(partial(self._evidence, asked=asked, search=search))
+        uid, statistics, places = await self._database.direct(partial(self._by_words, asked=asked, search=search))
+        places = {*places, *await search.besides()}
+        if uid is None or not places:
+            return Evidence(statistics, (), {})
+        return Evidence(
+            statistics, *await self._database.direct(lambda line: self._words(line, asked).turns(uid, places))
+        )
 
-    async def _evidence(self, line: Line, asked: Asked, search: Search) -> Evidence:
-        on_postgres = self._database.engine.dialect.name == "postgresql"
-        words = PostgresWords(line, asked, self._known) if on_postgres else MySqlWords(line, asked)
+    async def _by_words(
+        self, line: Line, asked: Asked, search: Search
+    ) -> tuple[int | None, Statistics, Iterable[Place]]:
+        words = self._words(line, asked)
         uid, statistics = await words.statistics(search.most_postings)
         if uid is None:
-            return Evidence(Statistics(0, 0.0, {}), (), {})
+            return None, statistics, ()
         chosen = search.worth_reading(statistics)
         postings, shapes = await words.postings(uid, chosen, search.most_postings) if chosen else (iter(()), {})
-        places = search.places(postings, statistics, shapes)
-        return Evidence(statistics, *(await words.turns(uid, places) if places else ((), {})))
+        return uid, statistics, search.places(postings, statistics, shapes)
+
+    def _words(self, line: Line, asked: Asked) -> PostgresWords | MySqlWords:
+        on_postgres = self._database.engine.dialect.name == "postgresql"
+        return PostgresWords(line, asked, self._known) if on_postgres else MySqlWords(line, asked)
 
     def _words_of(self, scope: Scope, content: str) -> Sequence[int]:
         return hashed(scope, self._terms_of(content).split())

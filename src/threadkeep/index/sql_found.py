@@ -13,11 +13,10 @@ from threadkeep.ports.evidence import Place, Posting, Shape, Statistics, Turn
 from threadkeep.recall.spans import spans
 from threadkeep.scope import Scope
 from threadkeep.sql.rows import MESSAGE_COLUMNS, message_of
-from threadkeep.sql.types import AnyText
+from threadkeep.sql.types import AnyText, given_text
 
 MESSAGE = ", ".join(f"m.{column.name}" for column in MESSAGE_COLUMNS)
 _TEXTS = [number for number, column in enumerate(MESSAGE_COLUMNS) if isinstance(column.type, AnyText)]
-_ANY_TEXT = AnyText()
 
 
 @dataclass(frozen=True)
@@ -46,32 +45,39 @@ class Asked:
         return found, shapes
 
     def turns(self, rows: Iterable[Sequence[Any]]) -> tuple[list[Turn], dict[str, Shape]]:
-        """From rows of conversation, its turns and its terms; the words of the message, and the message."""
+        """From rows of conversation, its turns and its terms; how many words the message has, those asked for among
+        them, and the message."""
         found: list[Turn] = []
         shapes: dict[str, Shape] = {}
-        wanted = self.terms.keys()
-        for name, turns, terms, words, *columns in rows:
+        for name, turns, terms, length, held, *columns in rows:
             name = text_of(name)
             if name not in shapes:
                 shapes[name] = Shape(turns, terms)
             message = _message(columns)
-            # A message from before words were kept with it is taken apart now.
-            own = self.words_of(self.scope, message.content) if words is None else words
-            held = wanted & own
-            counts = {self.terms[word]: own.count(word) for word in held} if held else {}
-            found.append(Turn(message, name, len(own), counts))
+            if length is None:  # a message from before words were kept with it is taken apart now
+                words = self.words_of(self.scope, message.content)
+                length, held = len(words), self.held(words)
+            found.append(Turn(message, name, length, self._counts(held) if held else {}))
         return found, shapes
+
+    def held(self, words: Iterable[int]) -> list[int]:
+        """Those asked for, repeats and all."""
+        return [word for word in words if word in self.terms]
+
+    def _counts(self, held: Iterable[int]) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for word in held:
+            term = self.terms[word]
+            counts[term] = counts.get(term, 0) + 1
+        return counts
 
 
 def _message(row: list[Any]) -> Message:
     for number in _TEXTS:
         if row[number] is not None:
-            row[number] = _ANY_TEXT.process_result_value(row[number], _NO_DIALECT)
+            row[number] = given_text(row[number])
     row[1] = text_of(row[1])
     return message_of(row)
-
-
-_NO_DIALECT: Any = None  # AnyText reads the same on every server
 
 
 def text_of(name: str | bytes) -> str:

@@ -79,7 +79,14 @@ class MySqlWords:
         if not found:
             return [], {}
         rows = await self._line.rows(_TURNS.format(uid=uid, ranges=found), {})
-        return self._asked.turns((*row[:3], None if row[3] is None else unpacked(row[3]), *row[4:]) for row in rows)
+        return self._asked.turns((*row[:3], *self._held(row[3]), *row[4:]) for row in rows)
+
+    def _held(self, words: bytes | None) -> tuple[int | None, list[int]]:
+        """How many words a message has, and those asked for."""
+        if words is None:
+            return None, []
+        own = unpacked(words)
+        return len(own), self._asked.held(own)
 
     async def _conversations(self, uid: int, names: Sequence[str]) -> dict[str, int]:
         found: dict[str, int] = {}

@@ -66,9 +66,11 @@ SELECT w, cardinality(array_positions(words, w)), cardinality(words), seq, conve
 FROM unnest(:words::bigint[]) AS w JOIN latest ON words @> ARRAY[w] LIMIT :most
 """  # noqa: S608
 _NAMED = " AND conversation = :conversation"
+# Of a message's words only those asked for are sent: all of them would be more than its text.
+_HELD = "CASE WHEN m.words && :words::bigint[] THEN ARRAY(SELECT w FROM unnest(m.words) AS w WHERE w = ANY(:words)) END"
 # Apart from the join, or the planner may read whole conversations by another index to find a few turns of each.
 _TURNS = f"""
-SELECT c.conversation, c.messages, c.terms, m.words, {MESSAGE}
+SELECT c.conversation, c.messages, c.terms, cardinality(m.words), {_HELD}, {MESSAGE}
 FROM unnest(:names::text[], :firsts::bigint[], :lasts::bigint[]) AS r (name, first, last)
 JOIN tk_conversations c ON c.uid = :uid AND c.conversation = r.name
 CROSS JOIN LATERAL (
@@ -151,7 +153,7 @@ class PostgresWords:
         within = self._asked.scope.conversation
         wanted = [one for one in ranges(places) if within in (None, one[0])]
         names, firsts, lasts = ([one[part] for one in wanted] for part in range(3))
-        values = {"uid": uid, "names": names, "firsts": firsts, "lasts": lasts}
+        values = {"uid": uid, "names": names, "firsts": firsts, "lasts": lasts, "words": list(self._asked.terms)}
         return self._asked.turns(await self._line.rows(_TURNS, values))
 
 

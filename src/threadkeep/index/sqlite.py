@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 from functools import partial
 
 from threadkeep.index.sqlite_found import Words, waiting_of
-from threadkeep.ports.evidence import Evidence, Statistics
+from threadkeep.ports.evidence import Evidence, Place, Statistics
 from threadkeep.ports.index import Search
 from threadkeep.scope import Scope
 from threadkeep.sqlite.database import Database
@@ -22,14 +23,17 @@ class SqliteIndex:
         self._terms_of = terms_of
 
     async def evidence(self, scope: Scope, search: Search) -> Evidence:
-        return await self._database.read(partial(self._evidence, scope=scope, search=search))
+        besides = await search.besides()
+        return await self._database.read(partial(self._evidence, scope=scope, search=search, besides=besides))
 
-    def _evidence(self, connection: sqlite3.Connection, scope: Scope, search: Search) -> Evidence:
+    def _evidence(
+        self, connection: sqlite3.Connection, scope: Scope, search: Search, besides: Collection[Place]
+    ) -> Evidence:
         uid = owner_of(connection, scope)
         if uid is None:
             return Evidence(Statistics(0, 0.0, {}), (), {})
         words = Words(connection, uid, scope.conversation, waiting_of(connection, uid, self._terms_of))
         statistics = words.statistics(search.terms)
         postings, shapes = words.postings(search.worth_reading(statistics), search.most_postings)
-        places = search.places(postings, statistics, shapes)
+        places = {*search.places(postings, statistics, shapes), *besides}
         return Evidence(statistics, *words.turns(places, search.terms))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,14 +10,22 @@ from threadkeep.ports.evidence import Evidence, Place, Posting, Shape, Statistic
 from threadkeep.scope import Scope
 
 
+async def nowhere() -> Collection[Place]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is looked for. The two choices are pure: an index makes them wherever its data is at hand."""
+    """What is looked for. The two choices are pure: an index makes them wherever its data is at hand.
+
+    `besides` may take its time, and needs a connection perhaps: an index waits for it while it holds none.
+    """
 
     terms: Sequence[str]  # normalised, each once
     worth_reading: Callable[[Statistics], Sequence[str]]  # the terms whose postings to read
     places: Callable[[Iterable[Posting], Statistics, Mapping[str, Shape]], Collection[Place]]  # the turns to read
     most_postings: int  # of one term; the newest
+    besides: Callable[[], Awaitable[Collection[Place]]] = nowhere  # turns to read whatever their words are
 
 
 class TermIndex(Protocol):

@@ -22,12 +22,17 @@ def rarity(holding: float, total: int, sharpness: float = 1.0) -> float:
 
 def saturated(count: float, relative_length: float, how: Saturation) -> float:
     """What a term that stands so often in a text is worth, as a share of its rarity."""
-    return (how.repeats + 1) * count / (count + how.repeats * (1 - how.length + how.length * relative_length))
+    return (how.repeats + 1) * count / (count + held_back_by(relative_length, how))
+
+
+def held_back_by(relative_length: float, how: Saturation) -> float:
+    """What a count is weighed against: more in a long text."""
+    return how.repeats * (1 - how.length + how.length * relative_length)
 
 
 def score(
     counts: Iterable[tuple[str, float]], weights: Mapping[str, float], relative_length: float, how: Saturation
 ) -> float:
     """`weights` are the terms' rarities, of all that are counted; `relative_length` is one for a usual text."""
-    held_back = how.repeats * (1 - how.length + how.length * relative_length)
+    held_back = held_back_by(relative_length, how)
     return (how.repeats + 1) * sum(weights[term] * count / (count + held_back) for term, count in counts)

@@ -22,6 +22,7 @@ _NEAR = Fading(0.7, 4)
 _TELLING = 3  # times as many as are wanted: places whose own words say something to those around them
 _LEANS = 0.01  # less is nothing
 _DIGITS = 9  # of a worth; what follows is chance
+_CHANCE = 2 * 10**-_DIGITS  # what is behind by more stays behind when rounded; rounding all of them is dear
 
 
 def worth_reading(statistics: Statistics, most: int = MOST_POSTINGS) -> list[str]:
@@ -80,13 +81,13 @@ def _by_their_words(
 
 def _best(worth: Mapping[str, Mapping[int, float]], most: int) -> list[tuple[Place, float]]:
     """Best first; equal ones the latest first, then by conversation."""
-    values = sorted((round(one, _DIGITS) for its in worth.values() for one in its.values()), reverse=True)
-    least = values[most - 1] if most < len(values) else 0.0
+    values = sorted((one for its in worth.values() for one in its.values()), reverse=True)
+    least = values[most - 1] - _CHANCE if most < len(values) else 0.0
     kept = [
         (-round(own, _DIGITS), -seq, conversation, own)
         for conversation, its in worth.items()
         for seq, own in its.items()
-        if round(own, _DIGITS) >= least
+        if own >= least
     ]
     return [(Place(conversation, -seq), own) for _, seq, conversation, own in sorted(kept)[:most]]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from threadkeep.errors import ThreadkeepError
 from threadkeep.ports.evidence import Place
 from threadkeep.ports.nearest import Nearest
 from threadkeep.recall.search import Near
+from threadkeep.resilience.one_call import sparing
 from threadkeep.scope import Scope
 
 MOST_NEAR = 200
@@ -33,3 +36,15 @@ async def nearby(nearest: Nearest | None, scope: Scope, question: str, k: int = 
     except ThreadkeepError as error:
         _log.info("recalling by words alone (%s)", type(error).__name__)
         return Nearby({}, degraded=True)
+
+
+@asynccontextmanager
+async def looking_nearby(nearest: Nearest | None, scope: Scope, question: str) -> AsyncGenerator[asyncio.Task[Nearby]]:
+    """While words are looked up. Words alone are an answer, so there must be time for them."""
+    with sparing():
+        looking = asyncio.create_task(nearby(nearest, scope, question))
+    try:
+        yield looking
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)

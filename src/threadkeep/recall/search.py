@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics
 from threadkeep.ports.index import Search
@@ -25,13 +26,20 @@ class Near:
 Nearest = Mapping[str, Near]  # by message id
 
 
-def search_for(question: Question, nearest: Nearest | None = None) -> Search:
+async def nothing_near() -> Nearest:
+    return {}
+
+
+def search_for(question: Question, nearest: Callable[[], Awaitable[Nearest]] = nothing_near) -> Search:
+    """`nearest` is asked for when the words have been looked up, or before, as the index can."""
     terms = list(question.weights)[:_MOST_TERMS]
     weights = {term: question.weights[term] for term in terms}
-    alike = sorted((nearest or {}).values(), key=lambda one: (-one.cosine, one.place))[:_MOST_NEAREST]
 
     def places(postings: Iterable[Posting], statistics: Statistics, shapes: Mapping[str, Shape]) -> Collection[Place]:
-        found = promising(postings, statistics, shapes, weights)
-        return with_neighbours(found) | with_neighbours([one.place for one in alike], REACH_OF_NEAREST)
+        return with_neighbours(promising(postings, statistics, shapes, weights))
 
-    return Search(terms, worth_reading, places, MOST_POSTINGS)
+    async def besides() -> Collection[Place]:
+        alike = nsmallest(_MOST_NEAREST, (await nearest()).values(), key=lambda one: (-one.cosine, one.place))
+        return with_neighbours([one.place for one in alike], REACH_OF_NEAREST)
+
+    return Search(terms, worth_reading, places, MOST_POSTINGS, besides)

@@ -6,11 +6,12 @@ from the length of a conversation's turns: much between people who chat, next to
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat
 
-from threadkeep.recall.evidence import Place, Shape, Turn
+from threadkeep.recall.evidence import Shape, Turn
 
 _SELF_CONTAINED = 60  # terms; conversations whose usual turn is as long get half of what their neighbours say
 _ABRUPTLY = 4  # conversations of the same kind should get the same
@@ -57,16 +58,18 @@ class Line:
     So a neighbour is found by counting, whether or not all turns of a conversation are at hand.
     """
 
-    def __init__(self, places: Sequence[Place], reach: int) -> None:
+    def __init__(self, places: Iterable[tuple[str, int]], reach: int) -> None:
+        """`places` are in order: conversation, then `seq`."""
         self._rows: list[int | None] = [None] * reach
         self._at: list[int] = []
         name, seq = "", 0
-        for row, place in enumerate(places):
-            apart = place.seq - seq - 1 if place.conversation == name else reach
-            self._rows.extend([None] * min(apart, reach))
+        for row, (conversation, number) in enumerate(places):
+            apart = number - seq - 1 if conversation == name else reach
+            if apart:
+                self._rows.extend([None] * min(apart, reach))
             self._at.append(len(self._rows))
             self._rows.append(row)
-            name, seq = place
+            name, seq = conversation, number
         self._rows.extend([None] * reach)
 
     def around(self, row: int, reach: int) -> Iterator[tuple[int, int]]:
@@ -94,11 +97,9 @@ def _faded(values: Sequence[float], fading: Fading) -> list[float]:
     """The sum of what came before each value, without adding all of it up again at each step."""
     left, reach = fading.per_turn, fading.reach
     beyond = left ** (reach + 1)
-    sums = [0.0] * len(values)
+    sums: list[float] = []
     held = 0.0
-    for at in range(1, len(values)):
-        held = left * (held + values[at - 1])
-        if at > reach:
-            held -= beyond * values[at - reach - 1]
-        sums[at] = held
+    for value, out_of_reach in zip(values, chain(repeat(0.0, reach), values), strict=False):
+        sums.append(held)
+        held = left * (held + value) - beyond * out_of_reach
     return sums

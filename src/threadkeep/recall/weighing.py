@@ -1,4 +1,4 @@
-"""From what is near in meaning to the hits: words are looked up, what is queued joins, and all of it is ranked."""
+"""From a question to the hits: words and what is near in meaning are looked up, what is queued joins, all is ranked."""
 
 from __future__ import annotations
 
@@ -16,22 +16,31 @@ from threadkeep.recall.nearness import Nearby
 from threadkeep.recall.question import Question
 from threadkeep.recall.queued import with_queued
 from threadkeep.recall.rerank import MOST_RERANKED, reranked
-from threadkeep.recall.search import search_for
+from threadkeep.recall.search import Nearest, search_for
 from threadkeep.scope import Scope
 
 _MOST_WEIGHED_ON_THE_LOOP = 100  # turns
 
 
 async def evidence_for(
-    question: Question, index: TermIndex, place: Scope, near: Nearby, talk: Scope | None, hot: Sequence[Message]
+    question: Question,
+    index: TermIndex,
+    place: Scope,
+    looking: asyncio.Future[Nearby],
+    talk: Scope | None,
+    hot: Sequence[Message],
 ) -> Evidence:
     """What the index, the vectors and the hot store, where there are any, know of the question."""
-    search = search_for(question, near.found)
+
+    async def nearest() -> Nearest:
+        return (await looking).found
+
+    search = search_for(question, nearest)
     evidence = await index.evidence(place, search)
     if hot and talk:
         evidence = with_queued(evidence, talk.require_conversation(), hot, search.terms)
-    cosines = {id_: one.cosine for id_, one in near.found.items()}
-    return replace(evidence, cosines=cosines, model=near.model)
+    near = await looking
+    return replace(evidence, cosines={id_: one.cosine for id_, one in near.found.items()}, model=near.model)
 
 
 async def ranked(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from threadkeep.recall.bm25 import Saturation, score
+from threadkeep.recall.bm25 import Saturation, held_back_by
 from threadkeep.recall.evidence import Turn
 from threadkeep.recall.surroundings import Fading, Line
 
@@ -27,20 +27,21 @@ class Words:
     ) -> None:
         """`weights` are of the terms looked for; only those count."""
         self.weights = weights
-        self.line = Line([turn.place for turn in turns], _AROUND.reach)
+        self.line = Line([(turn.conversation, turn.message.seq) for turn in turns], _AROUND.reach)
         self._leaning = leaning
         self._lengths = [turn.length for turn in turns]
         self._usual = max(mean_length, 1.0)
         self._how = how
-        held = ([one for one in turn.counts.items() if one[0] in weights] for turn in turns)
-        self._held = {row: counts for row, counts in enumerate(held) if counts}
+        self._holding: dict[str, list[tuple[int, int]]] = {}  # by term: rows of turns, and how often each holds it
+        for row, turn in enumerate(turns):
+            for term, count in turn.counts.items():
+                if term in weights:
+                    self._holding.setdefault(term, []).append((row, count))
 
     @cached_property
     def own(self) -> Sequence[float]:
-        column = [0.0] * len(self._lengths)
-        for row, held in self._held.items():
-            column[row] = score(held, self.weights, self._lengths[row] / self._usual, self._how)
-        return relative(column)
+        lengths = [length / self._usual for length in self._lengths]
+        return self._scored({term: dict(rows) for term, rows in self._holding.items()}, lengths)
 
     @cached_property
     def near(self) -> Sequence[float]:
@@ -51,47 +52,58 @@ class Words:
         return self._with_neighbours(_AROUND)
 
     def _with_neighbours(self, fading: Fading) -> Sequence[float]:
-        lengths, leaning = self.line.shared(self._lengths, fading), self._leaning
+        """Of each turn the words and the length include, as far as it leans on them, those of its neighbours."""
+        usual, total = self._usual, fading.total
+        lengths = [
+            (length + leans * beside) / (usual * (1 + leans * total))
+            for length, leans, beside in zip(
+                self._lengths, self._leaning, self.line.shared(self._lengths, fading), strict=True
+            )
+        ]
+        return self._scored({term: self._spread(rows, fading) for term, rows in self._holding.items()}, lengths)
+
+    def _scored(self, counts: Mapping[str, Mapping[int, float]], lengths: Sequence[float]) -> Sequence[float]:
+        """BM25 by term, then by row; relative to the best."""
         column = [0.0] * len(lengths)
-        for row, counts in self._spread(fading).items():
-            leans = leaning[row]
-            length = (self._lengths[row] + leans * lengths[row]) / (self._usual * (1 + leans * fading.total))
-            column[row] = score(counts.items(), self.weights, length, self._how)
+        held_back = [held_back_by(length, self._how) for length in lengths]
+        for term, rows in counts.items():
+            weight = self.weights[term]
+            for row, count in rows.items():
+                column[row] += weight * count / (count + held_back[row])
         return relative(column)
 
-    def _spread(self, fading: Fading) -> dict[int, dict[str, float]]:
-        """The counts of each turn and, as far as it leans on them, of its neighbours; only where there are any."""
-        spread: dict[int, dict[str, float]] = {}
-        for row, held in self._held.items():
-            leans = self._leaning[row]
-            _add(spread.setdefault(row, {}), held, 1.0)
-            if leans > _LEANS:
+    def _spread(self, rows: Sequence[tuple[int, int]], fading: Fading) -> dict[int, float]:
+        """How often a term stands in each turn and, fading, around those that lean on their neighbours."""
+        spread: dict[int, float] = dict(rows)
+        for row, count in rows:
+            if self._leaning[row] > _LEANS:
+                lent = self._leaning[row] * count
                 for other, step in self.line.around(row, fading.reach):
-                    _add(spread.setdefault(other, {}), held, leans * fading.shares[step])
+                    spread[other] = spread.get(other, 0.0) + lent * fading.shares[step]
         return spread
 
     @cached_property
     def covered(self) -> Sequence[float]:
-        """How much of what was asked the turn holds together with those beside it, by weight."""
-        terms: dict[int, set[str]] = {}
-        for row, held in self._held.items():
-            names = [term for term, _ in held]
-            terms.setdefault(row, set()).update(names)
-            for other, _ in self.line.around(row, _BESIDE):
-                terms.setdefault(other, set()).update(names)
+        """How much of what was asked the turn holds together with those beside it, by weight.
+
+        The terms a turn holds are the bits of a number: many turns hold the same few.
+        """
+        terms = sorted(self._holding)
+        held = [0] * len(self._lengths)
+        for bit, term in enumerate(terms):
+            for row, _ in self._holding[term]:
+                held[row] |= 1 << bit
+                for other, _ in self.line.around(row, _BESIDE):
+                    held[other] |= 1 << bit
         whole = sum(self.weights.values()) or 1.0
-        column = [0.0] * len(self._lengths)
-        for row, names in terms.items():
-            column[row] = min(1.0, sum(self.weights[term] for term in sorted(names)) / whole)
-        return column
+        worth = {
+            bits: min(1.0, sum(self.weights[term] for bit, term in enumerate(terms) if bits >> bit & 1) / whole)
+            for bits in set(held)
+        }
+        return [worth[bits] for bits in held]
 
 
 def relative(column: Sequence[float]) -> Sequence[float]:
     """To the best of them."""
     best = max(column, default=0.0)
     return [value / best for value in column] if best > 0 else column
-
-
-def _add(counts: dict[str, float], held: Sequence[tuple[str, int]], share: float) -> None:
-    for term, count in held:
-        counts[term] = counts.get(term, 0.0) + share * count

@@ -53,9 +53,13 @@ class AnyText(TypeDecorator[str]):
         return None if value is None else _storable(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
-        if value is None or not value.startswith(_ENCODED):
-            return value
-        return base64.b64decode(value.removeprefix(_ENCODED)).decode("utf-8", "surrogatepass")
+        return None if value is None else given_text(value)
+
+
+def given_text(stored: str) -> str:
+    if not stored.startswith(_ENCODED):
+        return stored
+    return base64.b64decode(stored.removeprefix(_ENCODED)).decode("utf-8", "surrogatepass")
 
 
 def _storable(text: str) -> str:

@@ -7,19 +7,21 @@ spaces; what is compared are counts, never scores.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from threadkeep.model import Message
 from threadkeep.ports.evidence import Evidence, Place, Posting, Shape, Statistics, Turn
-from threadkeep.ports.index import Search
+from threadkeep.ports.index import Search, nowhere
 from threadkeep.ports.placing import Entry, Placing
 from threadkeep.scope import Scope
 from threadkeep.testing.clock import START
 from threadkeep.testing.drafts import admitted, draft, new_scope, say
 from threadkeep.testing.stores import StoresUnderTest, WithStores
+
+_MORE_THAN_CONNECTIONS = 30
 
 
 @dataclass
@@ -30,12 +32,13 @@ class Asking:
     reach: int = 0
     most: int = 1_000
     also: Collection[Place] = ()
+    besides: Callable[[], Awaitable[Collection[Place]]] = nowhere
     postings: list[Posting] = field(default_factory=list[Posting])
     shapes: dict[str, Shape] = field(default_factory=dict[str, Shape])
 
     @property
     def search(self) -> Search:
-        return Search(self.terms, self._worth_reading, self._places, self.most)
+        return Search(self.terms, self._worth_reading, self._places, self.most, self.besides)
 
     def _worth_reading(self, statistics: Statistics) -> Sequence[str]:
         return sorted(statistics.holding)
@@ -141,6 +144,25 @@ class TurnCases(WithStores):
         told = await stores.index.evidence(scope.whole_user, Asking(["melon"], also=named).search)
         assert sorted(turn.message.content for turn in told.turns) == ["melon", "plum fig"]
         assert dict(told.shapes) == {"c1": Shape(1, 1), "c2": Shape(2, 3)}
+
+    async def test_what_is_found_out_besides_is_read_too_and_nothing_is_held_up_until_then(
+        self, stores: StoresUnderTest
+    ) -> None:
+        """More questions than a store has connections, none of which goes on before all of them have come so far."""
+        scope = new_scope()
+        await say(stores.archive, scope, "melon")
+        await say(stores.archive, scope.with_conversation("c2"), "plum fig", "pear")
+        everybody = asyncio.Barrier(_MORE_THAN_CONNECTIONS)
+
+        async def besides() -> Collection[Place]:
+            await everybody.wait()
+            return [Place("c2", 1)]
+
+        search = Asking(["melon"], besides=besides).search
+        told = await asyncio.gather(
+            *(stores.index.evidence(scope.whole_user, search) for _ in range(_MORE_THAN_CONNECTIONS))
+        )
+        assert {tuple(sorted(turn.message.content for turn in one.turns)) for one in told} == {("melon", "plum fig")}
 
     async def test_one_conversation_is_searched_where_one_is_named(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
