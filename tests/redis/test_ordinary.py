@@ -79,7 +79,7 @@ async def left_behind(hot: RedisHotStore, client: RedisClient, scope: Scope) -> 
         "document": (text["messages"], text.get("language")),
         "latest": json.loads(await client.command("GET", latest)) | {"user_id": ""},
         "shown": shown,
-        "rest": await client.command("HMGET", meta, "index", "turn"),
+        "turn": await client.command("HGET", meta, "turn"),
         "ids": known,
         "counts": [await client.command("ZCARD", key) for key in (window, pending)],
         "mortal": [await client.command("PTTL", key) > 0 for key in (document, latest, meta, window, ids)],
@@ -165,3 +165,30 @@ async def test_a_latest_turn_that_somebody_wrote_over_goes_with_its_message(
     await client.command("SET", latest, '{"user_msg":"the secret"}')
     await hot.erase(scope, "m1")
     assert await client.command("GET", latest) is None
+
+
+@pytest.mark.parametrize("script", [scripts.APPEND, LONG_WAY], ids=["short", "long"])
+async def test_a_window_that_was_evicted_by_itself_does_not_pass_for_all_there_is(
+    hot: RedisHotStore, client: RedisClient, monkeypatch: pytest.MonkeyPatch, script: scripts.Script
+) -> None:
+    monkeypatch.setattr(scripts, "APPEND", script)
+    scope = new_scope()
+    await hot.append(scope, fresh("one"))
+    keys = (await client.link()).keys.for_talk(scope)
+    await client.command("DEL", keys[3])
+    found = await hot.read(scope)
+    assert found is not None
+    assert not found.whole
+    await hot.append(scope, fresh("two"))
+    document = json.loads(await client.command("GET", keys[0]))
+    assert [message["content"] for message in document["messages"]] == ["two"]
+
+
+async def test_an_index_that_an_earlier_version_kept_is_emptied(hot: RedisHotStore, client: RedisClient) -> None:
+    """That version reads by it where it still runs: a stale one would give messages others' ids."""
+    scope = new_scope()
+    await hot.append(scope, fresh("one"))
+    meta = (await client.link()).keys.for_talk(scope)[2]
+    await client.command("HSET", meta, "index", '{"seq":1,"id":"m1"}')
+    await hot.append(scope, fresh("two"))
+    assert await client.command("HGET", meta, "index") == b""

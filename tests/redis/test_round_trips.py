@@ -53,3 +53,23 @@ async def test_a_talk_that_is_shorter_than_was_asked_for_is_read_from_its_window
         assert len(trips) == 1
     assert [one.seq for one in found.messages] == [1, 2]
     assert found.before is None
+
+
+async def test_a_window_that_another_process_wrote_is_read_without_a_script(
+    redis_server: Any, trips: list[int], tmp_path: Path
+) -> None:
+    """Whatever left it so: a first append, those that trim it, a language, blanks that were cleared away."""
+    scope, archive = new_scope(), f"sqlite:///{tmp_path}/archive.db"
+    async with (
+        open_memory(archive, redis=redis_server.url, worker=False) as writing,
+        open_memory(archive, redis=redis_server.url, worker=False) as reading,
+    ):
+        await reading.health()
+        for number in range(40):
+            kept = await writing.append(scope, [UserMessage(f"question {number}"), ModelResponse("answer " * number)])
+            if number == 20:
+                await writing.set_language(scope, "pl")
+            trips.clear()
+            found = await reading.history(scope, 2)
+            assert found.messages[-1].seq == kept.seq
+            assert 1 not in trips  # as many commands as a script is

@@ -13,6 +13,7 @@ from typing import Any
 from threadkeep.model import Draft, Message
 
 _LINES = 6  # of an item; see lua/common.lua
+_USUAL_FIELDS = 5  # of a message: those that every one has
 _MOST_NUMBERS = 250_000
 _readable = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
@@ -87,6 +88,9 @@ def exact(fields: dict[str, Any]) -> str | None:
 
 
 def _message(fields: dict[str, Any]) -> Message:
+    if len(fields) == _USUAL_FIELDS:
+        when = datetime.fromisoformat(fields["ts"])
+        return Message(fields["seq"], fields["id"], fields["role"], fields["content"], when)
     return Message(
         seq=fields["seq"],
         id=fields["id"],

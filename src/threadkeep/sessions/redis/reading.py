@@ -1,28 +1,32 @@
 """The window by native commands in one go, where that is possible: half the cost of a script.
 
-The document shows role, content and time of each message; an index beside it holds the rest. The counter is read before
-the document and after it: when it has not moved, what was read in between belongs together.
+The mark is read before the window and after it: while it stands, what was read in between belongs together. The
+document must be as long as the window's messages make it, or one of the two is not as it was left.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from datetime import datetime
 from typing import Any
 
-from threadkeep.model import Message
 from threadkeep.ports.hot import Hot
 from threadkeep.scope import Scope
-from threadkeep.sessions.redis.encode import exact, messages_in, optional_text, optional_time
+from threadkeep.sessions.redis.encode import messages_in, optional_text, optional_time
 from threadkeep.sessions.redis.recent import Copy, Mark, RecentWindows
 
 _RUN = re.compile(rb"master_replid:[0-9a-f]+")
+_FRAME, _LANGUAGE = b'{"createdAt":,"messages":[]}', b',"language":'
 
 
 def commands(keys: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    document, meta = keys[0], keys[1]
-    return ("HGET", meta, "seq"), ("GET", document), ("HMGET", meta, "shown", "index"), ("INFO", "replication")
+    document, meta, window = keys[:3]
+    return (
+        ("HGET", meta, "shown"),
+        ("ZRANGE", window, "0", "-1"),
+        ("STRLEN", document),
+        ("HMGET", meta, "shown", "blank"),
+        ("INFO", "replication"),
+    )
 
 
 def mark_commands(keys: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -42,44 +46,30 @@ def hot_from(scope: Scope, answers: list[Any], recent: RecentWindows) -> Hot | N
     """
     if any(isinstance(answer, Exception) for answer in answers):
         return None
-    seq, document, (shown, index), info = answers
-    if not document or shown is None or seq is None:
+    before, items, length, (shown, blank), info = answers
+    if shown is None or shown != before:
         return None
     mark = Mark.of(shown)
-    if mark.seq != seq or int(mark.length) != len(document) or not mark.created:
+    if not mark.created or length != int(mark.length) or length != _length(mark, items, int(blank or 0)):
         return None
     run = _run_in(info)
-    texts: list[dict[str, Any]] = json.loads(document)["messages"]
-    rest: list[dict[str, Any]] = json.loads(b"[%b]" % index)
-    if len(texts) != len(rest):
-        return None
     place = scope.at(int(mark.generation))
     language, began = optional_text(mark.language), optional_time(mark.created)
-    window, whole = tuple(map(_message, texts, rest)), mark.is_whole(run)
-    hot = Hot(place, window, (), int(seq), language, began, whole)
+    hot = Hot(place, messages_in(b"\n".join(items)), (), int(mark.seq), language, began, mark.is_whole(run))
     recent.keep(scope, shown, run, hot)
     return hot
+
+
+def _length(mark: Mark, items: list[bytes], blank: int) -> int:
+    """Of the document that shows these messages; see `lua/session.lua`."""
+    language = len(_LANGUAGE) + len(mark.language) if mark.language else 0
+    fragments = [len(item) - item.rindex(b"\n") for item in items]  # and the comma after each, but for the last
+    return len(_FRAME) + len(mark.created) + blank + language + sum(fragments) - (1 if items else 0)
 
 
 def _run_in(info: Any) -> bytes:
     found = _RUN.search(info) if isinstance(info, bytes) else None
     return found[0] if found else b"unknown"
-
-
-def _message(text: dict[str, Any], rest: dict[str, Any]) -> Message:
-    when = datetime.fromisoformat(text["ts"])
-    if len(rest) == 2:  # seq and id: the usual case
-        return Message(rest["seq"], rest["id"], text["role"], text["content"], when)
-    return Message(
-        rest["seq"],
-        rest["id"],
-        text["role"],
-        exact(rest) or text["content"],
-        when,
-        rest.get("modality", "text"),
-        rest.get("language"),
-        rest.get("meta") or {},
-    )
 
 
 def hot_of(scope: Scope, reply: list[Any]) -> Hot:

@@ -68,13 +68,13 @@ local function this_run()
   return string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or ''
 end
 
--- `shown` is all that a reader needs besides document and index, in one value: generation, seq, created, language, gap,
+-- `shown` is all that a reader needs besides the window, in one value: generation, seq, created, language, gap,
 -- floor, seen, the document's length, and how often it was written: whoever has seen it knows that nothing is new while
 -- it stands. All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
 local SHOWN = '^(%d+)\n(%d+)\n([^\n]*)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%-?%d+)\n(%d+)$'
 
 local function state()
-  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank', 'doubt', 'index', 'unsure'), call('TYPE', DOC).ok
+  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank', 'doubt', 'unsure'), call('TYPE', DOC).ok
   local gen, seq, created, lang, gap, floor, seen, length, writes = string.match(meta[2] or '', SHOWN)
   local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(gen), seen = seen or '' }
   s.records = call('HLEN', RECORD) -- its generation, and the messages that were erased one by one
@@ -84,9 +84,9 @@ local function state()
   s.seeded = s.run == s.this_run and seq ~= nil
   s.seq, s.created, s.lang = tonumber(seq) or 0, created ~= '' and created, lang or ''
   s.gap, s.floor = tonumber(gap) or 0, tonumber(floor) or 0
-  s.length, s.index, s.blank, s.shown_lang = tonumber(length) or -1, meta[5] or '', tonumber(meta[3]) or 0, s.lang
+  s.length, s.blank, s.shown_lang = tonumber(length) or -1, tonumber(meta[3]) or 0, s.lang
   s.doubt = tonumber(meta[4]) or 0 -- until when receipts may be missing that only the archive has
-  s.writes, s.unsure = tonumber(writes) or 0, s.seeded and meta[6] == '1' -- begun while the archive was away
+  s.writes, s.unsure = tonumber(writes) or 0, s.seeded and meta[5] == '1' -- begun while the archive was away
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
   s.foreign = s.live and not s.created -- a document that somebody else wrote
   s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
@@ -117,7 +117,8 @@ local function save(s)
   s.writes = s.writes + 1
   s.shown = table.concat({ whole_number(s.gen), seq, s.created or '', s.lang, whole_number(s.gap),
     whole_number(s.floor), s.seen, s.length, whole_number(s.writes) }, '\n')
-  call('HSET', META, 'run', s.run, 'seq', seq, 'shown', s.shown, 'blank', s.blank, 'index', s.index)
+  -- Earlier versions read the window by an `index`; of an empty one they make nothing and take the script's word.
+  call('HSET', META, 'run', s.run, 'seq', seq, 'shown', s.shown, 'blank', s.blank, 'index', '')
   call('PEXPIRE', META, META_TTL)
 end
 

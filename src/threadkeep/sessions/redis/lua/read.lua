@@ -14,9 +14,9 @@ elseif not live and call('EXISTS', PENDING) == 0 then
   return { 'none' }
 end
 
-local window, first, waiting = '', '+inf', ''
+local window, first, waiting, items = '', '+inf', '', {}
 if live then
-  local items = call('ZRANGE', WINDOW, 0, -1)
+  items = call('ZRANGE', WINDOW, 0, -1)
   window = table.concat(items, '\n')
   first = items[1] and '(' .. string.match(items[1], '^%-?%d+') or first
 end
@@ -28,6 +28,7 @@ if MOST_PENDING ~= 0 then
   waiting = table.concat(ordered, '\n')
 end
 local this_run = string.match(call('INFO', 'replication'), 'master_replid:(%x+)')
-local whole = live and seen == this_run and (gap == '0' or tonumber(floor) > tonumber(gap))
+local missing = #items == 0 and tonumber(seq or 0) > math.max(tonumber(gap or 0), tonumber(floor or 0)) -- evicted?
+local whole = live and seen == this_run and (gap == '0' or tonumber(floor) > tonumber(gap)) and not missing
 local head = { live and 1 or 0, whole and 1 or 0, string.format('%.0f', gen), seq or 0, created or '', lang or '' }
 return { 'ok', table.concat(head, '\n'), window, waiting }

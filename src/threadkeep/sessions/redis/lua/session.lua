@@ -1,4 +1,4 @@
--- The session document and its index, for the scripts that write them; after common.lua.
+-- The session document, for the scripts that write them; after common.lua.
 
 local function leave_window(s, oldest) -- the messages at the beginning of it
   call('ZREMRANGEBYRANK', WINDOW, 0, #oldest - 1)
@@ -14,39 +14,32 @@ local function ending(language)
   return language ~= '' and '],"language":' .. language .. '}' or ']}'
 end
 
-local function entry_of(message) -- what the document does not show of a message
-  return '{"seq":' .. message.seq .. ',' .. message.head .. '}'
-end
-
 -- Add messages to the document where it stands, and blank out the oldest: to take it through Lua and write it anew
 -- costs more than the rest of an append. Blanks between messages are JSON; when they are half of it, it is rebuilt.
 -- Only while the document is exactly what we left. Answers whether it was done.
 local function extended(s, added, head)
-  local tail, excess = ending(s.shown_lang), call('ZCARD', WINDOW) - MAX_MESSAGES
-  if not s.live or MAX_CHARS >= 0 or excess + #added >= MAX_MESSAGES or s.blank > s.length / 2
+  local tail, count = ending(s.shown_lang), call('ZCARD', WINDOW)
+  local held, excess = count - #added, count - MAX_MESSAGES
+  if not s.live or (held == 0 and s.length > #head + #tail) or MAX_CHARS >= 0 or excess + #added >= MAX_MESSAGES or s.blank > s.length / 2
     or call('STRLEN', DOC) ~= s.length or call('GETRANGE', DOC, 0, #head - 1) ~= head
     or call('GETRANGE', DOC, -#tail, -1) ~= tail then
     return false
   end
-  local start, skip = #head + s.blank, 1
+  local start = #head + s.blank
   if excess > 0 then
     local oldest, gone = call('ZRANGE', WINDOW, 0, excess - 1), 0
     for i = 1, excess do
       local message = parsed(oldest[i])
-      oldest[i], gone, skip = message, gone + #message.fragment + 1, skip + #entry_of(message) + 1
+      oldest[i], gone = message, gone + #message.fragment + 1
     end
     leave_window(s, oldest)
     call('SETRANGE', DOC, start, string.rep(' ', gone))
     s.blank = s.blank + gone
   end
-  local fragments, entries = { '' }, { sub(s.index, skip) }
-  if s.index == '' then
-    fragments, entries = {}, {}
-  end
+  local fragments = held > 0 and { '' } or {}
   for _, message in ipairs(added) do
-    fragments[#fragments + 1], entries[#entries + 1] = message.fragment, entry_of(message)
+    fragments[#fragments + 1] = message.fragment
   end
-  s.index = table.concat(entries, ',')
   s.length = call('SETRANGE', DOC, s.length - #tail, table.concat(fragments, ',') .. ending(s.lang))
   call('PEXPIRE', DOC, SESSION_TTL)
   return true
@@ -54,7 +47,7 @@ end
 
 -- The same from the window itself, trimmed from the oldest.
 local function rebuild(s, head)
-  local items, fragments, entries, room = call('ZRANGE', WINDOW, 0, -1), {}, {}, MAX_CHARS
+  local items, fragments, room = call('ZRANGE', WINDOW, 0, -1), {}, MAX_CHARS
   local first = #items + 1
   for i = #items, math.max(1, #items - MAX_MESSAGES + 1), -1 do
     items[i] = parsed(items[i])
@@ -72,9 +65,9 @@ local function rebuild(s, head)
     leave_window(s, oldest)
   end
   for i = first, #items do
-    fragments[#fragments + 1], entries[#entries + 1] = items[i].fragment, entry_of(items[i])
+    fragments[#fragments + 1] = items[i].fragment
   end
-  s.index, s.blank = table.concat(entries, ','), 0
+  s.blank = 0
   local document = head .. table.concat(fragments, ',') .. ending(s.lang)
   s.length = #document
   call('SET', DOC, document, 'PX', SESSION_TTL)
