@@ -26,6 +26,7 @@ class Publisher:
     def __init__(self) -> None:
         self.says = b""
         self.status = 200
+        self.elsewhere = ""
         self.asked = 0
         publisher = self
 
@@ -33,6 +34,8 @@ class Publisher:
             def do_GET(self) -> None:
                 publisher.asked += 1
                 self.send_response(publisher.status)
+                if publisher.elsewhere:
+                    self.send_header("Location", publisher.elsewhere)
                 self.end_headers()
                 self.wfile.write(publisher.says)
 
@@ -112,6 +115,16 @@ async def test_while_nothing_of_use_is_answered_the_keys_known_last_stand_for_a_
     time.now += 600
     with pytest.raises(jwt.PyJWKClientConnectionError):
         await keys.key("curve")
+
+
+async def test_an_address_that_sends_us_elsewhere_is_not_followed(publisher: Publisher) -> None:
+    """It may send us where anybody can stand between."""
+    keys = KeySetAddress(publisher.address, Time())
+    publisher.publish(CURVES_OWN)
+    publisher.status, publisher.elsewhere = 302, publisher.address + "?elsewhere"
+    with pytest.raises(jwt.PyJWKClientConnectionError):
+        await keys.key("curve")
+    assert publisher.asked == 1
 
 
 async def test_while_an_address_answers_with_a_page_nobody_can_tell_whether_a_token_holds(publisher: Publisher) -> None:
