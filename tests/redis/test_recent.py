@@ -125,3 +125,32 @@ async def _something(rng: random.Random, store: RedisHotStore, scope: Scope, num
 def _said(rng: random.Random, number: int) -> Admission:
     said = admitted(*(f"{number} " + "x" * rng.randint(0, 30) for _ in range(rng.randint(1, 3))))
     return replace(said, new_ids=rng.random() < 0.7)
+
+
+async def test_a_talk_that_is_only_written_to_is_remembered_no_longer_than_a_few_appends(
+    stores: list[RedisHotStore],
+) -> None:
+    store, scope = stores[0], new_scope()
+    await store.append(scope, admitted("one"))
+    await window(store, scope)
+    for number in range(8):
+        await store.append(scope, admitted(f"text {number}"))
+    assert contents(await window(store, scope))[-1] == "text 7"
+    for number in range(9):
+        await store.append(scope, admitted(f"later {number}"))
+    assert store._recent.of(scope) is None
+    assert contents(await window(store, scope))[-1] == "later 8"
+
+
+async def test_the_size_of_what_is_remembered_is_kept_while_it_grows_and_goes(stores: list[RedisHotStore]) -> None:
+    store, scope, other = stores[0], new_scope(), new_scope()
+    for place in (scope, other):
+        await store.append(place, admitted("one"))
+        await window(store, place)
+    for number in range(5):
+        await store.append(scope, admitted(f"text {number}"))
+    await window(store, scope)
+    await store.append(scope, admitted("last"))
+    for place in (scope, other):
+        store._recent.forget(place)
+    assert store._recent._size == 0

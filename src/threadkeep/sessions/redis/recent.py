@@ -3,6 +3,9 @@
 The mark (`shown`, see `lua/common.lua`) changes with every write to a session, by whomever, and goes with an erase; the
 run changes with a restart or a promotion. So a copy saves carrying and decoding the window, never asking. Copies leave
 after a minute: what was erased elsewhere is not shown from here, and does not rest here either.
+
+What this process appends is noted beside the copy, and put in its place by whoever reads next: a talk that is only
+written to pays for no window.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from threadkeep.model import Draft, Message
@@ -21,8 +24,10 @@ from threadkeep.sessions.redis.encode import optional_text
 _LONGEST = 60.0  # seconds
 _MOST_CHARACTERS = 4_000_000
 _PER_MESSAGE = 200  # what a message weighs besides its text, in characters, roughly
+_MOST_STEPS = 8  # appends that nobody read after
 
 Place = tuple[str, str, str | None]
+Step = tuple[Sequence[Draft], bytes]  # an append of ours, and the mark that it left
 
 
 class Mark(NamedTuple):
@@ -62,34 +67,50 @@ class Copy:
     mark: Mark
     run: bytes
     hot: Hot
+
+
+@dataclass(slots=True)
+class _Kept:
+    copy: Copy
     size: int
     since: float
+    steps: list[Step] = field(default_factory=list[Step])
 
 
 class RecentWindows:
     def __init__(self) -> None:
-        self._copies: OrderedDict[Place, Copy] = OrderedDict()
+        self._copies: OrderedDict[Place, _Kept] = OrderedDict()
         self._size = 0
         self._leaving: asyncio.TimerHandle | None = None
 
     def of(self, scope: Scope) -> Copy | None:
-        return self._copies.get(_place(scope))
+        """With what was appended since. A copy that cannot follow it for certain goes."""
+        place = _place(scope)
+        kept = self._copies.get(place)
+        if kept is None or not kept.steps:
+            return kept and kept.copy
+        copy = _after(kept.copy, kept.steps)
+        if copy is None:
+            self._drop(place)
+            return None
+        size = _size(copy.hot.window)
+        self._size += size - kept.size
+        kept.copy, kept.size, kept.steps = copy, size, []  # as old as it was, so it stays where it stands
+        return copy
 
     def keep(self, scope: Scope, shown: bytes, run: bytes, hot: Hot) -> None:
-        self._put(_place(scope), Copy(shown, Mark.of(shown), run, hot, _size(hot.window), _now()))
+        copy = Copy(shown, Mark.of(shown), run, hot)
+        self._put(_place(scope), _Kept(copy, _size(hot.window), _now()))
 
     def follow(self, scope: Scope, drafts: Sequence[Draft], shown: bytes) -> None:
-        """After an append of ours. A copy that cannot follow it for certain goes."""
+        """After an append of ours."""
         place = _place(scope)
-        copy = self._drop(place)
-        if copy is None or not shown or any(draft.meta for draft in drafts):
-            return
-        mark = Mark.of(shown)
-        if mark.follows(copy.mark, len(drafts)) and not _has_absorbed(copy.hot):
-            new, floor = _placed(drafts, copy.hot.last_seq), int(mark.floor)
-            new, gone = new[_trimmed(new, floor) :], _trimmed(copy.hot.window, floor)
-            size = copy.size + _size(new) - _size(copy.hot.window[:gone])
-            self._put(place, Copy(shown, mark, copy.run, _extended(copy, gone, new, mark), size, _now()))
+        kept = self._drop(place)
+        if kept is not None and shown and len(kept.steps) < _MOST_STEPS:
+            kept.steps.append((drafts, shown))
+            kept.size += sum([len(draft.content) + _PER_MESSAGE for draft in drafts])
+            kept.since = _now()
+            self._put(place, kept)
 
     def forget(self, scope: Scope) -> None:
         """A conversation, or all of a user."""
@@ -105,29 +126,29 @@ class RecentWindows:
         if self._leaving is not None:
             self._leaving.cancel()
 
-    def _put(self, place: Place, copy: Copy) -> None:
+    def _put(self, place: Place, kept: _Kept) -> None:
         self._drop(place)
-        self._copies[place] = copy
-        self._size += copy.size
+        self._copies[place] = kept
+        self._size += kept.size
         while self._size > _MOST_CHARACTERS:
             self._drop(next(iter(self._copies)))
         if self._leaving is None:
             self._leaving = asyncio.get_running_loop().call_later(_LONGEST, self._let_go)
 
-    def _drop(self, place: Place) -> Copy | None:
-        copy = self._copies.pop(place, None)
-        if copy is not None:
-            self._size -= copy.size
-        return copy
+    def _drop(self, place: Place) -> _Kept | None:
+        kept = self._copies.pop(place, None)
+        if kept is not None:
+            self._size -= kept.size
+        return kept
 
     def _let_go(self) -> None:
         """Of those that are old, which stand first, and come again when the next one is."""
         self._leaving = None
         now = _now()
         while self._copies:
-            place, copy = next(iter(self._copies.items()))
-            if copy.since + _LONGEST > now:
-                wait = copy.since + _LONGEST - now
+            place, kept = next(iter(self._copies.items()))
+            if kept.since + _LONGEST > now:
+                wait = kept.since + _LONGEST - now
                 self._leaving = asyncio.get_running_loop().call_later(wait, self._let_go)
                 return
             self._drop(place)
@@ -166,14 +187,19 @@ def _trimmed(window: Sequence[Message], floor: int) -> int:
     return gone
 
 
-def _extended(copy: Copy, gone: int, new: tuple[Message, ...], mark: Mark) -> Hot:
-    before = copy.hot
-    return Hot(
-        scope=before.scope,
-        window=before.window[gone:] + new,
-        pending=(),
-        last_seq=int(mark.seq),
-        language=optional_text(mark.language),
-        created_at=before.created_at,
-        whole=mark.is_whole(copy.run),
-    )
+def _after(copy: Copy, steps: Sequence[Step]) -> Copy | None:
+    """None when something else may have happened in between."""
+    before, mark, shown = copy.hot, copy.mark, copy.shown
+    if _has_absorbed(before):
+        return None
+    window, last_seq = list(before.window), before.last_seq
+    for drafts, shown in steps:
+        last, mark = mark, Mark.of(shown)
+        if not mark.follows(last, len(drafts)) or any(draft.meta for draft in drafts):
+            return None
+        window += _placed(drafts, last_seq)
+        last_seq += len(drafts)
+    language, whole = optional_text(mark.language), mark.is_whole(copy.run)
+    shown_now = tuple(window[_trimmed(window, int(mark.floor)) :])
+    hot = Hot(before.scope, shown_now, (), last_seq, language, before.created_at, whole)
+    return Copy(shown, mark, copy.run, hot)
