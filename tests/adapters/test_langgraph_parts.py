@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +27,7 @@ from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
 from threadkeep.errors import CheckpointCorrupt, TooLarge
 from threadkeep.ports.checkpoints import Run
+from threadkeep.ports.stored_shapes import SHAPES
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread, escaped, unescaped
 
@@ -187,6 +189,28 @@ def test_compressed_bytes_come_back(data: bytes) -> None:
     assert len(squeezed(data)) <= len(data) + 1
 
 
+NAMES = b"tool_calls invalid_tool_calls usage_metadata additional_kwargs response_metadata model_validate_json"
+STORED_BEFORE = "0328b52ffd20752501003020202020202009000ba400d164174764448d70efc5cc948a5916c9f28d139ec96dc20a"
+
+
+def test_what_was_compressed_against_the_names_of_fields_is_read_for_ever() -> None:
+    """Each byte of them is part of the format."""
+    assert hashlib.sha256(SHAPES).hexdigest() == "b2cc01be1dc2192c4ad39e0d5748cd1a170e964583d33598465956ef988e2439"
+    assert unsqueezed(bytes.fromhex(STORED_BEFORE)) == NAMES + b" channel_versions"
+    with pytest.raises(ValueError, match="not compressed data"):
+        unsqueezed(bytes.fromhex("01" + STORED_BEFORE[2:]))
+
+
+def test_a_short_message_is_mostly_its_text_when_it_is_stored() -> None:
+    for message in (
+        HumanMessage("How are you?", id="1"),
+        AIMessage("Fine.", id="2"),
+        SystemMessage("Be kind.", id="3"),
+    ):
+        item = Item.of(message, CODEC, "a message")
+        assert len(squeezed(item.data)) < 0.3 * len(item.data)
+
+
 PLAIN = [MESSAGES[number] for number in (0, 1, 2, 4, 5, 6, 7, 9, 10)]
 
 
@@ -316,6 +340,8 @@ def test_what_claims_to_be_huge_is_refused_before_it_is_unpacked() -> None:
     bomb[5:9] = (257 << 20).to_bytes(4, "little")
     with pytest.raises(ValueError, match="too large"):
         unsqueezed(b"\x01" + bytes(bomb))
+    with pytest.raises(ValueError, match="too large"):
+        unsqueezed(b"\x03" + bytes(bomb))
     with pytest.raises(ValueError, match="cut off"):
         unsqueezed(b"\x02" + zlib.compress(b"x" * 1_000)[:-5])
     assert unsqueezed(b"\x02" + zlib.compress(b"x" * 1_000)) == b"x" * 1_000

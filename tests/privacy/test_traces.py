@@ -12,6 +12,7 @@ import pytest
 import zstandard
 
 from tests.privacy.token_readers import every_encoding
+from threadkeep.adapters.langgraph.squeeze import squeezed
 from threadkeep.models.token_bytes import pack_ids, unpack_ids
 from threadkeep.models.tokens import ENCODINGS, Tokenizer
 from threadkeep.recall.normalise import fold, indexed_terms
@@ -21,6 +22,8 @@ NEEDLE = "Zażółć-canary7f3a9c"
 AROUND = "before {} after, and so on"
 # Long enough that no compressor leaves it as it is.
 LONG = " ".join(f"{number} green bottles" for number in range(200)) + AROUND.format(NEEDLE)
+# As short values are stored; the needle is found only once it is opened.
+REPEATED = f"additional_kwargs response_metadata {NEEDLE[:10]} {NEEDLE[8:]} invalid_tool_calls " + AROUND.format(NEEDLE)
 
 PLANTED = {
     "plain": AROUND.format(NEEDLE).encode(),
@@ -40,6 +43,7 @@ PLANTED = {
     "zstd": b"head" + zstandard.compress(LONG.encode()),
     "zstd with more behind it": zstandard.compress(LONG.encode()) + b"tail",
     "zstd that does not tell its size": zstandard.ZstdCompressor(write_content_size=False).compress(LONG.encode()),
+    "zstd against the shapes of checkpoints": squeezed(REPEATED.encode()),
     "base64 inside zstd": zstandard.compress(base64.b64encode(LONG.encode())),
     "base64 inside zlib": zlib.compress(base64.b64encode(AROUND.format(NEEDLE).encode())),
 }

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from threadkeep.errors import StoreCorrupt
+from threadkeep.ports.stored_shapes import SHAPES
 from threadkeep.recall.normalise import fold
 
 DecodeTokens = Callable[[list[int]], str]
@@ -160,8 +161,12 @@ def _opened(data: bytes) -> Iterator[bytes]:
 
 
 def _zstd() -> list[Any]:
+    """What was compressed without the shapes is opened with them just as well."""
     found = _zstd_module()
-    return [] if found is None else [found.ZstdDecompressor().decompressobj()]
+    if found is None:
+        return []
+    shapes = found.ZstdCompressionDict(SHAPES, dict_type=found.DICT_TYPE_RAWCONTENT)
+    return [found.ZstdDecompressor(dict_data=shapes).decompressobj()]
 
 
 def _zstd_errors() -> list[type[Exception]]:

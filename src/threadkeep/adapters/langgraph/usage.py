@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from threadkeep.ports.usage import Usage, documents_of
 from threadkeep.threads import Thread
@@ -90,7 +90,9 @@ def _counted(found: Any) -> Usage | None:
     if type(found) is not list:
         return None
     kinds = [*map(type, cast("list[Any]", found))]  # to ask each whether it is one takes five times as long
-    count = sum([kinds.count(kind) for kind in {*kinds} if issubclass(kind, HumanMessage)])
+    count = kinds.count(HumanMessage)
+    if count + kinds.count(AIMessage) != len(kinds):  # more than a plain talk
+        count = sum([kinds.count(kind) for kind in {*kinds} if issubclass(kind, HumanMessage)])
     return Usage(query_count=count) if count else None
 
 

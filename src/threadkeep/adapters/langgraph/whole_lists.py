@@ -2,7 +2,8 @@
 
 Asking each message takes 0.65 µs, and a talk of 200 turns has 400 of them. Here the fields of all are compared in a few
 calls; texts are mostly the very same objects, which needs no look at their letters. It tells as much: a message that
-was changed in place, in its depths too, or is of another class, makes a difference.
+was changed in place, in its depths too, or is of another class, makes a difference. What is left (0.15 µs a message,
+0.4 where it is no longer in the processor's cache) is mostly the time to touch each field.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from gc import get_referents
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -25,9 +27,27 @@ _MAX_BYTES = 16 << 20
 _OVERHEAD = 300  # bytes of Python objects around a message's texts, roughly
 _dict_of = attrgetter("__dict__")
 _extra_of = attrgetter("__pydantic_extra__")
-_values_of = dict[str, Any].values
 _NO_DICT: dict[str, Any] = {}
 _NO_LIST: list[Any] = []
+
+
+def _chained(*dicts: dict[str, Any]) -> list[Any]:
+    return [*chain.from_iterable(one.values() for one in dicts)]
+
+
+class _Probe:
+    def __init__(self) -> None:
+        self.text, self.nothing, self.more = "text", None, dict[str, Any]()
+
+
+def _collector_tells_all() -> bool:
+    """Whether it visits each value of a dictionary, an object's own too: from 3.13 on it leaves those to the object."""
+    probes: list[dict[str, Any]] = [{"a": "text", "b": None, "c": []}, {}, _Probe().__dict__, {"d": 1}]
+    return get_referents(*probes) == _chained(*probes)
+
+
+# What a dictionary refers to, in the collector's eyes, are its values: the same list in less than half the time.
+_values_of = get_referents if _collector_tells_all() else _chained
 
 
 class ListSnapshot:
@@ -57,7 +77,7 @@ class ListSnapshot:
         head = values[:count]
         if [*map(type, head)] != self._kinds or any(map(_extra_of, head)):
             return 0
-        fields = [*chain.from_iterable(map(_values_of, map(_dict_of, head)))]
+        fields = _values_of(*map(_dict_of, head))
         if fields != self._fields:
             return 0
         if self._nested and not self._same_depths([*map(fields.__getitem__, self._nested)]):
@@ -80,7 +100,7 @@ class ListSnapshot:
         """Raises `TypeError` or `ValueError` on one that is more than plain values."""
         if message.__pydantic_extra__:
             raise ValueError("fields of its own")
-        for value in message.__dict__.values():
+        for value in _values_of(_dict_of(message)):
             if value is None or type(value) is str:
                 self._fields.append(value)
             elif value in (_NO_DICT, _NO_LIST) and type(value) in (dict, list):
