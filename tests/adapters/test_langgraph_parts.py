@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy
+import ormsgpack
 import pytest
 import zstandard
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from threadkeep.adapters.langgraph import squeeze, writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.messages import fingerprint, template_of
-from threadkeep.adapters.langgraph.plain_messages import plain_message
+from threadkeep.adapters.langgraph.plain_messages import MORE, plain_value
 from threadkeep.adapters.langgraph.splitting import Split, fresh, split
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache
@@ -70,21 +71,34 @@ def state_of(message: Any) -> tuple[Any, ...]:
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
 def test_a_message_read_without_its_class_is_what_its_class_would_make(message: BaseMessage) -> None:
     data = SERDE.dumps_typed(message)[1]
-    read = plain_message(data)
-    if read is not None:
+    read = plain_value(data)
+    if read is not MORE:
         assert state_of(read) == state_of(SERDE.loads_typed(("msgpack", data)))
 
 
 def test_simple_messages_are_read_without_their_classes() -> None:
-    simple = [plain_message(SERDE.dumps_typed(message)[1]) is not None for message in MESSAGES]
+    simple = [plain_value(SERDE.dumps_typed(message)[1]) is not MORE for message in MESSAGES]
     assert simple == [True, True, False, False, True, False, True, False, False, True, True, False, False]
 
 
+HOSTILE = ormsgpack.packb(ormsgpack.Ext(5, ormsgpack.packb([["os"], "system", {}, "model_validate_json"])))
+
+
 @pytest.mark.parametrize(
-    "data", [b"", b"\xc1", b"\x93\x01\x02\x03", SERDE.dumps_typed({"a": 1})[1], SERDE.dumps_typed("x")[1]]
+    "data", [b"", b"\xc1", b"\x92\x01", HOSTILE, b"\x91" + HOSTILE, SERDE.dumps_typed({1, 2})[1], b"\x91" * 5_000]
 )
-def test_what_is_no_message_is_left_to_the_serializer(data: bytes) -> None:
-    assert plain_message(data) is None
+def test_what_is_odd_or_damaged_is_left_to_the_serializer(data: bytes) -> None:
+    assert plain_value(data) is MORE
+
+
+NESTED = [None, True, "x", {"a": [1, 2.5, b"b"], 3: None}, [MESSAGES[0], {"b": MESSAGES[1]}], [*map(str, range(99))]]
+
+
+@pytest.mark.parametrize("value", NESTED, ids=range(len(NESTED)))
+def test_plain_values_with_messages_are_read_as_the_serializer_reads_them(value: Any) -> None:
+    data = SERDE.dumps_typed([value])[1]
+    assert plain_value(data) == SERDE.loads_typed(("msgpack", data)) == [value]
+    assert [*map(type, plain_value(data))] == [type(value)]
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
@@ -279,7 +293,7 @@ def test_a_message_just_put_is_handed_out_as_its_bytes_would_be_read(message: Ba
     item = Item.of(message, CODEC, "x")
     decoded = CODEC.decode(item.kind, item.data, "x")
     assert state_of(item.value(CODEC, "x")) == state_of(decoded)
-    simple = plain_message(item.data) is not None
+    simple = plain_value(item.data) is not MORE
     assert (item.template is not None) is simple
     given = item.value(CODEC, "x")
     given.additional_kwargs["changed"] = given.content = "changed"

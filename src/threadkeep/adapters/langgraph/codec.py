@@ -11,7 +11,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from threadkeep.adapters.langgraph.blocked import blocked_types
-from threadkeep.adapters.langgraph.plain_messages import as_read, plain_message
+from threadkeep.adapters.langgraph.plain_messages import MORE, as_read, plain_value
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
 
@@ -72,8 +72,10 @@ class Codec:
         """Raises `CheckpointCorrupt` on bytes that are damaged, or were made to harm."""
         if kind.endswith(IN_FLIGHT):
             raise CheckpointCorrupt(f'{where} is of a turn in flight; a saver with tool_traffic="turn" can read it')
-        if self._usual and kind == _USUAL and (message := plain_message(data)) is not None:
-            return message
+        if self._usual and kind == _USUAL:
+            value = plain_value(data)
+            if value is not MORE:
+                return value
         try:
             with blocked_types() as blocked:
                 value = self.serde.loads_typed((kind.removeprefix(_SPELLED), data))
