@@ -76,6 +76,9 @@ def split(
     `common`: all of them are equal from the start, so many, and nobody had to look: then `old` may be empty.
     """
     known = common is not None
+    if known and grow and _ends_with_its_strand(runs):
+        items = [Item.of(value, codec, where, fingerprint(value)) for value in values[common:]]
+        return _grown(runs, items)
     common = _common(values, old, codec, where) if common is None else common
     rest = [Comparison(value, codec, where) for value in values[common:]]
     places: list[int | None] = [None] * len(rest) if known else _found_again(rest, old, common, codec)
@@ -83,6 +86,20 @@ def split(
     if len(whole.runs) > _MOST_RUNS:
         return fresh([Comparison(value, codec, where).item for value in values])
     return whole
+
+
+def _ends_with_its_strand(runs: Sequence[Run]) -> bool:
+    """Nothing in `runs` stands behind the last of them in its strand."""
+    last = runs[-1]
+    return all(run.stop <= last.stop for run in runs if run.strand == last.strand)
+
+
+def _grown(runs: Sequence[Run], items: list[Item]) -> Split:
+    *before, last = runs
+    if not items:
+        return Split(tuple(runs))
+    longer = Run(last.strand, last.start, last.stop + len(items))
+    return Split((*before, longer), (Addition(last.strand, last.stop, items),))
 
 
 def _common(values: Sequence[Any], old: Sequence[Item], codec: Codec, where: str) -> int:
