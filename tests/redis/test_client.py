@@ -199,3 +199,19 @@ async def test_a_server_that_cannot_be_reached_is_a_finding() -> None:
     client = RedisClient(f"redis://127.0.0.1:{free_port()}/0")
     assert [finding.code for finding in await inspect(client)] == ["unreachable"]
     await client.close()
+
+
+async def test_every_question_has_its_own_time_on_a_line_that_answered_before(new_redis: NewRedis) -> None:
+    """A line has one timer: an earlier question's must neither hurry a later one nor give it longer."""
+    server = new_redis()
+    short, first_long, other = [RedisClient(server.url, RedisOptions(timeout=seconds)) for seconds in (0.3, 0.3, 20)]
+    await short.command("PING")
+    assert await short.command("BLPOP", "nothing", "0.5", wait=0.5) is None  # past the time that the first had
+    await first_long.command("PING", wait=60)
+    await other.command("CLIENT", "PAUSE", "60000")
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="in time"):
+        await first_long.command("GET", "anything")
+    assert time.monotonic() - began < 30
+    for client in (short, first_long, other):
+        await client.close()

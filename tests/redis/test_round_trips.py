@@ -18,9 +18,9 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counted: list[int] = []
     through = Wire.answers
 
-    async def answers(wire: Wire, commands: bytes, count: int) -> list[Any]:
+    async def answers(wire: Wire, commands: bytes, count: int, until: float) -> list[Any]:
         counted.append(count)
-        return await through(wire, commands, count)
+        return await through(wire, commands, count, until)
 
     monkeypatch.setattr(Wire, "answers", answers)
     return counted

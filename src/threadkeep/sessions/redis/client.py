@@ -81,31 +81,30 @@ class RedisClient:
 
     async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Any:
         """By its digest; a server that does not know the script yet is sent its text."""
-        link = await self.link()
-        server = link.server
+        server = (self._link or await self.link()).server
 
-        async def evaluate() -> Any:
+        async def evaluate(until: float) -> Any:
             try:
                 if isinstance(server, Wire):
-                    return await server.evaluate(script.sha, tuple(keys), arguments)
+                    return await server.evaluate(script.sha, tuple(keys), arguments, until)
                 return await server.execute_command("EVALSHA", script.sha, len(keys), *keys, *arguments)
             except theirs.NoScriptError:
-                return await server.execute_command("EVAL", script.text, len(keys), *keys, *arguments)
+                return await _command(server, until, "EVAL", script.text, len(keys), *keys, *arguments)
 
-        return await self._within_deadline(evaluate)
+        return await self._within_deadline(server, evaluate)
 
     async def command(self, *words: Argument, wait: float = 0) -> Any:
         """One plain command; `wait` is how long the server itself was asked to wait."""
-        link = await self.link()
-        return await self._within_deadline(lambda: link.server.execute_command(*words), wait)
+        server = (self._link or await self.link()).server
+        return await self._within_deadline(server, lambda until: _command(server, until, *words), wait)
 
     async def several(self, *commands: Sequence[Argument]) -> list[Any] | None:
         """The answers to commands sent in one go, not as one step; None where this connection has no such way."""
-        link = await self.link()
-        if not isinstance(link.server, Wire):
+        wire = (self._link or await self.link()).server
+        if not isinstance(wire, Wire):
             return None
-        data, wire = b"".join(map(packed, commands)), link.server
-        return await self._within_deadline(lambda: wire.answers(data, len(commands)))
+        data = b"".join(map(packed, commands))
+        return await self._within_deadline(wire, lambda until: wire.answers(data, len(commands), until))
 
     async def facts(self, *sections: str) -> list[dict[str, str]]:
         """What every server says of itself, by INFO."""
@@ -117,7 +116,9 @@ class RedisClient:
         if not link.keys.cluster:
             return [await self.command(*words)]
         nodes = link.server.get_primaries()
-        return [await self._within_deadline(lambda node=node: node.execute_command(*words)) for node in nodes]
+        return [
+            await self._within_deadline(node, lambda until, node=node: _command(node, until, *words)) for node in nodes
+        ]
 
     async def close(self) -> None:
         self._closed = True
@@ -125,17 +126,17 @@ class RedisClient:
         if link is not None and self._given is None:
             await link.server.aclose()
 
-    async def _within_deadline(self, work: Callable[[], Awaitable[Any]], wait: float = 0) -> Any:
-        """Once more when the connection broke: every call of ours may be repeated without harm."""
+    async def _within_deadline(self, server: Server, work: Callable[[float], Awaitable[Any]], wait: float = 0) -> Any:
+        """Our own line minds the time itself: a timer for every call costs more than all else on the way there."""
+        loop = asyncio.get_running_loop()
         try:
             with waiting(self, self._options.timeout) as left:
-                async with asyncio.timeout(left + wait), self._free:
-                    try:
-                        return await work()
-                    except theirs.AuthenticationError:
-                        raise
-                    except theirs.ConnectionError:
-                        return await work()
+                until = loop.time() + left + wait
+                if isinstance(server, Wire) and not self._free.locked():
+                    async with self._free:
+                        return await _if_need_be_twice(work, until)
+                async with asyncio.timeout_at(until), self._free:
+                    return await _if_need_be_twice(work, until)
         except DRIVER_ERRORS as error:
             raise translated(error, self.place) from None  # as `our_errors`, which costs more than a try
 
@@ -178,6 +179,20 @@ class RedisClient:
             max_connections=self._options.max_connections + 1,
             retry=Retry(ExponentialBackoff(cap=0.25, base=0.02), 4),
         )
+
+
+async def _if_need_be_twice(work: Callable[[float], Awaitable[Any]], until: float) -> Any:
+    """Once more when the connection broke: every call of ours may be repeated without harm."""
+    try:
+        return await work(until)
+    except theirs.AuthenticationError:
+        raise
+    except theirs.ConnectionError:
+        return await work(until)
+
+
+def _command(server: Server, until: float, *words: Argument) -> Awaitable[Any]:
+    return server.execute_command(*words, until=until) if isinstance(server, Wire) else server.execute_command(*words)
 
 
 async def _is_cluster(server: Server) -> bool:

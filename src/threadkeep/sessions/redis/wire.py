@@ -25,26 +25,29 @@ class Wire:
         self._free: list[_Line] = []
         self._closed = False
 
-    async def execute_command(self, *words: Argument) -> Any:
-        """Raises what the server answered, and `ConnectionError`."""
-        return await self._answer(packed(words))
+    async def execute_command(self, *words: Argument, until: float) -> Any:
+        """Raises what the server answered, `ConnectionError`, and `TimeoutError` past `until`, by the loop's clock."""
+        return await self._answer(packed(words), until)
 
-    async def evaluate(self, sha: str, keys: tuple[str, ...], arguments: Sequence[Argument]) -> Any:
+    async def evaluate(self, sha: str, keys: tuple[str, ...], arguments: Sequence[Argument], until: float) -> Any:
         """A script that the server knows by its digest. What comes before the arguments is written once per talk."""
         count = 3 + len(keys) + len(arguments)
-        return await self._answer(b"*%d\r\n%b%b" % (count, _script_and_keys(sha, keys), _written(arguments)))
+        return await self._answer(b"*%d\r\n%b%b" % (count, _script_and_keys(sha, keys), _written(arguments)), until)
 
-    async def _answer(self, command: bytes) -> Any:
-        (answer,) = await self.answers(command, 1)
+    async def _answer(self, command: bytes, until: float) -> Any:
+        (answer,) = await self.answers(command, 1, until)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    async def answers(self, commands: bytes, count: int) -> list[Any]:
-        """To commands that are sent in one go; an error is an answer too. Raises `ConnectionError`."""
-        line = await self._line()
+    async def answers(self, commands: bytes, count: int, until: float) -> list[Any]:
+        """To commands that are sent in one go; an error is an answer too. Raises `ConnectionError`, `TimeoutError`."""
+        line = self._free_line() or await self._new_line(until)
         try:
-            found = await line.ask(commands, count)
+            found = await line.ask(commands, count, until)
+        except TimeoutError:
+            line.close()
+            raise
         except (theirs.RedisError, OSError):
             line.close()
             self._drop_all()  # a server that ended one has ended them all
@@ -62,12 +65,16 @@ class Wire:
         self._closed = True
         self._drop_all()
 
-    async def _line(self) -> _Line:
+    def _free_line(self) -> _Line | None:
         while self._free:
             line = self._free.pop()
             if not line.ended:
                 return line
-        return await _opened(self._make())
+        return None
+
+    async def _new_line(self, until: float) -> _Line:
+        async with asyncio.timeout_at(until):
+            return await _opened(self._make())
 
     def _drop_all(self) -> None:
         free, self._free = self._free, []
@@ -97,14 +104,33 @@ class _Line(asyncio.Protocol):
         self._answers: list[Any] = []
         self._count = 0
         self._waiting: asyncio.Future[list[Any]] | None = None
+        self._until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self.ended = self._transport.is_closing()
         self._transport.set_protocol(self)
 
-    def ask(self, commands: bytes, count: int) -> asyncio.Future[list[Any]]:
-        self._answers, self._count = [], count
+    def ask(self, commands: bytes, count: int, until: float) -> asyncio.Future[list[Any]]:
+        self._answers, self._count, self._until = [], count, until
         self._waiting = self._loop.create_future()
+        if self._timer is None or self._timer.when() > until:
+            self._look_at(until)
         self._transport.write(commands)
         return self._waiting
+
+    def _look_at(self, when: float) -> None:
+        """One timer for a line, not one for a question: most are answered long before, and the next moves `until`."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._waiting is None or self._waiting.done():
+            return
+        if self._loop.time() < self._until:
+            self._look_at(self._until)
+        else:
+            self._end(TimeoutError("no answer in time"))
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -123,6 +149,9 @@ class _Line(asyncio.Protocol):
 
     def close(self) -> None:
         self.ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._transport.abort()
 
     def _end(self, error: Exception) -> None:
