@@ -32,11 +32,13 @@ class Words:
         self._lengths = [turn.length for turn in turns]
         self._usual = max(mean_length, 1.0)
         self._how = how
-        self._holding: dict[str, list[tuple[int, int]]] = {}  # by term: rows of turns, and how often each holds it
+        holding: dict[str, list[tuple[int, int]]] = {}
         for row, turn in enumerate(turns):
             for term, count in turn.counts.items():
                 if term in weights:
-                    self._holding.setdefault(term, []).append((row, count))
+                    holding.setdefault(term, []).append((row, count))
+        # By term: rows of turns, and how often each holds it; in an order that no store has a say in, nor have sums.
+        self._holding = dict(sorted(holding.items()))
 
     @cached_property
     def own(self) -> Sequence[float]:
@@ -88,7 +90,7 @@ class Words:
 
         The terms a turn holds are the bits of a number: many turns hold the same few.
         """
-        terms = sorted(self._holding)
+        terms = list(self._holding)
         held = [0] * len(self._lengths)
         for bit, term in enumerate(terms):
             for row, _ in self._holding[term]:
