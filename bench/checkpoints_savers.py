@@ -124,9 +124,12 @@ async def _postgres_stored(url: str, tables: Sequence[str]) -> int:
 
 
 async def _postgres_disk(url: str, tables: Sequence[str]) -> int:
-    async with await psycopg.AsyncConnection.connect(url) as connection:
+    """As on MariaDB, the server gets to know its tables here, everybody's: by itself it does within a minute, and until
+    then it keeps plans that it made when they were empty."""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         total = 0
         for table in tables:
+            await connection.execute(f"ANALYZE {table}")
             row = await (await connection.execute("SELECT pg_total_relation_size(%s)", (table,))).fetchone()
             total += int(row[0]) if row else 0
         return total
