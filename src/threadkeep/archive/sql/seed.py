@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,27 +12,35 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from threadkeep.archive.sql.append import NO_KEY, look_up, receipt_from
 from threadkeep.ports.hot import Seed
 from threadkeep.scope import Scope
-from threadkeep.sql.locks import IN_SCOPE, generation_of, named
+from threadkeep.sql.locks import GENERATION, IN_SCOPE, named, places
 from threadkeep.sql.rows import when
 from threadkeep.sql.tables import conversations
 
+
+def _of_it(column: Any) -> Any:
+    return select(column).where(*IN_SCOPE).scalar_subquery()
+
+
+# In one statement: an erasure between two would give what an older generation said to a newer one.
 _FOUND = select(
-    conversations.c.cid, conversations.c.last_seq, conversations.c.language, conversations.c.last_activity_at
-).where(*IN_SCOPE)
+    GENERATION,
+    _of_it(conversations.c.cid),
+    _of_it(conversations.c.last_seq),
+    _of_it(conversations.c.language),
+    _of_it(conversations.c.last_activity_at),
+)
 _NOWHERE = 0  # a row that no conversation has
 
 
 async def seed(connection: AsyncConnection, scope: Scope, ids: Sequence[str], key: str | None) -> Seed:
-    """The generation first: an erasure after it makes the seed one of an older generation, never of a newer."""
     place = replace(scope, generation=None)
-    generation = await generation_of(connection, place)
-    row = (await connection.execute(_FOUND, named(place))).one_or_none()
-    cid, last_seq, language, active = row or (_NOWHERE, 0, None, None)
-    found = Seed(last_seq, generation, language, None if active is None else when(active))
+    row = (await connection.execute(_FOUND, named(place) | places(place))).one()
+    generation, cid, last_seq, language, active = row
+    found = Seed(last_seq or 0, int(generation), language, None if active is None else when(active))
     if not ids and key is None:
         return found
     digest = NO_KEY if key is None else place.digest("key", key)
-    known = await look_up(connection, place, cid, ids, digest)
+    known = await look_up(connection, place, _NOWHERE if cid is None else cid, ids, digest)
     return replace(
         found,
         messages=known.messages,
