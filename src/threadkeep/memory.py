@@ -51,7 +51,7 @@ from threadkeep.ports.health import Health
 from threadkeep.ports.reflections import ReflectionKind, StoredReflection
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
-from threadkeep.recall.nearness import looking_nearby
+from threadkeep.recall.nearness import LookingNearby
 from threadkeep.recall.question import Question
 from threadkeep.recall.render import CountTokens, tokens_in
 from threadkeep.recall.weighing import evidence_for, ranked
@@ -164,7 +164,8 @@ class Memory:
         most, room = positive("k", k), checked_budget(budget)
         with sparing():  # words alone are an answer, so there must be time for them
             sent = await self._sent(user, talk, question.text)
-        async with looking_nearby(self._stores.nearest, place, sent) as looking:
+            beside = LookingNearby(self._stores.nearest, place, sent)
+        async with beside as looking:
             hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
             evidence = await evidence_for(question, self._stores.index, place, looking, talk, hot)
         hits = await ranked(question, evidence, most, self._stores.rerank, sent)

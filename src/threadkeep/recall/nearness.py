@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from threadkeep.errors import ThreadkeepError
 from threadkeep.ports.evidence import Place
 from threadkeep.ports.nearest import Nearest
 from threadkeep.recall.search import Near
-from threadkeep.resilience.one_call import sparing
 from threadkeep.scope import Scope
 
 MOST_NEAR = 200
@@ -38,13 +36,15 @@ async def nearby(nearest: Nearest | None, scope: Scope, question: str, k: int = 
         return Nearby({}, degraded=True)
 
 
-@asynccontextmanager
-async def looking_nearby(nearest: Nearest | None, scope: Scope, question: str) -> AsyncGenerator[asyncio.Task[Nearby]]:
-    """While words are looked up. Words alone are an answer, so there must be time for them."""
-    with sparing():
-        looking = asyncio.create_task(nearby(nearest, scope, question))
-    try:
-        yield looking
-    finally:
-        looking.cancel()
-        await asyncio.gather(looking, return_exceptions=True)
+class LookingNearby:
+    """Begun where it is made, and ended with the `async with` around it at the latest: words are looked up meanwhile."""
+
+    def __init__(self, nearest: Nearest | None, scope: Scope, question: str) -> None:
+        self._looking = asyncio.create_task(nearby(nearest, scope, question))
+
+    async def __aenter__(self) -> asyncio.Task[Nearby]:
+        return self._looking
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._looking.cancel()
+        await asyncio.gather(self._looking, return_exceptions=True)

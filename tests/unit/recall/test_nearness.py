@@ -11,7 +11,7 @@ from threadkeep import Scope
 from threadkeep.errors import EmbedderError
 from threadkeep.ports.evidence import Place
 from threadkeep.ports.nearest import Near
-from threadkeep.recall.nearness import looking_nearby
+from threadkeep.recall.nearness import LookingNearby
 
 ME = Scope("shop", "ann")
 
@@ -23,7 +23,7 @@ async def test_it_is_looked_for_meanwhile() -> None:
         await words_are_known.wait()
         return [Near("c1", 3, "m3", 0.7, "a model"), Near("c1", 3, "m3", 0.2, "a model")]
 
-    async with looking_nearby(nearest, ME, "where?") as looking:
+    async with LookingNearby(nearest, ME, "where?") as looking:
         words_are_known.set()
         near = await looking
     assert (near.degraded, near.model) == (False, "a model")
@@ -41,7 +41,7 @@ async def test_it_ends_with_a_question_that_fails() -> None:
             ended.set()
 
     async def look_up_words() -> None:
-        async with looking_nearby(nearest, ME, "where?"):
+        async with LookingNearby(nearest, ME, "where?"):
             await asked.wait()
             raise LookupError("the words are gone")
 
@@ -54,7 +54,7 @@ async def test_what_does_not_answer_is_told() -> None:
     async def nearest(scope: Scope, question: str, k: int) -> Sequence[Near]:
         raise EmbedderError("away")
 
-    async with looking_nearby(nearest, ME, "where?") as looking:
+    async with LookingNearby(nearest, ME, "where?") as looking:
         near = await looking
     assert near.degraded
     assert not near.found
