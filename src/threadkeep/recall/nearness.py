@@ -37,7 +37,7 @@ async def nearby(nearest: Nearest | None, scope: Scope, question: str, k: int = 
 
 
 class LookingNearby:
-    """Begun where it is made, and ended with the `async with` around it at the latest: words are looked up meanwhile."""
+    """Begun where it is made, ended with the `async with` around it at the latest: words are looked up meanwhile."""
 
     def __init__(self, nearest: Nearest | None, scope: Scope, question: str) -> None:
         self._looking = asyncio.create_task(nearby(nearest, scope, question))
