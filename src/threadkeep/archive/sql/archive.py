@@ -18,6 +18,7 @@ from threadkeep.archive.sql.read import (
     read_record,
 )
 from threadkeep.archive.sql.seed import seed
+from threadkeep.archive.sql.unheard import generation_of_unheard
 from threadkeep.errors import StoreError
 from threadkeep.model import (
     Admission,
@@ -73,8 +74,17 @@ class SqlArchive:
         return await self._database.write(partial(place, entries=entries, words=words, session_ttl=self._session_ttl))
 
     async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
-        scope.require_conversation()
+        generation = await self._generation_of_unheard(scope, ids, key)
+        if generation is not None:
+            return Seed(0, generation)
         return await self._database.read(partial(seed, scope=scope, ids=ids, key=key))
+
+    async def _generation_of_unheard(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> int | None:
+        postgres = self._database.engine.dialect.name == "postgresql"
+        place = replace(scope, generation=None)
+        return await self._database.direct(
+            partial(generation_of_unheard, scope=place, ids=ids, key=key, postgres=postgres)
+        )
 
     async def last_seq(self, scope: Scope) -> int:
         return await self._database.read(partial(last_seq, scope=scope))
@@ -84,6 +94,11 @@ class SqlArchive:
         return await self._database.write(partial(leave_gap, scope=scope, size=size, span=self._span()))
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
+        """Whoever wants the newest one alone mostly wants to know whether there is any."""
+        if wanted.limit == 1 and wanted.before is None:
+            generation = await self._generation_of_unheard(scope)
+            if generation is not None:
+                return History(scope.at(generation), (), None)
         return await self._database.read(partial(read_messages, scope=scope, wanted=wanted))
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:

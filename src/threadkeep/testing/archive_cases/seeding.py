@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from threadkeep.errors import InvalidScope
+from threadkeep.model import HistoryRange
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.placing import Placing
@@ -49,6 +50,16 @@ class SeedingCases(WithStores):
         assert (found.last_seq, found.generation, found.active_at) == (0, 1, None)
         assert (found.erased, dict(found.messages), found.key_erased) == ({"m1", "m2"}, {}, True)
         assert found.receipt is None
+
+    async def test_of_an_erased_talk_it_knows_that_much(self, stores: StoresUnderTest) -> None:
+        """However many messages it is asked about, and whoever asks for the newest one alone."""
+        scope = new_scope()
+        await stores.archive.append(scope, admitted(draft("one", "m1")))
+        await stores.archive.erase(scope.whole_user)
+        assert await seed_of(stores.archive, scope) == Seed(generation=1)
+        assert await seed_of(stores.archive, scope, *(f"new{n}" for n in range(40)), key="new") == Seed(generation=1)
+        newest = await stores.archive.messages(scope, HistoryRange(limit=1))
+        assert (newest.scope.generation, newest.messages, newest.language) == (1, (), None)
 
     async def test_it_knows_what_a_key_was_answered(self, stores: StoresUnderTest) -> None:
         scope, turn = new_scope(), admitted(draft("one", "m1"), refused={"thought": 1})
