@@ -64,10 +64,16 @@ def multipriv(data: Path, language: str) -> list[Case]:
 
 
 def _fields(row: dict[str, object]) -> list[Gold]:
-    """Every place where a field's value stands in the paragraph; a value the paragraph altered has no gold."""
+    """Every place where a field's value stands in the paragraph; a value the paragraph altered has no gold.
+
+    The set marks no places. Some of its e-mail fields have a blank in them (`ann_ lee@c.org`), which no address has,
+    and the paragraph writes the address without it: that is the field's value.
+    """
     text, found = str(row["naturalParagraph"]), []
     for field, kind in MULTIPRIV_FIELDS.items():
         value = str(row[field]).strip()
+        if kind == "EMAIL" and value not in text:
+            value = "".join(value.split())
         start = text.find(value)
         while value and start >= 0:
             found.append((start, start + len(value), kind))
@@ -79,7 +85,7 @@ _ADDRESS = re.compile(r"[^\s@,;:()<>]+@[^\s@,;:()<>]+[^\s@,;:()<>.!?]")
 
 
 def altered(data: Path, language: str) -> list[int]:
-    """Rows whose e-mail field the paragraph writes otherwise (`a_ b@c.org` as `a_b@c.org`): a real address, no gold."""
+    """Rows whose e-mail field the paragraph writes otherwise (`a_da b@c.org` as `a_da_b@c.org`): no gold."""
     cases = multipriv(data, language)
     return [place for place, case in enumerate(cases) if _unmarked(case)]
 
