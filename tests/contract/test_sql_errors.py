@@ -257,6 +257,23 @@ class TestALineThatFails:
         proxy.restore()
         assert await database.direct(look)
 
+    async def test_straight_lines_that_broke_while_idle_are_replaced_unnoticed(
+        self, database: SqlDatabase, proxy: FaultProxy
+    ) -> None:
+        everybody = asyncio.Barrier(5)
+
+        async def look(line: Line) -> object:
+            return await line.rows("SELECT 1", {})
+
+        async def look_together(line: Line) -> object:
+            await everybody.wait()
+            return await look(line)
+
+        await asyncio.gather(*(database.direct(look_together) for _ in range(everybody.parties)))
+        proxy.reset()
+        proxy.restore()
+        assert await database.direct(look)
+
     async def test_one_that_breaks_before_the_commit_is_tried_again(
         self, database: SqlDatabase, proxy: FaultProxy
     ) -> None:

@@ -112,6 +112,8 @@ class SqlDatabase:
                     async with asyncio.timeout(left), self._room_for_lines:
                         return await self._persistently(attempt, work)
             except DRIVER_ERRORS as error:
+                if never_answered(error):
+                    attempt.drop_idle()
                 raise translated(error, self.engine.url) from (error if never_answered(error) else None)
 
     async def alone(self, statement: str, *, seconds: float) -> None:
@@ -232,9 +234,16 @@ class _DirectAttempt:
                 await self._settle(line)
             else:
                 line.drop()
+                if isinstance(error, Exception):  # and no task that somebody has cancelled
+                    self.drop_idle()
             raise
         self.idle.append(line)
         return result
+
+    def drop_idle(self) -> None:
+        """Whatever ended one line, or keeps it silent, has most likely done so to all: each would cost a call."""
+        while self.idle:
+            self.idle.pop().drop()
 
     async def _settle(self, line: Line) -> None:
         """Ready for the next one, or gone."""
