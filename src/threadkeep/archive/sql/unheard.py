@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from threadkeep.scope import Scope
 from threadkeep.sql.lines import Line, Values
 
-# In one statement, so on one snapshot: an erasure comes before all of it or after.
+# In one statement, so on one snapshot: an erasure comes before all of it or after. Columns have names, or MySQL would
+# call them by their text, digests and all, which its driver cannot read.
 _ASKED = """
-SELECT (SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (:place, :whole_user)),
+SELECT (SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (:place, :whole_user)) AS generation,
 EXISTS (SELECT 1 FROM tk_conversations c JOIN tk_owners o ON o.uid = c.uid
-  WHERE o.tenant = :tenant AND o.user_id = :user AND c.conversation = :conversation),
-EXISTS (SELECT 1 FROM tk_tombstones WHERE digest IN ({digests})),
-EXISTS (SELECT 1 FROM tk_appends WHERE digest = :key)
+  WHERE o.tenant = :tenant AND o.user_id = :user AND c.conversation = :conversation) AS stands,
+EXISTS (SELECT 1 FROM tk_tombstones WHERE digest IN ({digests})) AS erased,
+EXISTS (SELECT 1 FROM tk_appends WHERE digest = :key) AS answered
 """
 _NO_KEY = b""
 _MOST_IDS = 16  # a longer append is worth a transaction

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import count
 from typing import cast
 
 import pytest
@@ -25,6 +27,12 @@ async def seed_of(archive: Archive, scope: Scope, *ids: str, key: str | None = N
 class SeedingCases(WithStores):
     async def test_of_a_talk_it_never_heard_of_it_knows_nothing(self, stores: StoresUnderTest) -> None:
         assert await seed_of(stores.archive, new_scope(), "m1", key="k1") == Seed()
+
+    async def test_nor_where_the_name_of_the_talk_makes_odd_bytes(self, stores: StoresUnderTest) -> None:
+        """Its digest holds a surrogate, as UTF-8 would write one if it could."""
+        names = (new_scope().with_conversation(f"c{number}") for number in count())
+        scope = next(one for one in names if re.search(rb"\xed[\xa0-\xbf][\x80-\xbf]", one.digest()))
+        assert await seed_of(stores.archive, scope, "m1") == Seed()
 
     async def test_it_knows_how_far_the_talk_is_and_in_which_language(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
