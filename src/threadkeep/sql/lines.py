@@ -22,6 +22,8 @@ Values = Mapping[str, Any]
 _NAMED = re.compile(r"(?<!:):([a-z]\w*)")
 _PARTING_SECONDS = 1.0
 _LOST = {2006, 2013, 2055, 4031}  # what MySQL's clients say of a connection that is gone
+_ASTRAY = {"InterfaceError", "InternalClientError", "InternalError"}  # a driver that no longer knows where it is
+_RAISED_BY = {"asyncpg": ("PostgresError", "InterfaceError", "InternalClientError"), "asyncmy.errors": ("MySQLError",)}
 
 
 class Line(Protocol):
@@ -183,7 +185,7 @@ _TOLD = _Told()
 @lru_cache(maxsize=1)
 def _driver_errors() -> tuple[type[BaseException], ...]:
     found: list[type[BaseException]] = []
-    for module, names in (("asyncpg", ("PostgresError", "InterfaceError")), ("asyncmy.errors", ("MySQLError",))):
+    for module, names in _RAISED_BY.items():
         with suppress(ModuleNotFoundError):
             found += [getattr(import_module(module), name) for name in names]
     return tuple(found)
@@ -194,4 +196,4 @@ def _is_lost(error: BaseException) -> bool:
     if state is not None:
         return str(state).startswith("08") or state in ("57P01", "57P02", "57P03")
     first = error.args[0] if error.args else None
-    return first in _LOST or type(error).__name__ == "InterfaceError"
+    return first in _LOST or type(error).__name__ in _ASTRAY
