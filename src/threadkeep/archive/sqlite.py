@@ -39,11 +39,11 @@ from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.rows import conversation_of, moment
-from threadkeep.sqlite.terms import TermsOf
+from threadkeep.sqlite.terms import TermsOf, index_waiting
 
 
 class SqliteArchive:
-    """Sessions share the file: one transaction stores a message, indexes its terms and slides the session's TTL."""
+    """Sessions share the file: one transaction stores a message and slides the session's TTL."""
 
     def __init__(
         self, database: Database, terms_of: TermsOf, limits: SessionLimits | None = None, clock: Clock = system_clock
@@ -55,9 +55,11 @@ class SqliteArchive:
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
         session = SessionSpan(moment(self._clock()), self._session_ttl)
-        return await self._database.write(
-            lambda connection: append(connection, scope, admission, key, self._terms_of, session)
-        )
+        work = partial(append, scope=scope, admission=admission, key=key, session=session)
+        appended = await self._database.write(work, size=sum(len(draft.content) for draft in admission.drafts))
+        if appended.index_is_due:
+            self._database.write_soon(partial(index_waiting, terms_of=self._terms_of))
+        return appended.receipt
 
     async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
         """See `ports.placing`. One transaction for the whole batch."""

@@ -19,31 +19,26 @@ from threadkeep.sqlite.rows import (
     refuse_if_erased,
     stored_text,
 )
-from threadkeep.sqlite.terms import TermsOf, index_when_due
+from threadkeep.sqlite.terms import index_is_due
 
 
 def append(
-    connection: sqlite3.Connection,
-    scope: Scope,
-    admission: Admission,
-    key: str | None,
-    terms_of: TermsOf,
-    session: SessionSpan,
-) -> Receipt:
+    connection: sqlite3.Connection, scope: Scope, admission: Admission, key: str | None, session: SessionSpan
+) -> Appended:
     refuse_if_erased(connection, scope)
-    if admission.new_ids and (receipt := _append_new(connection, scope, admission, terms_of, session)) is not None:
-        return receipt
+    if admission.new_ids and (appended := _append_new(connection, scope, admission, session)) is not None:
+        return appended
     digest = scope.digest("key", key) if key is not None else None
     if digest is not None and (first := _replayed(connection, digest, admission)) is not None:
-        return first
+        return Appended(first)
     place = _place(connection, scope)
     if not admission.drafts and digest is None:
-        return _receipt(admission, place.last if place else 0, [], erased=0)
+        return Appended(_receipt(admission, place.last if place else 0, [], erased=0))
     any_erased = place.any_erased if place else _any_erased(connection)
     allowed = _without_erased(connection, scope, admission.drafts) if any_erased else admission.drafts
     erased = len(admission.drafts) - len(allowed)
     if erased and not allowed and not place:  # a late retry brings not even the empty conversation back
-        return _receipt(admission, 0, [], erased)
+        return Appended(_receipt(admission, 0, [], erased))
     cid, last, is_latest, _ = place or (ensure_conversation(connection, scope, *session), 0, False, any_erased)
     stored = _store(connection, cid, last, allowed)
     if stored.inserted:
@@ -51,18 +46,17 @@ def append(
         connection.execute(f"{_NOTED} WHERE cid = ?5", (*noted, cid))
         if not is_latest:
             make_latest(connection, cid)
-        index_when_due(connection, stored.newest, stored.inserted, terms_of)
     elif place:
         ensure_conversation(connection, scope, *session)  # nothing new, but the talk goes on
     receipt = _receipt(admission, stored.seq, stored.kept, erased)
     if digest is not None:
         _remember(connection, digest, cid, admission, receipt)
-    return receipt
+    return Appended(receipt, index_is_due(stored.newest, stored.inserted))
 
 
 def _append_new(
-    connection: sqlite3.Connection, scope: Scope, admission: Admission, terms_of: TermsOf, session: SessionSpan
-) -> Receipt | None:
+    connection: sqlite3.Connection, scope: Scope, admission: Admission, session: SessionSpan
+) -> Appended | None:
     """The common case in few statements: ids that nobody can have used before, in a conversation that exists."""
     drafts = admission.drafts
     if not drafts:
@@ -82,8 +76,13 @@ def _append_new(
     connection.execute(f"{_NOTED} WHERE cid = ?5", (*_noted(drafts, len(drafts), session), cid))
     if others_are_later:
         make_latest(connection, cid)
-    index_when_due(connection, mid, len(drafts), terms_of)
-    return _receipt(admission, last + len(drafts), [draft.id for draft in drafts], erased=0)
+    receipt = _receipt(admission, last + len(drafts), [draft.id for draft in drafts], erased=0)
+    return Appended(receipt, index_is_due(mid, len(drafts)))
+
+
+class Appended(NamedTuple):
+    receipt: Receipt
+    index_is_due: bool = False  # enough messages wait for their terms to be indexed
 
 
 class SessionSpan(NamedTuple):

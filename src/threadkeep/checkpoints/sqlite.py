@@ -1,4 +1,4 @@
-"""Checkpoints on one SQLite file, written by the writer thread of the embedded store."""
+"""Checkpoints on one SQLite file, the embedded store's."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ class SqliteCheckpoints:
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         now = moment(self._clock())
         touched = now - self._touched.get(thread.key, 0) < _TOUCHED_AGAIN_AFTER
-        await self._database.write(partial(put, thread=thread, new=checkpoint, now=now, touched=touched))
+        size = len(checkpoint.body) + len(checkpoint.metadata) + sum(len(page.data) for page in checkpoint.pages)
+        await self._database.write(partial(put, thread=thread, new=checkpoint, now=now, touched=touched), size=size)
         if not touched:
             self._remember(thread, now)
 
@@ -115,7 +116,7 @@ class SqliteCheckpoints:
             _hold_turn(connection, thread, turn, now)
             put_writes(connection, thread, (ns, checkpoint), writes, now)
 
-        await self._database.write(work)
+        await self._database.write(work, size=sum(len(write.data) for write in writes))
 
     async def get(
         self, thread: Thread, ns: str, checkpoint: str | None, wanting: Wanting | None = None

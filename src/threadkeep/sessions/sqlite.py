@@ -33,7 +33,7 @@ class SqliteSessions:
         self._clock = clock
 
     async def touch(self, scope: Scope) -> Session:
-        return await self._database.write(partial(self._touch, scope=scope))
+        return await self._database.write(partial(self._touch, scope=scope), size=0)
 
     def _touch(self, connection: sqlite3.Connection, scope: Scope) -> Session:
         refuse_if_erased(connection, scope)
@@ -61,7 +61,7 @@ class SqliteSessions:
         """Nothing to do: the archive stored them and slid the TTL in one transaction on the same file."""
 
     async def set_language(self, scope: Scope, language: str) -> None:
-        await self._database.write(partial(self._set_language, scope=scope, language=language))
+        await self._database.write(partial(self._set_language, scope=scope, language=language), size=0)
 
     def _set_language(self, connection: sqlite3.Connection, scope: Scope, language: str) -> None:
         refuse_if_erased(connection, scope)

@@ -36,20 +36,32 @@ def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+            if not is_busy(error) or time.monotonic() > give_up:
                 raise
             time.sleep(0.01)
         else:
             return
 
 
-def in_transaction(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
-    """Commit when `work` returns, roll back when it raises."""
-    connection.execute(begin)
+def in_transaction(
+    connection: sqlite3.Connection, begin: str | None, work: Callable[[sqlite3.Connection], T]
+) -> tuple[T, float]:
+    """Commit when `work` returns, roll back when it raises. Begun already, if `begin` is None.
+
+    Its result, and how many seconds the commit took.
+    """
+    if begin is not None:
+        connection.execute(begin)
     try:
         result = work(connection)
+        start = time.perf_counter()
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-    return result
+    return result, time.perf_counter() - start
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Another connection holds the lock. The detail stands in the code's higher bits."""
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY

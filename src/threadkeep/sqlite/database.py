@@ -3,6 +3,7 @@
 SQLite takes one writer at a time. Within the process a single thread owns the writing connection, so tasks never
 fight over it; whatever has queued up meanwhile shares one transaction and one fsync. Between processes WAL and
 `BEGIN IMMEDIATE` with a generous busy timeout keep writers in line. A result is handed out only after its commit.
+A short write may be done on the thread that asks for it, when it would be the only one (`sqlite.in_place`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from threadkeep.errors import MemoryClosed, StoreUnavailable
-from threadkeep.sqlite.connection import connect, in_transaction, prepare
+from threadkeep.sqlite.connection import connect, in_transaction
 from threadkeep.sqlite.errors import our_errors, translated
 from threadkeep.sqlite.file import FileIdentity
+from threadkeep.sqlite.in_place import SHORT, InPlace
 from threadkeep.sqlite.jobs import Job, Work, answer
+from threadkeep.sqlite.writing import Taken, WritingConnection
 
 T = TypeVar("T")
 _Queue = queue.SimpleQueue[Job | None]  # None: no more will come
@@ -42,7 +45,10 @@ class Database:
         self._closed = False
         self._process = os.getpid()
         self._file = FileIdentity(path)
-        self._connection: sqlite3.Connection
+        self._writing: WritingConnection
+        self._queued = 0  # writes handed to the thread and not answered yet
+        self._short = 0  # short writes under way, wherever
+        self._in_place = InPlace()
 
     async def open(self) -> None:
         """Create the file and its folder if need be, and bring the schema up to date."""
@@ -52,13 +58,42 @@ class Database:
         with our_errors(self.path):
             if not self._in_memory:
                 self._file.create()
-            self._connection = self._prepared()
+            self._writing = WritingConnection(self.path, self._busy_seconds)
         for thread in (self._writer, *self._readers):
             thread.start()
 
-    async def write(self, work: Work[T]) -> T:
-        """Run `work` in a transaction of the writer thread; it returns after the commit, or leaves no trace."""
-        return await self._enqueue(self._writes, Job(work))
+    async def write(self, work: Work[T], *, size: int | None = None) -> T:
+        """Run `work` in a transaction of the writer thread; it returns after the commit, or leaves no trace.
+
+        Work of a few statements says how much it stores, in characters or bytes: where that is little, it may be done
+        here and now (`InPlace`).
+        """
+        if size is None or size > SHORT:
+            return await self._enqueue(self._writes, Job(work))
+        self._count_short(1)
+        try:
+            return await self._write_short(work)
+        finally:
+            self._count_short(-1)
+
+    async def _write_short(self, work: Work[T]) -> T:
+        if self._in_place.allowed():
+            await asyncio.sleep(0)  # now whoever else is about to write has come as far as this
+            if self._short == 1 and self._queued == 0:
+                with suppress(Taken):
+                    return self._write_here(work)
+        alone = self._short == 1
+        result: T = await self._enqueue(self._writes, Job(work))
+        self._in_place.note(alone=alone, commit=self._writing.commit_seconds)
+        return result
+
+    def _count_short(self, change: int) -> None:
+        with self._closing:
+            self._short += change
+
+    def write_soon(self, work: Work[Any]) -> None:
+        """Nobody waits for it, and nobody is told if it fails: for upkeep that is done again if it was not done."""
+        self._enqueue(self._writes, Job(work)).add_done_callback(_seen)
 
     async def maintain(self, work: Work[T]) -> T:
         """Run `work` on the writing connection with no transaction open."""
@@ -84,13 +119,27 @@ class Database:
                 thread.join()
 
     def _enqueue(self, jobs: _Queue, job: Job) -> asyncio.Future[Any]:
-        if os.getpid() != self._process:  # threads do not survive a fork: nobody would ever answer
-            raise MemoryClosed("this memory was opened before the process forked; open one in the child")
         with self._closing:  # or a job could slip in behind the last one and never be answered
-            if self._closed:
-                raise MemoryClosed("this memory is closed")
+            self._refuse_if_closed()
+            self._queued += jobs is self._writes
             jobs.put(job)
         return job.done
+
+    def _write_here(self, work: Work[T]) -> T:
+        self._refuse_if_closed()
+        self._file.check()
+        try:
+            result = self._writing.transact_at_once(work)
+        except sqlite3.Error as failure:
+            raise translated(failure, self.path) from None
+        self._in_place.note(alone=True, commit=self._writing.commit_seconds)
+        return result
+
+    def _refuse_if_closed(self) -> None:
+        if os.getpid() != self._process:  # threads do not survive a fork: nobody would ever answer
+            raise MemoryClosed("this memory was opened before the process forked; open one in the child")
+        if self._closed:
+            raise MemoryClosed("this memory is closed")
 
     def _read_until_closed(self) -> None:
         connection: sqlite3.Connection | None = None
@@ -100,7 +149,7 @@ class Database:
             try:
                 self._file.check()
                 connection = connection or self._connected_to_read()
-                job.outcome = in_transaction(connection, "BEGIN", job.work)
+                job.outcome, _ = in_transaction(connection, "BEGIN", job.work)
             except BaseException as failure:
                 job.failure = self._told(failure)
             answer([job])
@@ -115,8 +164,10 @@ class Database:
 
     def _write_until_closed(self) -> None:
         for jobs in self._groups():
-            self._run([job for job in jobs if not job.done.cancelled()])
-        self._connection.close()
+            wanted = [job for job in jobs if not job.done.cancelled()]
+            self._no_longer_queued(len(jobs) - len(wanted))
+            self._run(wanted)
+        self._writing.close()
 
     def _groups(self) -> Iterator[list[Job]]:
         """What has queued up, again and again, until the queue ends. No other thread takes from it."""
@@ -136,7 +187,7 @@ class Database:
         except StoreUnavailable as gone:
             for job in jobs:
                 job.failure = gone
-            answer(jobs)
+            self._answer(jobs)
             return
         group: list[Job] = []
         for job in jobs:
@@ -150,55 +201,40 @@ class Database:
 
     def _run_alone(self, job: Job) -> None:
         try:
-            job.outcome = job.work(self._writing())
+            with self._writing.held() as connection:
+                job.outcome = job.work(connection)
         except BaseException as failure:
             job.failure = self._told(failure)
-        answer([job])
+        self._answer([job])
 
     def _commit(self, group: list[Job]) -> None:
         if len(group) < 2:  # a job without neighbours is isolated by its transaction and needs no savepoint
             self._commit_each(group)
             return
         try:
-            in_transaction(self._writing(), "BEGIN IMMEDIATE", lambda connection: self._run_each(connection, group))
+            self._writing.transact(lambda connection: self._run_each(connection, group))
         except BaseException:  # whatever it was, the thread lives on and every job gets its answer
             # The shared transaction was lost (a full disk, say). Nothing of it was stored: each job tries by itself.
             self._commit_each(group)
         else:
-            answer(group)
+            self._answer(group)
 
     def _commit_each(self, group: list[Job]) -> None:
         for job in group:
             job.failure = None
             try:
-                job.outcome = in_transaction(self._writing(), "BEGIN IMMEDIATE", job.work)
+                job.outcome = self._writing.transact(job.work)
             except BaseException as failure:
                 job.failure = self._told(failure)
-            answer([job])
+            self._answer([job])
 
-    def _writing(self) -> sqlite3.Connection:
-        """A new connection, where the last transaction could not even be rolled back: it would hold the lock for ever.
+    def _answer(self, jobs: list[Job]) -> None:
+        self._no_longer_queued(len(jobs))  # first: whoever is woken may write in place
+        answer(jobs)
 
-        Closing ends that transaction; where it fails too, the next job tries again.
-        """
-        if self._connection.in_transaction and not self._in_memory:
-            fresh = self._prepared()
-            try:
-                self._connection.close()
-            except BaseException:
-                fresh.close()
-                raise
-            self._connection = fresh
-        return self._connection
-
-    def _prepared(self) -> sqlite3.Connection:
-        connection = connect(self.path, self._busy_seconds)
-        try:
-            prepare(connection, self.path, self._busy_seconds)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def _no_longer_queued(self, count: int) -> None:
+        with self._closing:
+            self._queued -= count
 
     def _run_each(self, connection: sqlite3.Connection, group: list[Job]) -> None:
         """Every job in its own savepoint, so that one that fails takes nothing of its neighbours with it."""
@@ -215,6 +251,12 @@ class Database:
 
     def _told(self, failure: BaseException) -> BaseException:
         return translated(failure, self.path) if isinstance(failure, sqlite3.Error) else failure
+
+
+def _seen(done: asyncio.Future[Any]) -> None:
+    """Or the loop would complain of a failure that nobody asked for."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _thread(target: Callable[[], None], name: str) -> threading.Thread:

@@ -22,10 +22,9 @@ BATCH = 64
 NEWEST_INDEXED = "coalesce((SELECT rowid FROM tk_terms ORDER BY rowid DESC LIMIT 1), 0)"
 
 
-def index_when_due(connection: sqlite3.Connection, newest: int, inserted: int, terms_of: TermsOf) -> None:
-    """After `inserted` rows that end at `newest`: with every `BATCH` rows, index all that wait."""
-    if newest // BATCH > (newest - inserted) // BATCH:
-        index_waiting(connection, terms_of)
+def index_is_due(newest: int, inserted: int) -> bool:
+    """After `inserted` rows that end at `newest`: with every `BATCH` rows, all that wait are to be indexed."""
+    return newest // BATCH > (newest - inserted) // BATCH
 
 
 def index_waiting(connection: sqlite3.Connection, terms_of: TermsOf) -> None:

@@ -1,0 +1,98 @@
+"""The one connection of a process that writes to the file."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from threadkeep.sqlite.connection import connect, in_transaction, is_busy, prepare
+
+T = TypeVar("T")
+
+_LOG_PAGES = 1_000  # SQLite's own default: with more of them a commit folds the log into the database
+
+
+class Taken(Exception):
+    """Somebody else writes at the moment."""
+
+
+class WritingConnection:
+    """One thread at a time has its turn: the writer thread, which waits, or whoever writes in place, who does not."""
+
+    def __init__(self, path: str, busy_seconds: float) -> None:
+        self._path = path
+        self._busy_seconds = busy_seconds
+        self._connection = self._prepared()
+        self._turn = threading.Lock()
+        self._closed = False
+        self._waits = True  # for other processes, and for the disk while it folds the log
+        self.commit_seconds = 0.0  # of the last commit
+
+    @contextmanager
+    def held(self) -> Generator[sqlite3.Connection]:
+        """With no transaction open."""
+        with self._turn:
+            connection = self._usable()
+            self._let_wait(connection, True)
+            yield connection
+
+    def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with self.held() as connection:
+            result, self.commit_seconds = in_transaction(connection, "BEGIN IMMEDIATE", work)
+            return result
+
+    def transact_at_once(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Raises `Taken`, with nothing done, where it would have to wait for another writer."""
+        if not self._turn.acquire(blocking=False):
+            raise Taken
+        try:
+            connection = self._connection
+            if self._closed or connection.in_transaction:
+                raise Taken
+            self._let_wait(connection, False)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                raise (Taken if is_busy(error) else error) from None
+            result, self.commit_seconds = in_transaction(connection, None, work)
+            return result
+        finally:
+            self._turn.release()
+
+    def close(self) -> None:
+        with self._turn:
+            self._closed = True
+            self._connection.close()
+
+    def _let_wait(self, connection: sqlite3.Connection, waits: bool) -> None:
+        if waits != self._waits:
+            connection.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1_000) if waits else 0}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if waits else 0}")
+            self._waits = waits
+
+    def _usable(self) -> sqlite3.Connection:
+        """A new connection, where the last transaction could not even be rolled back: it would hold the lock for ever.
+
+        Closing ends that transaction; where it fails too, the next job tries again.
+        """
+        if self._connection.in_transaction and self._path != ":memory:":
+            fresh = self._prepared()
+            try:
+                self._connection.close()
+            except BaseException:
+                fresh.close()
+                raise
+            self._connection, self._waits = fresh, True
+        return self._connection
+
+    def _prepared(self) -> sqlite3.Connection:
+        connection = connect(self._path, self._busy_seconds)
+        try:
+            prepare(connection, self._path, self._busy_seconds)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
