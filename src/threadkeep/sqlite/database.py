@@ -93,7 +93,8 @@ class Database:
 
     def write_soon(self, work: Work[Any]) -> None:
         """Nobody waits for it, and nobody is told if it fails: for upkeep that is done again if it was not done."""
-        self._enqueue(self._writes, Job(work)).add_done_callback(_seen)
+        with suppress(MemoryClosed):
+            self._enqueue(self._writes, Job(work)).add_done_callback(_seen)
 
     async def maintain(self, work: Work[T]) -> T:
         """Run `work` on the writing connection with no transaction open."""
