@@ -18,6 +18,9 @@ from langgraph.checkpoint.mysql.asyncmy import AsyncMySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from bench.checkpoints_control import CONTROL
+from bench.checkpoints_control import on_mysql as control_on_mysql
+from bench.checkpoints_control import on_postgres as control_on_postgres
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.settings import Settings
 
@@ -38,6 +41,7 @@ class Contestant:
     open: Opening
     stored: Callable[[], Awaitable[int]]  # bytes in the columns of its tables
     on_disk: Callable[[], Awaitable[int]]  # what the database takes for them, indexes included
+    keeps: bool = True  # what it is given; the control has nothing to read
 
 
 def on_sqlite(folder: Path) -> list[Contestant]:
@@ -103,6 +107,7 @@ def on_postgres(url: str) -> list[Contestant]:
             lambda: _postgres_stored(url, THEIR_TABLES),
             lambda: _postgres_disk(url, THEIR_TABLES),
         ),
+        _control(lambda: control_on_postgres(url)),
     ]
 
 
@@ -152,7 +157,15 @@ def on_mysql(url: str) -> list[Contestant]:
             lambda: _mysql_stored(url, THEIR_TABLES),
             lambda: _mysql_disk(url, THEIR_TABLES),
         ),
+        _control(lambda: control_on_mysql(url)),
     ]
+
+
+def _control(opening: Opening) -> Contestant:
+    async def nothing() -> int:
+        return 0
+
+    return Contestant(CONTROL, opening, nothing, nothing, keeps=False)
 
 
 async def _mysql_rows(url: str, query: str, *values: Any) -> list[Any]:

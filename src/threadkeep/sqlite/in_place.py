@@ -11,13 +11,14 @@ from __future__ import annotations
 SHORT = 20_000  # characters or bytes that are stored in no time
 QUICK = 0.001  # seconds of a commit: what a loop may be held up for
 _LAST = 32  # short writes that are remembered
+_ALL = (1 << _LAST) - 1
 _ENOUGH = 24  # of them were alone and quick
 _EVERY = 32  # short writes: one goes to the thread
 
 
 class InPlace:
     def __init__(self) -> None:
-        self._lately = 0  # a bit for each of the last ones, set if it was alone and quick
+        self._lately = _ALL  # a bit for each of the last ones, set if it was alone and quick; at first we hope so
         self._asked = 0
 
     def allowed(self) -> bool:
@@ -26,4 +27,4 @@ class InPlace:
 
     def note(self, *, alone: bool, commit: float) -> None:
         well = alone and commit < QUICK
-        self._lately = (self._lately << 1 | well) & ((1 << _LAST) - 1)
+        self._lately = (self._lately << 1 | well) & _ALL
