@@ -15,6 +15,7 @@ from threadkeep.policy.redact import (
     RedactionRules,
     Redactor,
     load_rules,
+    shared_redactor,
     shortest_key,
 )
 from threadkeep.ports.redactor import Redacted
@@ -27,7 +28,7 @@ def admission_rules(settings: Settings) -> Rules:
     """Raises `InvalidSetting`, and `MissingExtra` where names are to be recognised and nothing is there to do it."""
     recogniser = PresidioRecogniser() if settings.redaction_names else None
     rules = redaction_rules(settings)
-    everyone = Redactor(rules, recogniser)
+    everyone = _redactor(rules, recogniser)
     key = None if settings.redaction_key is None else shortest_key(settings.redaction_key.encode())
     own = _own_redactors(settings, rules, recogniser)
     if not own and key is None:
@@ -45,9 +46,13 @@ def _own_redactors(settings: Settings, rules: RedactionRules, recogniser: Recogn
 
     @cache
     def of(regions: tuple[str, ...]) -> Redactor:
-        return Redactor(replace(rules, regions=regions), recogniser)
+        return _redactor(replace(rules, regions=regions), recogniser)
 
     return {tenant: of(regions) for tenant, regions in settings.tenant_regions.items()}
+
+
+def _redactor(rules: RedactionRules, recogniser: Recogniser | None) -> Redactor:
+    return shared_redactor(rules) if recogniser is None else Redactor(rules, recogniser)
 
 
 def _place(scope: Scope) -> bytes:

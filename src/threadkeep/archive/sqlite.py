@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from threadkeep.archive.sqlite_read import (
     read_record,
 )
 from threadkeep.archive.sqlite_seed import seed
-from threadkeep.errors import StoreError
+from threadkeep.errors import StoreError, ThreadkeepError
 from threadkeep.model import (
     Admission,
     ConversationChange,
@@ -58,7 +59,8 @@ class SqliteArchive:
         work = partial(append, scope=scope, admission=admission, key=key, session=session)
         appended = await self._database.write(work, size=sum(len(draft.content) for draft in admission.drafts))
         if appended.index_is_due:
-            self._database.write_soon(partial(index_waiting, terms_of=self._terms_of))
+            with suppress(ThreadkeepError):  # it is stored; what waits to be indexed is found, and taken next time
+                await self._database.write(partial(index_waiting, terms_of=self._terms_of))
         return appended.receipt
 
     async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:

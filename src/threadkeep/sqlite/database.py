@@ -91,11 +91,6 @@ class Database:
         with self._closing:
             self._short += change
 
-    def write_soon(self, work: Work[Any]) -> None:
-        """Nobody waits for it, and nobody is told if it fails: for upkeep that is done again if it was not done."""
-        with suppress(MemoryClosed):
-            self._enqueue(self._writes, Job(work)).add_done_callback(_seen)
-
     async def maintain(self, work: Work[T]) -> T:
         """Run `work` on the writing connection with no transaction open."""
         return await self._enqueue(self._writes, Job(work, alone=True))
@@ -252,12 +247,6 @@ class Database:
 
     def _told(self, failure: BaseException) -> BaseException:
         return translated(failure, self.path) if isinstance(failure, sqlite3.Error) else failure
-
-
-def _seen(done: asyncio.Future[Any]) -> None:
-    """Or the loop would complain of a failure that nobody asked for."""
-    if not done.cancelled():
-        done.exception()
 
 
 def _thread(target: Callable[[], None], name: str) -> threading.Thread:

@@ -5,7 +5,7 @@
 """
 
 from threadkeep.policy.redact.custom import load as load_rules
-from threadkeep.policy.redact.engine import RedactionRules, Redactor, explain, redact, warm_up
+from threadkeep.policy.redact.engine import RedactionRules, Redactor, explain, redact, shared_redactor, warm_up
 from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.ner import PresidioRecogniser, Recogniser
 from threadkeep.policy.redact.ordinals import KeyedNumbers, Ordinals, shortest_key
@@ -25,6 +25,7 @@ __all__ = [
     "explain",
     "load_rules",
     "redact",
+    "shared_redactor",
     "shortest_key",
     "warm_up",
 ]

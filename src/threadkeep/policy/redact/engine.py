@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from threadkeep.policy.redact import overlap
@@ -124,9 +124,14 @@ def _enabled(settings: RedactionRules) -> Iterator[Family]:
             yield replace(family, rules=rules)
 
 
-@cache
+@lru_cache(maxsize=16)
+def shared_redactor(rules: RedactionRules) -> Redactor:
+    """One for all who have the same rules: what it looks for in is built up by the first texts that it sees."""
+    return Redactor(rules)
+
+
 def default_redactor() -> Redactor:
-    return Redactor()
+    return shared_redactor(RedactionRules())
 
 
 def redact(text: str, language: str | None = None) -> Redaction:
