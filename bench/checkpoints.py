@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.checkpoints_control import CONTROL
 from bench.checkpoints_measure import Plan, Samples, measured
 from bench.checkpoints_savers import OURS, Contestant, on_mysql, on_postgres, on_sqlite
 from bench.report import median, table
@@ -85,9 +84,9 @@ def _program(kind: Any) -> str:
 def _summary(rounds: Rounds, plan: Plan) -> dict[str, Any]:
     """Timings are medians over all rounds; ratios are taken within a round, then their median. Bytes do not vary."""
     names = list(rounds[0])
-    peer = next(name for name in names if name not in (OURS, CONTROL))
+    peer = next(name for name in names if name != OURS)
     return {
-        "contestants": {name: _figures([one[name] for one in rounds], plan) for name in (OURS, peer)},
+        "contestants": {name: _figures([one[name] for one in rounds], plan) for name in names},
         "peer": peer,
         "must_show": _must_show(rounds, peer, plan),
     }
@@ -118,11 +117,10 @@ def _must_show(rounds: Rounds, peer: str, plan: Plan) -> dict[str, float]:
     def over(verb: str, stage: str) -> float:
         return median([median(one[peer].calls[verb][stage]) / median(one[OURS].calls[verb][stage]) for one in rounds])
 
-    def grown(verb: str, name: str = OURS) -> float:
-        return median([_late(one[name], verb) / _early(one[name], verb) for one in rounds])
-
-    def more(verb: str, name: str) -> float:
-        return median([_late(one[name], verb) - _early(one[name], verb) for one in rounds])
+    def grown(verb: str) -> float:
+        return median(
+            [median(one[OURS].calls[verb]["late"]) / median(one[OURS].calls[verb]["early"]) for one in rounds]
+        )
 
     shown = {
         "peer_over_ours_bytes_total": kept[peer].bytes[plan.turns] / kept[OURS].bytes[plan.turns],
@@ -133,23 +131,10 @@ def _must_show(rounds: Rounds, peer: str, plan: Plan) -> dict[str, float]:
         "put_late_over_early": grown("put"),
         "put_writes_late_over_early": grown("put_writes"),
     }
-    if CONTROL in kept:
-        for verb in ("put", "put_writes"):
-            shown[f"control_{verb}_late_over_early"] = grown(verb, CONTROL)
-            shown[f"{verb}_ms_more_late"] = more(verb, OURS)
-            shown[f"control_{verb}_ms_more_late"] = more(verb, CONTROL)
     for verb in TIMED:
         for stage in ("early", "late"):
             shown[f"peer_over_ours_{verb}_{stage}".replace(", ", "_").replace(" ", "_")] = over(verb, stage)
     return shown
-
-
-def _early(samples: Samples, verb: str) -> float:
-    return median(samples.calls[verb]["early"])
-
-
-def _late(samples: Samples, verb: str) -> float:
-    return median(samples.calls[verb]["late"])
 
 
 def rendered(result: dict[str, Any]) -> str:

@@ -95,14 +95,13 @@ async def measured(contestants: Sequence[Contestant], plan: Plan) -> dict[str, S
             for lane, stage in _shuffled(lanes, number):
                 with lane.timed(stage):
                     await lane.turn(stage)
-        keepers = [lane for lane in lanes if lane.contestant.keeps]
         for number in range(plan.reads):
-            for lane, stage in _shuffled(keepers, number):
+            for lane, stage in _shuffled(lanes, number):
                 await _read(lane, stage, plan)
         for number in range(plan.cold_reads):
-            for lane, stage in _shuffled(keepers, number):
+            for lane, stage in _shuffled(lanes, number):
                 await _read_cold(lane, stage)
-        for lane in keepers:
+        for lane in lanes:
             await _check(lane, plan)
         for number in range(plan.alone):
             for lane, stage in _shuffled(lanes, number):

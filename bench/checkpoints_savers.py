@@ -18,9 +18,6 @@ from langgraph.checkpoint.mysql.asyncmy import AsyncMySaver
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from bench.checkpoints_control import CONTROL
-from bench.checkpoints_control import on_mysql as control_on_mysql
-from bench.checkpoints_control import on_postgres as control_on_postgres
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.settings import Settings
 
@@ -41,7 +38,6 @@ class Contestant:
     open: Opening
     stored: Callable[[], Awaitable[int]]  # bytes in the columns of its tables
     on_disk: Callable[[], Awaitable[int]]  # what the database takes for them, indexes included
-    keeps: bool = True  # what it is given; the control has nothing to read
 
 
 def on_sqlite(folder: Path) -> list[Contestant]:
@@ -107,7 +103,6 @@ def on_postgres(url: str) -> list[Contestant]:
             lambda: _postgres_stored(url, THEIR_TABLES),
             lambda: _postgres_disk(url, THEIR_TABLES),
         ),
-        _control(lambda: control_on_postgres(url)),
     ]
 
 
@@ -129,12 +124,9 @@ async def _postgres_stored(url: str, tables: Sequence[str]) -> int:
 
 
 async def _postgres_disk(url: str, tables: Sequence[str]) -> int:
-    """As on MariaDB, the server gets to know its tables here, everybody's: by itself it does within a minute, and until
-    then it keeps plans that it made when they were empty."""
-    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+    async with await psycopg.AsyncConnection.connect(url) as connection:
         total = 0
         for table in tables:
-            await connection.execute(f"ANALYZE {table}")
             row = await (await connection.execute("SELECT pg_total_relation_size(%s)", (table,))).fetchone()
             total += int(row[0]) if row else 0
         return total
@@ -157,15 +149,7 @@ def on_mysql(url: str) -> list[Contestant]:
             lambda: _mysql_stored(url, THEIR_TABLES),
             lambda: _mysql_disk(url, THEIR_TABLES),
         ),
-        _control(lambda: control_on_mysql(url)),
     ]
-
-
-def _control(opening: Opening) -> Contestant:
-    async def nothing() -> int:
-        return 0
-
-    return Contestant(CONTROL, opening, nothing, nothing, keeps=False)
 
 
 async def _mysql_rows(url: str, query: str, *values: Any) -> list[Any]:
