@@ -61,7 +61,8 @@ class Lane:
     graph: Any = None
     stage: str | None = None
     answer: str = ""
-    last_put: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # by stage: what LangGraph gave it
+    puts: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {stage: [] for stage in STAGES})
+    """What LangGraph gave it. All are held: to let go of an old state takes time, and whoever was timed would pay."""
 
     async def turn(self, stage: str) -> None:
         (_, said), (_, self.answer) = next(self.talks[stage])
@@ -122,7 +123,7 @@ def _timed(lane: Lane, verb: str, call: Any) -> Any:
     @functools.wraps(call)
     async def timed(*args: Any, **kwargs: Any) -> Any:
         if verb == "put" and lane.stage is not None:
-            lane.last_put[lane.stage] = args
+            lane.puts[lane.stage].append(args)
         start = time.perf_counter()
         try:
             return await call(*args, **kwargs)
@@ -159,7 +160,7 @@ async def _alone(lane: Lane, stage: str) -> None:
 
     In the graph both overlap with LangGraph's own work, which grows with the talk.
     """
-    config, checkpoint, metadata, _ = lane.last_put[stage]
+    config, checkpoint, metadata, _ = lane.puts[stage][-1]
     answer = AIMessage(next(lane.talks[stage])[1][1])
     values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
     version = lane.saver.get_next_version(versions["messages"], None)
@@ -178,7 +179,7 @@ async def _alone(lane: Lane, stage: str) -> None:
         end = time.perf_counter()
     lane.record("put alone", stage, (between - start) * 1_000)
     lane.record("put_writes alone", stage, (end - between) * 1_000)
-    lane.last_put[stage] = (config, following, metadata, {})
+    lane.puts[stage].append((config, following, metadata, {}))
 
 
 async def _read(lane: Lane, stage: str, plan: Plan) -> None:
