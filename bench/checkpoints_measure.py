@@ -62,7 +62,7 @@ class Lane:
     stage: str | None = None
     answer: str = ""
     puts: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {stage: [] for stage in STAGES})
-    """What LangGraph gave it. All are held: to let go of an old state takes time, and whoever was timed would pay."""
+    """What LangGraph gave it, of the last turn. To let go of an old state takes time, so it is done between turns."""
 
     async def turn(self, stage: str) -> None:
         (_, said), (_, self.answer) = next(self.talks[stage])
@@ -70,6 +70,7 @@ class Lane:
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
+        del self.puts[stage][:-1]
         with no_collection():
             self.stage = stage
             yield
