@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
-import sys
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +13,10 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, HumanMessageChunk, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from threadkeep.adapters.langgraph import squeeze, whole_lists, writing
+from threadkeep.adapters.langgraph import squeeze, writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.messages import fingerprint, template_of
 from threadkeep.adapters.langgraph.plain_messages import MORE, plain_value
@@ -387,31 +385,3 @@ def test_a_damaged_turn_key_is_told() -> None:
     for sealed in (b"", b"\x00", b"\x00short", b"\x01" + bytes(60), b"\x07" + bytes(32)):
         with pytest.raises(CheckpointCorrupt, match="damaged"):
             TurnSeal(None).opened(sealed, b"thread")
-
-
-@pytest.mark.parametrize("quick", [True, False], ids=["as the collector sees it", "asked"])
-def test_what_a_message_has_besides_its_fields_makes_a_difference(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_lists, "_QUICK", quick)
-    talk: list[BaseMessage] = [HumanMessage("hi", id="1"), AIMessage("ho", id="2"), HumanMessage("hm", id="3")]
-    before = taken_of(talk)
-    assert before.common_with(talk) == 3
-    talk[2] = HumanMessage("hm", id="3", more=None)
-    del talk[2].__dict__["id"]  # as many values as before, the last of them outside the fields
-    assert not before.common_with(talk)
-    talk[2] = HumanMessageChunk("hm", id="3")
-    assert not before.common_with(talk)
-
-
-def test_a_message_in_which_the_collector_sees_less_is_asked() -> None:
-    talk = [HumanMessage("hi", id="1"), HumanMessage("ho", id="2")]
-    before = taken_of(talk)
-    object.__delattr__(talk[0], "__pydantic_private__")
-    assert len(gc.get_referents(talk[0])) < len(gc.get_referents(talk[1]))
-    assert before.common_with(talk) == 2
-    talk[0].content = "he"
-    assert not before.common_with(talk)
-
-
-def test_this_python_shows_the_fields_of_messages_to_the_collector() -> None:
-    """If not, looking at them takes longer, and it is worth another way."""
-    assert whole_lists._QUICK or sys.version_info >= (3, 12)
