@@ -19,12 +19,20 @@ LETTERS = 4  # the longest sequence; some frequent words are known as a whole, t
 STEP = 0.1
 
 _MOST_WORDS = 32
+_FEW_WORDS = 12  # as many mostly tell
+_SURE = 0.999
 _LONGEST_WORD = 32
 # One word says no more than e to the sixth, or a single name would outvote a sentence.
 _MOST_A_WORD_SAYS = 6.0
 _FOLD_ALONE = str.maketrans("đłĐŁ", "dlDL")
 
-Row = tuple[int, int, int, int]
+# The columns of a row stand in one number, side by side, so that rows are added up by adding numbers.
+_BITS = 20  # for a sum of a word's rows
+_COLUMN = (1 << _BITS) - 1
+_BIAS = 1 << (_BITS - 1)  # makes sums positive before they are told apart
+_PLACES = tuple(_BITS * column for column in COLUMNS)
+_ALL_BIASED = sum(_BIAS << place for place in _PLACES)
+
 Scored = tuple[Sequence[float], float]
 
 
@@ -45,14 +53,21 @@ def sequences_of(word: str) -> list[str]:
 
 
 def scores(words: Sequence[tuple[str, float]]) -> list[Scored]:
-    """For each of the first words: its log-odds by column, and its weight."""
+    """For each of the first words: its log-odds by column, and its weight. More of them where few do not tell."""
+    few = _scored(words[:_FEW_WORDS])
+    if len(words) <= _FEW_WORDS or max(likelihoods(few, COLUMNS)) > _SURE:
+        return few
+    return few + _scored(words[_FEW_WORDS:_MOST_WORDS])
+
+
+def _scored(words: Sequence[tuple[str, float]]) -> list[Scored]:
     table = _table()
-    return [(_score(word[:_LONGEST_WORD], table), weight) for word, weight in words[:_MOST_WORDS]]
+    return [(_score(word[:_LONGEST_WORD], table), weight) for word, weight in words]
 
 
-def _score(word: str, table: Mapping[str, Row]) -> Sequence[float]:
-    rows = [row for row in map(table.get, sequences_of(word)) if row]
-    return [STEP * sum(column) for column in zip(*rows, strict=True)] if rows else [0.0] * len(COLUMNS)
+def _score(word: str, table: Mapping[str, int]) -> Sequence[float]:
+    total = _ALL_BIASED + sum(filter(None, map(table.get, sequences_of(word))))
+    return [STEP * ((total >> place & _COLUMN) - _BIAS) for place in _PLACES]
 
 
 def likelihoods(scored: Sequence[Scored], columns: Sequence[int]) -> list[float]:
@@ -68,12 +83,12 @@ def likelihoods(scored: Sequence[Scored], columns: Sequence[int]) -> list[float]
 
 
 @cache
-def _table() -> Mapping[str, Row]:
-    table: dict[str, Row] = {}
+def _table() -> Mapping[str, int]:
+    table: dict[str, int] = {}
     source = resources.files("threadkeep.models.language").joinpath("latin.txt").read_text("utf-8")
     for line in source.splitlines():
         if not line.startswith("#"):
             vector, *sequences = line.split(" ")
-            english, vietnamese, polish, other = map(int, vector.split(","))
-            table.update(dict.fromkeys(sequences, (english, vietnamese, polish, other)))
+            row = sum(int(odds) << place for odds, place in zip(vector.split(","), _PLACES, strict=True))
+            table.update(dict.fromkeys(sequences, row))
     return table
