@@ -3,6 +3,7 @@
     with one_call():                                # around a verb
         with sparing(): ...                         # what the verb could do without may not use up its time
         with waiting(self, seconds) as left: ...    # in a store, around each question
+        learn(what, answer) ... learned(what)       # what needs no second question
 
 Every store has its own time in a call, counted while anybody in the call waits for it. Outside a call each question
 has all of it. What a task that outlives the call asks afterwards is no longer the call's.
@@ -11,7 +12,7 @@ has all of it. What a task that outlives the call asks afterwards is no longer t
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
@@ -59,12 +60,13 @@ class _Spent:
 class _Call:
     """Made for every verb, also of a memory that waits for nobody: what most never need is made when it is needed."""
 
-    __slots__ = ("_spent", "is_over", "monotonic")
+    __slots__ = ("_spent", "is_over", "learned", "monotonic")
 
     def __init__(self, monotonic: Monotonic = time.monotonic) -> None:
         self.monotonic = monotonic
         self.is_over = False
         self._spent: dict[Store, _Spent] | None = None
+        self.learned: dict[Hashable, Any] | None = None
 
     def on(self, store: Store) -> _Spent:
         if self._spent is None:
@@ -135,6 +137,19 @@ def in_one_call(verb: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, A
             call.is_over = True
 
     return called
+
+
+def learn(what: Hashable, answer: Any) -> None:
+    """A store's answer, for whoever asks it the same in this call."""
+    part = _part()
+    if part is not None:
+        part.call.learned = {what: answer}
+
+
+def learned(what: Hashable) -> Any:
+    """None if nobody has. Told once: whoever asks again has a reason to."""
+    part = _part()
+    return part.call.learned.pop(what, None) if part is not None and part.call.learned else None
 
 
 def outside_any_call() -> Context:

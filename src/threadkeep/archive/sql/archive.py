@@ -35,6 +35,7 @@ from threadkeep.ports.hot import Seed
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.record import ConversationRecord
+from threadkeep.resilience.one_call import learn, learned
 from threadkeep.scope import Scope
 from threadkeep.sql.database import PoolUsage, SqlDatabase
 from threadkeep.sql.locks import Span
@@ -74,16 +75,17 @@ class SqlArchive:
         return await self._database.write(partial(place, entries=entries, words=words, session_ttl=self._session_ttl))
 
     async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
-        generation = await self._generation_of_unheard(scope, ids, key)
+        generation = learned((self, _place(scope))) if not ids and key is None else None
+        if generation is None:
+            generation = await self._generation_of_unheard(scope, ids, key)
         if generation is not None:
             return Seed(0, generation)
         return await self._database.read(partial(seed, scope=scope, ids=ids, key=key))
 
     async def _generation_of_unheard(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> int | None:
         postgres = self._database.engine.dialect.name == "postgresql"
-        place = replace(scope, generation=None)
         return await self._database.direct(
-            partial(generation_of_unheard, scope=place, ids=ids, key=key, postgres=postgres)
+            partial(generation_of_unheard, scope=_place(scope), ids=ids, key=key, postgres=postgres)
         )
 
     async def last_seq(self, scope: Scope) -> int:
@@ -98,6 +100,7 @@ class SqlArchive:
         if wanted.limit == 1 and wanted.before is None:
             generation = await self._generation_of_unheard(scope)
             if generation is not None:
+                learn((self, _place(scope)), generation)  # the first append asks the same a moment later
                 return History(scope.at(generation), (), None)
         return await self._database.read(partial(read_messages, scope=scope, wanted=wanted))
 
@@ -142,3 +145,7 @@ class SqlArchive:
 
     def _words(self, scope: Scope, content: str) -> list[int]:
         return hashed(scope, self._terms_of(content).split())
+
+
+def _place(scope: Scope) -> Scope:
+    return replace(scope, generation=None)

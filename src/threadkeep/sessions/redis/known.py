@@ -25,7 +25,8 @@ class Question:
     async def __call__(self, must: bool) -> Seed:
         """What the archive says; raises `ArchiveKnows` when that decides it."""
         try:
-            seed = await self.ask(self.scope, [draft.id for draft in self.admission.drafts], self.key)
+            ids = () if self.admission.new_ids else [draft.id for draft in self.admission.drafts]
+            seed = await self.ask(self.scope, ids, self.key)
         except StoreUnavailable as error:
             self.away = error
             return AWAY if must else Seed()  # the worker will find out what it knows

@@ -92,8 +92,10 @@ class RedisHotStore:
 
     async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
         keys = (await self._client.link()).keys.for_reading(scope)
-        if pending == 0 and (hot := await self._read_window(scope, keys)) is not None:
-            return hot
+        if pending == 0:
+            hot, is_all = await self._read_window(scope, keys)
+            if hot is not None or is_all:
+                return hot
         reply = await self._client.run(scripts.READ, keys, (-1 if pending is None else pending,))
         if reply[0] == b"none":
             return None
@@ -104,14 +106,16 @@ class RedisHotStore:
             return Hot(place, absorbed_messages(found), (), 0, found.language, created, whole=False)
         return reading.hot_of(scope, reply)
 
-    async def _read_window(self, scope: Scope, keys: tuple[str, ...]) -> Hot | None:
-        """Without a script, where that is possible."""
+    async def _read_window(self, scope: Scope, keys: tuple[str, ...]) -> tuple[Hot | None, bool]:
+        """Without a script, where that is possible; and whether it is all there is to say."""
         if (copy := self._recent.of(scope)) is not None:
             answers = await self._client.several(*reading.mark_commands(keys))
             if answers is not None and reading.still_holds(copy, answers):
-                return copy.hot
+                return copy.hot, True
         answers = await self._client.several(*reading.commands(keys))
-        return None if answers is None else reading.hot_from(scope, answers, self._recent)
+        if answers is None:
+            return None, False
+        return reading.hot_from(scope, answers, self._recent), reading.nothing_is_hot(answers)
 
     async def touch(self, scope: Scope) -> Hot:
         with one_call():
