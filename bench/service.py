@@ -86,7 +86,8 @@ def _places(store: str, stack: ExitStack) -> tuple[str, ...]:
 def _requests(route: str) -> Requests:
     """Every client has a talk of its own, and now and then a new one: a message of it at a time.
 
-    What is read is a talk of twenty messages, which the client says first; they are not measured.
+    Each is at another place of its talk when it is first measured, so that talks do not begin all at once; what it has
+    said by then is not measured. What is read is a talk of twenty messages.
     """
     texts = [text for turn, _ in zip(turns(), range(100), strict=False) for role, text in turn if role == "user"]
     talks: dict[int, str] = {}
@@ -95,19 +96,25 @@ def _requests(route: str) -> Requests:
         scope = {"tenant": "bench", "user": f"u{client}", "conversation": talks[client]}
         return post(APPEND, {"scope": scope, "events": [{"kind": "UserMessage", "text": text}]})
 
+    def said(client: int, place: int) -> bytes:
+        text = texts[(client * 7 + place) % len(texts)]
+        return post(CHAT, {"sessionId": talks[client], "message": text}) if route == CHAT else append(client, text)
+
     def request(client: int, sent: int) -> bytes:
-        if client not in talks or (sent % TURNS_A_TALK == 0 and route != HISTORY):
+        if route == HISTORY:
+            query = {"tenant": "bench", "user": f"u{client}", "conversation": talks[client], "limit": TURNS_A_TALK}
+            return get(f"{route}?{urlencode(query)}")
+        place = _already_said(client) + sent
+        if place % TURNS_A_TALK == 0:
             talks[client] = str(uuid.uuid4())
-        text = texts[(client * 7 + sent) % len(texts)]
-        if route == CHAT:
-            return post(route, {"sessionId": talks[client], "message": text})
-        if route == APPEND:
-            return append(client, text)
-        query = {"tenant": "bench", "user": f"u{client}", "conversation": talks[client], "limit": TURNS_A_TALK}
-        return get(f"{route}?{urlencode(query)}")
+        return said(client, place)
 
     def first(client: int) -> list[bytes]:
         talks[client] = str(uuid.uuid4())
-        return [append(client, texts[(client + n) % len(texts)]) for n in range(TURNS_A_TALK)]
+        return [said(client, n) for n in range(TURNS_A_TALK if route == HISTORY else _already_said(client))]
 
-    return Requests(request, first if route == HISTORY else lambda _: [])
+    return Requests(request, first)
+
+
+def _already_said(client: int) -> int:
+    return client % TURNS_A_TALK

@@ -19,6 +19,7 @@ from fastapi import FastAPI
 
 from threadkeep import ModelResponse, Scope
 from threadkeep.http.app import create_app
+from threadkeep.http.server import Server
 from threadkeep.memory import Memory
 from threadkeep.model import History, Receipt
 from threadkeep.ports.chat import ChatReply, ChatRequest
@@ -130,7 +131,9 @@ def main(name: str, port: str, *places: str) -> None:
         "openai runner": service_peers.runner,
     }
     patience: dict[str, Any] = {"timeout_keep_alive": 120}  # with clients that wait for the others
-    uvicorn.run(apps[name](*places), host="127.0.0.1", port=int(port), log_config=None, access_log=False, **patience)
+    app = apps[name](*places)
+    config = uvicorn.Config(app, "127.0.0.1", int(port), log_config=None, access_log=False, **patience)
+    Server(config, lambda: None).run()  # ours, for everybody: what is loaded is not collected again and again
 
 
 if __name__ == "__main__":

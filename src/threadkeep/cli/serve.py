@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import socket
 import sys
@@ -123,7 +122,6 @@ async def _serve(listening: socket.socket, opener: MemoryOpener, settings: Setti
     authenticator(settings, None)  # what is wrong with its settings is told here
     async with opener() as memory, responder_on(memory, settings) as responder:
         app = create_app(settings, lambda: nullcontext(memory), responder_opener=lambda _: nullcontext(responder))
-        gc.freeze()  # what is loaded by now stays: no collection need go through it, which recalls would wait for
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
         )

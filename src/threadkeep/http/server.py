@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from collections.abc import Callable
 
@@ -9,11 +10,19 @@ import uvicorn
 
 
 class Server(uvicorn.Server):
-    """Lets listeners go as soon as it is told to stop: it would wait for them otherwise, and they for the next word."""
+    """Lets listeners go as soon as it is told to stop: it would wait for them otherwise, and they for the next word.
+
+    What is loaded once it has started stays: no collection need go through it, which everybody would wait for.
+    """
 
     def __init__(self, config: uvicorn.Config, before_closing: Callable[[], None]) -> None:
         super().__init__(config)
         self._before_closing = before_closing
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._before_closing()
