@@ -37,7 +37,7 @@ async def test_an_append_takes_the_same_statements_at_the_end_of_a_long_session_
             ran.clear()
             invocation = "i1" if author == "user" else f"i{number}"  # an agent's last word ends its turn
             await service.append_event(session, Event(author=author, invocation_id=invocation, content=content))
-            # A connection is set up anew where a write in place follows one of the thread: once in so many, not by length.
+            # A connection is set up anew where a write in place follows one of the thread, whatever the length.
             work.append([statement for _, statement in ran if not statement.startswith("PRAGMA")])
             writers |= {connection for connection, statement in ran if statement.startswith(("INSERT", "UPDATE"))}
     assert work[50]
