@@ -11,6 +11,7 @@ import pytest
 from tests.servers.redis import RedisServer
 from threadkeep import Memory, Scope, UserMessage, open_memory
 from threadkeep.archive.sql import archive as sql_archive
+from threadkeep.resilience import one_call
 from threadkeep.settings import Settings
 
 
@@ -23,7 +24,8 @@ async def memory(redis_server: RedisServer, sql_url: str) -> AsyncIterator[Memor
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Scope]:
-    """Of which talks the database was asked whether it has heard of them."""
+    """Of which talks the database was asked whether it has heard of them. However busy the machine is, it was just now."""
+    monkeypatch.setattr(one_call, "_FRESH_SECONDS", 60.0)
     told: list[Scope] = []
     ask = sql_archive.generation_of_unheard
 

@@ -25,6 +25,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Monotonic = Callable[[], float]
 
+_FRESH_SECONDS = 0.1  # a call may ask a model in between
+
 
 class Store(Protocol):
     @property
@@ -66,7 +68,7 @@ class _Call:
         self.monotonic = monotonic
         self.is_over = False
         self._spent: dict[Store, _Spent] | None = None
-        self.learned: dict[Hashable, Any] | None = None
+        self.learned: dict[Hashable, tuple[Any, float]] | None = None
 
     def on(self, store: Store) -> _Spent:
         if self._spent is None:
@@ -143,13 +145,16 @@ def learn(what: Hashable, answer: Any) -> None:
     """A store's answer, for whoever asks it the same in this call."""
     part = _part()
     if part is not None:
-        part.call.learned = {what: answer}
+        part.call.learned = {what: (answer, part.call.monotonic())}
 
 
 def learned(what: Hashable) -> Any:
-    """None if nobody has. Told once: whoever asks again has a reason to."""
+    """None if nobody has, a moment ago. Told once: whoever asks again has a reason to."""
     part = _part()
-    return part.call.learned.pop(what, None) if part is not None and part.call.learned else None
+    if part is None or not part.call.learned or what not in part.call.learned:
+        return None
+    answer, at = part.call.learned.pop(what)
+    return answer if part.call.monotonic() - at < _FRESH_SECONDS else None
 
 
 def outside_any_call() -> Context:

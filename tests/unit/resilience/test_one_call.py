@@ -204,3 +204,13 @@ def test_what_a_call_has_learned_is_told_once_and_in_no_other_call() -> None:
         learn("a", 2)
     with one_call():
         assert learned("a") is None
+
+
+def test_what_was_learned_a_while_ago_is_asked_again(time: Time) -> None:
+    with one_call(monotonic=time):
+        learn("a", 1)
+        time.now += 0.09
+        assert learned("a") == 1
+        learn("a", 1)
+        time.now += 0.11
+        assert learned("a") is None
