@@ -24,8 +24,8 @@ async def memory(redis_server: RedisServer, sql_url: str) -> AsyncIterator[Memor
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Scope]:
-    """Of which talks the database was asked whether it has heard of them. However busy the machine is, it was just now."""
-    monkeypatch.setattr(one_call, "_FRESH_SECONDS", 60.0)
+    """Of which talks the database was asked whether it has heard of them."""
+    monkeypatch.setattr(one_call, "_FRESH_SECONDS", 60.0)  # however busy the machine is
     told: list[Scope] = []
     ask = sql_archive.generation_of_unheard
 
