@@ -116,6 +116,28 @@ async def test_those_who_come_where_one_wrote_in_place_share_the_threads_commits
     assert {thread for task in tasks for thread in task} == {"threadkeep-writer"}
 
 
+@pytest.mark.parametrize("sizes", [[10, SHORT + 1], [10, None], [10] * 40], ids=["short, long", "short, any", "short"])
+async def test_those_who_come_at_once_are_stored_in_the_order_they_came_in(
+    database: Database, quick_disk: None, sizes: list[int | None]
+) -> None:
+    stored: list[int] = []
+
+    def work(number: int) -> Callable[[sqlite3.Connection], None]:
+        return lambda _: stored.append(number)
+
+    await _until_in_place(database)
+    for _ in range(5):
+        stored.clear()
+        await asyncio.gather(*(database.write(work(number), size=size) for number, size in enumerate(sizes)))
+        assert stored == list(range(len(sizes)))
+
+
+async def test_a_forgotten_write_that_is_collected_within_the_lock_takes_it_again(database: Database) -> None:
+    with database._closing:
+        database._count_short(1)
+        database._count_short(-1)
+
+
 async def test_one_who_writes_in_place_lets_others_have_their_turn_in_between(
     database: Database, quick_disk: None
 ) -> None:

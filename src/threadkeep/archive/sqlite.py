@@ -20,7 +20,7 @@ from threadkeep.archive.sqlite_read import (
     read_record,
 )
 from threadkeep.archive.sqlite_seed import seed
-from threadkeep.errors import StoreError, ThreadkeepError
+from threadkeep.errors import StoreError
 from threadkeep.model import (
     Admission,
     ConversationChange,
@@ -42,6 +42,8 @@ from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.rows import conversation_of, moment
 from threadkeep.sqlite.terms import TermsOf, index_waiting
 
+_A_ROW = 200  # characters that storing a message takes the time of, besides its own
+
 
 class SqliteArchive:
     """Sessions share the file: one transaction stores a message and slides the session's TTL."""
@@ -57,9 +59,12 @@ class SqliteArchive:
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
         session = SessionSpan(moment(self._clock()), self._session_ttl)
         work = partial(append, scope=scope, admission=admission, key=key, session=session)
-        appended = await self._database.write(work, size=sum(len(draft.content) for draft in admission.drafts))
+        size = sum(_A_ROW + len(draft.content) for draft in admission.drafts)
+        appended = await self._database.write(work, size=size)
         if appended.index_is_due:
-            with suppress(ThreadkeepError):  # it is stored; what waits to be indexed is found, and taken next time
+            with suppress(
+                Exception
+            ):  # whatever it is, it is stored; what waits to be indexed is found, and taken next time
                 await self._database.write(partial(index_waiting, terms_of=self._terms_of))
         return appended.receipt
 

@@ -33,7 +33,7 @@ class SqliteSessions:
         self._clock = clock
 
     async def touch(self, scope: Scope) -> Session:
-        return await self._database.write(partial(self._touch, scope=scope), size=0)
+        return await self._database.write(partial(self._touch, scope=scope))
 
     def _touch(self, connection: sqlite3.Connection, scope: Scope) -> Session:
         refuse_if_erased(connection, scope)

@@ -44,14 +44,10 @@ def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
 
 
 def in_transaction(
-    connection: sqlite3.Connection, begin: str | None, work: Callable[[sqlite3.Connection], T]
+    connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], T]
 ) -> tuple[T, float]:
-    """Commit when `work` returns, roll back when it raises. Begun already, if `begin` is None.
-
-    Its result, and how many seconds the commit took.
-    """
-    if begin is not None:
-        connection.execute(begin)
+    """Commit when `work` returns, roll back when it raises. Its result, and how many seconds the commit took."""
+    connection.execute(begin)
     try:
         result = work(connection)
         start = time.perf_counter()

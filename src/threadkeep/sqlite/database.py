@@ -41,7 +41,7 @@ class Database:
         # Nobody else can see an in-memory database: there the writer reads too.
         self._readers = [_thread(self._read_until_closed, "reader") for _ in range(0 if self._in_memory else readers)]
         self._writer = _thread(self._write_until_closed, "writer")
-        self._closing = threading.Lock()
+        self._closing = threading.RLock()  # the collector may end a forgotten write while its thread is in here
         self._closed = False
         self._process = os.getpid()
         self._file = FileIdentity(path)
@@ -69,6 +69,8 @@ class Database:
         here and now (`InPlace`).
         """
         if size is None or size > SHORT:
+            if self._short:
+                await asyncio.sleep(0)  # behind those who came first, and are letting others come
             return await self._enqueue(self._writes, Job(work))
         self._count_short(1)
         try:
@@ -77,11 +79,10 @@ class Database:
             self._count_short(-1)
 
     async def _write_short(self, work: Work[T]) -> T:
-        if self._in_place.allowed():
-            await asyncio.sleep(0)  # now whoever else is about to write has come as far as this
-            if self._short == 1 and self._queued == 0:
-                with suppress(Taken):
-                    return self._write_here(work)
+        await asyncio.sleep(0)  # now whoever else is about to write has come as far as this, and all go on in order
+        if self._in_place.allowed() and self._short == 1 and self._queued == 0:
+            with suppress(Taken):
+                return self._write_here(work)
         alone = self._short == 1
         result: T = await self._enqueue(self._writes, Job(work))
         self._in_place.note(alone=alone, commit=self._writing.commit_seconds)

@@ -54,10 +54,9 @@ class WritingConnection:
                 raise Taken
             self._let_wait(connection, False)
             try:
-                connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                raise (Taken if is_busy(error) else error) from None
-            result, self.commit_seconds = in_transaction(connection, None, work)
+                result, self.commit_seconds = in_transaction(connection, "BEGIN IMMEDIATE", work)
+            except sqlite3.OperationalError as error:  # at the beginning; without WAL also at the commit
+                raise (Taken if is_busy(error) and not connection.in_transaction else error) from None
             return result
         finally:
             self._turn.release()
