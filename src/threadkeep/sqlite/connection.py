@@ -59,5 +59,5 @@ def in_transaction(
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Another connection holds the lock. The detail stands in the code's higher bits."""
-    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+    """Another connection holds the lock. The detail stands in the code's higher bits; not every error has a code."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
