@@ -135,6 +135,7 @@ async def test_those_who_come_at_once_are_stored_in_the_order_they_came_in(
 async def test_a_forgotten_write_that_is_collected_within_the_lock_takes_it_again(database: Database) -> None:
     with database._closing:
         database._count_short(1)
+        assert database._short == 1
         database._count_short(-1)
 
 
