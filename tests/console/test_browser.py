@@ -1,11 +1,12 @@
 """The console in a real browser."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page as Tab
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.console.conftest import Page
 from tests.servers.chromium import Chromium
@@ -45,6 +46,34 @@ async def test_a_talk_goes_back_and_forth_without_loading_the_page_again(tab: Ta
     await expect(tab.get_by_label("Your message")).to_be_empty()
     assert "ann@example.org" not in await tab.content()
     await tab.screenshot(path=tmp_path / "talk.png")
+
+
+async def test_a_message_may_be_said_as_soon_as_the_page_shows(tab: Tab) -> None:
+    """Scripts that come late must not turn Enter into a new line that nobody sends."""
+
+    async def late(route: Route) -> None:
+        await asyncio.sleep(0.5)
+        await route.continue_()
+
+    await tab.route("**/*.js", late)
+    await tab.get_by_role("button", name="New conversation").click(no_wait_after=True)
+
+    await say(tab, "Anybody there?")
+
+    await expect(tab.locator("article")).to_have_count(3)
+
+
+async def test_a_message_reaches_the_talk_without_scripts_and_never_stands_in_an_address(tab: Tab) -> None:
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    await tab.route("**/*.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+    await tab.get_by_role("button", name="New conversation").click()
+    await tab.get_by_label("Your message").fill("marmalade")
+
+    await tab.get_by_role("button", name="Send").click()
+
+    await expect(tab.locator("article.user")).to_contain_text("marmalade")
+    assert not [address for address in asked if "marmalade" in address]
 
 
 async def test_a_second_window_sees_the_talk_as_it_happens(tab: Tab) -> None:

@@ -12,6 +12,7 @@ from tests.console.conftest import Page, served
 from threadkeep.settings import Settings
 
 SECRET = "a-secret-that-is-long-enough-for-any-signature"
+BY_SCRIPT = {"HX-Request": "true"}
 
 
 @pytest.fixture
@@ -43,7 +44,8 @@ async def test_the_address_that_the_readme_names_leads_there(browser: httpx.Asyn
 async def test_what_was_masked_is_counted_and_nowhere_shown(browser: httpx.AsyncClient) -> None:
     path = await begun(browser)
 
-    receipt = (await browser.post(f"{path}/messages", data={"content": "write to ann@example.org, please"})).text
+    form = {"content": "write to ann@example.org, please"}
+    receipt = (await browser.post(f"{path}/messages", data=form, headers=BY_SCRIPT)).text
     talk = (await browser.get(path)).text
 
     assert "redacted: EMAIL × 1" in receipt
@@ -88,7 +90,7 @@ async def test_what_the_service_refuses_is_told_on_the_page(browser: httpx.Async
     path = await begun(browser)
 
     missing = await browser.get("/console/conversations/never-begun")
-    blank = await browser.post(f"{path}/messages", data={"content": "  "}, headers={"HX-Request": "true"})
+    blank = await browser.post(f"{path}/messages", data={"content": "  "}, headers=BY_SCRIPT)
 
     assert missing.status_code == 404
     assert "there is no such user or conversation" in missing.text
@@ -178,7 +180,8 @@ async def test_in_an_application_that_mounts_the_service_every_address_stays_bel
     ):
         first = await browser.get("/memory/console")
         talk = await browser.post("/memory/console/conversations")
-        said = await browser.post(f"{talk.url.path}/messages", data={"content": "write to ann@example.org"})
+        form = {"content": "write to ann@example.org"}
+        said = await browser.post(f"{talk.url.path}/messages", data=form, headers=BY_SCRIPT)
         listed = await browser.get("/memory/console/")
         erased = await browser.post(f"{talk.url.path}/erase")
         found = [address for one in (first, talk, listed, erased) for address in addresses_in(one.text)]

@@ -85,11 +85,16 @@ class Console:
         )
 
     async def say(self, request: Request) -> Response:
-        """Answers with what became of the message; the message itself comes as an event, like everybody else's."""
+        """Answers with what became of the message; the message itself comes as an event, like everybody else's.
+
+        A browser without scripts gets no events, and is led back to the talk.
+        """
         form = await form_of(request)
         async with _api(request) as api:
             path = f"/conversations/{quote(request.path_params['id'], safe='')}/messages"
             taken = await api.post(path, {"content": form.get("content", "")})
+        if not _is_from_script(request):
+            return RedirectResponse(_talk_at(request, request.path_params["id"]), 303)
         return self._page(request, "receipt.html", receipt=taken.get("receipt") or taken)
 
     async def erase(self, request: Request) -> Response:
@@ -158,10 +163,9 @@ class Console:
             except ApiRefused as refused:
                 if refused.status == 401:
                     return RedirectResponse(f"{_home(request)}/sign-in", 303)
-                name = "problem_note.html" if "hx-request" in request.headers else "problem.html"
-                # htmx shows only what succeeded; the note itself tells that this did not
-                status = 200 if "hx-request" in request.headers else refused.status
-                return self._page(request, name, status=status, problem=refused.detail)
+                if _is_from_script(request):  # htmx shows only what succeeded; the note itself tells that this did not
+                    return self._page(request, "problem_note.html", problem=refused.detail)
+                return self._page(request, "problem.html", status=refused.status, problem=refused.detail)
 
         return told
 
@@ -170,6 +174,10 @@ class Console:
 
     def _render(self, name: str, **values: Any) -> str:
         return self._templates.get_template(name).render(**values)
+
+
+def _is_from_script(request: Request) -> bool:
+    return "hx-request" in request.headers
 
 
 def _home(request: Request) -> str:
