@@ -23,6 +23,7 @@ from typing import Any
 from bench.recall_sets import FollowUp, Said, follow_ups
 from bench.report import median, p95, table
 from bench.service_load import Requests, loaded, post
+from bench.sessions_stores import missing, started
 from threadkeep.agent.retrieval import Retrieval
 from threadkeep.agent.retrieval_turn import RetrievalRequest
 from threadkeep.compose_knowledge import open_knowledge
@@ -34,6 +35,7 @@ from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 
 ME, MINE = Scope("default", "ann"), Access("default", "ann")
+_SERVERS = ("postgres", "mariadb")
 _TABLES = ("conversation_checkpoints", "tk_checkpoint_items", "tk_checkpoint_writes")
 _THREAD_ROWS = {
     "wall_ms": "wall ms, median",
@@ -51,8 +53,12 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
 
 
 async def _measured(args: argparse.Namespace) -> dict[str, Any]:
+    """Follow-ups also on servers, as far as they are asked for and there."""
     said, asked = follow_ups(args.data)
     asked = asked[:20] if args.quick else asked
+    servers = [name for name in _SERVERS if args.store in (name, "all")]
+    left_out = missing(servers)
+    on_servers = {name: await _on_server(name, said, asked) for name in servers if name not in left_out}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "retrieval.db"
         url = f"sqlite:///{path}"
@@ -61,7 +67,14 @@ async def _measured(args: argparse.Namespace) -> dict[str, Any]:
             found = await _follow_ups(retrieval, asked)
             thread = await _long_thread(retrieval, path, asked, 250 if args.quick else 1_000)
         load = await _load(url, asked, 1.0 if args.quick else 10.0)
-    return {"follow_ups": found, "thread": thread, "load": load}
+    return {"follow_ups": {"sqlite": found, **on_servers}, "left_out": left_out, "thread": thread, "load": load}
+
+
+async def _on_server(name: str, said: Sequence[Said], asked: Sequence[FollowUp]) -> dict[str, float]:
+    with started(name) as url:
+        await _index(url, said)
+        async with open_retrieval(url, Settings()) as retrieval:
+            return await _follow_ups(retrieval, asked)
 
 
 async def _index(url: str, said: Sequence[Said]) -> None:
@@ -174,10 +187,12 @@ def rendered(result: dict[str, Any]) -> str:
         for key, name in _THREAD_ROWS.items()
     ]
     rows = [(f"{n} clients", one["p50_ms"], one["p95_ms"], one["answers_a_second"]) for n, one in load.items()]
+    asked = [(way, *(f"{one[way]:.3f}" for one in found.values())) for way in found["sqlite"]]
     title = f"A thread of {thread['queries']:,} queries"
     return "\n".join(
         [
-            table("Follow-ups (CAsT 2021)", ("", "R@5"), [(name, f"{value:.3f}") for name, value in found.items()]),
+            table("Follow-ups (CAsT 2021), R@5", ("", *found), asked),
+            *(f"{name}: left out, {why}" for name, why in result["left_out"].items()),
             table(title, ("", f"first {_STRETCH}", f"last {_STRETCH}", "ratio"), ends),
             table("POST /retrieval/query, one process", ("", "p50 ms", "p95 ms", "answers/s"), rows),
         ]
