@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import sys
 import uuid
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +21,10 @@ from bench.sessions_texts import turns
 
 CLIENTS = (1, 8, 64)
 A_SECOND = 40  # requests that arrive, however fast they are answered: what every one of the services can do
+PAUSING, PAUSE = 8, 0.1  # clients, and the seconds that their models and users take together: few take as little
 TURNS_A_TALK = 20  # then the client begins another; the limit is 30 a minute
+RATE = f"{A_SECOND} a second"
+PAUSED = f"{PAUSING} clients that pause"
 APPEND, HISTORY, CHAT = "/v1/memory/append", "/v1/memory/history", "/agent/chat"
 ROUTES = (APPEND, HISTORY, CHAT)
 OURS, PEER = "threadkeep", "openai"
@@ -43,7 +47,7 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
 
 def _on_store(name: str, args: argparse.Namespace) -> dict[str, Any]:
     """Services take turns, round by round, so that a noisy moment is noisy for all of them."""
-    clients = (1, 4) if args.quick else CLIENTS
+    loads = _loads((1, 4) if args.quick else CLIENTS)
     seconds, rounds = (0.5, 1) if args.quick else (3.0, args.rounds or 3)
     found: dict[tuple[str, str, str], list[Measured]] = {}
     with ExitStack() as stack:
@@ -51,17 +55,25 @@ def _on_store(name: str, args: argparse.Namespace) -> dict[str, Any]:
         _warm_up(services)
         for number in range(rounds):
             print(f"{name}: round {number + 1} of {rounds}", file=sys.stderr)
-            for load in (*clients, A_SECOND):
-                told = f"{load} a second" if load == A_SECOND else f"{load} clients"
+            for load, run in loads.items():
                 for service, route in _asked(services):
-                    if load == A_SECOND and route != CHAT:
-                        continue
-                    run = arriving if load == A_SECOND else loaded
-                    measured = asyncio.run(run(services[service], _requests(route), load, seconds))
-                    found.setdefault((service, route, told), []).append(measured)
+                    if route == CHAT or load not in (PAUSED, RATE):
+                        measured = asyncio.run(run(services[service], _requests(route), seconds))
+                        found.setdefault((service, route, load), []).append(measured)
         memory = {service: resident_mb(pid) for service, (_, pid) in services.items()}
-    loads = [f"{many} clients" for many in clients] + [f"{A_SECOND} a second"]
-    return {"loads": loads, "rss_mb": memory, "figures": figures_of(found)}
+    return {"loads": [*loads], "rss_mb": memory, "figures": figures_of(found)}
+
+
+def _loads(clients: Sequence[int]) -> dict[str, Callable[..., Coroutine[Any, Any, Measured]]]:
+    """By name. Each is given a service, its requests and for how many seconds."""
+
+    def unpausing(many: int) -> Callable[..., Coroutine[Any, Any, Measured]]:
+        return lambda service, requests, seconds: loaded(service, requests, many, seconds)
+
+    return {f"{many} clients": unpausing(many) for many in clients} | {
+        PAUSED: lambda service, requests, seconds: loaded(service, requests, PAUSING, seconds, PAUSE),
+        RATE: lambda service, requests, seconds: arriving(service, requests, A_SECOND, seconds),
+    }
 
 
 def _asked(services: dict[str, Any]) -> list[tuple[str, str]]:

@@ -47,11 +47,12 @@ def print_figures(store: str, result: dict[str, Any]) -> None:
 
 
 def shown(result: dict[str, Any]) -> dict[str, float]:
-    """What memory adds to a turn, by saturated clients and at a rate that all can serve; and the peers beside ours."""
+    """What memory adds to a turn, by saturated clients, by clients that pause and at a rate that all can serve; and the
+    peers beside ours."""
     at = {(one["service"], one["load"]): one for one in result["figures"] if one["route"] == CHAT}
-    *_, middle, most, rate = result["loads"]
+    *_, middle, most, pausing, rate = result["loads"]
     told: dict[str, float] = {}
-    for load in (middle, rate):
+    for load in (middle, pausing, rate):
         added = at["threadkeep", load]["p50"] - at["without memory", load]["p50"]
         told[f"ms that memory adds to a turn, p50, {load}"] = added
     for ours, peer in (("threadkeep", "openai"), ("assistant", "openai runner"), ("threadkeep", "openai runner")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import socket
 import subprocess
 import sys
@@ -80,14 +81,19 @@ class Measured(NamedTuple):
     cpu_ms: float  # of the service's process, an answer
 
 
-async def loaded(service: tuple[int, int], requests: Requests, clients: int, seconds: float) -> Measured:
-    """A service by its port and process id. Any answer but a 2xx ends the run."""
+async def loaded(
+    service: tuple[int, int], requests: Requests, clients: int, seconds: float, pause: float = 0.0
+) -> Measured:
+    """A service by its port and process id. Any answer but a 2xx ends the run.
+
+    After an answer a client pauses for `pause` seconds, half as long or half as long again: else all would ask at once.
+    """
     port, pid = service
     lines = [await _line(port, requests, number) for number in range(clients)]
     before = processor_ms(pid)
     began = time.perf_counter()
     until = began + seconds
-    spent = await asyncio.gather(*(_client(line, requests, n, until) for n, line in enumerate(lines)))
+    spent = await asyncio.gather(*(_client(line, requests, n, until, pause) for n, line in enumerate(lines)))
     answers = [one for its in spent for one in its]
     measured = _measured(answers, began, pid, before)
     await _closed(lines)
@@ -150,15 +156,18 @@ async def _closed(lines: list[Line]) -> None:
         await writer.wait_closed()
 
 
-async def _client(line: Line, requests: Requests, number: int, until: float) -> list[float]:
+async def _client(line: Line, requests: Requests, number: int, until: float, pause: float) -> list[float]:
     reader, writer = line
     spent: list[float] = []
+    chance = random.Random(number)
     while time.perf_counter() < until:
         request = requests.next(number, len(spent))
         start = time.perf_counter()
         writer.write(request)
         await _answered(reader)
         spent.append((time.perf_counter() - start) * 1_000)
+        if pause:
+            await asyncio.sleep(pause * chance.uniform(0.5, 1.5))
     return spent
 
 
