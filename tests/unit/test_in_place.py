@@ -263,10 +263,10 @@ async def test_many_loops_in_many_threads_write_in_place_and_lose_nothing(databa
 def test_a_bad_moment_is_nothing_but_a_run_of_them_is() -> None:
     lately = InPlace()
     for _ in range(8):
-        lately.note(alone=True, commit=2 * QUICK)
+        lately.note(alone=True, seconds=2 * QUICK)
     assert lately.allowed()
-    lately.note(alone=False, commit=0.0)
+    lately.note(alone=False, seconds=0.0)
     assert not lately.allowed()
     for _ in range(24):
-        lately.note(alone=True, commit=0.0)
+        lately.note(alone=True, seconds=0.0)
     assert lately.allowed()

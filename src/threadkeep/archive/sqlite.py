@@ -42,6 +42,7 @@ from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.rows import conversation_of, moment
 from threadkeep.sqlite.terms import TermsOf, index_waiting
 
+_SHORT_WINDOW = 50  # messages that are read in no time
 _A_ROW = 200  # characters that storing a message takes the time of, besides its own
 
 
@@ -84,7 +85,8 @@ class SqliteArchive:
         return await self._database.write(partial(leave_gap, scope=scope, size=size, session=session))
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
-        return await self._database.read(partial(read_messages, scope=scope, wanted=wanted))
+        short = wanted.limit is not None and wanted.limit <= _SHORT_WINDOW
+        return await self._database.read(partial(read_messages, scope=scope, wanted=wanted), short=short)
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
         return await self._database.read(partial(list_conversations, scope=scope, after=after, limit=limit))

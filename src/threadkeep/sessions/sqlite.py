@@ -43,7 +43,7 @@ class SqliteSessions:
         return session
 
     async def read(self, scope: Scope) -> Session | None:
-        return await self._database.read(partial(self._read, scope=scope))
+        return await self._database.read(partial(self._read, scope=scope), short=True)
 
     def _read(self, connection: sqlite3.Connection, scope: Scope) -> Session | None:
         row: tuple[Any, ...] | None = connection.execute(

@@ -3,7 +3,8 @@
 SQLite takes one writer at a time. Within the process a single thread owns the writing connection, so tasks never
 fight over it; whatever has queued up meanwhile shares one transaction and one fsync. Between processes WAL and
 `BEGIN IMMEDIATE` with a generous busy timeout keep writers in line. A result is handed out only after its commit.
-A short write may be done on the thread that asks for it, when it would be the only one (`sqlite.in_place`).
+A short write may be done on the thread that asks for it, when it would be the only one (`sqlite.in_place`), a short
+read wherever it is quick (`sqlite.reading`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -23,6 +25,7 @@ from threadkeep.sqlite.errors import our_errors, translated
 from threadkeep.sqlite.file import FileIdentity
 from threadkeep.sqlite.in_place import SHORT, InPlace
 from threadkeep.sqlite.jobs import Job, Work, answer
+from threadkeep.sqlite.reading import ReadingHere
 from threadkeep.sqlite.writing import Taken, WritingConnection
 
 T = TypeVar("T")
@@ -49,6 +52,7 @@ class Database:
         self._queued = 0  # writes handed to the thread and not answered yet
         self._short = 0  # short writes under way, wherever
         self._in_place = InPlace()
+        self._reading_here = ReadingHere(lambda: self._connected_to_read(busy_seconds=0.0))
 
     async def open(self) -> None:
         """Create the file and its folder if need be, and bring the schema up to date."""
@@ -85,7 +89,7 @@ class Database:
                 return self._write_here(work)
         alone = self._short == 1
         result: T = await self._enqueue(self._writes, Job(work))
-        self._in_place.note(alone=alone, commit=self._writing.commit_seconds)
+        self._in_place.note(alone=alone, seconds=self._writing.commit_seconds)
         return result
 
     def _count_short(self, change: int) -> None:
@@ -96,9 +100,19 @@ class Database:
         """Run `work` on the writing connection with no transaction open."""
         return await self._enqueue(self._writes, Job(work, alone=True))
 
-    async def read(self, work: Work[T]) -> T:
-        """Run `work` on one consistent snapshot, beside the writer."""
-        return await self._enqueue(self._reads if self._readers else self._writes, Job(work))
+    async def read(self, work: Work[T], *, short: bool = False) -> T:
+        """Run `work` on one consistent snapshot, beside the writer; what is `short` perhaps here and now."""
+        if not self._readers:
+            return await self._enqueue(self._writes, Job(work))
+        if not short:
+            return await self._enqueue(self._reads, Job(work))
+        await asyncio.sleep(0)  # others have their turn also where one reads on and on
+        with suppress(Taken):
+            return self._read_here(work)
+        job = Job(work)
+        result: T = await self._enqueue(self._reads, job)
+        self._reading_here.note(job.seconds)
+        return result
 
     async def close(self) -> None:
         """Finish what was accepted, then let go of the file. Closing twice is allowed."""
@@ -114,6 +128,7 @@ class Database:
         for thread in (self._writer, *self._readers):
             if thread.ident is not None:
                 thread.join()
+        self._reading_here.close()
 
     def _enqueue(self, jobs: _Queue, job: Job) -> asyncio.Future[Any]:
         with self._closing:  # or a job could slip in behind the last one and never be answered
@@ -129,8 +144,16 @@ class Database:
             result = self._writing.transact_at_once(work)
         except sqlite3.Error as failure:
             raise translated(failure, self.path) from None
-        self._in_place.note(alone=True, commit=self._writing.commit_seconds)
+        self._in_place.note(alone=True, seconds=self._writing.commit_seconds)
         return result
+
+    def _read_here(self, work: Work[T]) -> T:
+        self._refuse_if_closed()
+        self._file.check()
+        try:
+            return self._reading_here.read(work)
+        except sqlite3.Error as failure:
+            raise translated(failure, self.path) from None
 
     def _refuse_if_closed(self) -> None:
         if os.getpid() != self._process:  # threads do not survive a fork: nobody would ever answer
@@ -141,22 +164,28 @@ class Database:
     def _read_until_closed(self) -> None:
         connection: sqlite3.Connection | None = None
         with suppress(sqlite3.Error):  # whoever reads will be told, if it is still so
-            connection = self._connected_to_read()  # now, or the first to read would wait for it
+            connection = self._connected_to_read(self._busy_seconds)  # now, or the first to read would wait for it
         while (job := self._reads.get()) is not None:
             try:
                 self._file.check()
-                connection = connection or self._connected_to_read()
+                connection = connection or self._connected_to_read(self._busy_seconds)
+                start = time.perf_counter()
                 job.outcome, _ = in_transaction(connection, "BEGIN", job.work)
+                job.seconds = time.perf_counter() - start
             except BaseException as failure:
                 job.failure = self._told(failure)
             answer([job])
         if connection is not None:
             connection.close()
 
-    def _connected_to_read(self) -> sqlite3.Connection:
-        connection = connect(self.path, self._busy_seconds)
-        connection.execute("PRAGMA query_only = ON")
-        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # it reads the schema first
+    def _connected_to_read(self, busy_seconds: float) -> sqlite3.Connection:
+        connection = connect(self.path, busy_seconds)
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # it reads the schema first
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _write_until_closed(self) -> None:

@@ -1,19 +1,19 @@
-"""Whether a short write is done where it is asked for, instead of being handed to the writer thread.
+"""Whether short work is done where it is asked for, instead of being handed to a thread.
 
 Handing over costs two wakings, as much as storing a message. It pays where writes come at once, for they share a
 commit there, and where the disk takes its time, for the loop must not wait for it. Which of these holds is seen from
-the last few short writes. One in every few goes to the thread all the same: there the log is folded into the database,
-which takes longer than a loop should wait.
+the last few short ones. One in every few goes to the thread all the same: there a writer folds the log into the
+database, which takes longer than a loop should wait.
 """
 
 from __future__ import annotations
 
 SHORT = 20_000  # characters or bytes that are stored in no time
-QUICK = 0.001  # seconds of a commit: what a loop may be held up for
-_LAST = 32  # short writes that are remembered
+QUICK = 0.001  # seconds of a commit or a read: what a loop may be held up for
+_LAST = 32  # short ones that are remembered
 _ALL = (1 << _LAST) - 1
 _ENOUGH = 24  # of them were alone and quick
-_EVERY = 32  # short writes: one goes to the thread
+_EVERY = 32  # short ones: one goes to the thread
 
 
 class InPlace:
@@ -25,6 +25,6 @@ class InPlace:
         self._asked += 1
         return self._asked % _EVERY != 0 and self._lately.bit_count() >= _ENOUGH
 
-    def note(self, *, alone: bool, commit: float) -> None:
-        well = alone and commit < QUICK
+    def note(self, *, alone: bool, seconds: float) -> None:
+        well = alone and seconds < QUICK
         self._lately = (self._lately << 1 | well) & _ALL

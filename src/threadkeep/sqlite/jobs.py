@@ -15,13 +15,14 @@ Work = Callable[[sqlite3.Connection], T]
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """Made in the task that waits for it. `outcome` and `failure` are the thread's to set, before it answers."""
+    """Made in the task that waits for it. What follows `done` is the thread's to set, before it answers."""
 
     work: Work[Any]
     alone: bool = False  # outside any transaction, as PRAGMA and VACUUM need it
     done: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     outcome: Any = None
     failure: BaseException | None = None
+    seconds: float = 0.0  # that a read took
 
 
 def answer(jobs: Sequence[Job]) -> None:
