@@ -86,7 +86,7 @@ class SqlCheckpoints:
     async def _put(self, putting: Putting) -> None:
         if await self._stored(putting):
             return
-        if await self._database.read(partial(was_deleted, thread=putting.thread)):
+        if await self._database.direct(partial(was_deleted, thread=putting.thread)):
             raise ScopeErased(_DELETED)
         if putting.new.builds_on_parent:
             raise ParentGone
@@ -116,7 +116,7 @@ class SqlCheckpoints:
 
     async def _begin(self, thread: Thread) -> None:
         """Writes may come before the first checkpoint of a thread; after its end they are refused."""
-        if await self._database.read(partial(was_deleted, thread=thread)):
+        if await self._database.direct(partial(was_deleted, thread=thread)):
             raise ScopeErased(_DELETED)
         values = place_values(thread, moment(self._clock()), postgres=self._postgres)
         await self._database.direct(lambda line: line.count(statements.touch(postgres=self._postgres), values))

@@ -15,6 +15,7 @@ from threadkeep.errors import Conflict
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import Plan, Run
 from threadkeep.scope import Scope
+from threadkeep.sql.lines import Line
 from threadkeep.sql.rows import is_postgres
 from threadkeep.threads import Thread, escaped, ns_key, unescaped
 
@@ -33,7 +34,7 @@ _COPIED = {
     "tk_checkpoint_writes": "ns_key, checkpoint_id, task_id, idx, part, task_path, channel, data",
 }
 _HOLD = text("SELECT thread_id FROM conversation_metadata WHERE thread_key = :key FOR UPDATE")
-_WAS_DELETED = text("SELECT 1 FROM tk_generations WHERE place IN (:own, :conversation, :user) LIMIT 1")
+_WAS_DELETED = "SELECT 1 FROM tk_generations WHERE place IN (:own, :conversation, :user) LIMIT 1"
 _ANY = text("SELECT 1 FROM conversation_checkpoints WHERE thread_key = :key LIMIT 1")
 _ALL = text(
     f"SELECT {CHECKPOINT} FROM conversation_checkpoints c WHERE thread_key = :key ORDER BY checkpoint_id DESC"  # noqa: S608
@@ -46,11 +47,10 @@ _HOLD_PLACE = text(
 )
 
 
-async def was_deleted(connection: AsyncConnection, thread: Thread) -> bool:
+async def was_deleted(line: Line, thread: Thread) -> bool:
     """Whether the thread, or all of its user's, were ever deleted or erased."""
     own, conversation, user = places_of(thread)
-    values = {"own": own, "conversation": conversation, "user": user}
-    return (await connection.execute(_WAS_DELETED, values)).first() is not None
+    return bool(await line.rows(_WAS_DELETED, {"own": own, "conversation": conversation, "user": user}))
 
 
 async def delete_thread(connection: AsyncConnection, thread: Thread) -> int:
