@@ -76,12 +76,13 @@ async def open_assistant(
 
 
 def _chat_model(folder: AssistantFolder, settings: Settings) -> ChatModel:
-    from threadkeep.agent.phrases import phrases_in
+    from threadkeep.agent.phrases import DEFAULTS, phrases_in
     from threadkeep.models.chat.choice import ChatChoice, chat_model_for
     from threadkeep.models.chat.offline import OfflineModel
 
     config = folder.config
-    said = {tag: phrases_in(tag, config.phrases, config.default_language).you_said for tag in config.languages}
+    tags = {*config.languages, *config.phrases, *DEFAULTS}
+    said = {tag: phrases_in(tag, config.phrases, config.default_language).you_said for tag in sorted(tags)}
     choice = ChatChoice(
         settings.chat_model or config.model,
         settings.chat_timeout_seconds,

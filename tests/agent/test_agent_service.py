@@ -99,6 +99,29 @@ async def test_the_block_on_history_reaches_the_system_instruction() -> None:
     assert "Mam na imię Ola" not in instruction  # history stays messages, in the model's own roles
 
 
+@pytest.mark.parametrize(
+    ("tag", "told"),
+    [
+        ("pl-PL", "Odpowiadaj po polsku, zwięźle i uprzejmie, zwracając się per Pan/Pani."),  # the folder's own
+        ("en-US", "Answer in English"),
+        ("en-GB", "Answer in English"),
+        ("EN", "Answer in English"),
+        ("vi-VN", "Hãy trả lời bằng tiếng Việt"),
+        ("zh-TW", "請用繁體中文回答"),
+        ("zh-Hant-TW", "請用繁體中文回答"),
+        ("zh-CN", "请用简体中文回答"),
+        ("x-unknown", "Odpowiadaj po polsku"),  # the assistant's default
+        ("und", "Odpowiadaj po polsku"),
+    ],
+)
+async def test_a_language_with_a_region_is_that_language(tag: str, told: str) -> None:
+    agent, stub = service("…")
+    await agent.chat("What time is breakfast?", None, tag)
+    instruction = stub.asked[0]["config"].system_instruction
+    assert told in instruction
+    assert ("Odpowiadaj po polsku" in instruction) == told.startswith("Odpowiadaj")
+
+
 async def test_the_function_calling_loop_works_on_the_same_contents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOTEL_API_URL", "http://127.0.0.1:1")
     call = types.FunctionCall(name="find_rooms", args={"arrival": "2026-12-24", "nights": 1})

@@ -216,6 +216,29 @@ async def test_a_model_that_calls_tools_without_end_is_asked_for_its_answer(talk
     assert answer.text.startswith("Nie mam na ten temat informacji.")
 
 
+@pytest.mark.parametrize(
+    ("tag", "greeting", "said", "you_said"),
+    [
+        ("pl-PL", "Dzień dobry", "Mój pies wabi się Burek. || Jak wabi się mój pies?", "Wcześniej padło:"),
+        ("en-US", "Good day", "My dog is called Rex. || What is my dog called?", "You said earlier:"),
+        ("vi-VN", "Xin chào", "Tôi bị dị ứng đậu phộng. || Tôi bị dị ứng món gì?", "Trước đó quý khách đã nói:"),
+        ("zh-TW", "您好", "我的狗叫來福。 || 我的狗叫什麼？", "您先前說過："),
+    ],
+)
+async def test_offline_too_a_language_with_a_region_is_that_language(
+    talk_with: Open, tag: str, greeting: str, said: str, you_said: str
+) -> None:
+    fact, question = said.split(" || ")
+    async with talk_with("hotel_concierge") as talk:
+        opening = await talk.assistant.greet(talk.scope, tag)
+        assert opening is not None
+        assert opening.text.startswith(greeting)
+        await talk.say(fact, language=tag)
+        answer = await talk.say(question, language=tag)
+    assert answer.text.startswith(you_said)
+    assert answer.language == tag
+
+
 @pytest.fixture
 def redis(new_redis: Callable[..., RedisServer]) -> RedisServer:
     return new_redis()

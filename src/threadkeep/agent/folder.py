@@ -17,6 +17,7 @@ from threadkeep.agent.persona import Persona, read_persona
 from threadkeep.agent.phrases import HISTORY_BLOCKS
 from threadkeep.agent.places import line_in_toml_error, line_of_key, refused
 from threadkeep.agent.tool_file import Tool, load_tools
+from threadkeep.models.language import closest
 from threadkeep.settings import Settings
 
 CONFIG = "assistant.toml"
@@ -93,7 +94,7 @@ def _prompt(folder: Path, language: str) -> str:
         raise refused(found[0], 1, "is empty", "write what the assistant does and how it answers")
     if any(block.splitlines()[0] in text for block in HISTORY_BLOCKS.values()):
         return text
-    return f"{text}\n\n{HISTORY_BLOCKS.get(language) or HISTORY_BLOCKS['en']}"
+    return f"{text}\n\n{closest(HISTORY_BLOCKS, language) or HISTORY_BLOCKS['en']}"
 
 
 def _knowledge(path: Path) -> Path | None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from threadkeep.models.language import closest
+
 _GREETING = re.compile(r"^\s*Greeting(?:\.([A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*))?:[ \t]*(.*)$", re.MULTILINE)
 _ANY = ""
 
@@ -18,7 +20,7 @@ class Persona:
     greetings: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def greeting(self, language: str | None) -> str | None:
-        return self.greetings.get(language or _ANY) or self.greetings.get(_ANY)
+        return closest(self.greetings, language) or self.greetings.get(_ANY)
 
 
 def read_persona(text: str, longest: int) -> Persona:

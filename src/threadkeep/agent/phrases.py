@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threadkeep.agent.config import Phrases
+from threadkeep.models.language import closest
 
 # How a model is to treat the messages before the current one. The Polish block is the concierge's own.
 HISTORY_BLOCKS = {
@@ -21,6 +22,11 @@ Lịch sử hội thoại
 - 你可能會收到同一個會話中先前的訊息（user/assistant）。
 - 如果沒有紀錄，請把目前的問題當作新對話的第一個問題。
 - 如果有紀錄，請自然地把它當作回答的脈絡，不要機械地重複全部內容。""",
+    "zh-Hans": """\
+对话记录
+- 你可能会收到同一个会话中先前的消息（user/assistant）。
+- 如果没有记录，请把当前的问题当作新对话的第一个问题。
+- 如果有记录，请自然地把它当作回答的上下文，不要机械地重复全部内容。""",
     "en": """\
 Conversation history
 - You may be given earlier messages of the same session (user/assistant).
@@ -28,7 +34,7 @@ Conversation history
 - If there are some, use them as context for your answer; refer to them naturally and do not repeat them wholesale.""",
 }
 
-_DEFAULTS = {
+DEFAULTS = {
     "vi": Phrases(
         instruction="Hãy trả lời bằng tiếng Việt, ngắn gọn, lịch sự.",
         clarify=("Xin vui lòng cho biết rõ hơn yêu cầu của quý khách ạ?",),
@@ -59,6 +65,16 @@ _DEFAULTS = {
         stop=("不用了，謝謝", "不用了", "再見"),
         hello=("你好", "您好", "哈囉", "早安", "晚安"),
     ),
+    "zh-Hans": Phrases(
+        instruction="请用简体中文回答，简短有礼。",
+        clarify=("请问您能再说明一下您的需求吗？",),
+        farewell="谢谢您，再见！",
+        nothing_found="目前没有这方面的资料。",
+        offline="（此回复取自现有资料，未使用语言模型。）",
+        you_said="您之前说过：",
+        stop=("不用了，谢谢", "不用了", "再见"),
+        hello=("你好", "您好", "哈啰", "早上好", "晚上好"),
+    ),
     "en": Phrases(
         instruction="Answer in English, briefly and politely.",
         clarify=("Could you tell me a little more about what you need?",),
@@ -74,8 +90,10 @@ _DEFAULTS = {
 
 def phrases_in(language: str, own: dict[str, Phrases], fallback: str) -> Phrases:
     """The folder's words, what they leave out from ours, in the language or else in the assistant's default one."""
-    given = own.get(language) or (None if language in _DEFAULTS else own.get(fallback))
-    ours = _DEFAULTS.get(language) or _DEFAULTS.get(fallback) or _DEFAULTS["en"]
+    given, ours = closest(own, language, same_script=True), closest(DEFAULTS, language)
+    if given is None and ours is None:
+        given = closest(own, fallback)
+    ours = ours or closest(DEFAULTS, fallback) or DEFAULTS["en"]
     if given is None:
         return ours
     said = {name: value for name in Phrases.model_fields if (value := getattr(given, name)) or _is_set(given, name)}

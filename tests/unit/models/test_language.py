@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bench.language_sets import sets
 from tests.unit.models.language_samples import SENTENCES, TOO_SHORT
 from threadkeep.errors import InvalidInput
-from threadkeep.models.language import cld2, detect
+from threadkeep.models.language import cld2, closest, detect
 from threadkeep.models.language.latin import folded
 from threadkeep.ports.language import CERTAIN
 
@@ -141,3 +141,38 @@ def test_the_open_sets_are_told_as_well_as_promised() -> None:
     assert min(of("single-words, no diacritics")) >= 0.93
     assert min(of("sentences, no diacritics")) >= 0.995
     assert min(of("Hant or Hans")) >= 0.99
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("pl-PL", "pl"),
+        ("en-US", "en"),
+        ("en-GB", "en-GB"),
+        ("EN", "en"),
+        ("vi-VN", "vi"),
+        ("zh-TW", "zh-Hant"),
+        ("zh-hk", "zh-Hant"),
+        ("zh-Hant-TW", "zh-Hant"),
+        ("zh-CN", "zh-Hans"),
+        ("zh-SG", "zh-Hans"),
+        ("zh", "zh-Hant"),
+        ("x-unknown", None),
+        ("fr-FR", None),
+        ("no tag at all", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_tag_is_looked_up_by_itself_then_by_its_script_then_by_its_language(
+    wanted: str | None, found: str | None
+) -> None:
+    table = {tag: tag for tag in ("en-GB", "en", "pl", "vi", "zh-Hant", "zh-Hans")}
+    assert closest(table, wanted) == found
+
+
+def test_the_other_script_stands_in_where_it_may_and_a_key_with_a_region_stands_for_its_language() -> None:
+    assert closest({"zh-Hant": 1}, "zh-CN") == 1
+    assert closest({"zh-Hant": 1}, "zh-CN", same_script=True) is None
+    assert closest({"zh-Hant": 1, "zh": 2}, "zh-CN") == 2
+    assert closest({"pl-PL": 1}, "pl") == 1

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from threadkeep.models.language import detect
+from threadkeep.models.language import closest, detect
 from threadkeep.models.sentences import sentences
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
 from threadkeep.ports.language import CERTAIN
@@ -53,7 +53,7 @@ class OfflineModel:
             return ChatReply("")
         weights = _weights(asked, request.language)
         scored = _scored(_candidates(request, asked[:-1]), weights, request.language)
-        you_said = self.you_said.get(request.language or "", "You said earlier:")
+        you_said = closest(self.you_said, request.language) or "You said earlier:"
         return ChatReply(_quoted(_chosen(_in_its_language(scored, request.language)), you_said))
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
@@ -81,7 +81,7 @@ def _weights(asked: Sequence[str], language: str | None) -> dict[str, float]:
     if sum(map(_is_word, weights)) <= _SAYS_LITTLE and len(asked) > 1:
         for term, weight in query_weights(asked[-2], language).items():
             weights.setdefault(term, _CARRIED * weight)
-    asking = _ASKING.get(language or "", frozenset[str]())
+    asking = closest(_ASKING, language) or frozenset[str]()
     telling = {term: weight for term, weight in weights.items() if not asking.intersection(_syllables(term))}
     return telling or weights
 
@@ -110,7 +110,7 @@ def _scored(
     whole = sum(weights.values()) or 1.0
     without_spaces = {term for term in weights if is_written_without_spaces(term)}
     pairs = {term for term in without_spaces if len(term) == 2}
-    if language in (None, "vi"):
+    if language is None or _base(language) == "vi":
         pairs |= {term for term in weights if not _is_word(term)}
     telling = pairs and pairs | {term for term in weights if any(map(str.isdigit, term))}
     share = _ENOUGH_WITHOUT_SPACES if without_spaces else _ENOUGH
@@ -132,7 +132,11 @@ def _in_its_language(scored: Sequence[tuple[float, _Sentence]], language: str | 
 
 def _is_foreign(text: str, language: str | None) -> bool:
     found = detect(text)
-    return bool(language) and found.confidence >= CERTAIN and found.tag.split("-")[0] != str(language).split("-")[0]
+    return bool(language) and found.confidence >= CERTAIN and _base(found.tag) != _base(str(language))
+
+
+def _base(tag: str) -> str:
+    return tag.split("-")[0].lower()
 
 
 def _chosen(scored: Sequence[tuple[float, _Sentence]]) -> list[_Sentence]:

@@ -3,6 +3,7 @@
 from threadkeep.models.language.detection import detect
 from threadkeep.models.language.detectors import CountedDetector, ModelDetector, OfflineDetector
 from threadkeep.models.language.requested import requested_language
+from threadkeep.models.language.tags import closest
 from threadkeep.models.language.talk import Decision, decide
 from threadkeep.ports.language import Detection, LanguageDetector, LanguageRules
 
@@ -14,6 +15,7 @@ __all__ = [
     "LanguageRules",
     "ModelDetector",
     "OfflineDetector",
+    "closest",
     "decide",
     "detect",
     "requested_language",

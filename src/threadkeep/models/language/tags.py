@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadkeep.errors import InvalidInput
+
+_Value = TypeVar("_Value")
 
 SUPPORTED = ("vi", "pl", "zh-Hant", "zh-Hans", "en")
 
@@ -63,3 +65,31 @@ def allowed_tags(tags: Iterable[str]) -> Allowed:
 @lru_cache(maxsize=256)
 def _allowed(tags: Sequence[str]) -> Allowed:
     return Allowed(tuple(dict.fromkeys(map(parsed, tags))))
+
+
+def closest(table: Mapping[str, _Value], language: str | None, same_script: bool = False) -> _Value | None:
+    """What a table by language holds for a tag: for the tag itself, its language and script, or its language.
+
+    Upper and lower case are the same; of keys equally near the first counts. A region implies a script of Chinese
+    (`zh-TW` is `zh-Hant`); the other script stands in where there is nothing nearer, unless it must be the same. None
+    where nothing fits, or for what is no tag.
+    """
+    wanted = _read(language) if language else None
+    if wanted is None:
+        return None
+    tags = [tag for tag in map(_read, table) if tag and tag.language == wanted.language]
+    near = [
+        tag for tag in tags if not same_script or None in (tag.script, wanted.script) or tag.script == wanted.script
+    ]
+    return table[min(near, key=lambda tag: _distance(tag, wanted)).text] if near else None
+
+
+@lru_cache(maxsize=256)
+def _read(tag: str) -> Tag | None:
+    return parsed(tag) if _WELL_FORMED.fullmatch(tag) else None
+
+
+def _distance(tag: Tag, wanted: Tag) -> tuple[bool, bool, bool, int]:
+    """A key of no script is nearer than one of the other script."""
+    exact, same = tag.text.lower() == wanted.text.lower(), tag.script == wanted.script
+    return not exact, not same, tag.script is not None, tag.text.count("-")

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Sequence
 
 from threadkeep.errors import CapabilityMissing, InvalidEvent
-from threadkeep.models.language import detect
+from threadkeep.models.language import closest, detect
 from threadkeep.models.media.briefly import LONGEST, MOST_SENTENCES
 from threadkeep.models.summary import summarise
 from threadkeep.ports.media import MediaSummary, Medium
@@ -50,7 +50,7 @@ class TesseractImages:
             raise InvalidEvent("data", "holds no text that can be read", fix)
         found = detect(text, self._languages).tag
         language = found if found in self._languages else None
-        label = _LABELS.get(language or "", _LABELS["en"])
+        label = closest(_LABELS, language) or _LABELS["en"]
         summary = summarise(text, MOST_SENTENCES, language, LONGEST)
         return MediaSummary(label + summary, label + text, language, image_kind="text")
 
@@ -71,8 +71,8 @@ class TesseractImages:
     async def _installed(self, program: str) -> tuple[str, ...]:
         if self._packs is None:
             listed = (await self._run(program, "--list-langs")).decode("utf-8", "replace").split()
-            allowed = {tag.lower() for tag in self._languages}
-            wanted = [pack for tag, pack in _PACKS.items() if tag in allowed]
+            allowed = {closest(_PACKS, tag) for tag in self._languages}
+            wanted = [pack for pack in _PACKS.values() if pack in allowed]
             self._packs = tuple(pack for pack in dict.fromkeys(wanted) if pack in listed)
         if not self._packs:
             raise CapabilityMissing(f"{_PROGRAM} has no pack for any of {', '.join(self._languages)}: {_HOW}")
@@ -109,5 +109,5 @@ def _one_thread() -> dict[str, str]:
 
 def _first(packs: Sequence[str], language: str | None) -> list[str]:
     """The talk's own before the others."""
-    own = _PACKS.get((language or "").lower())
+    own = closest(_PACKS, language)
     return sorted(packs, key=lambda pack: pack != own)
