@@ -26,6 +26,7 @@ _POSTGRES_OPTIONS = {"host", "port"}
 _MYSQL_OPTIONS = {"unix_socket", "ssl", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_check_hostname"}
 _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _IDLE_SECONDS = 1_800
+_LOST = 2013  # what the clients of MySQL say of a connection that is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,8 @@ async def _connect_mysql(**arguments: Any) -> Any:
     opening = asyncio.ensure_future(asyncmy.connect(**arguments))
     try:
         return await asyncio.shield(opening)
+    except RuntimeError as error:  # of uvloop, where the other side has closed the line as soon as it was open
+        raise asyncmy.errors.OperationalError(_LOST, f"the server closed the connection ({error})") from None
     except asyncio.CancelledError:
         opening.add_done_callback(_close_unwanted)
         raise

@@ -93,3 +93,51 @@ def test_prose_with_numbers_stays(text):
 def test_the_nearest_word_decides_what_a_number_is():
     text = "ID card number 116726199508279319 or by phone at 0412 1245924, order 44712290118"
     assert [kind for _, kind in masked(text, "en")] == ["NATIONAL_ID", "PHONE"]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("RTX 5060 giá bao nhiêu? số em 0912345678", "0912345678"),
+        ("đơn hàng của em bị lỗi, số em 0912345678", "0912345678"),
+        ("giá RTX 5060? 0912345678", "0912345678"),
+        ("giá sỉ em 0912345678", "0912345678"),  # no price begins with a nought
+        ("價格多少？0912345678", "0912345678"),
+        ("Cena pokoju? 512 345 678", "512 345 678"),
+        ("order 1234, 0912345678", "0912345678"),
+        ("I ordered it. My order is late\n0912345678", "0912345678"),
+        ("My number is 512345678", "512345678"),
+        ("我的號碼 0912345678", "0912345678"),
+    ],
+)
+def test_a_price_or_an_order_spoken_of_before_does_not_hide_a_phone_number(text, number):
+    assert masked(text) == [(number, "PHONE")]
+
+
+@pytest.mark.parametrize(
+    "text", ["Mój numer to 512345678", "proszę oddzwonić: 512345678", "512345678", "Jan Kowalski 512345678"]
+)
+def test_a_polish_mobile_is_masked_though_written_in_one(text):
+    assert masked(text, "pl") == [("512345678", "PHONE")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "order 0912345678",
+        "mã đơn 0912345678",
+        "số đơn hàng: 0912345678",
+        "訂單編號：0912345678",
+        "invoice no. 0912345678",
+        "Zamówienie numer 512345678",
+        "Faktura 512345678",
+        "cena 512 345 678",
+        "population 1 234 567 890",
+    ],
+)
+def test_a_number_that_is_announced_as_something_else_stays(text):
+    assert masked(text, "pl") == []
+
+
+def test_a_card_in_another_clause_than_an_order_is_masked():
+    assert masked("order 1234, 4111 1111 1111 1111") == [("4111 1111 1111 1111", "CREDIT_CARD")]

@@ -90,8 +90,14 @@ def _possible(number: str) -> bool:
 
 def _shaped(view: View) -> Iterator[tuple[int, int]]:
     for start, end, number in _candidates(view):
-        if _SURE_SHAPE.fullmatch(number) and len(_digits(number)) <= 15 and context.before(view, start) != "OTHER":
+        if _SURE_SHAPE.fullmatch(number) and len(_digits(number)) <= 15 and not _is_other(view, start, number):
             yield start, end
+
+
+def _is_other(view: View, start: int, number: str) -> bool:
+    """Announced as something else; but no amount begins with a nought, a plus or a bracket."""
+    named = context.before(view, start)
+    return named == "OTHER" or (named == "AMOUNT" and number[0] not in "0+(")
 
 
 def _named(view: View) -> Iterator[tuple[int, int]]:
@@ -117,10 +123,11 @@ def _registered(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _national(view: View, start: int, end: int, number: str) -> bool:
-    """Grouped like a phone number, and not like an amount (no-break spaces), a range or a date."""
+    """Grouped like a phone, or written as Poles do, and not like an amount (no-break spaces), a range or a date."""
     left, right = view.original_span(start, end)
     typeset = any(space in view.original[left:right] for space in "\u00a0\u202f\u2009")
     grouped = re.search(r"[0-9][ .\-][0-9]", number) is not None or number.startswith("0")
+    grouped = grouped or (view.language.startswith("pl") and _POLISH_MOBILE.fullmatch(number) is not None)
     return grouped and not typeset and "/" not in number and len(_digits(number)) >= 9
 
 
@@ -143,6 +150,7 @@ def _valid(number: str, region: str) -> bool:
     return told and phonenumbers.is_valid_number(parsed)
 
 
+_POLISH_MOBILE: Final = re.compile(r"[4-8][0-9]{8}")  # is written without a trunk prefix, and often in one
 _POLISH_LANDLINE: Final = re.compile(r"[1-9][0-9] [0-9]{3} [0-9]{2} [0-9]{2}")
 _HANDHELD: Final = (1, 2)
 """`PhoneNumberType.MOBILE` and `FIXED_LINE_OR_MOBILE`, which North America does not tell apart."""
