@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.agents.run_config import RunConfig
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
@@ -46,6 +47,18 @@ async def test_what_was_said_is_found_at_once_and_only_by_its_user_and_app(
     assert await found(memories, "peanuts", app="b") == []
     assert await found(memories, "peanuts", user="v") == []
     assert await found(memories, "  ") == []
+
+
+@pytest.mark.parametrize("others", [30, 400])
+async def test_an_app_finds_its_own_however_much_another_app_knows(
+    memories: ThreadkeepMemoryService, others: int
+) -> None:
+    mine = "my peanut allergy was found in 2019 when I ate a cake at school"
+    theirs = [said("user", "peanut allergy") for _ in range(others)]
+    await memories.add_events_to_memory(app_name="a", user_id="u", session_id="s", events=[said("user", mine)])
+    await memories.add_events_to_memory(app_name="b", user_id="u", session_id="t", events=theirs)
+    assert await found(memories, "peanut allergy") == [mine]
+    assert len(await found(memories, "peanut allergy", app="b")) == 10
 
 
 async def test_a_session_of_another_service_is_added_by_the_same_policy(memories: ThreadkeepMemoryService) -> None:
@@ -108,6 +121,40 @@ async def test_the_plugin_tells_outsiders_only_what_policy_keeps(
     assert "canary" not in str(told)
     assert "ann.example" not in str(told)
     assert (await found(memories, "harbour", app=APP))[0] == "It is by the harbour."
+
+
+async def test_outsiders_are_told_by_the_operators_own_rules_and_a_mediums_meta_with_it(
+    sqlite_place: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        '[[rule]]\nname = "ticket"\ntype = "INTERNAL_ID"\npattern = "TCK-[0-9]{6}"\nfinds = ["TCK-123456"]\n'
+    )
+    monkeypatch.setenv("THREADKEEP_REDACTION_RULES", str(rules))
+    told: list[dict[str, Any]] = []
+    meta = {"language": "pl", "mime": "image/png", "sha256": "a" * 64}
+    medium = {"summary": "Ticket TCK-123456", "modality": "image", "meta": meta | {"path": "/home/ann"}}
+    async with (
+        ThreadkeepSessionService.from_url(**sqlite_place) as sessions,
+        ThreadkeepMemoryService.from_url(**sqlite_place) as memories,
+    ):
+        runner = runner_of(
+            [[text("Seen TCK-123456.")]] * 2, sessions, [], [ThreadkeepPlugin(sessions, None, told.append)]
+        )
+        await sessions.create_session(app_name=APP, user_id="u", session_id="s")
+        await say(runner, "u", "s", "about TCK-123456")
+        content = types.Content(role="user", parts=[text("Ticket TCK-123456")])
+        config = RunConfig(custom_metadata={"media_summary": medium})
+        async for _ in runner.run_async(user_id="u", session_id="s", new_message=content, run_config=config):
+            pass
+        stored = await sessions.get_session(app_name=APP, user_id="u", session_id="s")
+        assert [one.get("text", one.get("summary")) for one in told] == texts(stored)
+        assert "TCK" not in str(told)
+        assert told[2]["meta"] == meta
+        raw = await InMemorySessionService().create_session(app_name="a", user_id="u", session_id="raw")
+        raw.events.append(said("user", "about TCK-123456"))
+        assert "TCK" not in str(await persist_memory_from_session(raw, memories))
+        assert "TCK" not in str(await persist_memory_from_session(raw))
 
 
 async def test_a_run_that_fails_lets_the_next_one_in(sqlite_service: ThreadkeepSessionService) -> None:

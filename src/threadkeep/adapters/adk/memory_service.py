@@ -15,6 +15,8 @@ from google.genai import types
 
 from threadkeep.adapters.adk.belonging import is_of_app, of_app
 from threadkeep.adapters.adk.events import checked, message_in, said_in
+from threadkeep.adapters.adk.masking import Masked, masked_at
+from threadkeep.adapters.adk.searching import found_in_app
 from threadkeep.adapters.stores_thread import StoresThread, borrowed, last_of
 from threadkeep.compose_agents import AgentStores
 from threadkeep.errors import InvalidInput
@@ -25,7 +27,6 @@ from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings
 
 _AT_ONCE = 500
-_LOOKED_THROUGH = 3  # times as many as are given out: some may be another app's
 
 
 class ThreadkeepMemoryService(BaseMemoryService):
@@ -99,13 +100,15 @@ class ThreadkeepMemoryService(BaseMemoryService):
         user = Scope(self._tenant, user_id)
 
         async def found(stores: AgentStores) -> list[Hit]:
-            recalled = await stores.memory.recall(user, query, k=self._most * _LOOKED_THROUGH)
-            names = {hit.conversation for hit in recalled.hits}
-            own = {name: await is_of_app(stores.rows, user.with_conversation(name), app_name) for name in names}
-            return [hit for hit in recalled.hits if own[hit.conversation]][: self._most]
+            return await found_in_app(stores, user, app_name, query, self._most)
 
         hits = await self._stores.use(found) if query.strip() else []
         return SearchMemoryResponse(memories=[_entry(hit) for hit in hits])
+
+    async def masking(self, session: Session) -> Masked:
+        """Masks a text as it would be kept in this session."""
+        scope = self._scope(session.user_id, session.id)
+        return await self._stores.use(lambda stores: masked_at(stores, scope))
 
     async def close(self) -> None:
         """Closing twice is allowed."""

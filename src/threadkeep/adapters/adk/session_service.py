@@ -13,6 +13,7 @@ from google.adk.sessions.session import Session
 
 from threadkeep.adapters.adk import events
 from threadkeep.adapters.adk.ledger import Ledger
+from threadkeep.adapters.adk.masking import Masked, masked_at
 from threadkeep.adapters.adk.reading import Reader
 from threadkeep.adapters.adk.state import SCRATCH_SECONDS, USER, delta_of, state_rows
 from threadkeep.adapters.adk.turns import TurnLimits
@@ -131,6 +132,11 @@ class ThreadkeepSessionService(BaseSessionService):
         )
         if head is not None:
             session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
+
+    async def masking(self, session: Session) -> Masked:
+        """Masks a text as it would be kept in this session."""
+        scope = self._known(session).scope
+        return await self._stores.use(lambda stores: masked_at(stores, scope))
 
     async def flush(self) -> None:
         """Return once the archive has all that was appended, and it can be recalled by its meaning."""
