@@ -32,6 +32,7 @@ from threadkeep.knowledge import sqlite_erase
 from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
+from threadkeep.policy.admit import Rules
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import Embedder
@@ -84,7 +85,7 @@ async def open_memory(
     hot = redis or (settings.redis_url if url is None and engine is None else None)
     archive = engine or url or settings.database_url
     if hot:
-        stores = await _behind_redis(hot, archive, settings, clock, worker=worker)
+        stores = await _behind_redis(hot, archive, settings, rules, clock, worker=worker)
     else:
         stores = await stores_at(archive, settings, clock)
     stores = replace(with_vectors(stores, settings, worker=worker, embedder=embedder), rerank=rerank)
@@ -100,7 +101,7 @@ async def open_memory(
 
 
 async def _behind_redis(
-    redis: str, archive: str | AsyncEngine, settings: Settings, clock: Clock, *, worker: bool
+    redis: str, archive: str | AsyncEngine, settings: Settings, rules: Rules, clock: Clock, *, worker: bool
 ) -> Stores:
     parts = redis_parts()
     client = await parts.redis_at(redis, settings)
@@ -109,7 +110,9 @@ async def _behind_redis(
     except BaseException:
         await client.close()
         raise
-    return parts.behind_redis(client, stores, settings, session_limits(settings), clock, worker=worker)
+    return parts.behind_redis(
+        client, stores, settings, session_limits(settings), clock, worker=worker, keep=rules.kept_text
+    )
 
 
 async def stores_at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
@@ -20,6 +21,7 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.sessions.fallback import FallbackSessions
 from threadkeep.sessions.hot import HotSessions
+from threadkeep.sessions.redis.absorbed import KeepText
 from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.cache import RedisEntries
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
@@ -47,14 +49,20 @@ async def redis_at(url: str, settings: Settings) -> RedisClient:
 
 
 def behind_redis(
-    client: RedisClient, archived: Stores, settings: Settings, limits: SessionLimits, clock: Clock, *, worker: bool
+    client: RedisClient,
+    archived: Stores,
+    settings: Settings,
+    limits: SessionLimits,
+    clock: Clock,
+    *,
+    worker: bool,
+    keep: KeepText,
 ) -> Stores:
-    """The same stores with Redis in front of them."""
+    """The same stores with Redis in front of them. What others left there goes on as far as `keep` lets it."""
     archive = cast("ArchiveWithPlacing", archived.archive)
     breaker, guard = Breaker("Redis"), guard_for(archive)
-    hot = RedisHotStore(
-        client, lambda scope, ids, key: behind.seed_of(scope, ids, key), hot_options(settings, limits), clock
-    )
+    options = replace(hot_options(settings, limits), keep=keep)
+    hot = RedisHotStore(client, lambda scope, ids, key: behind.seed_of(scope, ids, key), options, clock)
     window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
     behind = WriteBehind(hot, GuardedArchive(archive, guard), window, settings.durability, breaker)
     journal = redis_journal(client, settings, limits, clock)

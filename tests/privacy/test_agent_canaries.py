@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ import pytest
 from tests.agent.conftest import EXAMPLES, SETTINGS
 from tests.agent.recording import RecordingModel, calls
 from tests.privacy.canaries import personal_canaries
+from tests.privacy.in_servers import in_redis
 from tests.privacy.test_canaries import everything_logged, exported
 from tests.privacy.token_readers import every_encoding
+from tests.servers.redis import RedisServer, client
 from threadkeep import Scope, UserMessage, open_memory
 from threadkeep.compose_assistant import open_assistant
 from threadkeep.errors import ModelError, ModelUnavailable
@@ -121,3 +124,34 @@ async def test_a_model_that_sorts_and_reflects_leaves_no_trace_of_what_it_read(t
         await assistant.respond(Asked(SCOPE, f"and {secret}?"))
         await assistant.settled()
         assert Traces(["canarysorted0001quill"]).in_folder(tmp_path) == set()
+
+
+@pytest.mark.usefixtures("everything_logged")
+async def test_what_another_application_left_in_a_session_goes_on_without_its_canaries(
+    tmp_path: Path, new_redis: Callable[..., RedisServer]
+) -> None:
+    url, redis = f"sqlite:///{tmp_path}/memory.db", new_redis().url
+    settings = SETTINGS.model_copy(update={"session_max_messages": len(PERSONAL) + 10})
+    talk = Scope("default", "default", "old-session")
+    roles = ("user", "assistant")
+    old = [{"role": roles[place % 2], "content": text_of(one.event)} for place, one in enumerate(PERSONAL)]
+    with client(redis) as server:
+        document = {"messages": old, "language": "canarylanguage0001quill@example.com"}
+        server.set("sessions:old-session", json.dumps(document))
+    model = RecordingModel("Od siódmej.")
+    async with (
+        open_memory(url, redis=redis, settings=settings) as memory,
+        open_assistant(memory, settings, EXAMPLES / "hotel_concierge", url=url, model=model) as assistant,
+    ):
+        needles = [*(canary.needle for canary in PERSONAL), "canarylanguage0001quill"]
+        scan = Traces(needles, every_encoding(), unpack_ids)
+        assert in_redis(scan, redis)  # it is there, and the scan finds it
+        await assistant.respond(Asked(talk, "O której jest śniadanie?"))
+        await assistant.settled()
+        history = await memory.history(talk, limit=500)
+        assert sum("[REDACTED:" in message.content for message in history.messages) == len(PERSONAL)
+        (tmp_path / "history.txt").write_text("\n".join(one.content for one in history.messages))
+        (tmp_path / "model.txt").write_text("\n".join(text for _, text in model.turns))
+        await memory.flushed()
+        assert in_redis(scan, redis) == set()
+        assert scan.in_folder(tmp_path) == set()

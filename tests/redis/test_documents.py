@@ -30,6 +30,11 @@ def code_points(text: str) -> list[int]:
     return [ord(character) for character in text]
 
 
+def kept(scope: Scope, text: str, language: str | None) -> str | None:
+    """Stands for policy: it masks one word and leaves out another, by the talk's language."""
+    return None if text == "TOO LARGE" else text.replace("Kowalski", f"[REDACTED {language} {scope.conversation}]")
+
+
 @pytest.fixture
 def archive() -> ArchiveAsked:
     return ArchiveAsked()
@@ -45,7 +50,7 @@ async def client(redis_server: Any) -> AsyncIterator[RedisClient]:
 
 @pytest.fixture
 def hot(client: RedisClient, archive: ArchiveAsked) -> RedisHotStore:
-    options = HotOptions(limits=LIMITS, latest_ttl_seconds=7_200, tokenize=code_points)
+    options = HotOptions(limits=LIMITS, latest_ttl_seconds=7_200, tokenize=code_points, keep=kept)
     return RedisHotStore(client, archive, options, FakeClock())
 
 
@@ -251,6 +256,41 @@ async def test_an_old_document_with_messages_goes_on(hot: RedisHotStore, client:
     assert await client.command("XLEN", "threadkeep:journal") == 1  # what another wrote is not ours to archive
     assert (await hot.append(scope, admitted("more", "and more"))).seq == 3
     assert len((await document(client, "sessions:s1"))["messages"]) == 4
+
+
+@pytest.mark.parametrize("verb", ["read", "touch", "append"])
+async def test_an_old_document_goes_on_as_policy_lets_it(hot: RedisHotStore, client: RedisClient, verb: str) -> None:
+    said = ["never shown", "Kowalski", "TOO LARGE", "I am Kowalski", "…"]
+    old = {"messages": [{"role": "user", "content": text} for text in said], "language": "jan@example.com"}
+    await client.command("SET", "sessions:s1", json.dumps(old))
+    if verb == "append":
+        await hot.append(talk("s1"), admitted("hello"))
+    elif verb == "touch":
+        await hot.touch(talk("s1"))
+    found = await hot.read(talk("s1"))
+    assert found is not None
+    assert found.language is None
+    masked = [(-2, "[REDACTED None s1]"), (-1, "I am [REDACTED None s1]"), (0, "…")]
+    assert [(one.seq, one.content) for one in found.window if one.seq < 1] == masked
+    assert {one.ts for one in found.window} == {START}  # the document has no time of its own
+    if verb != "read":
+        stored = await client.command("GET", "sessions:s1")
+        assert b"Kowalski" not in stored
+        assert b"jan@" not in stored
+
+
+async def test_a_message_without_a_time_has_that_of_its_document(hot: RedisHotStore, client: RedisClient) -> None:
+    started = "2025-05-05T10:00:00+00:00"
+    old = {"createdAt": started, "messages": [{"role": "user", "content": "hi"}]}
+    await client.command("SET", "sessions:s1", json.dumps(old))
+    await hot.touch(talk("s1"))
+    assert (await document(client, "sessions:s1"))["messages"][0]["ts"] == started
+
+
+async def test_without_a_policy_nothing_of_an_old_document_is_kept(client: RedisClient, archive: ArchiveAsked) -> None:
+    store = RedisHotStore(client, archive, clock=FakeClock())
+    await client.command("SET", "sessions:s1", json.dumps({"messages": [{"role": "user", "content": "hi"}]}))
+    assert (await store.touch(talk("s1"))).window == ()
 
 
 async def test_an_old_document_of_a_talk_the_archive_knows_adds_no_doubles(

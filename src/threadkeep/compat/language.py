@@ -6,19 +6,22 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from threadkeep.models.language import ModelDetector, OfflineDetector, decide
-from threadkeep.ports.language import UNDETERMINED, LanguageRules
+from threadkeep.ports.language import LanguageRules
 from threadkeep.settings import Settings, load_settings
 
-AskModel = Callable[[str, str], Awaitable[str]]  # the model's name and a prompt, to its answer
+AskModel = Callable[[str, str], Awaitable[str | None]]  # the model's name and a prompt, to its answer
 
 
-async def detect_language_bcp47(text: str, ask_model: AskModel | None = None, settings: Settings | None = None) -> str:
+async def detect_language_bcp47(
+    text: str, ask_model: AskModel | None = None, settings: Settings | None = None
+) -> str | None:
     """The BCP-47 tag of a new session's first message, in the form that `THREADKEEP_LANGUAGES` lists it.
 
     With `ask_model` the model that `GEMINI_MODEL_LANG` names is asked; without it, or when it fails, the language is
-    told offline. A message too short to tell is in `THREADKEEP_DEFAULT_LANGUAGE`, or `und` where there is none.
+    told offline. A message too short to tell is in `THREADKEEP_DEFAULT_LANGUAGE`, or in none: nothing is stored for the
+    session then, and the next message is asked about.
     """
     settings = settings or load_settings()
     rules = LanguageRules(settings.languages, settings.default_language)
     detector = ModelDetector(partial(ask_model, settings.gemini_model_lang)) if ask_model else OfflineDetector()
-    return (await decide(text, None, rules, detector)).tag or UNDETERMINED
+    return (await decide(text, None, rules, detector)).tag

@@ -8,7 +8,6 @@ from typing import Any, cast
 from threadkeep.events import Event, ModelResponse, UserMessage
 from threadkeep.memory import Memory
 from threadkeep.model import Message
-from threadkeep.policy.fields import is_language_tag
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.sessions.document import DocumentMessage, as_document, read_document
 
@@ -53,7 +52,7 @@ class SessionStore:
             added = given.messages[self._how_many_are_in(session.messages, given.messages) :]
         if added:
             await self._memory.append(scope, [_event(message) for message in added])
-        if is_language_tag(given.language) and given.language != session.language:
+        if given.language and given.language != session.language:
             await self._memory.set_language(scope, given.language)
 
     def _how_many_are_in(self, known: Sequence[Message], given: Sequence[DocumentMessage]) -> int:

@@ -51,6 +51,14 @@ class Rules:
     def redactor_at(self, scope: Scope) -> Redactor:
         return self.redactor if self.redactor_for is None else self.redactor_for(scope)
 
+    def kept_text(self, scope: Scope, text: str, language: str | None) -> str | None:
+        """As memory keeps it, of what somebody else has stored; None for what is too large or says nothing."""
+        try:
+            checked = checked_text("text", text, self.max_bytes)
+        except InvalidInput:
+            return None
+        return self.redactor_at(scope)(checked, language).text if checked.strip() else None
+
 
 @dataclass(slots=True)
 class _Door:

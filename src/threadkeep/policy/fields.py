@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeGuard, get_args
+from typing import Any, get_args
 
 from threadkeep.errors import InvalidEvent, TooLarge
+from threadkeep.ports.language import LANGUAGE_TAG, is_language_tag
 from threadkeep.ports.media import ImageKind
 from threadkeep.record import IMAGE_KIND, MEDIA_META_KEYS
 
@@ -18,7 +19,6 @@ RESPONSE_TYPES = ("clarify", "greeting")  # an answer has none
 NO_ID = ""
 NO_TIME = datetime.min.replace(tzinfo=UTC)
 
-_LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 _MIME = re.compile(r"[a-z]{3,12}/[a-z0-9][a-z0-9.+-]{0,63}")
 _IMAGE_KINDS = frozenset(get_args(ImageKind))
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -34,10 +34,6 @@ def checked_text(field: str, value: Any, max_bytes: int) -> str:
     if len(value) * 4 > max_bytes and (size := len(value.encode("utf-8", "surrogatepass"))) > max_bytes:
         raise TooLarge(field, f"is {size:,} bytes", f"the limit is {max_bytes:,} (THREADKEEP_MAX_MESSAGE_BYTES)")
     return value
-
-
-def is_language_tag(value: Any) -> TypeGuard[str]:
-    return isinstance(value, str) and _LANGUAGE_TAG.fullmatch(value) is not None
 
 
 def checked_language(field: str, value: Any) -> str | None:
@@ -93,5 +89,5 @@ def _well_formed(key: str, value: Any) -> bool:
         return type(value) in (int, float) and 0 <= value < 1e12
     if key == IMAGE_KIND:
         return isinstance(value, str) and value in _IMAGE_KINDS
-    form = {"language": _LANGUAGE_TAG, "mime": _MIME, "sha256": _SHA256}[key]
+    form = {"language": LANGUAGE_TAG, "mime": _MIME, "sha256": _SHA256}[key]
     return isinstance(value, str) and form.fullmatch(value) is not None

@@ -6,11 +6,22 @@ that wants no port (scripts, benchmarks) calls the plain function `threadkeep.mo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeGuard
 
 UNDETERMINED = "und"  # what BCP 47 calls a language that nobody can tell
+LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
+
+
+def is_language_tag(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and LANGUAGE_TAG.fullmatch(value) is not None
+
+
+def names_a_language(value: Any) -> TypeGuard[str]:
+    """A tag, and not the one that says nobody could tell: a talk marked with that has no language yet."""
+    return is_language_tag(value) and value.lower() != UNDETERMINED
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from threadkeep.model import Role, Session
+from threadkeep.ports.language import names_a_language
 
 _ROLES: dict[Any, Role] = {"user": "user", "assistant": "assistant"}
 
@@ -38,7 +39,7 @@ def as_document(session: Session) -> dict[str, Any]:
             for message in session.messages
         ],
     }
-    return document | ({"language": session.language} if session.language else {})
+    return document | ({"language": session.language} if names_a_language(session.language) else {})
 
 
 def read_document(document: Any) -> SessionDocument:
@@ -51,7 +52,7 @@ def read_document(document: Any) -> SessionDocument:
     return SessionDocument(
         created_at=_time(fields.get("createdAt")),
         messages=tuple(filter(None, map(_message, cast("list[Any]", entries)))) if isinstance(entries, list) else (),
-        language=language if isinstance(language, str) and language else None,
+        language=language if names_a_language(language) else None,
     )
 
 

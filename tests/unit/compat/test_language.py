@@ -39,6 +39,13 @@ async def test_a_model_that_fails_leaves_the_language_to_be_told_offline() -> No
     assert await detect_language_bcp47("Dzień dobry, czy macie wolne pokoje?", ask_model) == "pl"
 
 
+async def test_a_model_whose_answer_is_withheld_leaves_the_language_to_be_told_offline() -> None:
+    async def ask_model(model: str, prompt: str) -> str | None:
+        return None
+
+    assert await detect_language_bcp47("Dzień dobry, czy macie wolne pokoje?", ask_model) == "pl"
+
+
 async def test_when_in_doubt_the_shop_speaks_vietnamese() -> None:
     assert await detect_language_bcp47("ok 123", settings=Settings(default_language="vi")) == "vi"
-    assert await detect_language_bcp47("ok 123", settings=Settings()) == "und"
+    assert await detect_language_bcp47("ok 123", settings=Settings()) is None

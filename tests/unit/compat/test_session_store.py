@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from threadkeep import Memory, Scope, Settings, open_memory
-from threadkeep.compat import SessionStore
+from threadkeep.compat import SessionStore, detect_language_bcp47
 from threadkeep.sessions.document import read_document
 from threadkeep.testing.clock import FakeClock
 
@@ -123,3 +123,28 @@ async def test_an_old_document_can_be_saved_back_and_then_grows(memory: Memory) 
     document = await store.get("s1")
     assert document is not None
     assert [entry["content"] for entry in document["messages"]] == ["a", "b"]
+
+
+async def test_a_first_message_too_short_to_tell_leaves_the_language_to_a_later_one(memory: Memory) -> None:
+    """The router stores whatever was detected, unless it is None, and asks only while the session has none."""
+    store, asked = SessionStore(memory), 0
+    for text in ("ok", "123", "What time is breakfast served in the restaurant?", "And where is the pool, please?"):
+        session = await store.get("s1") or {}
+        language = session.get("language")
+        if not language:
+            language, asked = await detect_language_bcp47(text), asked + 1
+        session["messages"] = [*session.get("messages", []), {"role": "user", "content": text}]
+        if language is not None:
+            session["language"] = language
+        await store.set("s1", session)
+    assert ((await store.get("s1") or {})["language"], asked) == ("en", 3)
+
+
+async def test_a_session_stored_as_in_no_known_language_has_none(memory: Memory) -> None:
+    await memory.set_language(Scope(user="default", conversation="s1"), "und")
+    store = SessionStore(memory)
+    assert "language" not in (await store.get("s1") or {"language": None})
+    await store.set("s1", {"messages": [{"role": "user", "content": "ok"}], "language": "und"})
+    assert "language" not in (await store.get("s1") or {"language": None})
+    await store.set("s1", {"language": "pl-PL"})
+    assert (await store.get("s1") or {})["language"] == "pl-PL"

@@ -49,6 +49,11 @@ async def test_a_known_language_is_carried_without_the_detector() -> None:
     assert detector.calls == 0
 
 
+async def test_a_talk_marked_as_in_no_known_language_is_asked_about() -> None:
+    decision = await decide("Czy śniadanie jest wliczone w cenę?", "und", RULES, OfflineDetector())
+    assert (decision.tag, decision.source) == ("pl", "detected")
+
+
 async def test_a_new_talk_is_in_the_language_of_its_message_or_in_the_default() -> None:
     detector = CountedDetector(OfflineDetector())
     told = await decide("Czy śniadanie jest wliczone w cenę?", None, RULES, detector)

@@ -10,7 +10,7 @@ from threadkeep.models.language.detection import detect
 from threadkeep.models.language.tags import SUPPORTED, allowed_tags
 from threadkeep.ports.language import Detection, LanguageDetector
 
-Complete = Callable[[str], Awaitable[str]]  # a prompt to a model's answer
+Complete = Callable[[str], Awaitable[str | None]]  # a prompt to a model's answer; None where it is withheld
 
 _PROMPT = """\
 Which language is the user's message written in? Answer with one of these BCP 47 tags and nothing else: {tags}.
@@ -31,7 +31,7 @@ class OfflineDetector:
 class ModelDetector:
     """Asks a model, such as the one `GEMINI_MODEL_LANG` names, through `complete`.
 
-    Whatever is not one of the allowed tags (prose, an empty answer, a language that is not served), a call past
+    Whatever is not one of the allowed tags (prose, an empty answer or none, a language that is not served), a call past
     `timeout` seconds, and the `failures` that `complete` is known to raise, are answered by `otherwise`, offline.
     """
 
@@ -64,9 +64,9 @@ class ModelDetector:
         return _one_of(tags, answer)
 
 
-def _one_of(tags: tuple[str, ...], answer: str) -> str | None:
+def _one_of(tags: tuple[str, ...], answer: str | None) -> str | None:
     """The allowed tag that the answer is, also where it says `pl` for `pl-PL` or writes it in other cases."""
-    match = _ANSWER.fullmatch(answer)
+    match = _ANSWER.fullmatch(answer) if isinstance(answer, str) else None
     if match is None:
         return None
     said, choice = match.group(1).lower(), allowed_tags(tags)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from threadkeep.models.language.requested import requested_language
-from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules
+from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules, names_a_language
 
 Source = Literal["requested", "session", "detected", "default", "unknown"]
 
@@ -25,7 +25,7 @@ async def decide(text: str, session: str | None, rules: LanguageRules, detector:
     """
     if requested := requested_language(text, rules.allowed):
         return Decision(requested, "requested")
-    if session:
+    if names_a_language(session):
         return Decision(session, "session")
     detection = await detector.detect(text, rules.allowed)
     if detection.confidence >= CERTAIN:

@@ -6,15 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
 
 from threadkeep.model import Admission, Draft, Message, Reflection
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope, length_prefixed
-from threadkeep.sessions.document import SessionDocument, read_document
+from threadkeep.sessions.redis.absorbed import Absorbed, KeepText, keep_no_text
 from threadkeep.sessions.redis.encode import (
     content_digest,
     digest_of_content,
@@ -30,7 +28,6 @@ from threadkeep.sessions.redis.wire import Argument
 
 Tokenize = Callable[[str], Sequence[int]]
 WriteTokens = Callable[[str], bytes]
-_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def no_tokens(text: str) -> Sequence[int]:
@@ -44,6 +41,7 @@ class HotOptions:
     tokenize: Tokenize = no_tokens  # for the latest turn's `token_data`
     jump: int = 1_000  # past what is known, when the counter cannot be vouched for
     tokens_written: WriteTokens | None = None  # the same tokens as a JSON list, where that is to be had cheaper
+    keep: KeepText = keep_no_text  # of a document that another application left
 
     def write_tokens(self) -> WriteTokens:
         return self.tokens_written or (lambda text: numbers(self.tokenize(text)))
@@ -66,9 +64,10 @@ class Answers:
     token: bytes = b""
     seed: Seed = field(default_factory=Seed)
     document: bytes = b""
+    found: Absorbed = field(default_factory=Absorbed)
 
     def arguments(self) -> tuple[Argument, ...]:
-        found = absorbed(self.document)
+        found = self.found
         created = found.created_at.isoformat() if found.created_at else None
         return (
             self.token,
@@ -78,7 +77,7 @@ class Answers:
             hashlib.sha1(self.document, usedforsecurity=False).hexdigest() if self.token else b"",
             optional_json(created),
             optional_json(found.language),
-            items(absorbed_messages(found)),
+            items(found.messages),
             int(self.seed.active_at.timestamp() * 1_000) if self.seed.active_at else 0,
             _known(self.seed),
         )
@@ -92,25 +91,6 @@ def _known(seed: Seed) -> bytes:
     return b"\n".join(
         b"%b\n%d\n%b" % (to_json(id_), seq, digest_of_content(role, content).encode())
         for id_, (seq, role, content) in seed.messages.items()
-    )
-
-
-def absorbed(document: bytes) -> SessionDocument:
-    """Of a document that another application left; whatever it holds, it is no error."""
-    try:
-        value: Any = json.loads(document)
-    except (ValueError, RecursionError):
-        value = None
-    return read_document(value)
-
-
-def absorbed_messages(found: SessionDocument) -> tuple[Message, ...]:
-    """Before every message of ours: their `seq` ends at nought."""
-    first = 1 - len(found.messages)
-    when = found.created_at or _NO_TIME
-    return tuple(
-        Message(first + index, f"absorbed:{index}", message.role, message.content, message.ts or when)
-        for index, message in enumerate(found.messages)
     )
 
 

@@ -15,12 +15,11 @@ from threadkeep.ports.hot import AskArchive, Hot, Seed
 from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis import reading, scripts
+from threadkeep.sessions.redis.absorbed import Absorbed, absorbed
 from threadkeep.sessions.redis.arguments import (
     NO_ANSWERS,
     Answers,
     HotOptions,
-    absorbed,
-    absorbed_messages,
     append_arguments,
     reflection_arguments,
     refresh_arguments,
@@ -59,6 +58,7 @@ class RedisHotStore:
         self._ask_archive = ask_archive
         self._tokens = options.write_tokens()
         self._frame = options.frame()
+        self._options = options
         self._clock = clock
         self._recent = RecentWindows()
 
@@ -100,10 +100,10 @@ class RedisHotStore:
         if reply[0] == b"none":
             return None
         if reply[0] == b"foreign":
-            found = absorbed(reply[2])
+            found = self._absorbed(scope, reply[2])
             created = found.created_at or self._clock()
             place = scope.at(int(reply[1]))
-            return Hot(place, absorbed_messages(found), (), 0, found.language, created, whole=False)
+            return Hot(place, found.messages, (), 0, found.language, created, whole=False)
         return reading.hot_of(scope, reply)
 
     async def _read_window(self, scope: Scope, keys: tuple[str, ...]) -> tuple[Hot | None, bool]:
@@ -174,8 +174,11 @@ class RedisHotStore:
             if reply[0] != b"ask":
                 return reply
             seed = known or await self._seed_for(scope, reply[3], about)
-            answers = Answers(reply[1], seed, reply[2]).arguments()
+            answers = Answers(reply[1], seed, reply[2], self._absorbed(scope, reply[2])).arguments()
         raise StoreUnavailable("the scope is being erased again and again; nothing was stored")
+
+    def _absorbed(self, scope: Scope, document: bytes) -> Absorbed:
+        return absorbed(document, scope, self._options.keep, self._options.limits.max_messages, self._clock())
 
     async def _seed_for(self, scope: Scope, need: int, about: Callable[[bool], Awaitable[Seed]] | None) -> Seed:
         """`need`: 0 for none, 1 for one without which nothing goes on, 2 for one that would be good to have."""
