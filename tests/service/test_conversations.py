@@ -10,6 +10,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from tests.mcp.serving import bearer, settings_for
 from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from tests.service.talking import is_problem
@@ -232,6 +233,26 @@ async def test_a_conversation_is_forgotten_with_a_receipt_and_gone(talking: http
     assert (await talking.get(f"/conversations/{talk}/history")).status_code == 404
     recalled = await talking.post("/v1/memory/recall", json={"scope": {"user": "default"}, "query": "peanuts"})
     assert recalled.json()["hits"] == []
+
+
+async def test_a_talk_of_questions_to_documents_alone_is_forgotten_by_its_user_only(database: Path) -> None:
+    settings = settings_for(f"sqlite:///{database}")
+    async with client_of(create_app(settings)) as client:
+
+        async def asked_before(user: str) -> int:
+            headers = bearer(user) | {"X-Conversation-ID": "talk"}
+            answer = await client.post("/retrieval/query", json={"query": "peanut soup"}, headers=headers)
+            return answer.json()["metrics"]["queryCount"] - 1
+
+        assert [await asked_before("ann"), await asked_before("ann")] == [0, 1]
+        others = [await client.delete("/conversations/talk", headers=bearer(name)) for name in ("bob", "eve")]
+        assert all(is_problem(one, 404, "not_found") for one in others)
+        assert await asked_before("ann") == 2
+        proof = await client.delete("/conversations/talk", headers=bearer("ann"))
+        again = await client.delete("/conversations/talk", headers=bearer("ann"))
+        assert proof.status_code == again.status_code == 200
+        assert proof.json()["stores"]["checkpoints"]["removed"] > 0
+        assert await asked_before("ann") == 0
 
 
 async def test_a_message_is_forgotten_with_its_vectors(talking: httpx.AsyncClient) -> None:

@@ -230,16 +230,25 @@ async def forget(
 ) -> Response:
     """Erase a conversation everywhere, its vectors too, with a receipt. Safe to repeat."""
     scope = named.scope(who, conversation_id)
-    await need_known(memory, scope, or_erased=True)
-    proof = await memory.erase(scope)
+    known = await is_known(memory, scope, or_erased=True)
+    proof = await memory.erase(scope)  # in any case: what was asked of documents in it may be all there is
     streams.end(scope)
+    if not known and not any(part.found for name, part in proof.stores.items() if name != _REWRITTEN):
+        raise _nowhere()
     return proven(request, proof)
 
 
-async def need_known(memory: Memory, scope: Scope, *, or_erased: bool = False) -> None:
+_REWRITTEN = "file"  # found whatever was erased
+
+
+async def need_known(memory: Memory, scope: Scope) -> None:
     """Raises `NotFound`, the same for what never was and for what is somebody else's."""
-    if not await is_known(memory, scope, or_erased=or_erased):
-        raise NotFound("there is no such user or conversation")
+    if not await is_known(memory, scope):
+        raise _nowhere()
+
+
+def _nowhere() -> NotFound:
+    return NotFound("there is no such user or conversation")
 
 
 async def is_known(memory: Memory, scope: Scope, *, or_erased: bool = False) -> bool:
