@@ -9,7 +9,7 @@ import pytest
 from tests.redis.test_documents import archive, client, document, hot
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Reflection
-from threadkeep.ports.turns import TurnReflection
+from threadkeep.ports.turns import TurnRecord, TurnReflection, TurnTokens
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.store import RedisHotStore
@@ -54,12 +54,23 @@ async def test_a_late_reflection_does_not_bring_an_erased_turn_back(hot: RedisHo
 
 async def test_a_late_reflection_enters_a_mapped_turn_of_its_own_user(client: RedisClient) -> None:
     turns, reflection = RedisTurns(client, ttl_seconds=60), TurnReflection(summary="Booking failed", causes=[])
-    assert not await turns.set_latest_reflection("m1", "u1", reflection, [1, 2])
+    turn = TurnRecord(
+        conversation_id="m1",
+        user_id="u1",
+        user_message="hi",
+        assistant_message=None,
+        reflection=reflection,
+        token_data=TurnTokens(user=[7], assistant=[], reflection=[1, 2], encoding="utf8-bytes"),
+        cid=None,
+        created_at="2026-01-31T12:00:00+00:00",
+    )
+    assert not await turns.set_latest_reflection(turn)
     latest = {"user_msg": "hi", "reflection": None, "token_data": {"user": [7], "reflection": []}, "user_id": "u1"}
     await client.command("SET", "conv:m1:latest", json.dumps(latest), "EX", 30)
-    assert not await turns.set_latest_reflection("m1", "u2", reflection, [1, 2])
+    assert not await turns.set_latest_reflection(turn | {"user_id": "u2"})
+    assert not await turns.set_latest_reflection(turn | {"user_message": "an earlier one"})
     assert await turns.latest("m1") == latest
-    assert await turns.set_latest_reflection("m1", "u1", reflection, [1, 2])
+    assert await turns.set_latest_reflection(turn)
     tokens = {"user": [7], "reflection": [1, 2]}
     assert await turns.latest("m1") == latest | {"reflection": reflection, "token_data": tokens}
     assert 0 < await client.command("TTL", "conv:m1:latest") <= 30

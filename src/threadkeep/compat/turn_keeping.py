@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.compose_mapped import mapped_tables, redis_turns, turn_contract
-from threadkeep.errors import InvalidInput, StoreUnavailable, ThreadkeepError
+from threadkeep.errors import InvalidInput, StoreError, StoreUnavailable, ThreadkeepError
 from threadkeep.ports.turns import ParkedTurn, TurnRecord
 from threadkeep.settings import Settings
 from threadkeep.worker.in_process import consumer_name
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from threadkeep.archive.mapped.table import MappedTables
     from threadkeep.sessions.redis.turns import RedisTurns
 
+T = TypeVar("T")
 _log = logging.getLogger("threadkeep.memory")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -74,50 +75,71 @@ class TurnKeeping:
             await self.turns.keep_latest(self.contract.validate_and_normalize(payload))
 
     async def keep_and_queue(self, payload: dict[str, Any]) -> None:
-        """With Redis away the turn goes straight to its table. Where the queue has it too, it is stored once."""
+        """Where Redis is away or refuses, the turn goes straight to its table. Where the queue has it too, it is stored
+        once: its time is settled before either sees it."""
         async with self._in_order(payload["conversation_id"]):
-            record: TurnRecord | None = None
+            record = self.contract.validate_and_normalize(payload)
             try:
-                at = await self._next_moment(payload["conversation_id"])
-                record = self.contract.validate_and_normalize(payload | {"created_at": at})
-                await self.turns.keep_latest(record)
+                record["created_at"] = await self._if_it_can(self.turns.next_moment(record), record["created_at"])
+                await self._if_it_can(self.turns.keep_latest(record), None)
                 await self.turns.enqueue(record)
-                self._note(record)
-            except StoreUnavailable as error:
-                _log.warning("the queue is away, a turn goes straight to its table: %s", error)
-                await self.tables.upsert([record or self.contract.validate_and_normalize(payload)])
+            except StoreError as error:
+                await self._past_the_queue(record, error)
+            self._note(record)
 
     async def reflect(self, conversation_id: str, user_id: str, reflection: dict[str, Any]) -> bool:
         """A reflection that comes after its turn: onto the latest one, and into the same row of its table.
 
-        It goes the way the turn went, behind it in the queue. False when this user has no such turn.
+        It goes the way the turn went, and may arrive before it. False when this user has no such turn.
         """
         async with self._in_order(conversation_id):
-            record = self._noted.get(conversation_id) or await self._last_row(conversation_id)
-            if record is None or record["user_id"] != user_id:
+            turn = await self._latest_turn(conversation_id, user_id)
+            if turn is None or turn["user_id"] != user_id:
                 return False
-            changed = self.contract.validate_and_normalize({**record, "reflection": reflection})
-            if (thought := changed["reflection"]) is None:
+            changed = self.contract.validate_and_normalize({**turn, "reflection": reflection})
+            if changed["reflection"] is None:
                 return False
             try:
-                tokens = changed["token_data"]["reflection"]
-                await self.turns.set_latest_reflection(conversation_id, user_id, thought, tokens)
+                await self._if_it_can(self.turns.set_latest_reflection(changed), False)
                 await self.turns.enqueue(changed)
-            except StoreUnavailable as error:
-                _log.warning("the queue is away, a reflection goes straight to its table: %s", error)
-                await self.tables.upsert([changed])
+            except StoreError as error:
+                await self._past_the_queue(changed, error)
             self._note(changed)
             return True
+
+    async def _if_it_can(self, work: Awaitable[T], otherwise: T) -> T:
+        """A server that answers, but not this: the row of the turn matters more. Raises `StoreUnavailable`."""
+        try:
+            return await work
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            _log.warning("the latest turn could not be kept in Redis: %s", error)
+            return otherwise
+
+    async def _past_the_queue(self, record: TurnRecord, error: StoreError) -> None:
+        _log.warning("the queue takes nothing, a turn goes straight to its table: %s", error)
+        await self.tables.upsert([record])
+
+    async def _latest_turn(self, conversation_id: str, user_id: str) -> Mapping[str, Any] | None:
+        """As Redis shows it, unless this process has stored a later one past it. Redis shows a turn without its exact
+        time: that stands beside it, or is known to this process or to the table. Rather none than another turn."""
+        noted = self._noted.get(conversation_id)
+        try:
+            shown = await self.turns.shown(conversation_id)
+        except StoreError as error:
+            _log.warning("the latest turn could not be read: %s", error)
+            return _later(noted, await self.tables.last_turn(conversation_id, user_id))
+        if shown.same:
+            return _later(noted, shown.turn(conversation_id))
+        known = _later(noted, await self.tables.last_turn(conversation_id, user_id))
+        return known if known is not None and shown.may_be(known) else None
 
     def _note(self, record: TurnRecord) -> None:
         self._noted[record["conversation_id"]] = record
         self._noted.move_to_end(record["conversation_id"])
         if len(self._noted) > _MOST_NOTED:
             self._noted.popitem(last=False)
-
-    async def _last_row(self, conversation_id: str) -> TurnRecord | None:
-        rows = await self.tables.recent(conversation_id, 1)
-        return rows[-1] if rows else None
 
     async def latest(self, conversation_id: str) -> dict[str, Any] | None:
         """After every write to it that this process began."""
@@ -167,10 +189,6 @@ class TurnKeeping:
         """Its waiters are served first come, first served."""
         return self._orders.setdefault(conversation_id, asyncio.Lock())
 
-    async def _next_moment(self, conversation_id: str) -> datetime:
-        now = (self._clock() - _EPOCH) // _MICROSECOND
-        return _EPOCH + timedelta(0, 0, await self.turns.next_moment(conversation_id, now))
-
     async def _redis_health(self) -> dict[str, Any]:
         try:
             queued, parked = await self.turns.depths()
@@ -185,3 +203,10 @@ class TurnKeeping:
             return {"status": "failed", "error": str(error)}
         failed = any(one.fatal for one in found)
         return {"status": "failed" if failed else "ok", "misfits": [one.as_dict() for one in found]}
+
+
+def _later(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Times in UTC and ISO 8601 compare as text."""
+    if one is None or other is None:
+        return one or other
+    return max(one, other, key=lambda turn: turn["created_at"])

@@ -13,12 +13,12 @@ class TurnReflection(TypedDict):
 
 
 class TurnTokens(TypedDict):
-    """`encoding` names what the numbers mean. `at` is the exact time, where the table's column could not hold it."""
+    """`encoding` names what the numbers mean; None in a row of others. `at` is the exact time, where the table's column could not hold it."""
 
     user: list[int]
     assistant: list[int]
     reflection: list[int]
-    encoding: str
+    encoding: str | None
     at: NotRequired[str]
 
 

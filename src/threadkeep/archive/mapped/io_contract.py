@@ -42,7 +42,7 @@ class IoContract:
             assistant_message=assistant,
             reflection=reflection,
             token_data=self._tokens(tokens, user, assistant, reflection),
-            cid=_checked_cid(given.get("cid")),
+            cid=checked_cid(given.get("cid")),
             created_at=moment_of(given.get("created_at"), self.now).isoformat(),
         )
 
@@ -88,7 +88,7 @@ class IoContract:
         field, numbers, encoding = f"token_data.{part}", tokens.get(part), tokens.get("encoding")
         if not numbers:
             return None
-        if not isinstance(numbers, list) or not all(_is_token(number) for number in cast("list[Any]", numbers)):
+        if not isinstance(numbers, list) or not all(is_token(number) for number in cast("list[Any]", numbers)):
             raise InvalidInput(field, "is not a list of token numbers", "give integers, or leave token_data out")
         if encoding is not None and not isinstance(encoding, str):
             raise InvalidInput("token_data.encoding", "is not a name", "give the name of an encoding")
@@ -128,7 +128,7 @@ def _mapping(field: str, value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value)
 
 
-def _checked_cid(value: Any) -> str | None:
+def checked_cid(value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value.isascii() or not value.isalnum() or len(value) > 128:
@@ -136,5 +136,5 @@ def _checked_cid(value: Any) -> str | None:
     return value
 
 
-def _is_token(value: Any) -> bool:
+def is_token(value: Any) -> bool:
     return type(value) is int and 0 <= value < _LARGEST_TOKEN

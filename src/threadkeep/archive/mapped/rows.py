@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -11,11 +11,19 @@ from uuid import UUID
 
 from threadkeep.archive.mapped.cid import cid_of
 from threadkeep.archive.mapped.config import REQUIRED
+from threadkeep.archive.mapped.reading import (
+    Decode,
+    cid_in,
+    exact_time_in,
+    moment_in,
+    reflection_in,
+    text_of,
+    tokens_in,
+)
 from threadkeep.archive.mapped.shape import RealColumn, Shape
 from threadkeep.errors import InvalidInput
-from threadkeep.ports.turns import TurnRecord, TurnTokens
+from threadkeep.ports.turns import TurnRecord
 
-Decode = Callable[[list[int], str | None], str]
 _NO_TEXT = ("user_message", "assistant_message")
 
 
@@ -61,39 +69,30 @@ class Layout:
             return at.isoformat(timespec="microseconds")
         return at if time.zoned else at.replace(tzinfo=None)
 
-    def read_moment(self, value: Any) -> datetime:
-        when = datetime.fromisoformat(value) if isinstance(value, str) else value
-        return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+    def stored_id(self, field: str, value: str) -> str:
+        """As the column gives it back: a UUID has several spellings. Raises `InvalidInput` for what it cannot hold."""
+        return _stored(field, value, self.columns[field])
 
-    def record(self, row: Mapping[str, Any], decode: Decode) -> TurnRecord:
-        """With the text read from its tokens."""
+    def record(self, row: Mapping[str, Any], decode: Decode) -> TurnRecord | None:
+        """With the text read from its tokens, if it has tokens of ours; None for a row without a time."""
         values = {field: row[column.name] for field, column in self.columns.items()}
-        tokens = tokens_in(values["token_data"])
-        reflection = values.get("reflection")
+        tokens, at = tokens_in(values["token_data"]), moment_in(values["created_at"])
+        if at is None:
+            return None
         return TurnRecord(
-            conversation_id=str(values["conversation_id"]),
-            user_id=str(values["user_id"]),
-            user_message=decode(tokens["user"], tokens["encoding"]) if tokens["user"] else None,
-            assistant_message=decode(tokens["assistant"], tokens["encoding"]) if tokens["assistant"] else None,
-            reflection=json.loads(reflection) if isinstance(reflection, str) and reflection else reflection or None,
+            conversation_id=_shown(values["conversation_id"]),
+            user_id=_shown(values["user_id"]),
+            user_message=text_of(tokens["user"], tokens["encoding"], decode),
+            assistant_message=text_of(tokens["assistant"], tokens["encoding"], decode),
+            reflection=reflection_in(values.get("reflection")),
             token_data=tokens,
-            cid=values.get("cid"),
-            created_at=tokens.get("at") or self.read_moment(values["created_at"]).isoformat(),
+            cid=cid_in(values.get("cid")),
+            created_at=exact_time_in(values["token_data"]) or at.isoformat(),
         )
 
 
-def tokens_in(value: Any) -> TurnTokens:
-    tokens = json.loads(value) if isinstance(value, str) else value
-    return tokens if "encoding" in tokens else tokens | {"encoding": None}
-
-
-def exact_time_in(value: Any) -> str | None:
-    """Of a turn that its column could not tell exactly; None for a row that somebody else wrote."""
-    try:
-        found = json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        return None
-    return cast("dict[str, Any]", found).get("at") if isinstance(found, dict) else None
+def _shown(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 def _values(record: TurnRecord, *, coarse: bool) -> dict[str, Any]:

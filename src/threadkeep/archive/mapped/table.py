@@ -16,10 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from threadkeep.archive.mapped.check import Misfit, layout_of, misfits
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.archive.mapped.locks import one_writer
-from threadkeep.archive.mapped.rows import Decode, Layout
+from threadkeep.archive.mapped.reading import Decode
+from threadkeep.archive.mapped.rows import Layout
 from threadkeep.archive.mapped.shape import Shape, shape_of
 from threadkeep.archive.mapped.upsert import upsert_by_index, upsert_by_looking
-from threadkeep.errors import SchemaOutdated
+from threadkeep.errors import InvalidInput, SchemaOutdated
 from threadkeep.ports.turns import TurnRecord
 from threadkeep.sql.database import SqlDatabase
 
@@ -37,7 +38,9 @@ class MappedTables:
         self._known: Mapping[str, Layout] | None = None
 
     async def upsert(self, records: Sequence[TurnRecord]) -> int:
-        """All or none. Raises `InvalidInput` for a record that does not fit, `InvalidSetting` for a mapping."""
+        """All or none; how many stand in a table now. A turn that comes without a reflection takes none back.
+
+        Raises `InvalidInput` for a record that does not fit, `InvalidSetting` for a mapping."""
         if not records:
             return 0
         try:
@@ -46,11 +49,15 @@ class MappedTables:
             self._known = None  # a table or column went away: say which
             await self._database.read(self._layouts)
             raise
-        return len(records)
+        return len(records if _EVERY_TURN in self._config.tables else _with_reflection(records))
 
     async def recent(self, conversation_id: str, limit: int = 20) -> list[TurnRecord]:
-        """The latest turns, oldest first, their texts read from the tokens."""
+        """The latest turns, oldest first, their texts read from the tokens. Rows of others have none."""
         return await self._database.read(partial(self._recent, conversation_id=conversation_id, limit=limit))
+
+    async def last_turn(self, conversation_id: str, user_id: str) -> TurnRecord | None:
+        """The latest row, if it is a turn of this user that was stored here: nobody else's row is ours to change."""
+        return await self._database.read(partial(self._last_turn, conversation_id=conversation_id, user_id=user_id))
 
     async def check(self) -> list[Misfit]:
         """What does not fit, over all mapped tables. Raises the `StoreError` that kept us from looking."""
@@ -78,7 +85,7 @@ class MappedTables:
         return self._known
 
     async def _upsert(self, connection: AsyncConnection, records: Sequence[TurnRecord]) -> None:
-        reflected = [record for record in records if record["reflection"] is not None]
+        reflected = _with_reflection(records)
         layouts = await self._layouts(connection)
         work = [
             (layouts[name], some) for name, some in ((_EVERY_TURN, records), (_REFLECTED, reflected)) if name in layouts
@@ -93,11 +100,34 @@ class MappedTables:
 
     async def _recent(self, connection: AsyncConnection, conversation_id: str, limit: int) -> list[TurnRecord]:
         layouts = await self._layouts(connection)
-        layout = layouts.get(_EVERY_TURN) or layouts[_REFLECTED]
-        table = layout.shape.table
+        layout = layouts.get(_EVERY_TURN) or layouts[_REFLECTED]  # a mapping without either is refused
+        if (wanted := _id_in(layout, "conversation_id", conversation_id)) is None:
+            return []
+        table, time = layout.shape.table, layout.shape.table.c[layout.name("created_at")]
         columns = [table.c[column.name] for column in layout.columns.values()]
-        query = select(*columns).where(table.c[layout.name("conversation_id")] == conversation_id)
-        newest = query.order_by(table.c[layout.name("created_at")].desc()).limit(limit)
+        mine = table.c[layout.name("conversation_id")] == wanted
+        newest = select(*columns).where(mine, time.is_not(None)).order_by(time.desc()).limit(limit)
         rows: list[Mapping[str, Any]] = [dict(row) for row in (await connection.execute(newest)).mappings()]
         found = [layout.record(row, self._decode) for row in reversed(rows)]
-        return [record for record in found if record["conversation_id"] == conversation_id]
+        return [record for record in found if record is not None and record["conversation_id"] == wanted]
+
+    async def _last_turn(self, connection: AsyncConnection, conversation_id: str, user_id: str) -> TurnRecord | None:
+        layouts = await self._layouts(connection)
+        wanted = _id_in(layouts.get(_EVERY_TURN) or layouts[_REFLECTED], "user_id", user_id)
+        for turn in await self._recent(connection, conversation_id, 1):
+            if turn["token_data"]["encoding"] is not None and turn["user_id"] == wanted:
+                turn["conversation_id"], turn["user_id"] = conversation_id, user_id  # as the caller spells them
+                return turn
+        return None
+
+
+def _id_in(layout: Layout, field: str, value: str) -> str | None:
+    """As the column would give it back; None where no row can have it."""
+    try:
+        return layout.stored_id(field, value)
+    except InvalidInput:
+        return None
+
+
+def _with_reflection(records: Sequence[TurnRecord]) -> list[TurnRecord]:
+    return [record for record in records if record["reflection"] is not None]

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, select, tuple_, update
+from sqlalchemy import ColumnElement, case, or_, select, true, tuple_, update
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import Insert
 
-from threadkeep.archive.mapped.rows import Layout, exact_time_in
+from threadkeep.archive.mapped.reading import exact_time_in, moment_in, tokens_in
+from threadkeep.archive.mapped.rows import Layout
 from threadkeep.errors import Conflict
 from threadkeep.ports.turns import TurnRecord
 
@@ -24,8 +25,12 @@ Row = Mapping[str, Any]
 
 
 async def upsert_by_index(connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]) -> None:
-    """One statement for many. Of two with the same key, the last stays."""
-    placed = {(record["conversation_id"], layout.moment(record)): record for record in records}
+    """One statement for many. Of two with the same key the last stays, unless it would take a reflection back."""
+    placed: dict[tuple[str, datetime], TurnRecord] = {}
+    for record in records:
+        key = (layout.stored_id("conversation_id", record["conversation_id"]), layout.moment(record))
+        if record["reflection"] is not None or placed.get(key, record)["reflection"] is None:
+            placed[key] = record
     keys = sorted(placed)
     if not layout.columns["conversation_id"].exact:
         _refuse_look_alikes(keys)
@@ -50,27 +55,48 @@ async def _refuse_others_rows(connection: AsyncConnection, layout: Layout, rows:
     conversation, user, time = (layout.name(field) for field in ("conversation_id", "user_id", "created_at"))
     table = layout.shape.table
     key = tuple_(table.c[conversation], table.c[time])
-    ours = {(row[conversation], layout.read_moment(row[time])): row[user] for row in rows}
+    ours = {(row[conversation], moment_in(row[time])): row[user] for row in rows}
     wanted = [(row[conversation], row[time]) for row in rows]
     found = await connection.execute(select(table.c[conversation], table.c[time], table.c[user]).where(key.in_(wanted)))
-    if any(ours.get((row[0], layout.read_moment(row[1]))) != row[2] for row in found):
+    if any(ours.get((row[0], moment_in(row[1]))) != row[2] for row in found):
         raise Conflict(_TAKEN)
 
 
 def _insert_or_update(connection: AsyncConnection, layout: Layout, rows: Sequence[Row]) -> Insert:
+    """A turn that comes without a reflection leaves the row of one that has: queue and table may be out of order."""
     key = [layout.name("conversation_id"), layout.name("created_at")]
-    changed = [name for name in rows[0] if name not in (*key, layout.name("user_id"))]
+    table, changed = layout.shape.table, [name for name in rows[0] if name not in (*key, layout.name("user_id"))]
     if connection.dialect.name == "postgresql":
-        insert = postgresql.insert(layout.shape.table).values(list(rows))
-        return insert.on_conflict_do_update(index_elements=key, set_={name: insert.excluded[name] for name in changed})
-    ours = mysql.insert(layout.shape.table).values(list(rows))
-    return ours.on_duplicate_key_update({name: ours.inserted[name] for name in changed})
+        insert = postgresql.insert(table).values(list(rows))
+        values = {name: insert.excluded[name] for name in changed}
+        return insert.on_conflict_do_update(
+            index_elements=key, set_=values, where=_may_replace(layout, insert.excluded)
+        )
+    ours = mysql.insert(table).values(list(rows))
+    may = _may_replace(layout, ours.inserted)
+    # In order, and each sees what those before it have set: the reflection, which decides, comes last.
+    changed.sort(key=lambda name: "reflection" in layout.columns and name == layout.name("reflection"))
+    return ours.on_duplicate_key_update(
+        [(name, case((may, ours.inserted[name]), else_=table.c[name])) for name in changed]
+    )
+
+
+def _may_replace(layout: Layout, new: Any) -> ColumnElement[bool]:
+    if "reflection" not in layout.columns:
+        return true()
+    column = layout.columns["reflection"]
+    kept, given = layout.shape.table.c[column.name], new[column.name]
+    if column.nullable or column.kind != "text":
+        return or_(given.is_not(None), kept.is_(None))
+    return or_(given != "", kept == "")
 
 
 async def upsert_by_looking(connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]) -> None:
     """Under a lock that keeps other writers out. Turns of one coarse moment are moved apart by the least step."""
     for record in records:
         place = _place(layout, record, await _from(connection, layout, record))
+        if place.reflected and record["reflection"] is None:
+            continue
         row = layout.row(record, place.at)
         if place.taken:
             await connection.execute(update(layout.shape.table).where(*_key(layout, row)).values(dict(row)))
@@ -82,6 +108,7 @@ async def upsert_by_looking(connection: AsyncConnection, layout: Layout, records
 class _Place:
     at: datetime
     taken: bool = False  # by this very turn
+    reflected: bool = False
 
 
 async def _from(connection: AsyncConnection, layout: Layout, record: TurnRecord) -> Sequence[Row]:
@@ -90,20 +117,23 @@ async def _from(connection: AsyncConnection, layout: Layout, record: TurnRecord)
     time = table.c[layout.name("created_at")]
     names = ("conversation_id", "user_id", "created_at", "token_data")
     query = select(*(table.c[layout.name(field)].label(field) for field in names)).order_by(time)
-    mine = table.c[layout.name("conversation_id")] == record["conversation_id"]
+    wanted = layout.stored_id("conversation_id", record["conversation_id"])
+    mine = table.c[layout.name("conversation_id")] == wanted
     query = query.where(mine, time >= at).limit(_MOST_AHEAD) if layout.coarse else query.where(mine, time == at)
     return [dict(row) for row in (await connection.execute(query)).mappings()]
 
 
 def _place(layout: Layout, record: TurnRecord, rows: Sequence[Row]) -> _Place:
+    ids = tuple(layout.stored_id(field, record[field]) for field in ("conversation_id", "user_id"))
     for row in rows:
         if not layout.coarse or exact_time_in(row["token_data"]) == record["created_at"]:
-            if (str(row["conversation_id"]), str(row["user_id"])) != (record["conversation_id"], record["user_id"]):
+            at = moment_in(row["created_at"])
+            if at is None or (str(row["conversation_id"]), str(row["user_id"])) != ids:
                 raise Conflict(_TAKEN)
-            return _Place(layout.read_moment(row["created_at"]), taken=True)
+            return _Place(at, taken=True, reflected=bool(tokens_in(row["token_data"])["reflection"]))
     free = layout.moment(record)
     for row in rows:
-        if layout.read_moment(row["created_at"]) > free:
+        if (at := moment_in(row["created_at"])) is not None and at > free:
             break
         free += layout.step
     return _Place(free)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from threadkeep.errors import Conflict, StoreUnavailable
-from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord, TurnReflection
+from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord
 from threadkeep.sessions.redis import turn_scripts as scripts
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
@@ -24,10 +25,34 @@ QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
 _MOST_RACES = 64
 _LOOK_AGAIN = 0.05
 _SILENT = 600_000  # milliseconds after which a worker without work is taken to be gone
+_SHOWN_AS = {"user_id": "user_id", "user_message": "user_msg", "assistant_message": "assistant_msg"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def latest_key(conversation_id: str) -> str:
     return f"conv:{conversation_id}:latest"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """What the literal key shows, and the time that was given out last: of the very same turn, or of another."""
+
+    value: dict[str, Any] | None
+    began: str | None
+    same: bool
+
+    def turn(self, conversation_id: str) -> dict[str, Any]:
+        """What is shown, with its time; where they are of the same turn."""
+        value = self.value or {}
+        said = {name: value.get(shown) for name, shown in _SHOWN_AS.items()}
+        return {"conversation_id": conversation_id, **said, "created_at": self.began}
+
+    def may_be(self, turn: Mapping[str, Any]) -> bool:
+        """Whether the turn is the latest, as far as can be told from here."""
+        if self.value is not None:
+            return _mark_of_shown(self.value) == _mark_of(turn)
+        return self.began is None or turn["created_at"] >= self.began
 
 
 class RedisTurns:
@@ -39,10 +64,12 @@ class RedisTurns:
         self._claim_after = int(claim_after * 1_000)
         self._cursor: str | bytes = "0-0"
 
-    async def next_moment(self, conversation_id: str, now: int) -> int:
-        """Microseconds, later than of any turn of this conversation before."""
-        key = f"threadkeep:turn-clock:{conversation_id}"
-        return int(await self._client.run(scripts.NEXT_MOMENT, [key], [now, self._ttl]))
+    async def next_moment(self, record: TurnRecord) -> str:
+        """The turn's time, or as little later as makes it later than any turn of this conversation before."""
+        now = (datetime.fromisoformat(record["created_at"]) - _EPOCH) // _MICROSECOND
+        arguments = [now, self._ttl, _mark_of(record)]
+        moment = await self._client.run(scripts.NEXT_MOMENT, [_clock_key(record["conversation_id"])], arguments)
+        return _time_of(moment)
 
     async def keep_latest(self, record: TurnRecord) -> None:
         """Raises `Conflict` when the conversation is another user's; nothing is written then."""
@@ -58,25 +85,32 @@ class RedisTurns:
                 raise Conflict("this conversation_id belongs to another user_id; use a new conversation_id")
         raise StoreUnavailable("too many others are writing to this conversation; try again")
 
-    async def set_latest_reflection(
-        self, conversation_id: str, user_id: str, reflection: TurnReflection, tokens: Sequence[int]
-    ) -> bool:
-        """A reflection that comes after its turn. False when there is no latest turn of this user; slides no TTL."""
-        key = latest_key(conversation_id)
+    async def set_latest_reflection(self, record: TurnRecord) -> bool:
+        """A reflection that came after its turn. False when another turn is shown, or none; slides no TTL."""
+        key = latest_key(record["conversation_id"])
         for _ in range(_MOST_RACES):
             held = await self._client.command("GET", key)
             found = _object(held)
-            if held is None or found is None or found.get("user_id") != user_id:
+            if held is None or found is None or _mark_of_shown(found) != _mark_of(record):
                 return False
             left = int(await self._client.command("PTTL", key))
             kept: Any = found.get("token_data")
-            packed: dict[str, Any] = {**(kept if isinstance(kept, dict) else {}), "reflection": list(tokens)}
-            value = found | {"reflection": reflection, "token_data": packed}
+            tokens: dict[str, Any] = {
+                **(kept if isinstance(kept, dict) else {}),
+                "reflection": record["token_data"]["reflection"],
+            }
+            value = found | {"reflection": record["reflection"], "token_data": tokens}
             digest = hashlib.sha1(held, usedforsecurity=False).hexdigest()
             reply = await self._client.run(scripts.KEEP_TURN, [key], [digest, to_json(value), max(1, left)])
             if reply[0] == b"kept":
                 return True
         raise StoreUnavailable("too many others are writing to this conversation; try again")
+
+    async def shown(self, conversation_id: str) -> ShownTurn:
+        moment, _, mark = (await self._client.command("GET", _clock_key(conversation_id)) or b"").partition(b" ")
+        value = await self.latest(conversation_id)
+        same = value is not None and _mark_of_shown(value).encode() == mark
+        return ShownTurn(value, _time_of(moment) if moment.isdigit() else None, same)
 
     async def latest(self, conversation_id: str) -> dict[str, Any] | None:
         return _object(await self._client.command("GET", latest_key(conversation_id)))
@@ -137,6 +171,24 @@ def latest_of(record: TurnRecord) -> dict[str, Any]:
         "user_id": record["user_id"],
         "ts": int(datetime.fromisoformat(record["created_at"]).timestamp()),
     }
+
+
+def _clock_key(conversation_id: str) -> str:
+    return f"threadkeep:turn-clock:{conversation_id}"
+
+
+def _time_of(moment: bytes) -> str:
+    return (_EPOCH + timedelta(0, 0, int(moment))).isoformat()
+
+
+def _mark_of(turn: Mapping[str, Any]) -> str:
+    """Of whose it is and what was said: the same for a turn and for what is shown of it, whatever is thought of it."""
+    said = json.dumps([turn.get(name) for name in _SHOWN_AS])
+    return hashlib.sha1(said.encode(), usedforsecurity=False).hexdigest()
+
+
+def _mark_of_shown(value: Mapping[str, Any]) -> str:
+    return _mark_of({name: value.get(shown) for name, shown in _SHOWN_AS.items()})
 
 
 def _object(text: bytes | None) -> dict[str, Any] | None:
