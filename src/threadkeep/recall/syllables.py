@@ -32,11 +32,11 @@ def is_vietnamese(text: str, words: Sequence[str], share: float = 0.8) -> bool:
     foreign = sum(map(text.count, _NEVER_ITS_OWN))  # rules most other texts out at once
     if len(words) < 2 or foreign > len(words) * (1 - share):
         return False
-    return sum(map(_is_syllable, words)) >= len(words) * share
+    return sum(map(is_syllable, words)) >= len(words) * share
 
 
 @lru_cache(maxsize=16_384)
-def _is_syllable(word: str) -> bool:
+def is_syllable(word: str) -> bool:
     """Remembered: a talk says the same few thousand words over and over."""
     return _SYLLABLE.fullmatch(word) is not None
 

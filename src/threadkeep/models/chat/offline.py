@@ -5,10 +5,11 @@ It quotes and never invents. Where nothing bears on the question the reply is em
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from threadkeep.models.chat.question_words import attributes_in, joined, numbers_named, only_asks, subjects_in
 from threadkeep.models.language import closest, detect
 from threadkeep.models.sentences import sentences
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
@@ -18,11 +19,10 @@ from threadkeep.recall.normalise import is_written_without_spaces, query_weights
 _MOST_SENTENCES = 3
 _ENOUGH = 0.25  # of the question's weight, or two words of it: less is chance
 _ENOUGH_WITHOUT_SPACES = 0.4  # characters of one word meet those of another more often
+_SHORT = 4  # characters: one word, of which most must be held
+_ENOUGH_OF_A_WORD = 0.65
 _WORDS = 2
-# Syllables that only ask: they bear on nothing, and would make what does a smaller share of the question.
-_ASKING = {
-    "vi": frozenset({"the", "nao", "sao", "gi", "dau", "may", "bao", "nhieu", "khong", "cho", "hoi", "xin", "shop"})
-}
+_ROUNDING = 1e-9
 _LONGEST = 600
 _CARRIED = 0.3  # what the question before lends to one that says little
 _SAYS_LITTLE = 3  # terms
@@ -33,6 +33,13 @@ class _Sentence(NamedTuple):
     text: str
     terms: frozenset[str]
     of_user: bool
+
+
+class _Question(NamedTuple):
+    weights: dict[str, float]
+    own: frozenset[str]  # of its terms those that are not from the question before
+    attributes: frozenset[str]
+    subjects: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +58,11 @@ class OfflineModel:
         asked = [one.content for one in said if one.role == "user"]
         if not asked:
             return ChatReply("")
-        weights = _weights(asked, request.language)
-        scored = _scored(_candidates(request, asked[:-1]), weights, request.language)
+        candidates = _candidates(request, asked[:-1])
+        scored = _scored(candidates, _question(asked, request.language))
+        named = numbers_named(asked[-1], (one.text for one in candidates))
+        if named:
+            scored = [(score, one) for score, one in scored if one.terms & named]
         you_said = closest(self.you_said, request.language) or "You said earlier:"
         return ChatReply(_quoted(_chosen(_in_its_language(scored, request.language)), you_said))
 
@@ -76,52 +86,63 @@ def _is_word(term: str) -> bool:
     return "_" not in term
 
 
-def _weights(asked: Sequence[str], language: str | None) -> dict[str, float]:
-    weights = query_weights(asked[-1], language)
-    if sum(map(_is_word, weights)) <= _SAYS_LITTLE and len(asked) > 1:
-        for term, weight in query_weights(asked[-2], language).items():
-            weights.setdefault(term, _CARRIED * weight)
-    asking = closest(_ASKING, language) or frozenset[str]()
-    telling = {term: weight for term, weight in weights.items() if not asking.intersection(_syllables(term))}
-    return telling or weights
+def _question(asked: Sequence[str], language: str | None) -> _Question:
+    own = _weights(asked[-1], language)
+    carried: dict[str, float] = {}
+    if sum(map(_is_word, own)) <= _SAYS_LITTLE and len(asked) > 1:
+        carried = {term: _CARRIED * weight for term, weight in _weights(asked[-2], language).items()}
+    weights = carried | own
+    told = {term: weight for term, weight in weights.items() if not only_asks(term, language)} or weights
+    attributes = attributes_in(told, language, goes_on=bool(carried))
+    return _Question(told, frozenset(own), attributes, subjects_in(told, attributes, language))
 
 
-def _syllables(term: str) -> Sequence[str]:
-    """A pair goes only with its last one: the first may be half of a word."""
-    return term.split("_")[-1:]
+def _weights(question: str, language: str | None) -> dict[str, float]:
+    return dict.fromkeys(joined(question), 1.0) | query_weights(question, language)
 
 
 def _candidates(request: ChatRequest, earlier: Sequence[str]) -> list[_Sentence]:
     texts = [(one.text, one.kind == "memory") for one in request.found] + [(text, True) for text in reversed(earlier)]
     split = [(part, of_user) for text, of_user in texts for part in sentences(text)]
-    return [_Sentence(n, part, frozenset(terms_of(part)), of_user) for n, (part, of_user) in enumerate(split)]
+    return [
+        _Sentence(n, part, frozenset(terms_of(part)).union(joined(part)), of_user)
+        for n, (part, of_user) in enumerate(split)
+    ]
 
 
-def _scored(
-    candidates: Sequence[_Sentence], weights: dict[str, float], language: str | None
-) -> list[tuple[float, _Sentence]]:
-    """Those that bear on the question, best first by the share of it that they hold.
-
-    Single syllables and characters stand in everything: where words are written as two of them, one such, or a
-    number, must be held.
-    """
+def _scored(candidates: Sequence[_Sentence], question: _Question) -> list[tuple[float, _Sentence]]:
+    """Those that bear on the question, best first by the share of it that they hold."""
+    weights = question.weights
     holding = {term: sum(term in one.terms for one in candidates) for term in weights}
     worth = {term: weight / (1 + holding[term]) ** 0.5 for term, weight in weights.items() if holding[term]}
-    whole = sum(weights.values()) or 1.0
-    without_spaces = {term for term in weights if is_written_without_spaces(term)}
-    pairs = {term for term in without_spaces if len(term) == 2}
-    if language is None or _base(language) == "vi":
-        pairs |= {term for term in weights if not _is_word(term)}
-    telling = pairs and pairs | {term for term in weights if any(map(str.isdigit, term))}
-    share = _ENOUGH_WITHOUT_SPACES if without_spaces else _ENOUGH
-    scored: list[tuple[float, _Sentence]] = []
-    for one in candidates:
-        held = one.terms & worth.keys()
-        words = sum(_is_word(term) and (len(term) > 1 or term not in without_spaces) for term in held)
-        enough = sum(weights[term] for term in held) / whole >= share or words >= _WORDS
-        if enough and (not telling or held & telling) and not one.text.endswith(("?", "？")):
-            scored.append((sum(worth[term] for term in held), one))
+    scored = [
+        (sum(worth[term] for term in one.terms & worth.keys()), one)
+        for one in candidates
+        if _bears_on(one, question) and not one.text.endswith(("?", "？"))
+    ]
     return sorted(scored, key=lambda row: (-row[0], row[1].place))
+
+
+def _bears_on(one: _Sentence, question: _Question) -> bool:
+    """It holds something of the subject, and enough of what is said about it.
+
+    What the user said before is no answer by being what the question carries on.
+    """
+    if (question.subjects and not one.terms & question.subjects) or (one.of_user and not one.terms & question.own):
+        return False
+    weights = question.weights
+    counted = weights.keys() - question.attributes if question.subjects else weights.keys()
+    held = one.terms & counted
+    words = sum(_is_word(term) and (len(term) > 1 or not is_written_without_spaces(term)) for term in held)
+    share = sum(weights[term] for term in held) / (sum(weights[term] for term in counted) or 1.0)
+    return words >= _WORDS or share + _ROUNDING >= _enough(counted)
+
+
+def _enough(counted: Collection[str]) -> float:
+    characters = sum(len(term) == 1 and is_written_without_spaces(term) for term in counted)
+    if characters <= _SHORT:
+        return _ENOUGH_OF_A_WORD if characters else _ENOUGH
+    return _ENOUGH_WITHOUT_SPACES
 
 
 def _in_its_language(scored: Sequence[tuple[float, _Sentence]], language: str | None) -> list[tuple[float, _Sentence]]:

@@ -1,0 +1,100 @@
+"""What of a question names its subject, and what only asks, or asks for something that many subjects have.
+
+"When is the gym open?" is about a gym: a sentence on the opening hours of something else does not answer it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from threadkeep.models.language import closest
+from threadkeep.recall.normalise import fold, is_written_without_spaces, terms_of
+from threadkeep.recall.stem import stem
+from threadkeep.recall.syllables import is_syllable
+
+# Folded, as terms are. They bear on nothing, and would make what does a smaller share of the question.
+_ASKING = {
+    "vi": frozenset({"the", "nao", "sao", "gi", "dau", "may", "bao", "nhieu", "khong", "cho", "hoi", "xin", "shop"}),
+    "zh-Hant": frozenset({"多", "少", "錢", "幾", "嗎", "幾點", "請問"}),
+    "zh-Hans": frozenset({"多", "少", "钱", "几", "吗", "几点", "请问"}),
+}
+# Hours and prices, which many things have, and the house itself, where all of them are. Vietnamese in pairs.
+_OF_MANY = {
+    "en": "open opens opening close closes closing closed hour hours time times cost costs price prices cheapest",
+    "pl": "otwarty otwarta otwarte otwarcia czynny czynna czynne godzina godzinie godziny zamykany zamykana"
+    " kosztuje kosztują koszt cena cenie ceny najtańszy najtańsza",
+    "vi": "gia gio luc mo_cua dong_cua thoi_gian gia_ca gia_tien nhieu_tien re_nhat khach_san cua_hang",
+    "zh-Hant": "開放時間 營業時間 開門 關門 打烊 價格 價錢 費用 最便宜 飯店 酒店",
+    "zh-Hans": "开放时间 营业时间 开门 关门 打烊 价格 价钱 费用 最便宜 饭店 酒店",
+}
+# Asked alone, these are of what was talked about; a question of its own may be about them ("what is in stock").
+_OF_WHAT_WENT_BEFORE = {"en": "stock available", "pl": "dostępny dostępna dostępne", "vi": "con_hang het_hang"}
+
+
+def _terms(words: str) -> frozenset[str]:
+    whole = words.split()
+    return frozenset(one for one in whole if "_" in one).union(terms_of(" ".join(w for w in whole if "_" not in w)))
+
+
+_ATTRIBUTES = {tag: _terms(words) for tag, words in _OF_MANY.items()}
+_CARRIED_ON = {tag: _terms(f"{_OF_MANY[tag]} {words}") for tag, words in _OF_WHAT_WENT_BEFORE.items()}
+
+
+def only_asks(term: str, language: str | None) -> bool:
+    """A pair goes with its last syllable or character: the first may be half of a word."""
+    asking = closest(_ASKING, language) or frozenset[str]()
+    last = term[-1] if is_written_without_spaces(term) else term.split("_")[-1]
+    return term in asking or last in asking
+
+
+def attributes_in(terms: Collection[str], language: str | None, goes_on: bool = False) -> frozenset[str]:
+    """Those of a question's terms that many subjects have, with the syllables they are made of.
+
+    `goes_on` says that the question has a subject from the one before.
+    """
+    table = (closest(_CARRIED_ON, language) if goes_on else None) or closest(_ATTRIBUTES, language) or frozenset[str]()
+    found = table.intersection(terms)
+    syllables = {stem(half) for one in found for half in one.split("_")}
+    between = {one for one in terms if "_" in one and syllables.issuperset(map(stem, one.split("_")))}
+    return found | between | syllables.intersection(terms)
+
+
+def subjects_in(terms: Iterable[str], attributes: Collection[str], language: str | None) -> frozenset[str]:
+    """Those of which a sentence must hold one to bear on the question; none where it names no subject.
+
+    Single syllables and characters stand in everything: where words are written as two of them, only such pairs,
+    numbers, and words of other languages count.
+    """
+    rest = frozenset(terms).difference(attributes)
+    in_syllables = language is None or language.split("-")[0].lower() == "vi"
+    pairs = {one for one in terms if is_written_without_spaces(one) and len(one) == 2}
+    pairs |= {one for one in terms if in_syllables and "_" in one}
+    if not pairs:
+        return rest
+    return rest & (pairs | {one for one in rest if _stands_alone(one)})
+
+
+def _stands_alone(term: str) -> bool:
+    return not is_written_without_spaces(term) and "_" not in term and not is_syllable(term)
+
+
+_NUMBERED = re.compile(r"([^\W\d_]+)[ \-\u2011](\d+)(?!\w)")
+_JOINED = re.compile(r"[^\W_]+(?:[-\u2011][^\W_]+)+")
+
+
+def numbers_named(question: str, texts: Iterable[str]) -> frozenset[str]:
+    """The numbers that tell one thing of a kind from another: "RTX 5090", where the texts know an "RTX 5060".
+
+    Only after what the texts write with a capital: "from 7" and "for 36 months" are no names.
+    """
+    asked = {(fold(name), number) for name, number in _NUMBERED.findall(question)}
+    if not asked:
+        return frozenset()
+    known = {fold(name) for text in texts for name, _ in _NUMBERED.findall(text) if name != name.lower()}
+    return frozenset(number for name, number in asked if name in known)
+
+
+def joined(text: str) -> list[str]:
+    """What is written with a hyphen, as it is written without: wifi of Wi-Fi."""
+    return [stem(fold(re.sub(r"[-\u2011]", "", one))) for one in _JOINED.findall(text)]
