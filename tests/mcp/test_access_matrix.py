@@ -21,9 +21,12 @@ from tests.mcp.library import SETTINGS, document, fill, found_in
 from tests.mcp.serving import bearer, over_http, served, settings_for
 from threadkeep import Scope, UserMessage, open_memory
 from threadkeep.agent.retrieval_turn import RetrievalRequest
+from threadkeep.compose_identity import open_keys
 from threadkeep.compose_retrieval import open_retrieval
 from threadkeep.http.app import create_app
+from threadkeep.identity.api_keys import new_key
 from threadkeep.mcp.tools import TOOLS
+from threadkeep.ports.clock import system_clock
 from threadkeep.ports.knowledge import Access
 from threadkeep.settings import Settings
 
@@ -96,6 +99,33 @@ async def test_every_tool_shows_each_identity_its_own_and_nothing_else(place: st
         assert [message["id"] for message in kept["messages"]] == ["m1"]
         await clients["ann"].call_tool("forget", {"messageId": "m1", "conversation": "anns-talk"})
         assert told(await clients["ann"].call_tool("history", {"conversation": "anns-talk"}))["messages"] == []
+
+
+IN_ANNS_PLACE: dict[str, set[str]] = {
+    "ann": READS["ann"],
+    "admin": {"public"},  # acts for her, and does not read for her
+    "root": READS["root"],
+    "front-end": READS["ann"],  # a service, which speaks for its users
+}
+
+
+async def test_in_anothers_place_an_admin_reads_what_is_public_and_a_service_what_they_may(tmp_path: Any) -> None:
+    url, secret = f"sqlite:///{tmp_path}/places.db", "k" * 32
+    await fill(url, *KINDS.values())
+    key, kept = new_key(secret, system_clock(), ("default", None))
+    async with open_keys(url, SETTINGS) as keys:
+        await keys.add(kept)
+    async with (
+        served(settings_for(url, THREADKEEP_API_KEY_SECRET=secret)) as address,
+        httpx.AsyncClient(base_url=address, timeout=30, trust_env=False) as client,
+    ):
+        for name, expected_kinds in IN_ANNS_PLACE.items():
+            who = {"X-API-Key": key} if name == "front-end" else credential(name)
+            for _ in range(2):  # the second time by what is remembered of the talk
+                answer = await client.post(
+                    "/retrieval/query", json={"query": QUESTION, "topK": 50}, headers=who | AS_ANN
+                )
+                assert kinds_in(answer.json()["contexts"]) == expected_kinds, name
 
 
 async def test_what_is_stored_of_a_talk_is_shown_as_far_as_it_may_be_read(place: str) -> None:

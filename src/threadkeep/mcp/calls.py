@@ -9,7 +9,6 @@ from typing import Any
 from threadkeep.audit import reaching
 from threadkeep.errors import InvalidInput, InvalidScope
 from threadkeep.identity.principal import Principal
-from threadkeep.ports.keys import Role
 from threadkeep.ports.knowledge import Access
 from threadkeep.scope import Scope
 
@@ -41,12 +40,15 @@ class Call:
 
     @property
     def access(self) -> Access:
-        return access_of(self.scope(), self.principal.role)
+        return access_of(self.scope(), self.principal)
 
 
-def access_of(scope: Scope, role: Role) -> Access:
-    """What a caller may read; whoever is not known reads what is public."""
-    return Access(scope.tenant, None if scope.user == ANONYMOUS else scope.user, frozenset({role}))
+def access_of(scope: Scope, who: Principal) -> Access:
+    """What a caller may read there. Whoever is not known reads what is public, and so does an ADMIN in the place of
+    somebody else: only a service speaks for its users."""
+    speaks = who.user is None or (who.tenant, who.user) == (scope.tenant, scope.user)
+    known = speaks and scope.user != ANONYMOUS
+    return Access(scope.tenant, scope.user if known else None, frozenset({who.role}))
 
 
 def conversation_in(meta: Mapping[str, Any] | None) -> str | None:

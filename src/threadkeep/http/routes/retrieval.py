@@ -38,7 +38,7 @@ async def query(
 
     asked = RetrievalRequest(
         scope.whole_user,
-        access_of(scope, who.role),
+        access_of(scope, who),
         body.query,
         body.topK,
         body.useCache,
