@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_knowledge import Knowledge, open_knowledge
-from threadkeep.errors import InvalidSetting, MissingExtra, StoreUnavailable
+from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.memory import Memory
 from threadkeep.models.language import OfflineDetector
 from threadkeep.ports.chat import ChatModel, Snippet
@@ -20,6 +20,7 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.knowledge import Access
 from threadkeep.ports.language import LanguageDetector
 from threadkeep.recall.enrich import Asked, enriched
+from threadkeep.resilience.late_opening import opened_once_possible
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
 
@@ -48,7 +49,7 @@ async def open_assistant(
     `url` is the memory's archive (or `DATABASE_URL`): checkpoints and the folder's `knowledge/`, which is indexed now,
     stand there too. `model` and `detector` are an application's own, left open; otherwise the ones that the settings
     name. Raises `InvalidAssistant`, `InvalidSetting`, `MissingExtra` and `StoreError`; an archive that is away costs
-    documents and checkpoints until the next start, and the assistant answers.
+    documents and checkpoints until it is back, within seconds of which they are there; the assistant answers meanwhile.
     """
     settings = settings or load_settings()
     where = folder or settings.assistant
@@ -60,17 +61,22 @@ async def open_assistant(
         chosen = model or _chat_model(loaded, settings)
         if model is None:
             stack.push_async_callback(chosen.close)
-        knowledge = await _knowledge(stack, loaded, settings, archive)
+        shelf = _Shelf()
+        if loaded.knowledge is not None:
+            opening = partial(_indexed, loaded, loaded.knowledge, settings, archive)
+            await stack.enter_async_context(opened_once_possible("documents", opening, shelf.fill))
         parts = _part("threadkeep.agent.parts").AssistantParts(
             loaded,
             memory,
             chosen,
             detector or OfflineDetector(),
             count_tokens(settings),
-            partial(_documents, knowledge, loaded) if knowledge else None,
+            partial(_documents, shelf, loaded) if loaded.knowledge else None,
             clock,
         )
-        assistant = _part("threadkeep.agent.assistant").Assistant(parts, await _saver(stack, archive, settings))
+        assistant = _part("threadkeep.agent.assistant").Assistant(parts)
+        saver = partial(_saver, archive, settings)
+        await stack.enter_async_context(opened_once_possible("checkpoints", saver, assistant.checkpoint_with))
         stack.push_async_callback(assistant.settled)
         yield assistant
 
@@ -94,49 +100,49 @@ def _chat_model(folder: AssistantFolder, settings: Settings) -> ChatModel:
     return chat_model_for(choice, OfflineModel(said))
 
 
-async def _knowledge(
-    stack: AsyncExitStack, folder: AssistantFolder, settings: Settings, archive: str
-) -> Knowledge | None:
-    if folder.knowledge is None:
-        return None
-    try:
-        knowledge = await stack.enter_async_context(open_knowledge(archive, settings))
+class _Shelf:
+    """Empty until the documents can be read."""
+
+    def __init__(self) -> None:
+        self.knowledge: Knowledge | None = None
+
+    def fill(self, knowledge: Knowledge) -> None:
+        self.knowledge = knowledge
+
+
+@asynccontextmanager
+async def _indexed(
+    folder: AssistantFolder, documents: Path, settings: Settings, archive: str
+) -> AsyncGenerator[Knowledge]:
+    async with open_knowledge(archive, settings) as knowledge:
         source = _part("threadkeep.knowledge.indexing").Source(folder.config.name, folder.config.tenant)
-        report = await knowledge.indexer.index(folder.knowledge, source)
-    except StoreUnavailable as error:
-        _log.warning("answering without documents: %s", error)
-        return None
-    for skipped in report.skipped:
-        _log.warning("a document was left out: %s: %s", skipped.path, skipped.reason)
-    return knowledge
+        report = await knowledge.indexer.index(documents, source)
+        for skipped in report.skipped:
+            _log.warning("a document was left out: %s: %s", skipped.path, skipped.reason)
+        yield knowledge
 
 
 async def _documents(
-    knowledge: Knowledge, folder: AssistantFolder, scope: Scope, question: str, earlier: Sequence[str], budget: int
+    shelf: _Shelf, folder: AssistantFolder, scope: Scope, question: str, earlier: Sequence[str], budget: int
 ) -> Documents:
     """The assistant's own documents are public; a user of its own tenant may have more."""
     from threadkeep.agent.parts import Documents
 
     config = folder.config
-    if not question.strip():
+    if shelf.knowledge is None or not question.strip():
         return Documents()
     access = Access(config.tenant, scope.user if scope.tenant == config.tenant else None)
     asked = [Asked(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
     carried = enriched(question, asked).carried
-    found = await knowledge.ask(access, question, k=config.recalled, budget=budget, carried=carried)
+    found = await shelf.knowledge.ask(access, question, k=config.recalled, budget=budget, carried=carried)
     return Documents(found.text, [Snippet(hit.content, hit.chunk_id) for hit in found.hits])
 
 
-async def _saver(stack: AsyncExitStack, archive: str, settings: Settings) -> Any:
+def _saver(archive: str, settings: Settings) -> Any:
     """Of a turn nothing outlives its end but what the graph's state is made of."""
     forgiving = _part("threadkeep.agent.forgiving_saver").ForgivingSaver
     kept = [*_part("threadkeep.agent.state").AgentState.__annotations__]
-    opening = forgiving.from_url(archive, tool_traffic="turn", turn_keeps=kept, settings=settings)
-    try:
-        return await stack.enter_async_context(opening)
-    except StoreUnavailable as error:
-        _log.warning("turns go on without checkpoints: %s", error)
-        return None
+    return forgiving.from_url(archive, tool_traffic="turn", turn_keeps=kept, settings=settings)
 
 
 def _part(name: str) -> Any:

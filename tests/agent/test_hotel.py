@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -15,6 +16,7 @@ import uvicorn
 
 from tests.agent.conftest import EXAMPLES, SETTINGS, Open
 from tests.agent.recording import RecordingModel, calls
+from tests.servers.provide import need_own
 from tests.servers.redis import RedisServer, client
 from tests.servers.server import Server
 from threadkeep import Scope
@@ -330,3 +332,28 @@ async def test_on_redis_the_number_rests_encrypted_until_its_tool_needs_it(
     for form in ("601 234 567", "601234567"):
         assert form not in held
         assert not [path for path in tmp_path.rglob("*") if path.is_file() and form.encode() in path.read_bytes()]
+
+
+async def test_documents_and_checkpoints_come_back_with_the_archive_that_was_away_at_the_start(
+    talk_with: Open, redis: RedisServer, postgres_server: Server
+) -> None:
+    postgres_server.wipe()
+    need_own(postgres_server).kill()
+    try:
+        async with talk_with("hotel_concierge", url=postgres_server.url, redis=redis.url) as talk:
+            assert "7:00" not in (await talk.say("When is breakfast served?", language="en")).text
+            await asyncio.to_thread(need_own(postgres_server).restart)
+            async with asyncio.timeout(60):
+                while "7:00" not in (await talk.say("When is breakfast served?", language="en")).text:
+                    await asyncio.sleep(0.1)
+                while await checkpoint(postgres_server.url) is None:
+                    await talk.say("When is breakfast served?", language="en")
+                    await talk.assistant.settled()
+    finally:
+        if not need_own(postgres_server).running:
+            need_own(postgres_server).restart()
+
+
+async def checkpoint(url: str) -> Any:
+    async with ThreadkeepSaver.from_url(url, settings=SETTINGS) as saver:
+        return await saver.aget_tuple({"configurable": {"thread_id": "talk-1", "user_id": "guest"}})

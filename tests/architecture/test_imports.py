@@ -138,7 +138,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose_retrieval": PORTS
     | {"compose_metrics", "compose_rewriter", "compose_knowledge", "settings", "agent", "adapters"},
     "compose_assistant": SURFACE
-    | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters"},
+    | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters", "resilience"},
     "reflection": PORTS | {"checkpoints"},
     "reflecting": PORTS | {"stores"},
     "testing": SURFACE | BACKEND,

@@ -23,14 +23,18 @@ class Assistant:
 
     def __init__(self, parts: AssistantParts, saver: ThreadkeepSaver | None = None) -> None:
         self._parts = parts
-        self._saver = saver
-        self._graph = build_graph(parts, saver)
         self._receiving = Receiving(parts)
         self._afterthought = Afterthought(parts)
-        # One checkpoint a turn, at its end: what a crash must not lose is in memory by then.
-        self._durability: dict[str, Any] = {} if saver is None else {"durability": "exit"}
         self._running: set[asyncio.Task[Answer]] = set()
         self._ending: set[asyncio.Task[bool]] = set()
+        self.checkpoint_with(saver)
+
+    def checkpoint_with(self, saver: ThreadkeepSaver | None) -> None:
+        """From the next turn on."""
+        self._saver = saver
+        self._graph = build_graph(self._parts, saver)
+        # One checkpoint a turn, at its end: what a crash must not lose is in memory by then.
+        self._durability: dict[str, Any] = {} if saver is None else {"durability": "exit"}
 
     @property
     def name(self) -> str:
@@ -72,10 +76,10 @@ class Assistant:
         if not task.cancelled():
             task.exception()
 
-    def _end_turn(self, config: Any) -> None:
+    def _end_turn(self, saver: ThreadkeepSaver | None, config: Any) -> None:
         """Nobody waits for it: until it has ended, what the turn has left rests under the turn's own key."""
-        if self._saver is not None:
-            ending = asyncio.create_task(self._saver.aend_turn(config))
+        if saver is not None:
+            ending = asyncio.create_task(saver.aend_turn(config))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
 
@@ -85,8 +89,9 @@ class Assistant:
         config: Any = {
             "configurable": {"thread_id": scope.conversation, "user_id": scope.user, "tenant_id": scope.tenant}
         }
+        saver = self._saver
         with untraced():
             state: Any = await self._graph.ainvoke(given, config, context=turn, **self._durability)
-        self._end_turn(config)
+        self._end_turn(saver, config)
         self._afterthought.begin(turn)
         return turn.answer(state.get("intent"))
