@@ -30,16 +30,15 @@ async def keep_question(parts: AssistantParts, turn: Turn, asked: Asked) -> None
     if asked.message_id is not None:
         turn.user_message_id = asked.message_id
         return
-    said = asked.event or UserMessage(asked.text, language=turn.language)
+    said = asked.event or UserMessage(asked.text, language=turn.settled_language)
     turn.user_message_id = await _kept(parts, turn, said)
 
 
 async def keep_reply(
-    parts: AssistantParts, turn: Turn, type_: Literal["clarify", "greeting"] | None = None, *, language: bool = True
+    parts: AssistantParts, turn: Turn, type_: Literal["clarify", "greeting"] | None = None
 ) -> ChatEntry:
-    """The entry for the graph's state, as memory keeps it. A greeting tells no language: the user has said nothing."""
-    spoken = turn.language if language else None
-    turn.reply_id = await _kept(parts, turn, ModelResponse(turn.reply, language=spoken, type=type_))
+    """The entry for the graph's state, as memory keeps it. What is only the default tells no language."""
+    turn.reply_id = await _kept(parts, turn, ModelResponse(turn.reply, language=turn.settled_language, type=type_))
     content = parts.redacted(turn.scope, turn.reply, turn.language)
     return ChatEntry(id=turn.reply_id or "", role="assistant", content=content, created_at=parts.clock().isoformat())
 

@@ -32,7 +32,7 @@ class Receiving:
         turn.reply = self._parts.folder.persona.greeting(turn.language) or ""
         turn.reply_kind = "greeting"
         turn.say(turn.reply)
-        entry = await keep_reply(self._parts, turn, "greeting", language=False)
+        entry = await keep_reply(self._parts, turn, "greeting")
         return AgentState(chat_history=[entry], last_updated=self._now(), clarify_attempts=0)
 
     async def receive(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
@@ -96,10 +96,11 @@ class Receiving:
         return asked.language or (history.language if history else None)
 
     async def _settle_language(self, turn: Turn, asked: Asked, session: str | None) -> None:
-        """By the first message, once; then the session's, unless the user asks for another one."""
+        """By the first message that tells it, once; then the session's, unless the user asks for another one."""
         seen = self._parts.redacted(turn.scope, asked.text, session)
         decision = await decide(seen, session, self._parts.languages, self._parts.detector)
         turn.language = decision.tag or self._parts.folder.config.default_language
+        turn.settled_language = decision.settled
         if decision.source == "requested" and session not in (None, turn.language):
             await note_language(self._parts, turn, turn.language)
 

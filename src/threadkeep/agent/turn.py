@@ -22,6 +22,7 @@ class Turn:
     kind: Literal["greet", "ask"] = "ask"
     asked: Asked | None = None
     language: str = ""
+    settled_language: str | None = None  # the talk's from now on; None while `language` is only the default
     prior: Sequence[Message] = ()
     is_whole: bool = True  # whether `prior` reaches back to the beginning of the talk
     user_message_id: str | None = None

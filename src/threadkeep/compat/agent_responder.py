@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, cast
 
 from threadkeep.errors import Conflict, NotFound, ScopeErased, StoreError
 from threadkeep.events import ModelResponse, UserMessage
@@ -18,6 +19,7 @@ from threadkeep.ports.responder import Answer, Asked, ToolTrace
 from threadkeep.scope import Scope
 
 _log = logging.getLogger("threadkeep.assistant")
+_LONGEST = 1e12  # milliseconds: what is not a number, or no time at all, is none
 
 
 class Agent(Protocol):
@@ -29,7 +31,7 @@ class Agent(Protocol):
         jwt: str | None = None,
         language_code: str | None = None,
         history: list[dict[str, Any]] | None = None,
-    ) -> tuple[str, Sequence[Any]]: ...
+    ) -> tuple[str, Sequence[Any] | None]: ...
 
 
 def answered_by(
@@ -68,8 +70,7 @@ class AgentResponder:
         history = [_entry(one) for one in earlier if one.id != asked.message_id]
         reply, traces = await self._agent.chat(asked.text, asked.token, language, history=history)
         message_id = await self._kept(asked.scope, ModelResponse(reply, language=language))
-        tools = tuple(one for one in traces if isinstance(one, ToolTrace))
-        return Answer(reply, language or UNDETERMINED, message_id=message_id, tools=tools)
+        return Answer(reply, language or UNDETERMINED, message_id=message_id, tools=_tools(traces))
 
     async def stream(self, asked: Asked) -> AsyncIterator[str | Answer]:
         yield await self.respond(asked)
@@ -92,9 +93,9 @@ class AgentResponder:
         known = asked.language or (session.language if session else None)
         seen = self._memory.redactor_at(asked.scope)(asked.kept_text, known).text
         decision = await decide(seen, known, self._languages, self._detector)
-        if session is not None and decision.tag and decision.tag != session.language:
+        if session is not None and decision.settled and decision.settled != session.language:
             try:
-                await self._memory.set_language(asked.scope, decision.tag)
+                await self._memory.set_language(asked.scope, decision.settled)
             except (ScopeErased, StoreError) as error:
                 _log.warning("answering without keeping the language (%s)", type(error).__name__)
         return decision.tag or None
@@ -110,3 +111,30 @@ class AgentResponder:
 
 def _entry(message: Message) -> dict[str, Any]:
     return {"role": message.role, "content": message.content, "ts": message.ts.isoformat()}
+
+
+def _tools(traces: Any) -> tuple[ToolTrace, ...]:
+    """Of traces of an agent's own kind, mappings or objects, as much as an answer shows; those of no name are none."""
+    given: Iterable[Any] = cast("Iterable[Any]", traces) if isinstance(traces, Iterable) else ()
+    return tuple(trace for trace in map(_tool, given) if trace.name)
+
+
+def _tool(trace: Any) -> ToolTrace:
+    if isinstance(trace, ToolTrace):
+        return trace
+    name, ok, milliseconds = _field(trace, "name", "tool"), _field(trace, "ok"), _field(trace, "milliseconds", "ms")
+    return ToolTrace(
+        name if isinstance(name, str) else "",
+        ok if isinstance(ok, bool) else not _field(trace, "error"),
+        int(milliseconds) if isinstance(milliseconds, int | float) and 0 <= milliseconds < _LONGEST else 0,
+    )
+
+
+def _field(trace: Any, *names: str) -> Any:
+    get = cast("Mapping[str, Any]", trace).get if isinstance(trace, Mapping) else partial(_attribute, trace)
+    found = map(get, names)
+    return next((value for value in found if value is not None), None)
+
+
+def _attribute(trace: Any, name: str) -> Any:
+    return getattr(trace, name, None)

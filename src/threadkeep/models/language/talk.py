@@ -16,12 +16,18 @@ class Decision:
     tag: str | None
     source: Source
 
+    @property
+    def settled(self) -> str | None:
+        """What to keep for the talk. A default is none: the next message may tell."""
+        return self.tag if self.source in ("requested", "session", "detected") else None
+
 
 async def decide(text: str, session: str | None, rules: LanguageRules, detector: LanguageDetector) -> Decision:
     """The language to answer `text` in.
 
     The detector is asked only when the session has no language and the user names none: a session's language is
-    carried, whatever a later message looks like. A message too short to tell falls back to the default.
+    carried, whatever a later message looks like. A message too short to tell falls back to the default, which is not
+    to be kept: the detector is asked again until one message tells.
     """
     if requested := requested_language(text, rules.allowed):
         return Decision(requested, "requested")
