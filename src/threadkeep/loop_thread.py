@@ -11,6 +11,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
+from threadkeep.errors import ThreadkeepError
+
 T = TypeVar("T")
 _log = logging.getLogger("threadkeep.memory")
 _LAST_WORK_SECONDS = 10
@@ -72,8 +74,8 @@ def in_running_loop() -> bool:
     return True
 
 
-def log_failure(done: Future[Any]) -> None:
+def log_failure(done: Future[Any], what: str = "a turn was not stored") -> None:
     """For work that nobody waits for. Never a text: only what kind of error it was, or ours, which holds none."""
     error = None if done.cancelled() else done.exception()
     if error is not None:
-        _log.error("a turn was not stored: %s", type(error).__name__)
+        _log.error("%s: %s", what, error if isinstance(error, ThreadkeepError) else type(error).__name__)

@@ -22,6 +22,7 @@ from pydantic_settings import (
 from threadkeep.errors import InvalidSetting
 
 _A_CENTURY_OF_MINUTES = 52_560_000
+_A_CENTURY_OF_SECONDS = 60 * _A_CENTURY_OF_MINUTES
 CONFIG_FILE = "threadkeep.toml"
 CONFIG_FILE_VARIABLE = "THREADKEEP_CONFIG"
 
@@ -71,9 +72,9 @@ class Settings(BaseSettings):
     session_max_chars: int | None = _named("SESSION_MAX_CHARS", None, ge=1)
     session_ttl_min: float = _named("SESSION_TTL_MIN", 60, gt=0, le=_A_CENTURY_OF_MINUTES)
 
-    memory_redis_ttl_seconds: int = _named("MEMORY_REDIS_TTL_SECONDS", 172_800, ge=1)
+    memory_redis_ttl_seconds: int = _named("MEMORY_REDIS_TTL_SECONDS", 172_800, ge=1, le=_A_CENTURY_OF_SECONDS)
     memory_flush_batch_size: int = _named("MEMORY_FLUSH_BATCH_SIZE", 100, ge=1)
-    memory_table_map: dict[str, str] = _named(
+    memory_table_map: dict[str, str | None] = _named(
         "MEMORY_TABLE_MAP", {"conversations": "conversations", "memories": "memories"}
     )
     tokenizer_name: str = _named("TOKENIZER_NAME", "cl100k_base")

@@ -169,6 +169,30 @@ async def test_with_every_store_away_the_route_answers_as_ever(monkeypatch: pyte
         assert (answer.status_code, answer.json()) == (200, ANSWERED)
 
 
+@pytest.mark.parametrize(
+    "odd", [{"user_id": ""}, {"conversation_id": ""}, {"conversation_id": "c" * 300}, {"conversation_id": "a\x00b"}]
+)
+async def test_ids_that_cannot_be_kept_are_logged_and_the_route_answers_as_ever(
+    backend: Load, caplog: pytest.LogCaptureFixture, odd: dict[str, str]
+) -> None:
+    answer = await chat(backend("core_controller").app, ASKED | odd)
+    assert (answer.status_code, answer.json()) == (200, ANSWERED | {key: odd[key] for key in odd if key in ANSWERED})
+    assert f"a turn was not stored: {next(iter(odd))}: " in caplog.text
+    assert ASKED["message"] not in caplog.text
+
+
+async def test_without_redis_the_application_starts_answers_and_ends(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("REDIS_URL", raising=False)
+    for load in imported(monkeypatch, {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}):
+        controller = load("core_controller")
+        async with controller.lifespan(controller.app):
+            answer = await chat(controller.app)
+        assert (answer.status_code, answer.json()) == (200, ANSWERED)
+    assert "the worker has stopped: REDIS_URL: is not set" in caplog.text
+
+
 def test_the_health_check_says_how_both_stores_are(backend: Load) -> None:
     found = backend("modules.memory.core").health()
     assert (found["status"], found["redis"]["status"], found["database"]["status"]) == ("ok", "ok", "ok")

@@ -78,3 +78,14 @@ def test_a_database_that_is_away_is_a_failed_one(make_module: MakeModule) -> Non
     health = make_module("postgresql://nobody@127.0.0.1:1/none").health()
     assert (health["status"], health["redis"]["status"]) == ("degraded", "ok")
     assert "could not be reached" in health["database"]["error"]
+
+
+def test_leaving_conversations_out_is_told_for_turns_without_a_reflection_go_nowhere(
+    make_module: MakeModule, empty_url: str
+) -> None:
+    ask(empty_url, turns_table(empty_url, "memories", **exact(empty_url)))
+    module = make_module(empty_url, tables={"conversations": None})
+    health = module.health()["database"]
+    (only,) = health["misfits"]
+    assert (health["status"], only["setting"], only["fatal"]) == ("ok", "tables.conversations", False)
+    assert "without a reflection" in only["problem"]

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.mapped.existing import count
+from tests.servers.redis import client
 from threadkeep.compat.memory_module import MemoryModule
 from threadkeep.errors import StoreUnavailable
 from threadkeep.settings import Settings
@@ -66,3 +67,23 @@ async def test_a_slow_redis_costs_a_read_no_more_than_a_moment(redis_url: str, s
         assert time.monotonic() - began < 0.6
         proxy.restore()
         await asyncio.to_thread(module.close)
+
+
+async def test_a_worker_that_ends_in_an_outage_gives_its_turns_back(
+    redis_url: str, sql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threadkeep.worker.turns.RETRY_SECONDS", (0.05,))
+    async with proxy_to(sql_url) as proxy:
+        ends = MemoryModule(None, redis_url, proxy.url_for(sql_url), settings=Settings(**QUICK), claim_after=3_600)
+        await asyncio.to_thread(ends.store_conversation, "c1", "u1", "hi", "ok", None)
+        proxy.reset()
+        with pytest.raises(StoreUnavailable):
+            await asyncio.to_thread(ends.flush_once)
+        await asyncio.to_thread(ends.close)
+        proxy.restore()
+    comes = MemoryModule(None, redis_url, sql_url, claim_after=3_600)
+    assert await asyncio.to_thread(comes.flush_once) == 1
+    await asyncio.to_thread(comes.close)
+    assert await asyncio.to_thread(count, sql_url) == 1
+    with client(redis_url) as redis:
+        assert redis.xpending("threadkeep:{turns}:queue", "archive")["pending"] == 0

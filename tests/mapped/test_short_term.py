@@ -21,6 +21,8 @@ from threadkeep.compat import reflection
 from threadkeep.compat.memory_module import MemoryModule
 from threadkeep.errors import Conflict, InvalidInput, InvalidSetting, StoreUnavailable
 from threadkeep.models.tokens import decode
+from threadkeep.scope import Scope
+from threadkeep.sessions.redis.keys import Keys
 
 REFLECTION = {"summary": "訂房失敗", "causes": ["日期已滿", "未付訂金"]}
 UNUSED = "postgresql://nobody@127.0.0.1:1/none"
@@ -203,3 +205,54 @@ def test_an_exit_waits_for_what_a_loop_left_behind(short: MemoryModule, redis_ur
     with client(redis_url) as redis:
         wait_until(lambda: bool(redis.exists("conv:c1:latest")), seconds=5, what="the turn is kept")
         assert redis.xlen("threadkeep:{turns}:queue") == 1
+
+
+def test_no_id_reaches_a_latest_turn_of_the_service(short: MemoryModule, redis_url: str) -> None:
+    theirs = [Scope("default", "ann", "s1"), Scope("shop", "bob", "s2")]
+    keys = [key for scope in theirs for key in (Keys().latest(scope), Keys(cluster=True).latest(scope))]
+    with client(redis_url) as redis:
+        for key in keys:
+            redis.set(key, json.dumps({"user_msg": "private", "user_id": "ann"}))
+        for key in keys:
+            conversation = key.removeprefix("conv:").removesuffix(":latest")
+            assert short.load_recent_context(conversation) is None
+            short.store_short_term(conversation, "u1", "ours", "ok", None)
+            found = short.load_recent_context(conversation)
+            assert found is not None
+            assert found["user_msg"] == "ours"
+            assert json.loads(redis.get(key))["user_msg"] == "private"
+
+
+async def test_a_store_behind_the_caller_says_which_setting_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+    module = MemoryModule(None, None, UNUSED)
+    module.start_worker()
+    module.store_conversation("c1", "u1", "private words", "ho", None)
+    await asyncio.to_thread(module.close)
+    assert "a turn was not stored: REDIS_URL: is not set" in caplog.text
+    assert "the worker has stopped: REDIS_URL: is not set" in caplog.text
+    assert "private words" not in caplog.text
+
+
+@pytest.mark.parametrize("records", [None, 7, "abc", [None], ["abc"], [1]], ids=repr)
+def test_records_that_are_none_are_named(short: MemoryModule, records: Any) -> None:
+    with pytest.raises(InvalidInput, match="records") as caught:
+        short.persist_long_term(records)
+    assert caught.value.field == ("records[0]" if isinstance(records, list) else "records")
+
+
+@pytest.mark.parametrize("thought", [None, "abc", 7], ids=repr)
+def test_a_reflection_that_is_none_is_named(short: MemoryModule, thought: Any) -> None:
+    with pytest.raises(InvalidInput, match="reflection"):
+        short.store_reflection("c1", "u1", thought)
+    with pytest.raises(InvalidInput, match="user_id"):
+        short.store_reflection("c1", "", {"summary": "met"})
+
+
+@pytest.mark.parametrize("number", [-1, "x", 1.5, True], ids=repr)
+def test_numbers_of_turns_that_are_none_are_named(short: MemoryModule, number: Any) -> None:
+    with pytest.raises(InvalidInput, match="batch"):
+        short.flush_once(number)
+    with pytest.raises(InvalidInput, match="limit"):
+        short.load_long_term("c1", limit=number)
+    with pytest.raises(InvalidInput, match="most"):
+        short.parked(number)

@@ -224,3 +224,29 @@ def test_a_time_may_be_text(make_module: MakeModule, empty_url: str) -> None:
     module = make_module(empty_url, tables={"memories": None})
     assert [module.persist_long_term([turn(2), turn(1)]) for _ in range(2)] == [2, 2]
     assert [found["created_at"] for found in module.load_long_term("c1")] == [turn(n)["created_at"] for n in (1, 2)]
+
+
+def test_only_what_a_table_took_is_counted(make_module: MakeModule, sql_url: str) -> None:
+    module = make_module(sql_url, tables={"conversations": None})
+    assert module.persist_long_term([turn(1), turn(2, reflection=None)]) == 1
+    assert (count(sql_url), count(sql_url, "memories")) == (0, 1)
+    assert [record["user_message"] for record in module.load_long_term("c1")] == [turn(1)["user_message"]]
+
+
+@pytest.mark.parametrize("key", ["UNIQUE (conversation_id, created_at)", None], ids=["keyed", "keyless"])
+def test_the_case_of_a_uuid_does_not_matter(make_module: MakeModule, empty_url: str, key: str | None) -> None:
+    ids = dict.fromkeys(["conversation_id", "user_id"], "uuid NOT NULL")
+    ask(empty_url, turns_table(empty_url, "conversations", key=key, **ids))
+    module = make_module(empty_url, tables={"memories": None})
+    upper = {"conversation_id": "0B3F0C9E-6A53-4D2C-9A53-3E1F2D3C4B5A", "user_id": str(UUID(int=0xABC)).upper()}
+    lower = {name: value.lower() for name, value in upper.items()}
+    plain = {"reflection": None}
+    both = [turn(1, **plain, **upper), turn(1, **plain, **lower)]
+    assert [module.persist_long_term(both) for _ in range(2)] == [2, 2]
+    for spelling in (upper, lower):
+        assert len(module.load_long_term(spelling["conversation_id"])) == 1
+    assert module.load_long_term("abc") == []
+    module.store_reflection(upper["conversation_id"], upper["user_id"], REFLECTION)
+    module.flush_once()
+    assert [record["reflection"] for record in module.load_long_term(lower["conversation_id"])] == [REFLECTION]
+    assert count(empty_url) == 1

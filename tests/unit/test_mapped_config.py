@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from threadkeep.archive.mapped.config import MappedConfig
+from threadkeep.compat.memory_module import MemoryModule
 from threadkeep.compose_mapped import mapped_config
 from threadkeep.errors import InvalidSetting
 from threadkeep.settings import load_settings
@@ -34,7 +35,7 @@ FULL = {
 }
 
 
-def read(tmp_path: Path, config: Any, table_map: dict[str, str] | None = None) -> MappedConfig:
+def read(tmp_path: Path, config: Any, table_map: dict[str, str | None] | None = None) -> MappedConfig:
     path = tmp_path / "config.json"
     path.write_text(config if isinstance(config, str) else json.dumps(config))
     return MappedConfig.read(path, table_map)
@@ -93,3 +94,41 @@ def test_a_mistake_is_blamed_on_its_setting(tmp_path: Path, config: Any, named: 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting, match="cannot be read"):
         MappedConfig.read(tmp_path / "none.json")
+
+
+def test_a_mapping_with_no_table_left_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="no table is left") as caught:
+        read(tmp_path, {"tables": {"conversations": None}}, {"memories": None})
+    assert caught.value.field == "MEMORY_TABLE_MAP memories"
+
+
+def test_the_variable_may_leave_a_table_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_TABLE_MAP", '{"memories": null}')
+    assert list(mapped_config(load_settings(), None).tables) == ["conversations"]
+
+
+def test_a_file_that_begins_with_a_mark_of_its_encoding_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{"tables": {"memories": null}}', "utf-8-sig")
+    assert list(MappedConfig.read(path).tables) == ["conversations"]
+
+
+def test_a_life_of_the_latest_turn_that_no_redis_can_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_REDIS_TTL_SECONDS", "9999999999999999")
+    with pytest.raises(InvalidSetting, match="MEMORY_REDIS_TTL_SECONDS"):
+        load_settings()
+
+
+@pytest.mark.parametrize(("name", "value"), [("MEMORY_TABLE_MAP", "no json"), ("SESSION_TTL_MIN", "-1")])
+def test_a_module_that_is_switched_off_minds_no_other_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    path = tmp_path / "off.json"
+    path.write_text('{"enabled": false}')
+    module = MemoryModule(path)
+    module.store_conversation("c1", "u1", "hi", "ho", None)
+    assert module.health() == {"enabled": False, "status": "disabled"}
+    module.close()
+    with pytest.raises(InvalidSetting, match=name):
+        MemoryModule().health()

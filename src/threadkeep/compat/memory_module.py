@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future
-from functools import cached_property
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar, cast
 
-from threadkeep.archive.mapped.config import MappedConfig
-from threadkeep.archive.mapped.io_contract import checked_id
+from threadkeep.archive.mapped.config import MappedConfig, switched_on
+from threadkeep.archive.mapped.io_contract import checked_count, checked_id, checked_object
 from threadkeep.compat.turn_keeping import TurnKeeping
 from threadkeep.compose_mapped import mapped_config
-from threadkeep.errors import ThreadkeepError
+from threadkeep.errors import InvalidInput, ThreadkeepError
 from threadkeep.loop_thread import LoopThread, in_running_loop, log_failure
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.settings import Settings, load_settings
@@ -64,9 +64,10 @@ class MemoryModule:
         """Raises `InvalidSetting`."""
         return mapped_config(self.settings, self._config_path)
 
-    @property
+    @cached_property
     def enabled(self) -> bool:
-        return self.config.enabled
+        """Read before all else: a module that is off minds no other setting. Raises `InvalidSetting`."""
+        return switched_on(self._config_path)
 
     @property
     def _keeping(self) -> TurnKeeping:
@@ -119,11 +120,12 @@ class MemoryModule:
         return found
 
     def persist_long_term(self, records: Sequence[Mapping[str, Any]]) -> int:
-        """Into the mapped tables, all or none; how many. It waits for the database: a coroutine should call it through
-        `asyncio.to_thread`. Raises `InvalidInput` naming `records[i].field`."""
+        """Into the mapped tables, all or none; how many stand there. It waits for the database: a coroutine should call
+        it through `asyncio.to_thread`. Raises `InvalidInput` naming `records[i].field`."""
         if not self.enabled:
             return 0
-        return self._result(lambda keeping: keeping.persist([dict(record) for record in records]))
+        given = _records(records)
+        return self._result(lambda keeping: keeping.persist(given))
 
     def store_conversation(
         self,
@@ -141,32 +143,41 @@ class MemoryModule:
     def store_reflection(self, conversation_id: str, user_id: str, reflection: Reflection) -> None:
         """One that comes after its turn: the conversation's latest turn and its row get it; nothing else changes."""
         if self.enabled:
-            self._store(lambda keeping: keeping.reflect(conversation_id, user_id, dict(reflection)))
+            _check_ids(conversation_id, user_id)
+            given = dict(checked_object("reflection", reflection))
+            self._store(lambda keeping: keeping.reflect(conversation_id, user_id, given))
 
     def validate_and_normalize(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Raises `InvalidInput` naming the field."""
         return cast("dict[str, Any]", self._keeping.contract.validate_and_normalize(payload))
 
     def load_long_term(self, conversation_id: str, limit: int = 20) -> list[dict[str, Any]]:
-        """The conversation's latest stored turns, oldest first, their texts read from the tokens."""
+        """The conversation's latest stored turns, oldest first, their texts read from the tokens; a row that was not
+        stored here has none."""
         if not self.enabled:
             return []
-        return cast("list[dict[str, Any]]", self._result(lambda keeping: keeping.recent(conversation_id, limit)))
+        most = checked_count("limit", limit, least=0)
+        return cast("list[dict[str, Any]]", self._result(lambda keeping: keeping.recent(conversation_id, most)))
 
     def flush_once(self, batch: int | None = None) -> int:
         """Store up to `batch` (`MEMORY_FLUSH_BATCH_SIZE`) queued turns; how many were. Raises a lasting outage."""
-        return self._result(lambda keeping: keeping.flush_once(batch)) if self.enabled else 0
+        if not self.enabled:
+            return 0
+        most = None if batch is None else checked_count("batch", batch)
+        return self._result(lambda keeping: keeping.flush_once(most))
 
     def start_worker(self) -> None:
-        """Keep storing queued turns, on the module's own thread, until `close`."""
+        """Keep storing queued turns, on the module's own thread, until `close`. What ends it before is logged."""
         if self.enabled and self._running is None:
             self._running = self._begin(lambda keeping: keeping.flush_on())
+            self._running.add_done_callback(partial(log_failure, what="the worker has stopped"))
 
     def parked(self, most: int = 100) -> list[dict[str, str]]:
         """Turns that were given up on, and why."""
         if not self.enabled:
             return []
-        found = self._result(lambda keeping: keeping.parked(most))
+        limit = checked_count("most", most)
+        found = self._result(lambda keeping: keeping.parked(limit))
         return [{"id": turn.id, "reason": turn.reason, "record": turn.record} for turn in found]
 
     def replay_parked(self) -> int:
@@ -184,7 +195,7 @@ class MemoryModule:
         running, self._running = self._running, None
         if running is not None:
             self._result(lambda keeping: keeping.stop_flushing())
-            running.result()
+            wait([running])  # why it failed, if it did, was logged
         self._thread.finish()
         if self._made is not None and self._process == os.getpid():
             self._result(lambda keeping: keeping.close())
@@ -220,6 +231,18 @@ def _payload(
         "assistant_message": assistant_msg,
         "reflection": reflection,
     }
-    checked_id(payload, "conversation_id")
-    checked_id(payload, "user_id")
+    _check_ids(conversation_id, user_id)
     return payload
+
+
+def _check_ids(conversation_id: str, user_id: str) -> None:
+    given = {"conversation_id": conversation_id, "user_id": user_id}
+    for field in given:
+        checked_id(given, field)
+
+
+def _records(given: Any) -> list[dict[str, Any]]:
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
+        raise InvalidInput("records", "is no list", "give a list of objects")
+    listed = enumerate(cast("Iterable[Any]", given))
+    return [dict(checked_object(f"records[{place}]", record)) for place, record in listed]

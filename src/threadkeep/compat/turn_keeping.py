@@ -178,9 +178,12 @@ class TurnKeeping:
         return {"enabled": True, "status": status, "redis": redis, "database": database}
 
     async def stop_flushing(self) -> None:
-        self.flusher.stop()
+        if "flusher" in self.__dict__:  # it may have failed to be made
+            self.flusher.stop()
 
     async def close(self) -> None:
+        if "flusher" in self.__dict__:
+            await self.flusher.give_back()
         for name in ("turns", "tables"):
             if name in self.__dict__:
                 await getattr(self, name).close()

@@ -13,7 +13,8 @@ class TurnReflection(TypedDict):
 
 
 class TurnTokens(TypedDict):
-    """`encoding` names what the numbers mean; None in a row of others. `at` is the exact time, where the table's column could not hold it."""
+    """`encoding` names what the numbers mean; a row of others may have none. `at` is the exact time, where the table's
+    column could not hold it."""
 
     user: list[int]
     assistant: list[int]
@@ -61,6 +62,10 @@ class TurnQueue(Protocol):
 
     async def park(self, turn: QueuedTurn, reason: str) -> None:
         """Given up on: kept aside with the reason."""
+        ...
+
+    async def give_back(self, consumer: str) -> int:
+        """What this one has in hand goes to whoever asks next, at once; how many that were."""
         ...
 
     async def retire(self, consumer: str | None = None) -> int:

@@ -72,7 +72,13 @@ class TurnFlusher:
                 await self._rest(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
         await asyncio.gather(*self._refused)
-        with suppress(StoreError):
+        await self.give_back()
+
+    async def give_back(self) -> None:
+        """For a worker that ends."""
+        self._held = []
+        with suppress(StoreError):  # then it is handed out again when it has rested for long enough
+            await self._queue.give_back(self._consumer)
             await self._queue.retire(self._consumer)
 
     def stop(self) -> None:

@@ -55,6 +55,12 @@ def misfits(name: MappedName, shape: Shape | None, config: MappedConfig) -> list
     return sorted(found, key=lambda one: not one.fatal)
 
 
+def left_out(config: MappedConfig) -> Iterator[Misfit]:
+    if "conversations" not in config.tables:
+        problem = "is left out, and turns without a reflection are kept nowhere else"
+        yield Misfit("tables.conversations", problem, "name a table if they are to be kept", fatal=False)
+
+
 def _shown(name: MappedName) -> str:
     return f"{name.schema}.{name.name}" if name.schema else name.name
 

@@ -41,9 +41,9 @@ class MappedConfig:
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def read(cls, path: str | Path | None, table_map: Mapping[str, str] | None = None) -> MappedConfig:
+    def read(cls, path: str | Path | None, table_map: Mapping[str, str | None] | None = None) -> MappedConfig:
         """`table_map` (`MEMORY_TABLE_MAP`) wins over the file, table by table. Raises `InvalidSetting`."""
-        values = _object("config.json", _loaded(Path(path)) if path else {})
+        values = _values(path)
         if unknown := sorted(set(values) - _KEYS):
             raise InvalidSetting(f"config.json {unknown[0]}", "is not known", f"use {', '.join(sorted(_KEYS))}")
         return cls(
@@ -55,9 +55,18 @@ class MappedConfig:
         )
 
 
+def switched_on(path: str | Path | None) -> bool:
+    """By `config.json`, whatever else stands there. Raises `InvalidSetting`."""
+    return _switch(_values(path).get("enabled", True))
+
+
+def _values(path: str | Path | None) -> dict[str, Any]:
+    return _object("config.json", _loaded(Path(path)) if path else {})
+
+
 def _loaded(path: Path) -> Any:
     try:
-        return json.loads(path.read_text("utf-8"))
+        return json.loads(path.read_text("utf-8-sig"))
     except OSError:
         raise InvalidSetting(path.name, "cannot be read", "name a file that exists") from None
     except ValueError:
@@ -76,7 +85,7 @@ def _switch(value: Any) -> bool:
     return value
 
 
-def _tables(given: Any, table_map: Mapping[str, str]) -> dict[str, MappedName]:
+def _tables(given: Any, table_map: Mapping[str, str | None]) -> dict[str, MappedName]:
     """The two logical tables stand for themselves where neither the file nor the variable says otherwise."""
     in_file = _object("config.json tables", {} if given is None else given)
     chosen: dict[str, tuple[Any, str]] = {name: (name, f"config.json tables.{name}") for name in LOGICAL_TABLES}
@@ -85,6 +94,8 @@ def _tables(given: Any, table_map: Mapping[str, str]) -> dict[str, MappedName]:
     if unknown := sorted(set(chosen) - set(LOGICAL_TABLES)):
         fix = f"use {' and '.join(LOGICAL_TABLES)}"
         raise InvalidSetting(chosen[unknown[0]][1], "is no table of this module", fix)
+    if all(real is None for real, _ in chosen.values()):
+        raise InvalidSetting(chosen[LOGICAL_TABLES[-1]][1], "no table is left to store turns in", "name one of yours")
     return {name: _table(real, setting) for name, (real, setting) in chosen.items() if real is not None}
 
 

@@ -30,10 +30,10 @@ class IoContract:
 
     def validate_and_normalize(self, payload: Mapping[str, Any]) -> TurnRecord:
         """Raises `InvalidInput` naming the field. Nothing that was masked here can be read from the answer."""
-        given = _mapping("payload", payload)
+        given = checked_object("payload", payload)
         conversation_id, user_id = checked_id(given, "conversation_id"), checked_id(given, "user_id")
         user, assistant = (self._text(name, given.get(name)) for name in ("user_message", "assistant_message"))
-        tokens = _mapping("token_data", given.get("token_data") or {})
+        tokens = checked_object("token_data", given.get("token_data") or {})
         reflection = self._reflection(given.get("reflection") or self._reflection_in(tokens))
         return TurnRecord(
             conversation_id=conversation_id,
@@ -58,7 +58,7 @@ class IoContract:
     def _reflection(self, value: Any) -> TurnReflection | None:
         if value is None or value == {}:
             return None
-        given = _mapping("reflection", value)
+        given = checked_object("reflection", value)
         causes: Any = given.get("causes") or ()
         if not isinstance(causes, list | tuple):
             raise InvalidInput("reflection.causes", f"is a {type(causes).__name__}", "give a list of strings")
@@ -122,7 +122,13 @@ def moment_of(value: Any, now: Callable[[], datetime]) -> datetime:
         raise InvalidInput("created_at", "is no time", fix) from None
 
 
-def _mapping(field: str, value: Any) -> Mapping[str, Any]:
+def checked_count(field: str, value: Any, least: int = 1) -> int:
+    if type(value) is not int or value < least:
+        raise InvalidInput(field, "is no number of turns", f"give an integer, {least} or more")
+    return value
+
+
+def checked_object(field: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInput(field, f"is a {type(value).__name__}", "give an object")
     return cast("Mapping[str, Any]", value)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.archive.mapped.check import Misfit, layout_of, misfits
+from threadkeep.archive.mapped.check import Misfit, layout_of, left_out, misfits
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.archive.mapped.locks import one_writer
 from threadkeep.archive.mapped.reading import Decode
@@ -62,7 +62,8 @@ class MappedTables:
     async def check(self) -> list[Misfit]:
         """What does not fit, over all mapped tables. Raises the `StoreError` that kept us from looking."""
         found = await self._database.read(self._shapes)
-        return [one for name, shape in found.items() for one in misfits(self._config.tables[name], shape, self._config)]
+        each = [misfits(self._config.tables[name], shape, self._config) for name, shape in found.items()]
+        return [*(one for some in each for one in some), *left_out(self._config)]
 
     async def close(self) -> None:
         await self._database.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,9 +17,11 @@ from typing import Any, cast
 
 from threadkeep.errors import Conflict, StoreUnavailable
 from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord
+from threadkeep.scope import DEFAULT_TENANT
 from threadkeep.sessions.redis import turn_scripts as scripts
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
+from threadkeep.sessions.redis.keys import DEFAULT_USER
 from threadkeep.sessions.redis.scripts import RETIRE
 
 QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
@@ -26,12 +29,15 @@ _MOST_RACES = 64
 _LOOK_AGAIN = 0.05
 _SILENT = 600_000  # milliseconds after which a worker without work is taken to be gone
 _SHOWN_AS = {"user_id": "user_id", "user_message": "user_msg", "assistant_message": "assistant_msg"}
+_LIKE_A_PLACE = re.compile(r"@|\{p\d\d\}:")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def latest_key(conversation_id: str) -> str:
-    return f"conv:{conversation_id}:latest"
+    """Literal, but for an id that looks like the place of somebody's turn (see `keys`): that is written in full."""
+    whose = f"@{DEFAULT_TENANT}:{DEFAULT_USER}:" if _LIKE_A_PLACE.match(conversation_id) else ""
+    return f"conv:{whose}{conversation_id}:latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,9 @@ class RedisTurns:
 
     async def park(self, turn: QueuedTurn, reason: str) -> None:
         await self._client.run(scripts.SETTLE_TURNS, [QUEUE, DEAD], [reason, turn.id])
+
+    async def give_back(self, consumer: str) -> int:
+        return int(await self._client.run(scripts.GIVE_BACK_TURNS, [QUEUE], [consumer, self._claim_after]))
 
     async def retire(self, consumer: str | None = None) -> int:
         own = (consumer or "", _SILENT)

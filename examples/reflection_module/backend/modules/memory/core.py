@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
 
 from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.errors import ThreadkeepError
 
+_log = logging.getLogger(__name__)
 _CONFIG = Path(__file__).with_name("config.json")
 memory = MemoryModule(os.environ.get("MEMORY_CONFIG_PATH", _CONFIG))
 
@@ -40,7 +43,11 @@ def store_conversation(
     assistant_msg: str | None,
     reflection: dict[str, Any] | None,
 ) -> None:
-    memory.store_conversation(conversation_id, user_id, user_msg, assistant_msg, reflection)
+    """A turn that cannot be kept is logged, without its text: the route that calls this answers as ever."""
+    try:
+        memory.store_conversation(conversation_id, user_id, user_msg, assistant_msg, reflection)
+    except ThreadkeepError as error:
+        _log.error("a turn was not stored: %s", error)
 
 
 def store_reflection(conversation_id: str, user_id: str, reflection: dict[str, Any]) -> None:
