@@ -8,12 +8,14 @@ from typing import NamedTuple
 from threadkeep.models.language.cld2 import named_by_cld2
 from threadkeep.models.language.han import script_of
 from threadkeep.models.language.latin import COLUMNS, LANGUAGES, OTHER, likelihoods, scores
+from threadkeep.models.language.little_words import told_by_little_words
 from threadkeep.models.language.scripts import LANGUAGES_OF, Pieces, pieces_of
 from threadkeep.models.language.tags import SUPPORTED, Allowed, allowed_tags
-from threadkeep.ports.language import UNDETERMINED, Detection
+from threadkeep.ports.language import CERTAIN, UNDETERMINED, Detection
 
 _ANY = allowed_tags((*SUPPORTED, *(language for those in LANGUAGES_OF.values() for language in those)))
 _HAN_ALONE = 0.98
+_BY_LITTLE_WORDS = 0.85
 _GUESS = 0.5  # the first of several languages that share a script
 
 
@@ -50,10 +52,19 @@ def _latin(pieces: Pieces, choice: Allowed) -> list[_Candidate]:
     if not columns:
         return []
     restricted = likelihoods(scored, columns)
-    best = columns[restricted.index(max(restricted))]
+    best, sure = _told(pieces, columns[restricted.index(max(restricted))], columns, certainty)
     tag = foreign if best == OTHER else choice.first(LANGUAGES[best])
     assert tag is not None  # its column would not be there
-    return [_Candidate(certainty[best], pieces.share("latin"), tag)]
+    return [_Candidate(sure, pieces.share("latin"), tag)]
+
+
+def _told(pieces: Pieces, best: int, columns: Sequence[int], certainty: Sequence[float]) -> tuple[int, float]:
+    """By the letters; where those leave it open, by the little words."""
+    if certainty[best] < CERTAIN:
+        told = told_by_little_words(pieces.words, certainty)
+        if told is not None and told in columns:
+            return told, max(certainty[told], _BY_LITTLE_WORDS)
+    return best, certainty[best]
 
 
 def _foreign_tag(pieces: Pieces, choice: Allowed, certainty: float) -> str | None:
