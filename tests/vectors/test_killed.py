@@ -62,12 +62,12 @@ async def test_an_embedder_that_is_killed_costs_no_recall_and_only_what_it_refus
     stub.refused = "unspeakable"
     async with open_() as embedded:
         await embedded.memory.append(me, [UserMessage("an unspeakable thing"), UserMessage("a fine day")])
-        await embedded.memory.flushed()
+        await embedded.memory.flushed(timeout=120)  # with all that other tests have left on the server
         recalled = await talked(embedded, me, stub.kill, stub.restart)
         assert any(one.degraded for one in recalled)
         stub.kill()
         stub.restart()
-        await embedded.memory.flushed(timeout=60)
+        await embedded.memory.flushed(timeout=120)
         assert await embedded.vectors(me.whole_user) == 41
         (reason,) = await failures(embedded, me)
         assert reason.startswith("EmbedderRefused")
