@@ -73,6 +73,40 @@ async def test_half_a_line_and_a_broken_one_do_not_end_the_server(tmp_path: Path
     assert b"Traceback" not in log
 
 
+async def test_half_a_character_is_answered_under_its_own_id_and_named(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "threadkeep.cli", "mcp", "--url", f"sqlite:///{tmp_path}/half.db"]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*program, stdin=pipe, stdout=pipe, stderr=pipe)
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    half = "half an emoji \ud83d"
+    said: list[tuple[str, dict[str, Any]]] = [
+        ("initialize", begin),
+        ("tools/call", {"name": "recall", "arguments": {"query": half}}),
+        ("tools/call", {"name": "remember", "arguments": {"text": "whole \ud83d\ude00", "key": half}}),
+        ("tools/call", {"name": half, "arguments": {}, "_meta": {"progressToken": half}}),
+        ("resources/read", {"uri": half}),
+        (half, {}),
+        ("tools/call", {"name": "recall", "arguments": half}),
+        ("ping", {}),
+    ]
+    assert process.stdin is not None
+    assert process.stdout is not None
+    answers: list[dict[str, Any]] = []
+    for number, (method, params) in enumerate(said):
+        line = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        process.stdin.write(f"{line}\n".encode())
+        answers.append(json.loads(await asyncio.wait_for(process.stdout.readline(), 60)))
+        if number == 0:
+            process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+    _, log = await asyncio.wait_for(process.communicate(b""), 60)
+    assert [one["id"] for one in answers] == [*range(len(said))]
+    errors = [json.loads(answers[number]["result"]["content"][0]["text"])["error"] for number in (1, 2, 3)]
+    assert [error["field"] for error in errors] == ["query", "key", "name"]
+    assert all("error" in answers[number] for number in (4, 5, 6))
+    assert answers[7]["result"] == {}
+    assert b"Traceback" not in log
+
+
 def read(path: Path) -> str:
     return path.read_text("utf-8")
 
