@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "model": {"events", "scope"},
     "record": {"model"},
     "threads": {"errors", "scope"},
-    "loop_thread": set(),
+    "loop_thread": {"errors"},
     "ports": VALUES,
     "policy": PORTS,
     "recall": PORTS,

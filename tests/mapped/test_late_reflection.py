@@ -8,6 +8,7 @@ from tests.mapped.conftest import MakeModule
 from tests.mapped.existing import as_json, ask, count, rows, turns_table
 from tests.servers.redis import client
 from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.errors import Conflict
 
 QUEUE = "threadkeep:{turns}:queue"
 LATE = {"summary": "asked for a pool, call +48 601 234 567", "causes": ["a hot day"]}
@@ -110,16 +111,27 @@ def test_a_reflection_that_is_stored_before_its_turn_is_not_taken_back_by_it(
     assert reflected(module) == [("one", True)]
 
 
-def test_a_turn_that_is_being_stored_elsewhere_gets_no_words_of_another(
+def test_a_turn_gets_neither_the_time_nor_the_words_of_another(
     module: MemoryModule, sql_url: str, redis_url: str
 ) -> None:
     module.store_conversation("c1", "u1", "one", "ok", None)
     with client(redis_url) as redis:
         at = int(redis.get("threadkeep:turn-clock:c1").split()[0]) + 5
-        redis.set("threadkeep:turn-clock:c1", f"{at} {'0' * 40}")  # its time is taken, it is not shown yet
+        redis.set("threadkeep:turn-clock:c1", f"{at} {'0' * 40}")  # the time of a turn that is not shown
     module.store_reflection("c1", "u1", LATE)
     assert reflected(module) == [("one", True)]
     assert count(sql_url) == 1
+
+
+def test_a_store_that_was_refused_to_another_user_leaves_the_latest_turn_what_it_is(
+    make_module: MakeModule, sql_url: str
+) -> None:
+    a, b, c = make_module(sql_url), make_module(sql_url), make_module(sql_url)
+    a.store_conversation("c1", "u1", "one", "ok", None)
+    with pytest.raises(Conflict):
+        b.store_conversation("c1", "u2", "two", "ok", None)
+    c.store_reflection("c1", "u1", LATE)
+    assert reflected(c) == [("one", True)]
 
 
 def test_a_turn_that_was_only_kept_short_term_leaves_the_row_before_it_alone(module: MemoryModule) -> None:

@@ -29,6 +29,7 @@ _log = logging.getLogger("threadkeep.memory")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MOST_NOTED = 1_000
+_LOOKS, _LOOK_AGAIN = 3, 0.05
 
 
 class RisingClock:
@@ -80,8 +81,8 @@ class TurnKeeping:
         async with self._in_order(payload["conversation_id"]):
             record = self.contract.validate_and_normalize(payload)
             try:
+                await self._if_it_can(self.turns.keep_latest(record), None)  # first: it knows whose conversation it is
                 record["created_at"] = await self._if_it_can(self.turns.next_moment(record), record["created_at"])
-                await self._if_it_can(self.turns.keep_latest(record), None)
                 await self.turns.enqueue(record)
             except StoreError as error:
                 await self._past_the_queue(record, error)
@@ -125,15 +126,22 @@ class TurnKeeping:
         """As Redis shows it, unless this process has stored a later one past it. Redis shows a turn without its exact
         time: that stands beside it, or is known to this process or to the table. Rather none than another turn."""
         noted = self._noted.get(conversation_id)
-        try:
-            shown = await self.turns.shown(conversation_id)
-        except StoreError as error:
-            _log.warning("the latest turn could not be read: %s", error)
-            return _later(noted, await self.tables.last_turn(conversation_id, user_id))
-        if shown.same:
-            return _later(noted, shown.turn(conversation_id))
-        known = _later(noted, await self.tables.last_turn(conversation_id, user_id))
-        return known if known is not None and shown.may_be(known) else None
+        for _ in range(_LOOKS):
+            try:
+                shown = await self.turns.shown(conversation_id)
+            except StoreError as error:
+                _log.warning("the latest turn could not be read: %s", error)
+                return _later(noted, await self.tables.last_turn(conversation_id, user_id))
+            if shown.same:
+                return _later(noted, shown.turn(conversation_id))
+            known = _later(noted, await self.tables.last_turn(conversation_id, user_id))
+            if known is not None and shown.may_be(known):
+                return known
+            if shown.value is None:
+                return None
+            await asyncio.sleep(_LOOK_AGAIN)  # another process may be about to give it its time
+        _log.warning("a reflection was let go: the turn that is shown has no row that is known of")
+        return None
 
     def _note(self, record: TurnRecord) -> None:
         self._noted[record["conversation_id"]] = record
