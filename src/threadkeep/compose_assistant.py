@@ -135,7 +135,7 @@ async def _documents(
     asked = [Asked(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
     carried = enriched(question, asked).carried
     found = await shelf.knowledge.ask(access, question, k=config.recalled, budget=budget, carried=carried)
-    return Documents(found.text, [Snippet(hit.content, hit.chunk_id) for hit in found.hits])
+    return Documents(found.text, [Snippet(hit.content, hit.chunk_id, heading=hit.heading) for hit in found.hits])
 
 
 def _saver(archive: str, settings: Settings) -> Any:

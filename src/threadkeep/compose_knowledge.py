@@ -20,7 +20,7 @@ from threadkeep.models.embedders import embedder_by_model, embedder_for
 from threadkeep.policy.admit import Rules
 from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.knowledge import Access, KnowledgeStore
-from threadkeep.recall.normalise import indexed_terms
+from threadkeep.recall.normalise import indexed_document_terms
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
 from threadkeep.sqlite.database import Database
@@ -106,7 +106,7 @@ async def open_knowledge(
 async def _on_sqlite(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]:
     database = Database(sqlite_path(url))
     await database.open()
-    return database, _part("threadkeep.knowledge.sqlite").SqliteKnowledge(database, indexed_terms)
+    return database, _part("threadkeep.knowledge.sqlite").SqliteKnowledge(database, indexed_document_terms)
 
 
 async def _on_server(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]:
@@ -117,7 +117,7 @@ async def _on_server(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]
     except BaseException:
         await database.close()
         raise
-    return database, _part("threadkeep.knowledge.sql.store").SqlKnowledge(database, indexed_terms)
+    return database, _part("threadkeep.knowledge.sql.store").SqlKnowledge(database, indexed_document_terms)
 
 
 def _question_vectors(store: KnowledgeStore, settings: Settings, own: Embedder | None) -> QuestionVectors | None:

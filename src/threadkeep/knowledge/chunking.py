@@ -13,7 +13,7 @@ from threadkeep.knowledge.reading import Block
 from threadkeep.ports.knowledge import Chunk, Part
 
 CountTokens = Callable[[str], int]
-CHUNKER_VERSION = 2  # raise it when chunks of any text change: documents are then cut anew
+CHUNKER_VERSION = 3  # raise it when chunks of any text change, or their terms alone: documents are then cut anew
 SMALLEST, LARGEST = 200, 512
 _CHUNKS_IN_A_PART = 4
 _LONG_TOKEN = 16  # characters: a text longer than so many for each token there is room for is not even counted

@@ -56,11 +56,14 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Something that was found: of a document, of an earlier talk, or said by a tool."""
+    """Something that was found: of a document, of an earlier talk, or said by a tool.
+
+    `heading` is what its first paragraph stands under in the document."""
 
     text: str = field(repr=False)
     source: str
     kind: Literal["knowledge", "memory"] = "knowledge"
+    heading: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

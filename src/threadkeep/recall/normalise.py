@@ -23,6 +23,8 @@ NORMALISER_VERSION = 2  # raise it when the terms of any text change: an index h
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _PIECES = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 _CJK_CHARACTER = re.compile(rf"[{CJK}]")
+_HYPHENS = re.compile("[-\u2010\u2011]")
+_HYPHENATED = re.compile(r"(?<![\w-])[^\W\d_]+(?:[-\u2010\u2011][^\W\d_]+)+(?![\w-])")
 _SHARE_OF_A_MESSAGE = 0.8
 _PAIR = (0.5, 0.3, 0.0)  # by how many of the two are little words
 _SHARE_OF_A_QUESTION = 0.5  # pairs looked for in vain cost little, pairs stored in vain cost space
@@ -67,6 +69,21 @@ def query_weights(text: str, language: str | None = None) -> dict[str, float]:
 def indexed_terms(text: str) -> str:
     """What a database finds a message by: each term once, separated by spaces."""
     return " ".join(dict.fromkeys(terms_of(text)))
+
+
+def document_terms(text: str) -> list[str]:
+    """Of documents, which are also found by what they write with a hyphen and others without."""
+    return [*terms_of(text), *joined_terms(text)]
+
+
+def indexed_document_terms(text: str) -> str:
+    """What a database finds a chunk by."""
+    return " ".join(dict.fromkeys(document_terms(text)))
+
+
+def joined_terms(text: str) -> list[str]:
+    """wifi of Wi-Fi."""
+    return [stem(fold(_HYPHENS.sub("", one))) for one in _HYPHENATED.findall(text)]
 
 
 def words_of(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from threadkeep.ports.knowledge import Found, Passage
 from threadkeep.recall.bm25 import Saturation, rarity, score
-from threadkeep.recall.normalise import terms_of
+from threadkeep.recall.normalise import document_terms
 from threadkeep.recall.question import Question
 from threadkeep.recall.quoting import on_one_line, quoted
 from threadkeep.recall.render import CountTokens, cost_within, tokens_in
@@ -123,7 +123,7 @@ def answered(rows: Iterable[Ranked], k: int, budget: int | None = None, tokens_i
 
 def _by_words(passages: Sequence[Passage], weights: Mapping[str, float]) -> list[float]:
     """Relative to the best."""
-    read = [terms_of(passage.content) for passage in passages]
+    read = [document_terms(passage.content) for passage in passages]
     usual = sum(map(len, read)) / len(read) if read else 1.0
     scores: list[float] = []
     for terms in read:

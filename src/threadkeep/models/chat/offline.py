@@ -5,16 +5,16 @@ It quotes and never invents. Where nothing bears on the question the reply is em
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from threadkeep.models.chat.question_words import attributes_in, joined, numbers_named, only_asks, subjects_in
+from threadkeep.models.chat.question_words import attributes_in, foreign_terms, numbers_named, only_asks, subjects_in
 from threadkeep.models.language import closest, detect
 from threadkeep.models.sentences import sentences
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
 from threadkeep.ports.language import CERTAIN
-from threadkeep.recall.normalise import is_written_without_spaces, query_weights, terms_of
+from threadkeep.recall.normalise import document_terms, is_written_without_spaces, joined_terms, query_weights
 
 _MOST_SENTENCES = 3
 _ENOUGH = 0.25  # of the question's weight, or two words of it: less is chance
@@ -23,6 +23,7 @@ _SHORT = 4  # characters: one word, of which most must be held
 _ENOUGH_OF_A_WORD = 0.65
 _WORDS = 2
 _ROUNDING = 1e-9
+_HEADING = 0.5  # what its words count beside those of a sentence
 _LONGEST = 600
 _CARRIED = 0.3  # what the question before lends to one that says little
 _SAYS_LITTLE = 3  # terms
@@ -33,6 +34,7 @@ class _Sentence(NamedTuple):
     text: str
     terms: frozenset[str]
     of_user: bool
+    about: frozenset[str]  # the terms of its heading
 
 
 class _Question(NamedTuple):
@@ -94,33 +96,46 @@ def _question(asked: Sequence[str], language: str | None) -> _Question:
     weights = carried | own
     told = {term: weight for term, weight in weights.items() if not only_asks(term, language)} or weights
     attributes = attributes_in(told, language, goes_on=bool(carried))
-    return _Question(told, frozenset(own), attributes, subjects_in(told, attributes, language))
+    foreign = foreign_terms(" ".join(asked[-2:]))
+    return _Question(told, frozenset(own), attributes, subjects_in(told, attributes, language, foreign))
 
 
 def _weights(question: str, language: str | None) -> dict[str, float]:
-    return dict.fromkeys(joined(question), 1.0) | query_weights(question, language)
+    return dict.fromkeys(joined_terms(question), 1.0) | query_weights(question, language)
 
 
 def _candidates(request: ChatRequest, earlier: Sequence[str]) -> list[_Sentence]:
-    texts = [(one.text, one.kind == "memory") for one in request.found] + [(text, True) for text in reversed(earlier)]
-    split = [(part, of_user) for text, of_user in texts for part in sentences(text)]
+    texts = [(one.text, one.kind == "memory", one.heading) for one in request.found]
+    texts += [(text, True, "") for text in reversed(earlier)]
+    split = [(part, of_user, about) for text, of_user, under in texts for part, about in _under(text, under)]
     return [
-        _Sentence(n, part, frozenset(terms_of(part)).union(joined(part)), of_user)
-        for n, (part, of_user) in enumerate(split)
+        _Sentence(place, part, frozenset(document_terms(part)), of_user, frozenset(document_terms(about)))
+        for place, (part, of_user, about) in enumerate(split)
     ]
+
+
+def _under(text: str, heading: str) -> list[tuple[str, str]]:
+    """Each sentence with the heading it stands under, as far as that is known: a text may go on under others."""
+    first, _, rest = text.partition("\n\n")
+    nearest = heading.rpartition("›")[2].strip()
+    return [*((part, nearest) for part in sentences(first)), *((part, "") for part in sentences(rest))]
 
 
 def _scored(candidates: Sequence[_Sentence], question: _Question) -> list[tuple[float, _Sentence]]:
     """Those that bear on the question, best first by the share of it that they hold."""
     weights = question.weights
-    holding = {term: sum(term in one.terms for one in candidates) for term in weights}
+    holding = {term: sum(term in one.terms or term in one.about for one in candidates) for term in weights}
     worth = {term: weight / (1 + holding[term]) ** 0.5 for term, weight in weights.items() if holding[term]}
     scored = [
-        (sum(worth[term] for term in one.terms & worth.keys()), one)
+        (_worth(one.terms, worth) + _HEADING * _worth(one.about - one.terms, worth), one)
         for one in candidates
         if _bears_on(one, question) and not one.text.endswith(("?", "？"))
     ]
     return sorted(scored, key=lambda row: (-row[0], row[1].place))
+
+
+def _worth(terms: Set[str], worth: Mapping[str, float]) -> float:
+    return sum(worth[term] for term in terms & worth.keys())
 
 
 def _bears_on(one: _Sentence, question: _Question) -> bool:
@@ -128,11 +143,12 @@ def _bears_on(one: _Sentence, question: _Question) -> bool:
 
     What the user said before is no answer by being what the question carries on.
     """
-    if (question.subjects and not one.terms & question.subjects) or (one.of_user and not one.terms & question.own):
+    said = one.terms | one.about
+    if (question.subjects and not said & question.subjects) or (one.of_user and not said & question.own):
         return False
     weights = question.weights
     counted = weights.keys() - question.attributes if question.subjects else weights.keys()
-    held = one.terms & counted
+    held = said & counted
     words = sum(_is_word(term) and (len(term) > 1 or not is_written_without_spaces(term)) for term in held)
     share = sum(weights[term] for term in held) / (sum(weights[term] for term in counted) or 1.0)
     return words >= _WORDS or share + _ROUNDING >= _enough(counted)

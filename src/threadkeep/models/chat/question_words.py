@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection, Iterable
 
 from threadkeep.models.language import closest
-from threadkeep.recall.normalise import fold, is_written_without_spaces, terms_of
+from threadkeep.recall.function_words import BY_LANGUAGE
+from threadkeep.recall.normalise import fold, is_written_without_spaces, terms_of, words_of
 from threadkeep.recall.stem import stem
 from threadkeep.recall.syllables import is_syllable
 
@@ -19,12 +20,13 @@ _ASKING = {
     "zh-Hant": frozenset({"多", "少", "錢", "幾", "嗎", "幾點", "請問"}),
     "zh-Hans": frozenset({"多", "少", "钱", "几", "吗", "几点", "请问"}),
 }
-# Hours and prices, which many things have, and the house itself, where all of them are. Vietnamese in pairs.
+# Hours and prices, which many things have; the house itself, where all of them are; wanting. Vietnamese in pairs.
 _OF_MANY = {
     "en": "open opens opening close closes closing closed hour hours time times cost costs price prices cheapest",
     "pl": "otwarty otwarta otwarte otwarcia czynny czynna czynne godzina godzinie godziny zamykany zamykana"
     " kosztuje kosztują koszt cena cenie ceny najtańszy najtańsza",
-    "vi": "gia gio luc mo_cua dong_cua thoi_gian gia_ca gia_tien nhieu_tien re_nhat khach_san cua_hang",
+    "vi": "gia gio luc mo_cua dong_cua thoi_gian gia_ca gia_tien nhieu_tien re_nhat khach_san cua_hang"
+    " toi_muon toi_can cho_toi",
     "zh-Hant": "開放時間 營業時間 開門 關門 打烊 價格 價錢 費用 最便宜 飯店 酒店",
     "zh-Hans": "开放时间 营业时间 开门 关门 打烊 价格 价钱 费用 最便宜 饭店 酒店",
 }
@@ -37,6 +39,7 @@ def _terms(words: str) -> frozenset[str]:
     return frozenset(one for one in whole if "_" in one).union(terms_of(" ".join(w for w in whole if "_" not in w)))
 
 
+_LITTLE = BY_LANGUAGE["vi"]
 _ATTRIBUTES = {tag: _terms(words) for tag, words in _OF_MANY.items()}
 _CARRIED_ON = {tag: _terms(f"{_OF_MANY[tag]} {words}") for tag, words in _OF_WHAT_WENT_BEFORE.items()}
 
@@ -60,27 +63,29 @@ def attributes_in(terms: Collection[str], language: str | None, goes_on: bool = 
     return found | between | syllables.intersection(terms)
 
 
-def subjects_in(terms: Iterable[str], attributes: Collection[str], language: str | None) -> frozenset[str]:
+def subjects_in(
+    terms: Iterable[str], attributes: Collection[str], language: str | None, foreign: Collection[str] = ()
+) -> frozenset[str]:
     """Those of which a sentence must hold one to bear on the question; none where it names no subject.
 
-    Single syllables and characters stand in everything: where words are written as two of them, only such pairs,
-    numbers, and words of other languages count.
+    Single syllables and characters stand in everything: where words are written as two of them, only such pairs, and
+    what is `foreign` to that, count.
     """
     rest = frozenset(terms).difference(attributes)
-    in_syllables = language is None or language.split("-")[0].lower() == "vi"
-    pairs = {one for one in terms if is_written_without_spaces(one) and len(one) == 2}
-    pairs |= {one for one in terms if in_syllables and "_" in one}
-    if not pairs:
-        return rest
-    return rest & (pairs | {one for one in rest if _stands_alone(one)})
+    pairs = {one for one in rest if is_written_without_spaces(one) and len(one) == 2}
+    if language is None or language.split("-")[0].lower() == "vi":
+        pairs |= {one for one in rest if "_" in one}
+    said_in_two = any(not _LITTLE.intersection(one.split("_")) for one in pairs)
+    written_in_two = any(map(is_written_without_spaces, rest))
+    return rest & pairs.union(foreign) if said_in_two or written_in_two else rest
 
 
-def _stands_alone(term: str) -> bool:
-    return not is_written_without_spaces(term) and "_" not in term and not is_syllable(term)
+def foreign_terms(question: str) -> frozenset[str]:
+    """Of the words in it that are no Vietnamese syllables: names, numbers, borrowed ones."""
+    return frozenset(stem(word) for word in words_of(question) if not is_syllable(word))
 
 
 _NUMBERED = re.compile(r"([^\W\d_]+)[ \-\u2011](\d+)(?!\w)")
-_JOINED = re.compile(r"[^\W_]+(?:[-\u2011][^\W_]+)+")
 
 
 def numbers_named(question: str, texts: Iterable[str]) -> frozenset[str]:
@@ -93,8 +98,3 @@ def numbers_named(question: str, texts: Iterable[str]) -> frozenset[str]:
         return frozenset()
     known = {fold(name) for text in texts for name, _ in _NUMBERED.findall(text) if name != name.lower()}
     return frozenset(number for name, number in asked if name in known)
-
-
-def joined(text: str) -> list[str]:
-    """What is written with a hyphen, as it is written without: wifi of Wi-Fi."""
-    return [stem(fold(re.sub(r"[-\u2011]", "", one))) for one in _JOINED.findall(text)]
