@@ -132,6 +132,9 @@ def test_another_users_turn_is_never_overwritten(module: MemoryModule, sql_url: 
     with pytest.raises(Conflict, match="of another user"):
         module.persist_long_term([turn(2), turn(1, user_id="u2")])
     assert rows(sql_url, columns="user_id") == [("u1",)]
+    with pytest.raises(Conflict, match="of another user"):
+        module.persist_long_term([turn(3), turn(3, user_id="u2", reflection=None)])
+    assert count(sql_url) == 1
 
 
 def test_a_collation_that_takes_two_conversations_for_one_overwrites_neither(

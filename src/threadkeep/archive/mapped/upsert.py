@@ -29,7 +29,10 @@ async def upsert_by_index(connection: AsyncConnection, layout: Layout, records: 
     placed: dict[tuple[str, datetime], TurnRecord] = {}
     for record in records:
         key = (layout.stored_id("conversation_id", record["conversation_id"]), layout.moment(record))
-        if record["reflection"] is not None or placed.get(key, record)["reflection"] is None:
+        before = placed.get(key, record)
+        if layout.stored_id("user_id", before["user_id"]) != layout.stored_id("user_id", record["user_id"]):
+            raise Conflict(_TAKEN)
+        if record["reflection"] is not None or before["reflection"] is None:
             placed[key] = record
     keys = sorted(placed)
     if not layout.columns["conversation_id"].exact:
