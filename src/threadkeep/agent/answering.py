@@ -12,7 +12,7 @@ from threadkeep.agent.keeping import keep_reply
 from threadkeep.agent.parts import AssistantParts, Documents
 from threadkeep.agent.prompt import system_instruction
 from threadkeep.agent.recalling import recalled
-from threadkeep.agent.receiving import is_just_one_of
+from threadkeep.agent.small_talk import only_tells
 from threadkeep.agent.state import AgentState
 from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
@@ -44,6 +44,10 @@ class Answering:
     async def answer(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Raises `ModelTimeout` or `ModelUnavailable`: the question is stored by then, and stays without an answer."""
         turn = runtime.context
+        if (thanked := self._thanked(turn)) is not None:
+            turn.reply = thanked
+            turn.say(turn.reply)
+            return AgentState(last_updated=self._parts.clock().isoformat())
         await self._add_summary(turn)
         request = self._request(turn, state.get("intent"))
         say = None if turn.emit is None else turn.say
@@ -52,7 +56,7 @@ class Answering:
         turn.tools = done.traces
         turn.count(done.usage)
         if not turn.reply:
-            turn.reply = self._greeting(turn) or self._parts.phrases(turn.language).nothing_found
+            turn.reply = self._greeting(turn) or self._noted(turn) or self._parts.phrases(turn.language).nothing_found
             turn.say(turn.reply)
         return AgentState(last_updated=self._parts.clock().isoformat())
 
@@ -74,10 +78,18 @@ class Answering:
 
     def _greeting(self, turn: Turn) -> str | None:
         """Back to whoever only said hello, in the language it was said in: too short to tell a talk's by."""
-        tags = (turn.language, *self._parts.folder.config.languages)
-        heard = (tag for tag in tags if is_just_one_of(turn.text, self._parts.phrases(tag).hello))
-        tag = next(heard, None)
+        tag = self._parts.heard(turn.text, "hello", turn.language)
         return self._parts.folder.persona.greeting(tag) if tag else None
+
+    def _thanked(self, turn: Turn) -> str | None:
+        """A model answers thanks itself."""
+        tag = None if self._parts.model.generates else self._parts.heard(turn.text, "thanks", turn.language)
+        return self._parts.phrases(turn.settled_language or tag).welcome or None if tag else None
+
+    def _noted(self, turn: Turn) -> str | None:
+        """To one who asks nothing, once it is kept."""
+        told = turn.user_message_id is not None and only_tells(turn.text, turn.language)
+        return self._parts.phrases(turn.language).noted if told else None
 
     async def _add_summary(self, turn: Turn) -> None:
         """Of what has left the window, where the folder wants it and there is any."""

@@ -61,6 +61,9 @@ class Phrases(_Strict):
     you_said: str = ""  # before something the user said earlier, quoted
     stop: tuple[Line, ...] = ()  # a message that is just this ends the talk
     hello: tuple[Line, ...] = ()  # a message that is just this is greeted, where nothing else answers it
+    thanks: tuple[Line, ...] = ()  # a message that is just this is answered with `welcome`, without a model
+    welcome: str = ""
+    noted: str = ""  # to a user who tells something and asks nothing, where nothing else answers it
 
 
 class Budgets(_Strict):

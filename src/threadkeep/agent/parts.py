@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from threadkeep.agent.config import Phrases
 from threadkeep.agent.folder import AssistantFolder
 from threadkeep.agent.phrases import phrases_in
+from threadkeep.agent.small_talk import is_just_one_of
 from threadkeep.memory import Memory
 from threadkeep.ports.chat import ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
@@ -45,6 +47,12 @@ class AssistantParts:
 
     def phrases(self, language: str) -> Phrases:
         return phrases_in(language, self.folder.config.phrases, self.folder.config.default_language)
+
+    def heard(self, text: str, what: Literal["hello", "thanks"], first: str | None = None) -> str | None:
+        """The language of a message that is just a hello, or thanks; `first` where several say it so."""
+        config = self.folder.config
+        tags = (first or config.default_language, *config.languages)
+        return next((tag for tag in tags if is_just_one_of(text, getattr(self.phrases(tag), what))), None)
 
     def redacted(self, scope: Scope, text: str, language: str | None = None) -> str:
         """As memory would keep it."""

@@ -44,6 +44,9 @@ DEFAULTS = {
         you_said="Trước đó quý khách đã nói:",
         stop=("không, cảm ơn", "tạm biệt", "kết thúc"),
         hello=("xin chào", "chào", "chào bạn", "chào em", "chào shop"),
+        thanks=("cảm ơn", "cám ơn", "cảm ơn bạn", "cảm ơn nhiều", "cảm ơn em", "cảm ơn shop"),
+        welcome="Không có gì ạ!",
+        noted="Vâng, xin ghi nhận ạ.",
     ),
     "pl": Phrases(
         instruction="Odpowiadaj po polsku, zwięźle i uprzejmie.",
@@ -54,6 +57,9 @@ DEFAULTS = {
         you_said="Wcześniej padło:",
         stop=("nie, dziękuję", "do widzenia", "to wszystko"),
         hello=("dzień dobry", "dobry wieczór", "cześć", "witam", "hej"),
+        thanks=("dziękuję", "dzięki", "dziękuję bardzo", "bardzo dziękuję", "dziękujemy"),
+        welcome="Bardzo proszę!",
+        noted="Dziękuję, zapamiętam.",
     ),
     "zh-Hant": Phrases(
         instruction="請用繁體中文回答，簡短有禮。",
@@ -64,6 +70,9 @@ DEFAULTS = {
         you_said="您先前說過：",
         stop=("不用了，謝謝", "不用了", "再見"),
         hello=("你好", "您好", "哈囉", "早安", "晚安"),
+        thanks=("謝謝", "謝謝你", "謝謝您", "多謝", "感謝"),
+        welcome="不客氣！",
+        noted="好的，已記下。",
     ),
     "zh-Hans": Phrases(
         instruction="请用简体中文回答，简短有礼。",
@@ -74,6 +83,9 @@ DEFAULTS = {
         you_said="您之前说过：",
         stop=("不用了，谢谢", "不用了", "再见"),
         hello=("你好", "您好", "哈啰", "早上好", "晚上好"),
+        thanks=("谢谢", "谢谢你", "谢谢您", "多谢", "感谢"),
+        welcome="不客气！",
+        noted="好的，已记下。",
     ),
     "en": Phrases(
         instruction="Answer in English, briefly and politely.",
@@ -84,6 +96,9 @@ DEFAULTS = {
         you_said="You said earlier:",
         stop=("no, thank you", "no thanks", "goodbye", "bye"),
         hello=("hello", "hi", "hey", "good morning", "good afternoon", "good evening", "good day"),
+        thanks=("thanks", "thank you", "thanks a lot", "thank you very much", "many thanks", "thx"),
+        welcome="You are welcome!",
+        noted="Thank you, I have noted that.",
     ),
 }
 

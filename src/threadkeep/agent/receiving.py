@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterable
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -12,6 +10,7 @@ from langgraph.runtime import Runtime
 from threadkeep.agent.keeping import history_of, keep_question, keep_reply, note_language
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.slot_filling import fill_slots
+from threadkeep.agent.small_talk import is_goodbye
 from threadkeep.agent.state import AgentState, ChatEntry, entry_of
 from threadkeep.agent.turn import Turn
 from threadkeep.errors import NotFound, ScopeErased, StoreError
@@ -20,7 +19,6 @@ from threadkeep.models.language import decide
 from threadkeep.ports.responder import Asked
 
 _log = logging.getLogger("threadkeep.assistant")
-_MARKS = re.compile(r"[\s.!?,;:。！？，；~…ạ]+")
 
 
 class Receiving:
@@ -99,8 +97,8 @@ class Receiving:
         """By the first message that tells it, once; then the session's, unless the user asks for another one."""
         seen = self._parts.redacted(turn.scope, asked.text, session)
         decision = await decide(seen, session, self._parts.languages, self._parts.detector)
-        turn.language = decision.tag or self._parts.folder.config.default_language
         turn.settled_language = decision.settled
+        turn.language = decision.settled or self._greeted_in(turn) or self._parts.folder.config.default_language
         if decision.source == "requested" and session not in (None, turn.language):
             await note_language(self._parts, turn, turn.language)
 
@@ -111,8 +109,14 @@ class Receiving:
 
     def _says_stop(self, text: str, language: str) -> bool:
         """In any of its languages: a talk in English may well end in Vietnamese."""
-        tags = {language, *self._parts.folder.config.languages}
-        return is_just_one_of(text, (phrase for tag in tags for phrase in self._parts.phrases(tag).stop))
+        every = [self._parts.phrases(tag) for tag in {language, *self._parts.folder.config.languages}]
+        stops, thanks = ([one for said in every for one in getattr(said, name)] for name in ("stop", "thanks"))
+        return is_goodbye(text, stops, thanks)
+
+    def _greeted_in(self, turn: Turn) -> str | None:
+        """A hello is answered in its language, and until a message tells more; people say hello in any."""
+        said = [turn.text, *(one.content for one in reversed(turn.prior) if one.role == "user")]
+        return next((tag for text in said if (tag := self._parts.heard(text, "hello"))), None)
 
     def _now(self) -> str:
         return self._parts.clock().isoformat()
@@ -128,13 +132,3 @@ def clarify_attempts(prior: Any) -> int:
                 break
             attempts += 1
     return attempts
-
-
-def is_just_one_of(text: str, phrases: Iterable[str]) -> bool:
-    """But for case, spaces and marks."""
-    said = _bare(text)
-    return bool(said) and any(said == _bare(phrase) for phrase in phrases)
-
-
-def _bare(text: str) -> str:
-    return " ".join(_MARKS.sub(" ", text.casefold()).split())

@@ -34,8 +34,9 @@ class Understanding:
             return AgentState(intent=None, intent_confidence=None, need_retrieval_hint=True, clarify_questions=None)
         decision, asked_by_model = await self._decided(turn)
         clear = decision.is_clear(self._parts.folder.threshold)
+        thanked = self._parts.heard(turn.text, "thanks", turn.language) is not None
         attempts = state.get("clarify_attempts") or 0
-        questions = [] if clear else self._questions(turn.language, attempts, asked_by_model)
+        questions = [] if clear or thanked else self._questions(turn.language, attempts, asked_by_model)
         log_decision(
             turn.scope,
             decision,

@@ -57,6 +57,28 @@ def test_of_a_mixed_text_the_language_that_carries_it_counts(text: str, tag: str
     assert detect(text, SUPPORTED).tag == tag
 
 
+SHORT_QUESTIONS = {
+    "Is there a sauna?": "en",
+    "Do you have wifi?": "en",
+    "What time can I check in?": "en",
+    "Can I bring my dog?": "en",
+    "Do you sell laptops?": "en",
+    "ile to kosztuje": "pl",
+    "Ich bin in Berlin am Montag": None,
+    "Was ist das hier in der Stadt": None,
+    "cam on ban": "vi",
+    "do toi can no": "vi",
+}
+
+
+@pytest.mark.parametrize(("text", "tag"), SHORT_QUESTIONS.items())
+def test_a_short_question_is_told_by_its_little_words_and_chance_meetings_tell_nothing(
+    text: str, tag: str | None
+) -> None:
+    found = detect(text, ("en", "vi", "pl"))
+    assert (found.tag if found.confidence >= CERTAIN else None) == tag
+
+
 def test_the_tag_is_given_in_the_form_that_is_allowed() -> None:
     allowed = ("pl-PL", "en-US", "en-GB", "zh-TW", "zh-CN", "vi-VN")
     assert detect("dziękuję bardzo", allowed).tag == "pl-PL"

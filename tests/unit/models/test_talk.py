@@ -57,9 +57,9 @@ async def test_a_talk_marked_as_in_no_known_language_is_asked_about() -> None:
 async def test_a_new_talk_is_in_the_language_of_its_message_or_in_the_default() -> None:
     detector = CountedDetector(OfflineDetector())
     told = await decide("Czy śniadanie jest wliczone w cenę?", None, RULES, detector)
-    assert (told.tag, told.source, detector.calls) == ("pl", "detected", 1)
+    assert (told.tag, told.source, told.settled, detector.calls) == ("pl", "detected", "pl", 1)
     short = await decide("ok", None, LanguageRules(default="vi"), detector)
-    assert (short.tag, short.source) == ("vi", "default")
+    assert (short.tag, short.source, short.settled) == ("vi", "default", None)
     unknown = await decide("ok", None, RULES, detector)
     assert (unknown.tag, unknown.source) == (None, "unknown")
 

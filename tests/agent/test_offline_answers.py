@@ -1,0 +1,134 @@
+"""Without a model: what bears on the question's subject is quoted, and nothing about something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.agent.conftest import EXAMPLES, SETTINGS
+from threadkeep import Scope, open_memory
+from threadkeep.agent.small_talk import is_goodbye, only_tells
+from threadkeep.compose_assistant import open_assistant
+from threadkeep.models.chat.question_words import numbers_named
+from threadkeep.ports.responder import Answer, Asked
+
+
+class Case(NamedTuple):
+    said: tuple[str, ...]  # the last message is the one whose answer counts
+    must: tuple[str, ...]
+    never: tuple[str, ...] = ()
+
+
+def asked(*said: str, must: str | tuple[str, ...], never: str | tuple[str, ...] = ()) -> Case:
+    return Case(said, (must,) if isinstance(must, str) else must, (never,) if isinstance(never, str) else never)
+
+
+NOT_KNOWN = {
+    "en": "I have no information about that",
+    "pl": "Nie mam na ten temat informacji",
+    "vi": "Hiện chưa có thông tin",
+    "zh": "目前沒有這方面的資料",
+}
+HOTEL = [
+    asked("When is the gym open?", must=NOT_KNOWN["en"], never="22:00"),
+    asked("When does the restaurant open?", must="Breakfast is served", never="pool"),
+    asked("What time does the pool close?", must="The pool is open"),
+    asked("Do you have wifi?", must="Wi-Fi is free"),
+    asked("When is breakfast?", "And how much is it?", must="65 PLN", never=("320", "80 PLN")),
+    asked("Thanks", must="You are welcome", never=NOT_KNOWN["en"]),
+    asked("When is breakfast?", "Thanks, bye", must="goodbye", never="7:00"),
+    asked("I am allergic to peanuts", must="noted", never=NOT_KNOWN["en"]),
+    asked("Is there a sauna?", must=NOT_KNOWN["en"], never="Nie mam"),
+    asked("Can I bring my dog?", must=NOT_KNOWN["en"], never="Nie mam"),
+    asked("Kiedy jest czynna siłownia?", must=NOT_KNOWN["pl"], never="Basen"),
+    asked("Ile kosztuje masaż?", must=NOT_KNOWN["pl"], never=("65", "320", "80")),
+    asked("O której jest śniadanie?", "A ile kosztuje?", must="65 zł", never=("Pokój", "Parking")),
+    asked("Do której jest otwarty basen?", must="Basen jest czynny"),
+    asked("Czy macie wifi?", must="Wi-Fi jest bezpłatne"),
+    asked("Dziękuję", must="Bardzo proszę", never=NOT_KNOWN["pl"]),
+    asked("Mam alergię na orzechy.", must="zapamiętam", never=NOT_KNOWN["pl"]),
+    asked("Khách sạn có spa không?", must=NOT_KNOWN["vi"], never="Wi-Fi"),
+    asked("Phòng gym mở cửa lúc mấy giờ?", must=NOT_KNOWN["vi"], never="Hồ bơi"),
+    asked("Có wifi không?", must="Wi-Fi miễn phí"),
+    asked("Hồ bơi đóng cửa lúc mấy giờ?", must="Hồ bơi mở cửa"),
+    asked("Cảm ơn", must="Không có gì", never=NOT_KNOWN["vi"]),
+    asked("Tôi bị dị ứng đậu phộng.", must="ghi nhận", never=NOT_KNOWN["vi"]),
+    asked("三溫暖開放時間？", must=NOT_KNOWN["zh"], never="游泳池"),
+    asked("停車多少錢？", must="地下停車場每天八十"),
+    asked("單人房多少錢？", must=NOT_KNOWN["zh"], never="雙人房"),
+    asked("蛋糕多少錢？", must=NOT_KNOWN["zh"]),
+    asked("謝謝", must="不客氣", never=NOT_KNOWN["zh"]),
+    asked("我對花生過敏。", must="已記下", never=NOT_KNOWN["zh"]),
+    asked("hello", "Do you have wifi?", "Is there a pool?", must="The pool is open", never="Basen"),
+]
+SHOP = [
+    asked("How much is the GAMER-30?", must="31.500.000", never=("20,900,000", "20.900.000")),
+    asked("Is the RX 9060 XT in stock?", must="hết hàng", never=("RTX 5060", "RTX 5070")),
+    asked("How much is the RTX 5090?", must="Em has no information", never="VND"),
+    asked("How much is the RTX 5070?", must="15,490,000", never="8,990,000"),
+    asked("Do you sell laptops?", must="Em has no information", never="chưa có thông tin"),
+    asked("RTX 5090 giá bao nhiêu?", must="chưa có thông tin", never="đồng"),
+    asked("RTX 5070 còn hàng không?", must="RTX 5070 12GB", never="RTX 5060"),
+    asked("tôi muốn chơi game", "khoảng 30 triệu", "còn hàng không?", must="GAMER-30", never="8.990.000"),
+    asked("Card nào rẻ nhất, giá bao nhiêu?", must="8.990.000", never="bảo hành 36 tháng"),
+    asked("tôi muốn chơi game", must=("GAMER-20", "GAMER-30")),
+    asked("Máy bị lỗi thì làm sao?", must="Sản phẩm lỗi phần cứng"),
+    asked("RTX 5060 giá bao nhiêu?", "Cảm ơn", must="không có gì", never="8.990.000"),
+    asked("Cảm ơn shop", must="không có gì", never="cần em tư vấn lắp ráp máy"),
+    asked("hello", must="Would quý khách like advice", never="tư vấn"),
+    asked("hello", "build pc", "How much is the RTX 5060?", must="8,990,000", never="8.990.000"),
+    asked("hello", "RTX 5060 giá bao nhiêu?", must="8.990.000", never="8,990,000"),
+]
+
+
+async def answers_to(folder: str, cases: list[Case], place: Path) -> list[Answer]:
+    url = f"sqlite:///{place}/memory.db"
+    answers: list[Answer] = []
+    async with (
+        open_memory(url, settings=SETTINGS) as memory,
+        open_assistant(memory, SETTINGS, EXAMPLES / folder, url=url) as assistant,
+    ):
+        for number, case in enumerate(cases):
+            scope = Scope("default", f"guest-{number}", f"talk-{number}")
+            answers.append([await assistant.respond(Asked(scope, text)) for text in case.said][-1])
+    return answers
+
+
+@pytest.mark.parametrize(("folder", "cases"), [("hotel_concierge", HOTEL), ("pc_shop", SHOP)], ids=["hotel", "shop"])
+async def test_what_is_quoted_is_about_what_was_asked(folder: str, cases: list[Case], tmp_path: Path) -> None:
+    answers = await answers_to(folder, cases, tmp_path)
+    wrong = {
+        " / ".join(case.said): answer.text
+        for case, answer in zip(cases, answers, strict=True)
+        if not all(part in answer.text for part in case.must) or any(part in answer.text for part in case.never)
+    }
+    assert wrong == {}
+
+
+def test_a_number_tells_things_apart_only_after_a_name() -> None:
+    known = ["RTX 5060 costs 8 million.", "Open from 7 to 10, for 36 months."]
+    assert numbers_named("How much is the rtx 5090, for 12 months, from 8 on?", known) == {"5090"}
+    assert numbers_named("Is room 214 ready?", known) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"), [("bye", True), ("Thanks, bye!", True), ("thanks", False), ("bye the way", False), ("", False)]
+)
+def test_thanks_before_a_goodbye_end_the_talk_too(text: str, ends: bool) -> None:
+    assert is_goodbye(text, ["bye"], ["thanks"]) is ends
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "tells"),
+    [
+        ("My name is Ann.", "en-GB", True),
+        ("My room is cold, what now?", "en", False),
+        ("I want a towel", "en", False),
+        ("我住在214號房。", "zh-TW", True),
+        ("Ich habe Hunger", "de", False),
+    ],
+)
+def test_who_only_tells_something_asks_nothing(text: str, language: str, tells: bool) -> None:
+    assert only_tells(text, language) is tells
