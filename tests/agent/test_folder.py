@@ -141,6 +141,14 @@ def test_a_missing_file_is_named(shop: Path, missing: str, fix: str) -> None:
     assert fix in str(refused.value)
 
 
+def test_a_persona_that_is_named_and_missing_is_named(shop: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "nope" / "p.md"
+    with pytest.raises(InvalidAssistant, match="is missing") as refused:
+        load_folder(shop, Settings(PERSONA_PATH=str(elsewhere)))  # pyright: ignore[reportCallIssue]
+    assert str(refused.value).startswith(str(elsewhere))
+    assert str(shop / "persona.md") not in str(refused.value)
+
+
 def test_two_prompts_no_text_and_bytes_that_are_none_are_refused(shop: Path) -> None:
     (shop / "prompt.txt").write_text("Answer.", encoding="utf-8")
     with pytest.raises(InvalidAssistant, match="keep one of the two"):

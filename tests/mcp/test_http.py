@@ -53,13 +53,15 @@ async def test_the_two_turns_over_the_route(url: str) -> None:
         ({"topK": 0}, 422, "topK"),
         ({"topK": 51}, 422, "topK"),
         ({"topK": "ten"}, 422, "topK"),
+        ({"topK": 5.5}, 422, "topK"),
+        ({"query": "a\u0000b"}, 422, "query"),
         ({"query": ""}, 422, "query"),
         ({"query": " \n"}, 422, "query"),
         ({"query": "x" * 100_000}, 413, "query"),
         ({"mode": "generate"}, 422, "mode"),
         ({"userId": "eve"}, 422, "body"),
     ],
-    ids=["topK 0", "topK 51", "topK ten", "empty", "blank", "100 kB", "mode", "user"],
+    ids=["topK 0", "topK 51", "topK ten", "topK 5.5", "NUL", "empty", "blank", "100 kB", "mode", "user"],
 )
 async def test_bad_input_to_the_route_names_its_field(url: str, change: Any, status: int, field: str) -> None:
     async with client_of(create_app(settings_for(url))) as client:

@@ -74,6 +74,9 @@ async def test_every_tool_says_truly_what_it_does(url: str) -> None:
         ("retrieve", {"query": "x", "topK": 0}, "topK"),
         ("retrieve", {"query": "x", "topK": 51}, "topK"),
         ("retrieve", {"query": "x", "topK": "ten"}, "topK"),
+        ("retrieve", {"query": "x", "topK": 5.5}, "topK"),
+        ("retrieve", {"query": "a\u0000b"}, "query"),
+        ("recall", {"query": "a\u0000b"}, "query"),
         ("retrieve", {"query": ""}, "query"),
         ("retrieve", {"query": "   "}, "query"),
         ("retrieve", {"query": "x" * 100_000}, "query"),
@@ -94,6 +97,13 @@ async def test_bad_input_names_its_field_and_the_server_lives_on(
         assert error["field"].endswith(field)
         assert "xxxxx" not in str(error)
         assert told(await client.call_tool("recall", {"query": "still there?"}))["hits"] == []
+
+
+async def test_a_whole_number_may_be_written_with_a_point(url: str) -> None:
+    async with connected(url) as client:
+        found = told(await client.call_tool("retrieve", {"query": "What is RAG?", "topK": 1.0}))
+        assert len(found["contexts"]) == 1
+        assert told(await client.call_tool("history", {"limit": 5.0, "conversation": "c"}))["messages"] == []
 
 
 async def test_a_forged_conversation_id_and_an_unknown_tool_are_told(url: str) -> None:

@@ -15,6 +15,7 @@ from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from tests.service.talking import is_problem
 from threadkeep import Settings, open_memory
+from threadkeep.compose_assistant import open_assistant
 from threadkeep.http.app import create_app
 from threadkeep.models.embedders.offline import OfflineEmbedder
 
@@ -52,6 +53,29 @@ async def test_a_conversation_is_begun_with_the_greeting_which_is_kept(talking: 
     assert answer.json()["greeting"]["content"] == "Good day!"
     assert answer.json()["language"] == "vi"
     assert await contents(talking, answer.json()["conversation_id"]) == ["Good day!"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [("en", "en"), ("en-US", "en"), ("VI-vn", "vi"), ("xx", None), ("pl", None), ("zh-Hant", None)]
+)
+async def test_a_talk_is_held_in_a_language_of_the_assistant_or_refused(
+    database: Path, given: str, told: str | None
+) -> None:
+    settings = Settings(DATABASE_URL=f"sqlite:///{database}")
+    opener = partial(open_assistant, settings=settings, folder="examples/pc_shop")
+    async with client_of(create_app(settings, responder_opener=opener)) as client:
+        begun_so = await client.post("/conversations", json={"language": given, "conversation_id": "named"})
+        await client.post("/conversations", json={"conversation_id": "open"})
+        said_so = await client.post("/conversations/open/messages", json={"content": "Hm", "language": given})
+        if told is None:
+            assert is_problem(begun_so, 422, "invalid_input", "language")
+            assert is_problem(said_so, 422, "invalid_input", "language")
+            assert "vi, en" in begun_so.json()["fix"]
+            assert (await client.get("/conversations/named/history")).status_code == 404
+        else:
+            assert (begun_so.status_code, begun_so.json()["language"]) == (201, told)
+            assert (await client.get("/conversations/named/history")).json()["language"] == told
+            assert said_so.status_code == 202
 
 
 async def test_a_message_is_acknowledged_at_once_with_its_id_and_answered_later(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from threadkeep.adapters.langgraph import ThreadkeepSaver
@@ -14,6 +14,7 @@ from threadkeep.agent.receiving import Receiving
 from threadkeep.agent.state import AgentState
 from threadkeep.agent.turn import Turn
 from threadkeep.models.chat.untraced import untraced
+from threadkeep.models.language import closest
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.scope import Scope
 
@@ -39,6 +40,13 @@ class Assistant:
     @property
     def name(self) -> str:
         return self._parts.folder.config.name
+
+    @property
+    def languages(self) -> Sequence[str]:
+        return self._parts.folder.config.languages
+
+    def spoken(self, language: str) -> str | None:
+        return closest({tag: tag for tag in self.languages}, language)
 
     async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
         language = language or self._parts.folder.config.default_language

@@ -74,9 +74,11 @@ def read_config(path: Path) -> AssistantConfig:
 
 def _persona(own: Path, settings: Settings) -> Persona:
     """`PERSONA_PATH`, where somebody has set it, wins over the folder's own file."""
-    chosen = Path(settings.persona_path) if "persona_path" in settings.model_fields_set or not own.exists() else own
+    is_set = "persona_path" in settings.model_fields_set
+    chosen = Path(settings.persona_path) if is_set or not own.exists() else own
     if not chosen.exists():
-        raise refused(own, None, "is missing", f"write it, or name another with PERSONA_PATH (now {chosen})")
+        fix = "write it, or name another with PERSONA_PATH"
+        raise refused(chosen if is_set else own, None, "is missing", f"{fix} (now {chosen})")
     persona = read_persona(_read(chosen, "write who the assistant is"), settings.persona_max_chars)
     if not persona.text:
         raise refused(chosen, 1, "says nothing but a greeting", "write who the assistant is")

@@ -12,10 +12,9 @@ from pydantic_core import PydanticCustomError
 from threadkeep.errors import TooLarge
 from threadkeep.http.fields import LARGEST_NUMBER, Body, Language, ScopePart, Text
 from threadkeep.http.media_schemas import AudioBody, ImageBody, MediumBody
+from threadkeep.mcp.arguments import NOT_TEXT
 
 _DATASOURCE: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 127, "pattern": "^[!-~]+$"}
-# What no keyboard types: control characters but for tabs and line ends, and halves of characters.
-_NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}")
 # What a schema can say of `_said`: something other than space, and none of the characters above.
 _OF_TEXT = "[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]*"
@@ -23,7 +22,7 @@ _SAID_PATTERN = f"^{_OF_TEXT}[^\\x00-\\x20\\x7f\\x85\\xa0\\s]{_OF_TEXT}$"
 
 
 def _said(value: str) -> str:
-    if _NOT_TEXT.search(value):
+    if NOT_TEXT.search(value):
         raise PydanticCustomError("not_text", "not text")
     if not value or value.isspace():
         raise PydanticCustomError("blank", "blank")

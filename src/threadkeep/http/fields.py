@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from threadkeep.mcp.arguments import whole
 from threadkeep.policy.fields import MAX_ID_LENGTH
 from threadkeep.scope import MAX_PART_LENGTH
 
@@ -52,11 +53,6 @@ def _a_time(value: Any) -> str:
     if not _STARTS_LIKE_A_TIME.match(_a_string(value)):
         raise PydanticCustomError("date_time", "not a date and time")
     return value
-
-
-def whole(value: Any) -> Any:
-    """JSON knows one kind of number: 5.0 is 5."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 _AS_IT_COMES = PlainValidator(_a_string)

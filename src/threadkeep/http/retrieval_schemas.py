@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from threadkeep.http.chat_schemas import Said
-from threadkeep.http.fields import Body, whole
-from threadkeep.mcp.arguments import DEFAULT_TOP_K, MOST_TOP_K
+from threadkeep.http.fields import Body
+from threadkeep.mcp.arguments import DEFAULT_TOP_K, MOST_TOP_K, whole
 
 TopK = Annotated[int, Field(ge=1, le=MOST_TOP_K), BeforeValidator(whole)]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from threadkeep.errors import InvalidInput, TooLarge
 
@@ -12,7 +14,23 @@ MOST_TOP_K = 50
 DEFAULT_TOP_K = 10
 LONGEST_QUERY = 20_000  # characters
 _LONGEST_ID = 255
+# What no keyboard types: control characters but for tabs and line ends, and halves of characters.
+NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
+
+def whole(value: Any) -> Any:
+    """JSON knows one kind of number: 5.0 is 5."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _text(value: str) -> str:
+    if NOT_TEXT.search(value):
+        raise PydanticCustomError("not_text", "leave control characters and lone surrogates out")
+    return value
+
+
+Query = Annotated[str, AfterValidator(_text)]
+Number = Annotated[int, BeforeValidator(whole)]  # over HTTP the same are taken
 Conversation = Annotated[
     str | None,
     Field(
@@ -29,8 +47,8 @@ class Arguments(BaseModel):
 
 
 class RetrieveArguments(Arguments):
-    query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="The question, in the user's own words.")
-    topK: int = Field(default=DEFAULT_TOP_K, ge=1, le=MOST_TOP_K, description="How many passages to return at most.")
+    query: Query = Field(min_length=1, max_length=LONGEST_QUERY, description="The question, in the user's own words.")
+    topK: Number = Field(default=DEFAULT_TOP_K, ge=1, le=MOST_TOP_K, description="How many passages to return at most.")
 
 
 class RememberArguments(Arguments):
@@ -43,9 +61,9 @@ class RememberArguments(Arguments):
 
 
 class RecallArguments(Arguments):
-    query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="What to look for.")
-    topK: int = Field(default=DEFAULT_TOP_K, ge=1, le=MOST_TOP_K, description="How many messages at most.")
-    budget: int | None = Field(default=None, ge=0, le=1_000_000, description="Most tokens of `text`.")
+    query: Query = Field(min_length=1, max_length=LONGEST_QUERY, description="What to look for.")
+    topK: Number = Field(default=DEFAULT_TOP_K, ge=1, le=MOST_TOP_K, description="How many messages at most.")
+    budget: Number | None = Field(default=None, ge=0, le=1_000_000, description="Most tokens of `text`.")
     conversation: str | None = Field(
         default=None,
         min_length=1,
@@ -56,8 +74,8 @@ class RecallArguments(Arguments):
 
 class HistoryArguments(Arguments):
     conversation: Conversation = None
-    limit: int = Field(default=20, ge=1, le=200, description="How many messages at most, the newest.")
-    before: int | None = Field(default=None, ge=1, description="Page back: the `before` of the page in hand.")
+    limit: Number = Field(default=20, ge=1, le=200, description="How many messages at most, the newest.")
+    before: Number | None = Field(default=None, ge=1, description="Page back: the `before` of the page in hand.")
 
 
 class ForgetArguments(Arguments):
@@ -86,6 +104,8 @@ def checked_arguments(model: type[Arguments], given: Any) -> Any:
 _PROBLEMS = {
     "missing": "is missing",
     "extra_forbidden": "is not an argument of this tool",
+    "not_text": "holds bytes that are not text",
+    "string_unicode": "holds half a character",
     "string_too_long": "is too long",
     "string_too_short": "is empty",
     "greater_than_equal": "is too small",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from threadkeep.events import UserMessage
 from threadkeep.model import Message
@@ -79,4 +79,16 @@ class Responder(Protocol):
 
     async def end(self, scope: Scope) -> None:
         """The talk is over: mark it inactive and let retention run."""
+        ...
+
+
+@runtime_checkable
+class OfLanguages(Protocol):
+    """A responder that answers in these languages only; one that does not say so takes any."""
+
+    @property
+    def languages(self) -> Sequence[str]: ...
+
+    def spoken(self, language: str) -> str | None:
+        """Which of them a tag means: en-US is its en. None for one that it does not speak."""
         ...

@@ -67,6 +67,7 @@ async def create(
 ) -> JsonAnswer:
     """Begin a conversation; an assistant opens it with its greeting. With a key the request may be repeated safely."""
     chosen, language = (body.conversation_id, body.language) if body else (None, None)
+    language = answering.spoken(language)
     place = named.scope(who)
     made = uuid.uuid4() if key is None else uuid.UUID(bytes=place.digest("conversation", key))
     scope = reaching(place.with_conversation(str(made) if chosen is None else chosen))
@@ -120,7 +121,7 @@ async def say(
     scope = named.scope(who, conversation_id)
     text = within(body.content, request.app.state.max_chat_bytes, "content")
     await need_known(memory, scope)
-    asked = Asked(scope, text, body.language, token=who.token, request_id=request.state.request_id)
+    asked = Asked(scope, text, answering.spoken(body.language), token=who.token, request_id=request.state.request_id)
     taken = await answering.take(asked, key)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
     if not wait:
