@@ -45,6 +45,7 @@ HOTEL = [
     asked("Kiedy jest czynna siłownia?", must=NOT_KNOWN["pl"], never="Basen"),
     asked("Ile kosztuje masaż?", must=NOT_KNOWN["pl"], never=("65", "320", "80")),
     asked("O której jest śniadanie?", "A ile kosztuje?", must="65 zł", never=("Pokój", "Parking")),
+    asked("Ile kosztuje nocleg?", must="320 zł za noc", never=("Śniadanie", "Parking")),
     asked("Do której jest otwarty basen?", must="Basen jest czynny"),
     asked("Czy macie wifi?", must="Wi-Fi jest bezpłatne"),
     asked("Dziękuję", must="Bardzo proszę", never=NOT_KNOWN["pl"]),

@@ -9,7 +9,14 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from threadkeep.models.chat.question_words import attributes_in, foreign_terms, numbers_named, only_asks, subjects_in
+from threadkeep.models.chat.question_words import (
+    attributes_in,
+    foreign_terms,
+    numbers_named,
+    only_asks,
+    other_names,
+    subjects_in,
+)
 from threadkeep.models.language import closest, detect
 from threadkeep.models.sentences import sentences
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
@@ -23,6 +30,7 @@ _SHORT = 4  # characters: one word, of which most must be held
 _ENOUGH_OF_A_WORD = 0.65
 _WORDS = 2
 _ROUNDING = 1e-9
+_OTHERWISE_CALLED = 0.7
 _HEADING = 0.5  # what its words count beside those of a sentence
 _LONGEST = 600
 _CARRIED = 0.3  # what the question before lends to one that says little
@@ -101,7 +109,8 @@ def _question(asked: Sequence[str], language: str | None) -> _Question:
 
 
 def _weights(question: str, language: str | None) -> dict[str, float]:
-    return dict.fromkeys(joined_terms(question), 1.0) | query_weights(question, language)
+    said = dict.fromkeys(joined_terms(question), 1.0) | query_weights(question, language)
+    return dict.fromkeys(other_names(said, language), _OTHERWISE_CALLED) | said
 
 
 def _candidates(request: ChatRequest, earlier: Sequence[str]) -> list[_Sentence]:

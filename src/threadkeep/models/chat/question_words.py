@@ -39,6 +39,14 @@ def _terms(words: str) -> frozenset[str]:
     return frozenset(one for one in whole if "_" in one).union(terms_of(" ".join(w for w in whole if "_" not in w)))
 
 
+# Everyday words for what documents call otherwise; few, and only such as hardly mean anything else.
+_ALSO_CALLED = {
+    "en": {"accommodation": "room", "lodging": "room"},
+    "pl": {"nocleg": "pokój noc", "noclegi": "pokój noc"},
+}
+_OTHER_NAMES = {
+    tag: {stem(fold(word)): terms_of(names) for word, names in words.items()} for tag, words in _ALSO_CALLED.items()
+}
 _LITTLE = BY_LANGUAGE["vi"]
 _ATTRIBUTES = {tag: _terms(words) for tag, words in _OF_MANY.items()}
 _CARRIED_ON = {tag: _terms(f"{_OF_MANY[tag]} {words}") for tag, words in _OF_WHAT_WENT_BEFORE.items()}
@@ -49,6 +57,12 @@ def only_asks(term: str, language: str | None) -> bool:
     asking = closest(_ASKING, language) or frozenset[str]()
     last = term[-1] if is_written_without_spaces(term) else term.split("_")[-1]
     return term in asking or last in asking
+
+
+def other_names(terms: Iterable[str], language: str | None) -> list[str]:
+    """What else the things may be called that the terms name."""
+    known = closest(_OTHER_NAMES, language) or {}
+    return [name for term in terms for name in known.get(term, ()) if "_" not in name]
 
 
 def attributes_in(terms: Collection[str], language: str | None, goes_on: bool = False) -> frozenset[str]:
