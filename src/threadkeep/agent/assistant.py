@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 from threadkeep.adapters.langgraph import ThreadkeepSaver
@@ -41,12 +41,8 @@ class Assistant:
     def name(self) -> str:
         return self._parts.folder.config.name
 
-    @property
-    def languages(self) -> Sequence[str]:
-        return self._parts.folder.config.languages
-
     def spoken(self, language: str) -> str | None:
-        return closest({tag: tag for tag in self.languages}, language)
+        return closest({tag: tag for tag in self._parts.folder.config.languages}, language)
 
     async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
         language = language or self._parts.folder.config.default_language

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from threadkeep.errors import CapabilityMissing, InvalidInput, StoreError, ThreadkeepError
+from threadkeep.errors import CapabilityMissing, StoreError, ThreadkeepError
 from threadkeep.events import UserMessage
 from threadkeep.http.streams import Streams, messages_after
 from threadkeep.memory import Memory
@@ -50,14 +50,10 @@ class Answering:
         return self._responder is not None
 
     def spoken(self, language: str | None) -> str | None:
-        """As the assistant names it. Raises `InvalidInput` for one that it does not speak."""
+        """As the assistant names it; None for one that it does not speak, which would otherwise hold for good."""
         if language is None or not isinstance(self._responder, OfLanguages):
             return language
-        spoken = self._responder.spoken(language)
-        if spoken is None:
-            choices = ", ".join(self._responder.languages)
-            raise InvalidInput("language", "is none that the assistant speaks", f"use one of {choices}, or none")
-        return spoken
+        return self._responder.spoken(language)
 
     async def greet(self, scope: Scope, language: str | None) -> Answer | None:
         return await self._responder.greet(scope, language) if self._responder else None

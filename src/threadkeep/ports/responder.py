@@ -84,11 +84,8 @@ class Responder(Protocol):
 
 @runtime_checkable
 class OfLanguages(Protocol):
-    """A responder that answers in these languages only; one that does not say so takes any."""
-
-    @property
-    def languages(self) -> Sequence[str]: ...
+    """A responder that answers in some languages only; one that does not say so takes any."""
 
     def spoken(self, language: str) -> str | None:
-        """Which of them a tag means: en-US is its en. None for one that it does not speak."""
+        """Which of its own a tag means: en-US is its en. None for one that it does not speak."""
         ...

@@ -133,7 +133,7 @@ async def test_outsiders_are_told_by_the_operators_own_rules_and_a_mediums_meta_
     monkeypatch.setenv("THREADKEEP_REDACTION_RULES", str(rules))
     told: list[dict[str, Any]] = []
     meta = {"language": "pl", "mime": "image/png", "sha256": "a" * 64}
-    medium = {"summary": "Ticket TCK-123456", "modality": "image", "meta": meta | {"path": "/home/ann"}}
+    medium = {"summary": "Ticket TCK-123456", "modality": "image", "meta": meta | {"file": "ann.png"}}
     async with (
         ThreadkeepSessionService.from_url(**sqlite_place) as sessions,
         ThreadkeepMemoryService.from_url(**sqlite_place) as memories,
