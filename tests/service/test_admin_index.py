@@ -73,9 +73,9 @@ async def test_a_folder_that_is_not_there_is_a_failed_job(client: httpx.AsyncCli
 async def test_an_unknown_job_is_not_found_and_a_path_cannot_be_sent(client: httpx.AsyncClient) -> None:
     assert is_problem(await client.get("/admin/index/nowhere"), 404, "not_found")
     assert is_problem(await client.post("/admin/index", json={"folder": "/etc"}), 422, "invalid_input", "body")
-    assert is_problem(
-        await client.post("/admin/index", json={"datasource": "x" * 128}), 422, "invalid_input", "datasource"
-    )
+    for name in ("x" * 128, "two words", "îöî", ""):
+        answer = await client.post("/admin/index", json={"datasource": name})
+        assert is_problem(answer, 422, "invalid_input", "datasource")
 
 
 async def test_a_job_that_breaks_in_a_way_nobody_foresaw_has_failed_and_runs_no_longer(

@@ -31,8 +31,10 @@ def _said(value: str) -> str:
 
 def _short(value: str) -> str:
     """As long as leaves room for the names of files below it."""
-    if not 0 < len(value) <= _DATASOURCE["maxLength"] or not value.isprintable():
+    if not 0 < len(value) <= _DATASOURCE["maxLength"]:
         raise PydanticCustomError("string_too_long", "too long", {"max_length": _DATASOURCE["maxLength"]})
+    if not re.fullmatch(_DATASOURCE["pattern"][1:-1], value):
+        raise PydanticCustomError("string_pattern_mismatch", "not the name of a datasource")
     return value
 
 
