@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,15 +21,6 @@ from threadkeep.errors import (
 )
 from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.errors import our_errors
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(str(tmp_path / "test.db"), readers=1)
-    await database.open()
-    await database.write(lambda c: c.execute("CREATE TABLE t (n INTEGER UNIQUE)"))
-    yield database
-    await database.close()
 
 
 class Gate:

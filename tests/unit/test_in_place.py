@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,15 +15,6 @@ from threadkeep.errors import Conflict, MemoryClosed, StoreError, StoreUnavailab
 from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.in_place import QUICK, SHORT, InPlace
 from threadkeep.sqlite.writing import WritingConnection
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(str(tmp_path / "test.db"), readers=1)
-    await database.open()
-    await database.write(lambda c: c.execute("CREATE TABLE t (n INTEGER UNIQUE)"))
-    yield database
-    await database.close()
 
 
 @pytest.fixture

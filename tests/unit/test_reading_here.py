@@ -6,7 +6,6 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,15 +13,6 @@ import pytest
 from threadkeep.errors import MemoryClosed, StoreError
 from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.in_place import QUICK, InPlace
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(str(tmp_path / "test.db"), readers=1)
-    await database.open()
-    await database.write(lambda c: c.execute("CREATE TABLE t (n INTEGER UNIQUE)"))
-    yield database
-    await database.close()
 
 
 @pytest.fixture
