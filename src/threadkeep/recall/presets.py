@@ -14,7 +14,7 @@ DEFAULT: dict[str, float] = {
     "together": 3.6,
     "told there": 1.5,
     "as written": 2.0,
-    "alike": 4.28,
+    "alike": 3.0,
     "alike in conversation": 1.59,
     # who said it, and when
     "user's own words": 5.0,
