@@ -409,6 +409,36 @@ async def test_no_run_is_lost_that_goes_on_while_others_end_the_turn(open_saver:
     assert len(await other.list(thread("t"))) >= 5
 
 
+@only_async
+async def test_a_run_that_began_while_the_last_turn_was_in_flight_goes_on_from_what_became_of_it(
+    open_saver: Open,
+) -> None:
+    saver = await open_saver(tool_traffic="turn")
+    read, ended = asyncio.Event(), asyncio.Event()
+
+    async def answer(state: MessagesState) -> dict[str, Any]:
+        if len(state["messages"]) > 1:
+            read.set()
+            await ended.wait()
+        return {"messages": [AIMessage("yes")]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("answer", answer)
+    graph.add_edge(START, "answer")
+    graph.add_edge("answer", END)
+    compiled = graph.compile(checkpointer=saver.saver)
+    await compiled.ainvoke(said("first"), thread("t"), durability="exit")
+    second = asyncio.create_task(compiled.ainvoke(said("second"), thread("t"), durability="exit"))
+    await read.wait()
+    assert await saver.call("end_turn", thread("t")) is True
+    ended.set()
+    await second
+    assert await saver.call("end_turn", thread("t")) is True
+    newest, first = await saver.list(thread("t"))
+    assert [one.content for one in newest.checkpoint["channel_values"]["messages"]] == ["first", "yes", "second", "yes"]
+    assert newest.parent_config == first.config
+
+
 class Inner(TypedDict):
     messages: list[BaseMessage]
     inner: list[BaseMessage]

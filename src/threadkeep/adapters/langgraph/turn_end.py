@@ -116,17 +116,14 @@ class TurnEnd:
     ) -> None:
         """After the checkpoint that the turn went on from, which was projected when its own turn ended."""
         newest = next(row for row in ending.rows if row.ns == ns)
-        flying = {row.id: row for row in ending.rows if row.ns == ns}
-        base = newest.parent
-        while base in flying:
-            base = flying[base].parent
         try:
             found = await self._read(ending, newest, asking)
         except CheckpointCorrupt:
             if not abandon:
                 raise
             return  # of a key that nobody has any more: what was before the turn stays
-        before = await self._values_at(ending, ns, base, asking)
+        base = await self._base_of(ending, newest)
+        before = {} if base is None else (await self._read(ending, base, asking)).checkpoint["channel_values"]
         checkpoint = _projected(found.checkpoint, projection.state(found.checkpoint["channel_values"], before))
         told = cast("dict[str, Any]", found.metadata)
         metadata = cast("CheckpointMetadata", {name: told[name] for name in _KEPT_METADATA if name in told})
@@ -135,14 +132,20 @@ class TurnEnd:
         plainly = Asking(identity, asking.codec, turn=ending.key.sealed, projecting=True)
         config: Any = {"configurable": {"thread_id": ending.thread.id, "checkpoint_ns": ns}}
         if base is not None:
-            config["configurable"]["checkpoint_id"] = base
+            config["configurable"]["checkpoint_id"] = base.id
         await self._writer.put(plainly, config, checkpoint, metadata, checkpoint["channel_versions"])
 
-    async def _values_at(self, ending: _Ending, ns: str, base: str | None, asking: Asking) -> dict[str, Any]:
-        if base is None:
-            return {}
-        row = await self._session.door.use(lambda store: store.get(ending.thread, ns, base))
-        return {} if row is None else (await self._read(ending, row, asking)).checkpoint["channel_values"]
+    async def _base_of(self, ending: _Ending, newest: StoredCheckpoint) -> StoredCheckpoint | None:
+        """What the turn went on from. Where that was in flight, and its own turn has ended since, what became of it."""
+        flying = {row.id: row for row in ending.rows if row.ns == newest.ns}
+        base = newest.parent
+        while base in flying:
+            base = flying[base].parent
+        for id_ in () if base is None else (base, _projected_id(base)):
+            row = await self._session.door.use(lambda store, id_=id_: store.get(ending.thread, newest.ns, id_))
+            if row is not None:
+                return row
+        return None
 
     async def _dropped(self, ending: _Ending) -> bool:
         """With the strands that only the turn refers to: it begins new ones, and never goes on with another's."""
@@ -158,8 +161,13 @@ class TurnEnd:
 
 
 def _projected(checkpoint: Checkpoint, values: dict[str, Any]) -> Checkpoint:
-    """The same versions, so that no task is due; the id right behind it, so that two who end the turn write the same
-    one, and neither comes before a run that has gone on meanwhile."""
-    id_ = str(UUID(int=UUID(checkpoint["id"]).int + 1))
+    """The same versions, so that no task is due."""
+    id_ = _projected_id(checkpoint["id"])
     changed: dict[str, Any] = {"id": id_, "channel_values": values, "updated_channels": None}
     return cast("Checkpoint", {**checkpoint, **changed})
+
+
+def _projected_id(id_: str) -> str:
+    """Right behind it, so that two who end the turn write the same one, and neither comes before a run that has gone on
+    meanwhile."""
+    return str(UUID(int=UUID(id_).int + 1))
