@@ -20,9 +20,9 @@ from threadkeep.adapters.langgraph import squeeze, writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.messages import fingerprint, template_of
 from threadkeep.adapters.langgraph.plain_messages import MORE, plain_value
-from threadkeep.adapters.langgraph.splitting import Split, fresh, split
+from threadkeep.adapters.langgraph.splitting import Split, fresh, grow_never, split
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
-from threadkeep.adapters.langgraph.strands import Item, StrandCache
+from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
@@ -143,7 +143,7 @@ def test_every_version_of_a_list_is_read_back_from_its_runs(versions: list[list[
             split(values, old, runs, CODEC, "x") if runs else fresh([Item(*CODEC.encode(v, "x")) for v in values])
         )
         if any(len(strands.get(one.strand, ())) != one.start for one in made.additions):  # the position is taken
-            made = split(values, old, runs, CODEC, "x", grow=False)
+            made = split(values, old, runs, CODEC, "x", may_grow=grow_never)
         for addition in made.additions:
             strand = strands.setdefault(addition.strand, [])
             assert len(strand) == addition.start
@@ -182,10 +182,10 @@ def test_the_cache_holds_no_more_than_it_may_and_forgets_the_longest_unused() ->
 def test_only_what_is_missing_of_a_run_is_asked_for() -> None:
     cache, thread = StrandCache(1 << 20), thread_named("t")
     cache.add(thread, b"s", 2, [Item("bytes", b"c"), Item("bytes", b"d")])
-    assert cache.gap(thread, Run(b"s", 2, 4)) is None
-    assert cache.gap(thread, Run(b"s", 2, 9)) == Run(b"s", 4, 9)
-    assert cache.gap(thread, Run(b"s", 0, 4)) == Run(b"s", 0, 2)
-    assert cache.gap(thread, Run(b"other", 0, 4)) == Run(b"other", 0, 4)
+    assert gap(Run(b"s", 2, 4), cache.items(thread, Run(b"s", 2, 4))) is None
+    assert gap(Run(b"s", 2, 9), cache.items(thread, Run(b"s", 2, 9))) == Run(b"s", 4, 9)
+    assert gap(Run(b"s", 0, 4), cache.items(thread, Run(b"s", 0, 4))) == Run(b"s", 0, 2)
+    assert gap(Run(b"other", 0, 4), cache.items(thread, Run(b"other", 0, 4))) == Run(b"other", 0, 4)
 
 
 @given(st.text(st.characters() | st.sampled_from("\x00\x01\x1a\ud800\udfff?"), max_size=30))

@@ -13,6 +13,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from tests.adapters.database import rows
 from tests.adapters.verbs import Open, Verbs, thread
 from threadkeep.adapters.langgraph import ThreadkeepSaver
+from threadkeep.adapters.langgraph.session import Limits
 
 WORDS = [f"word{number}" for number in range(500)]
 
@@ -97,6 +98,49 @@ async def test_a_changed_list_refers_to_all_that_stayed(open_saver: Open, url: s
     other = await open_saver()  # which has nothing cached
     assert (await other.values(thread("t")))["messages"] == state
     assert [len(one.checkpoint["channel_values"]["messages"]) for one in await other.list(thread("t"))][-1] == 100
+
+
+@pytest.mark.parametrize("cached", [True, False])
+async def test_what_comes_after_a_removed_end_is_not_mistaken_for_it(open_saver: Open, cached: bool) -> None:
+    """An answer is taken back, and another given: the page that was stored holds the first one still."""
+    writer = await open_saver()
+    state = messages(4)
+    config = first = await writer.put(thread("t"), {"messages": state})
+    for more in ([], [HumanMessage("instead", id="new")], [AIMessage("and on", id="newer")]):
+        writer = writer if cached else await open_saver()
+        config = await writer.put(config, {"messages": [*state[:3], *more]})
+        assert (await (await open_saver()).values(config))["messages"] == [*state[:3], *more]
+    assert (await (await open_saver()).values(first))["messages"] == state
+
+
+@pytest.mark.parametrize("cache_bytes", [64 << 20, 1])
+async def test_every_version_of_a_list_comes_back_whatever_became_of_it(open_saver: Open, cache_bytes: int) -> None:
+    rng = random.Random(7)
+    writer = await open_saver(limits=Limits(cache_bytes=cache_bytes))
+    state: list[BaseMessage] = messages(6)
+    config, stored = thread("t"), []
+    for number in range(40):
+        cut = rng.randrange(len(state) // 2, len(state) + 1)
+        new = [HumanMessage(said(rng, 20), id=f"{number}-{n}") for n in range(rng.randrange(1 if cut == 0 else 0, 4))]
+        state = [*state[:cut], *new]
+        config = await writer.put(
+            config if rng.random() < 0.8 else rng.choice([c for c, _ in stored] or [config]), {"messages": state}
+        )
+        stored.append((config, state))
+    reader = await open_saver()
+    for config, expected in stored:
+        assert (await reader.values(config))["messages"] == expected
+
+
+async def test_a_state_larger_than_the_cache_is_read_again_and_again(open_saver: Open) -> None:
+    """What is fetched pushes out what was here when it was asked for."""
+    state = {channel: messages(3) for channel in ("one", "two", "three")}
+    config = await (await open_saver()).put(thread("t"), state)
+    reader = await open_saver(limits=Limits(cache_bytes=1))
+    for number in range(3):
+        assert await reader.values(config) == state
+        state["one"].append(HumanMessage("and on", id=f"more{number}"))
+        config = await reader.put(config, state)
 
 
 async def test_a_message_that_was_changed_in_place_is_stored_as_it_is_now(saver: Verbs) -> None:

@@ -15,7 +15,7 @@ from threadkeep.adapters.langgraph.codec import Codec, unpacked
 from threadkeep.adapters.langgraph.pages import items_of
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
-from threadkeep.adapters.langgraph.strands import Item, StrandCache
+from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Wanting, Write
 from threadkeep.scope import Scope
@@ -89,22 +89,28 @@ class Reading:
         return {channel: _value(ref, held, codec, f"{where}, channel {channel!r}") for channel, ref in refs.items()}
 
     async def fetch(self, thread: Thread, runs: Sequence[Run], where: str) -> Held:
-        """The items of each run, from the cache or from the store. Raises `CheckpointCorrupt` when one is missing."""
-        missing = [gap for run in runs if (gap := self._strands.gap(thread, run)) is not None]
+        """The items of each run, from the cache or from the store. Raises `CheckpointCorrupt` when one is missing.
+
+        What is in the cache is taken first: what is fetched, here or meanwhile by others, may push it out.
+        """
+        here = {run: self._strands.items(thread, run) for run in runs}
+        missing = [part for run, items in here.items() if (part := gap(run, items)) is not None]
         fetched: dict[tuple[bytes, int], Item] = {}
         for strand, start, items in _stretches(await self._pages(thread, missing) if missing else (), where):
             self._strands.add(thread, strand, start, items)
             fetched.update(((strand, position), item) for position, item in enumerate(items, start))
-        return {run: self._items(thread, run, fetched, where) for run in runs}
+        return {run: _filled(run, items, fetched, where) for run, items in here.items()}
 
-    def _items(self, thread: Thread, run: Run, fetched: dict[tuple[bytes, int], Item], where: str) -> list[Item]:
-        held = self._strands.items(thread, run)
-        if held is None or None in held:
-            held = held or [None] * (run.stop - run.start)
-            held = [item or fetched.get((run.strand, place)) for place, item in enumerate(held, run.start)]
-        if None in held:
-            raise CheckpointCorrupt(f"{where} refers to items that are not stored")
-        return cast("list[Item]", held)
+
+def _filled(
+    run: Run, here: list[Item | None] | None, fetched: Mapping[tuple[bytes, int], Item], where: str
+) -> list[Item]:
+    whole = here or list[Item | None]([None] * (run.stop - run.start))
+    if None in whole:
+        whole = [item or fetched.get((run.strand, place)) for place, item in enumerate(whole, run.start)]
+    if None in whole:
+        raise CheckpointCorrupt(f"{where} refers to items that are not stored")
+    return cast("list[Item]", whole)
 
 
 def _all_runs(row: StoredCheckpoint) -> list[Run]:

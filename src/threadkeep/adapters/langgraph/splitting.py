@@ -7,7 +7,7 @@ list that lost its first messages, or had one replaced, still refers to all the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,16 @@ from threadkeep.adapters.langgraph.messages import fingerprint
 from threadkeep.adapters.langgraph.strands import Item
 from threadkeep.ports.checkpoints import Run
 
+MayGrow = Callable[[Run], bool]  # whether new items may stand behind a run, in its strand
 _MOST_RUNS = 24  # a list in more pieces than this is written anew
+
+
+def grow_always(run: Run) -> bool:
+    return True
+
+
+def grow_never(run: Run) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +77,21 @@ def split(
     codec: Codec,
     where: str,
     *,
-    grow: bool = True,
+    may_grow: MayGrow = grow_always,
     common: int | None = None,
 ) -> Split:
-    """`old` are the items of `runs`, in order. Without `grow` no strand of theirs is added to.
+    """`old` are the items of `runs`, in order. No strand of theirs is added to behind a run that may not grow.
 
     `common`: all of them are equal from the start, so many, and nobody had to look: then `old` may be empty.
     """
     known = common is not None
-    if known and grow and _ends_with_its_strand(runs):
+    if known and _ends_with_its_strand(runs) and may_grow(runs[-1]):
         items = [Item.of(value, codec, where, fingerprint(value)) for value in values[common:]]
         return _grown(runs, items)
     common = _common(values, old, codec, where) if common is None else common
     rest = [Comparison(value, codec, where) for value in values[common:]]
     places: list[int | None] = [None] * len(rest) if known else _found_again(rest, old, common, codec)
-    whole = _joined(_first(runs, common), places, rest, runs, grow=grow)
+    whole = _joined(_first(runs, common), places, rest, runs, may_grow)
     if len(whole.runs) > _MOST_RUNS:
         return fresh([Comparison(value, codec, where).item for value in values])
     return whole
@@ -170,12 +179,11 @@ def _joined(
     places: Sequence[int | None],
     rest: Sequence[Comparison],
     runs: Sequence[Run],
-    *,
-    grow: bool,
+    may_grow: MayGrow,
 ) -> Split:
     """Neighbours in a strand become one run. New items at the end grow the strand before them, if it ends there."""
     positions = _positions(runs) if any(place is not None for place in places) else []
-    ends = {run.strand: run.stop for run in sorted(runs, key=lambda run: run.stop)} if grow else {}
+    ends = {run.strand: run.stop for run in sorted(runs, key=lambda run: run.stop)}
     additions: list[Addition] = []
     index = 0
     while index < len(places):
@@ -188,7 +196,9 @@ def _joined(
         while index < len(places) and places[index] is None:
             items.append(rest[index].item)
             index += 1
-        addition = _addition(items, joined[-1] if joined else None, ends, at_the_end=index == len(places))
+        before = joined[-1] if joined and index == len(places) else None
+        grows = before is not None and ends.get(before.strand) == before.stop and may_grow(before)
+        addition = _addition(items, before if grows else None)
         additions.append(addition)
         _append(joined, addition.strand, addition.start, len(items))
     return Split(tuple(joined), tuple(additions))
@@ -198,8 +208,9 @@ def _positions(runs: Sequence[Run]) -> list[tuple[bytes, int]]:
     return [(run.strand, position) for run in runs for position in range(run.start, run.stop)]
 
 
-def _addition(items: list[Item], before: Run | None, ends: dict[bytes, int], *, at_the_end: bool) -> Addition:
-    if before is not None and at_the_end and ends.get(before.strand) == before.stop:
+def _addition(items: list[Item], before: Run | None) -> Addition:
+    """Behind a run, in its strand; or in a new one."""
+    if before is not None:
         return Addition(before.strand, before.stop, items)
     return Addition(os.urandom(16), 0, items)
 

@@ -115,15 +115,14 @@ class StrandCache:
         """Whether anything of it is here."""
         return self._threads[thread.key] > 0
 
-    def gap(self, thread: Thread, run: Run) -> Run | None:
-        """The part of the run that must be fetched."""
-        held = self.items(thread, run)
-        if held is None:
-            return run
-        if None not in held:
-            return None
-        missing = [place for place, item in enumerate(held, run.start) if item is None]
-        return Run(run.strand, missing[0], missing[-1] + 1)
+    def ends_at(self, thread: Thread, run: Run) -> bool:
+        """Whether nothing stands behind the run in its strand, as far as this can be known from here.
+
+        A run may end in the middle of a page, where a list has lost its last items. A page comes here whole: where the
+        run's last item is here, so is what its page holds behind it. False where that item is not here.
+        """
+        last = self.items(thread, Run(run.strand, run.stop - 1, run.stop + 1))
+        return last is not None and last[0] is not None and last[1] is None
 
     def forget(self, thread: Thread) -> None:
         with self._changing:
@@ -146,3 +145,13 @@ class StrandCache:
             self._threads[key] -= 1
             if not self._threads[key]:
                 del self._threads[key]
+
+
+def gap(run: Run, held: list[Item | None] | None) -> Run | None:
+    """The part of the run that must be fetched, where `held` is here of it."""
+    if held is None:
+        return run
+    if None not in held:
+        return None
+    missing = [place for place, item in enumerate(held, run.start) if item is None]
+    return Run(run.strand, missing[0], missing[-1] + 1)

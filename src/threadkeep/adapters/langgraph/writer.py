@@ -23,6 +23,7 @@ from threadkeep.adapters.langgraph.facts import facts_of
 from threadkeep.adapters.langgraph.place import Place
 from threadkeep.adapters.langgraph.reading import State, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
+from threadkeep.adapters.langgraph.splitting import MayGrow, grow_never
 from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
 from threadkeep.adapters.langgraph.usage import News
 from threadkeep.adapters.langgraph.whole_lists import Known
@@ -112,9 +113,9 @@ class Writer:
         rest: tuple[bytes, bytes | None, bool, Usage | None],
     ) -> Draft:
         parent = await self._parent(place, asking, checkpoint, new_versions)
-        grow = not asking.in_turn
+        may_grow: MayGrow = grow_never if asking.in_turn else partial(self._session.strands.ends_at, place.thread)
         while True:
-            limits = DraftLimits(self._session.limits.max_value_bytes, grow)
+            limits = DraftLimits(self._session.limits.max_value_bytes, may_grow)
             draft = Drafting(place.thread, asking.codec, limits, parent).draft(checkpoint, new_versions)
             meta, facts, must_be_latest, usage = rest
             new = NewCheckpoint(
@@ -134,9 +135,9 @@ class Writer:
             try:
                 await self._session.door.use(lambda store, new=new: store.put(place.thread, new))
             except PositionTaken:
-                if not grow:
+                if may_grow is grow_never:
                     raise
-                grow = False  # another run has grown this strand: begin one of our own
+                may_grow = grow_never  # another run has grown this strand: begin one of our own
             except ParentGone:
                 parent = None  # pruned meanwhile: refer to nothing of it
             except NotTheLatest:

@@ -25,7 +25,7 @@ from threadkeep.adapters.langgraph.body import (
 from threadkeep.adapters.langgraph.codec import Codec, Encoded, packed
 from threadkeep.adapters.langgraph.pages import pages_for
 from threadkeep.adapters.langgraph.reading import Held, State
-from threadkeep.adapters.langgraph.splitting import Addition, Split, fresh, split
+from threadkeep.adapters.langgraph.splitting import Addition, MayGrow, Split, fresh, grow_always, split
 from threadkeep.adapters.langgraph.squeeze import squeezed
 from threadkeep.adapters.langgraph.strands import Item
 from threadkeep.adapters.langgraph.whole_lists import Continued, Known
@@ -52,7 +52,7 @@ class Parent:
 @dataclass(frozen=True, slots=True)
 class DraftLimits:
     most_bytes: int  # of one value
-    grow: bool = True  # strands of the parent's; or only refer to them, and begin new ones
+    may_grow: MayGrow = grow_always  # strands of the parent's; or only refer to them, and begin new ones
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Drafting:
         self._thread = thread
         self._codec = codec
         self._most_bytes = limits.most_bytes
-        self._grow = limits.grow
+        self._may_grow = limits.may_grow
         self._parent = parent.state if parent else _NOTHING
         self._held: Held = parent.held if parent else {}
         self._going_on: Mapping[tuple[Run, ...], Known] = parent.going_on if parent else {}
@@ -156,7 +156,7 @@ class Drafting:
         known = self._going_on.get(old.runs)
         held = [] if known else [item for run in old.runs for item in self._held[run]]
         common = known.length if known else None
-        made = split(values, held, old.runs, self._codec, where, grow=self._grow, common=common)
+        made = split(values, held, old.runs, self._codec, where, may_grow=self._may_grow, common=common)
         added = snapshot_of(values[common or 0 :])
         if added is not None:
             self._continued_lists.append(Continued(old.runs, made.runs, known, added))
