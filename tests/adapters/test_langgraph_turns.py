@@ -13,8 +13,9 @@ from uuid import uuid4
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.func import entrypoint
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
 from tests.adapters.agent import agent, unpaired
@@ -463,3 +464,105 @@ async def test_a_subgraph_that_remembers_is_projected_too(saver_in_turns: Verbs)
         await graph.ainvoke(said("go"), thread("t"))
     kept = (await saver_in_turns.values(thread("t", "inner")))["inner"]
     assert [one.content for one in kept] == ["in 0", "in 1"]
+
+
+@only_async
+async def test_a_turn_that_waits_before_a_join_goes_on_waiting(saver_in_turns: Verbs) -> None:
+    graph = StateGraph(MessagesState)
+    for name in ("left", "right", "join"):
+        graph.add_node(name, lambda state, name=name: {"messages": [AIMessage(f"from {name}")]})
+    graph.add_edge(START, "left")
+    graph.add_edge(START, "right")
+    graph.add_edge(["left", "right"], "join")
+    saver = saver_in_turns.saver
+    talk = saver.attached(graph.compile(checkpointer=saver, interrupt_before=["join"]))
+    for _ in range(2):
+        await talk.ainvoke(said("go"), thread("t"))
+        assert (await talk.aget_state(thread("t"))).next == ("join",)
+        done = await talk.ainvoke(None, thread("t"))
+        assert done["messages"][-1].content == "from join"
+        assert (await talk.aget_state(thread("t"))).next == ()
+        assert await saver.aend_turn(thread("t"))
+
+
+@only_async
+async def test_what_a_function_saved_for_its_next_call_stays_in_words(open_saver: Open, url: str, user: str) -> None:
+    saver = (await open_saver(tool_traffic="turn")).saver
+
+    @entrypoint(checkpointer=saver)
+    async def talk(text: str, *, previous: Any = None) -> Any:
+        said_before = previous or []
+        call = {"name": "f", "args": {"secret": 1}, "id": "c1", "type": "tool_call"}
+        now = [HumanMessage(text), AIMessage("", tool_calls=[call]), ToolMessage("secret", tool_call_id="c1")]
+        answer = AIMessage(f"after {len(said_before)}")
+        return entrypoint.final(value=answer.content, save=[*said_before, *now, answer])
+
+    config = thread("t") | {"callbacks": [saver.turn_ends]}
+    assert [await talk.ainvoke(text, config) for text in ("one", "two", "three")] == ["after 0", "after 2", "after 4"]
+    assert await in_flight(url, user) == 0
+
+
+@only_async
+async def test_a_turn_whose_beginning_is_deleted_under_it_takes_nothing_else_along(saver_in_turns: Verbs) -> None:
+    saver = saver_in_turns.saver
+    graph = saver.attached(agent(saver))
+    runs = [str(uuid4()) for _ in range(4)]
+    for run, text in zip(runs[:3], ("one " * 50, "two " * 50, "use 1 confirm: it"), strict=True):
+        await graph.ainvoke(said(text), thread("t") | {"metadata": {"run_id": run}})
+    await saver.adelete_for_runs([runs[1]])
+    await graph.ainvoke(Command(resume="yes"), thread("t") | {"metadata": {"run_id": runs[3]}})
+    kept = [len(one.checkpoint["channel_values"]["messages"]) for one in await saver_in_turns.list(thread("t"))]
+    assert kept == [7, 2]
+
+
+@only_async
+async def test_a_sweep_by_one_who_knows_less_leaves_what_was_kept_before(open_saver: Open) -> None:
+    """The worker's: it is not told which channels may stay."""
+    saver = await open_saver(tool_traffic="turn", turn_keeps=["notes"])
+
+    class Noting(MessagesState):
+        notes: Annotated[list[str], operator.add]
+
+    def note(state: Noting) -> dict[str, Any]:
+        if "wait" in str(state["messages"][-1].content):
+            interrupt("well?")
+        return {"notes": ["noted"], "messages": [AIMessage("ok")]}
+
+    graph = StateGraph(Noting)
+    graph.add_node("note", note)
+    graph.add_edge(START, "note")
+    talk = saver.saver.attached(graph.compile(checkpointer=saver.saver))
+    await talk.ainvoke(said("hello"), thread("t"))
+    await talk.ainvoke(said("wait"), thread("t"))
+    await (await open_saver(tool_traffic="turn", user=None)).saver.asweep_turns(idle_seconds=0)
+    values = await saver.values(thread("t"))
+    assert values["notes"] == ["noted"]
+    assert [one.content for one in values["messages"]] == ["hello", "ok", "wait"]
+
+
+@only_async
+async def test_a_damaged_thread_does_not_keep_a_sweep_from_the_others(open_saver: Open, url: str, user: str) -> None:
+    saver = await open_saver(tool_traffic="turn")
+    graph = agent(saver.saver)
+    for name in ("damaged", "whole"):
+        await graph.ainvoke(said("use 1 look: it"), thread(name))
+    theirs = f"SELECT thread_key FROM conversation_metadata WHERE user_id = '{user}' AND thread_id = 'damaged'"
+    nothing = "'\\x00'" if url.startswith("postgres") else "x'00'"
+    await rows(url, f"UPDATE conversation_checkpoints SET checkpoint_blob = {nothing} WHERE thread_key IN ({theirs})")
+    with pytest.raises(CheckpointCorrupt, match="damaged"):
+        await (await open_saver(tool_traffic="turn")).saver.asweep_turns(idle_seconds=0)
+    assert await in_flight(url, user) == 1
+    await saver.call("delete_thread", "damaged")
+
+
+@only_async
+async def test_a_thread_that_kept_its_tool_traffic_keeps_none_after_its_first_turn(open_saver: Open) -> None:
+    keeping, turning = await open_saver(), await open_saver(tool_traffic="turn")
+    await agent(keeping.saver).ainvoke(said("use 1 look: my mail is ann@example.org"), thread("t"))
+    for expected in (5, 7):
+        await turning.saver.attached(agent(turning.saver)).ainvoke(said("hello"), thread("t"))
+        kept = (await keeping.values(thread("t")))["messages"]
+        assert {type(one) for one in kept} == {HumanMessage, AIMessage}
+        assert [one for one in kept if getattr(one, "tool_calls", None)] == []
+        assert "ann@example.org" not in repr(kept)
+        assert len(kept) == expected

@@ -212,3 +212,14 @@ def test_settings_that_make_no_sense_are_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(f"THREADKEEP_{name}", value)
     with pytest.raises(InvalidSetting, match=name):
         load_settings()
+
+
+def test_a_dry_run_counts_the_turns_that_would_be_ended(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite:///{tmp_path}/turns.db"
+    with ThreadkeepSaver.from_url_sync(url, user="u", tool_traffic="turn", settings=Settings()) as saver:
+        for name in ("one", "two"):
+            asyncio.run(verbs_of(saver, "async").put(thread(name), {"n": 1}))
+    asyncio.run(rows(url, "UPDATE tk_turn_keys SET began_at = 1"))
+    for options, abandoned in ((["--dry-run"], 2), (["--dry-run"], 2), ([], 2), (["--dry-run"], 0)):
+        assert run(["retention", "run", "--url", url, "--json", *options]) == 0
+        assert json.loads(capsys.readouterr().out)["abandoned"] == abandoned

@@ -101,6 +101,13 @@ class SqlTurnKeys:
         rows = await self._running.rows(query, values | {"before": before, "most": limit})
         return [_open_turn(*row) for row in rows]
 
+    async def count_idle(self, before: int) -> int:
+        query = (
+            "SELECT count(*) FROM tk_turn_keys k JOIN conversation_metadata m ON m.thread_key = k.thread_key"
+            " WHERE k.began_at < :before"
+        )
+        return (await self._running.rows(query, {"before": before}))[0][0]
+
 
 def _open_turn(tenant: str | bytes, user: str | bytes, thread_id: str | bytes, used_at: int) -> OpenTurn:
     return OpenTurn(Thread(Scope(text_of(tenant), text_of(user)), unescaped(text_of(thread_id))), used_at)

@@ -48,4 +48,4 @@ def run(
 async def _run(url: str | None, settings: Settings, *, dry_run: bool) -> tuple[Retained, int]:
     async with open_retention(url, settings=settings) as opened:
         done = await opened.run(dry_run=dry_run)
-    return done, 0 if dry_run else await sweep_turns(url, settings)
+    return done, await sweep_turns(url, settings, dry_run=dry_run)

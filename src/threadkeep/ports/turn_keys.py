@@ -41,3 +41,7 @@ class TurnKeys(Protocol):
     async def idle(self, owner: Scope | None, before: int, limit: int) -> Sequence[OpenTurn]:
         """Turns whose key was last used before this moment, longest first; of one user, or of all."""
         ...
+
+    async def count_idle(self, before: int) -> int:
+        """How many those of all users are."""
+        ...

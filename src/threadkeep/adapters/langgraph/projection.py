@@ -17,6 +17,7 @@ from threadkeep.scope import Scope
 
 _ANY_SIZE = 1 << 30
 _OF_LANGGRAPH = ("__", "branch:to:", "join:")
+_SAVED = "__previous__"  # by a function of the functional API, for its next call
 _DEEPEST = 100
 
 
@@ -33,7 +34,7 @@ class Projection:
         kept: dict[str, Any] = {}
         texts: dict[str, str] = {}  # what was looked at outside of lists, for the channels that follow
         for channel, value in values.items():
-            if channel.startswith(_OF_LANGGRAPH):
+            if channel.startswith(_OF_LANGGRAPH) and channel != _SAVED:
                 continue
             if is_messages(value):
                 kept[channel] = self.messages(value, before.get(channel))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import UUID
@@ -26,7 +26,9 @@ from threadkeep.threads import Thread
 _PAGE = 50
 _DUE = ("branch:to:", "__start__")  # channels that hold something only until a task has taken it
 _TO_SEND = "__pregel_tasks"
+_JOIN = "join:"
 _KEPT_METADATA = ("source", "step", "parents", "run_id")
+_PROJECTED = "threadkeep_projected"  # in the metadata of what stays: it need not be looked at again
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class TurnEnd:
         found = await self._read(ending, newest, asking)
         interrupted = any(channel == INTERRUPT for _, channel, _ in found.pending_writes or ())
         values = found.checkpoint["channel_values"].items()
-        return interrupted or any(name.startswith(_DUE) or (name == _TO_SEND and value) for name, value in values)
+        return interrupted or any(_is_due(name, value) for name, value in values)
 
     async def _read(self, ending: _Ending, row: StoredCheckpoint, asking: Asking) -> CheckpointTuple:
         reading = self._session.reading
@@ -114,7 +116,10 @@ class TurnEnd:
     async def _project(
         self, ending: _Ending, ns: str, asking: Asking, projection: Projection, *, abandon: bool
     ) -> None:
-        """After the checkpoint that the turn went on from, which was projected when its own turn ended."""
+        """After the checkpoint that the turn went on from, which was projected when its own turn ended.
+
+        Whoever abandons a turn may know fewer channels that stay than whoever ran it: those are as they were before.
+        """
         newest = next(row for row in ending.rows if row.ns == ns)
         try:
             found = await self._read(ending, newest, asking)
@@ -123,10 +128,12 @@ class TurnEnd:
                 raise
             return  # of a key that nobody has any more: what was before the turn stays
         base = await self._base_of(ending, newest)
-        before = {} if base is None else (await self._read(ending, base, asking)).checkpoint["channel_values"]
-        checkpoint = _projected(found.checkpoint, projection.state(found.checkpoint["channel_values"], before))
+        before = await self._projected_values(ending, base, asking)
+        values = projection.state(found.checkpoint["channel_values"], before)
+        checkpoint = _projected(found.checkpoint, {**before, **values} if abandon else values)
         told = cast("dict[str, Any]", found.metadata)
-        metadata = cast("CheckpointMetadata", {name: told[name] for name in _KEPT_METADATA if name in told})
+        kept = {name: told[name] for name in _KEPT_METADATA if name in told}
+        metadata = cast("CheckpointMetadata", {**kept, _PROJECTED: True})
         owner = ending.thread.owner
         identity = Identity(owner.tenant, owner.user)
         plainly = Asking(identity, asking.codec, turn=ending.key.sealed, projecting=True)
@@ -136,28 +143,64 @@ class TurnEnd:
         await self._writer.put(plainly, config, checkpoint, metadata, checkpoint["channel_versions"])
 
     async def _base_of(self, ending: _Ending, newest: StoredCheckpoint) -> StoredCheckpoint | None:
-        """What the turn went on from. Where that was in flight, and its own turn has ended since, what became of it."""
+        """What the turn went on from."""
         flying = {row.id: row for row in ending.rows if row.ns == newest.ns}
         base = newest.parent
         while base in flying:
             base = flying[base].parent
-        for id_ in () if base is None else (base, _projected_id(base)):
-            row = await self._session.door.use(lambda store, id_=id_: store.get(ending.thread, newest.ns, id_))
+        return None if base is None else await self._what_became_of(ending.thread, newest.ns, base)
+
+    async def _what_became_of(self, thread: Thread, ns: str, id_: str) -> StoredCheckpoint | None:
+        """The checkpoint; or, where it was in flight and its own turn has ended since, its projection."""
+        for one in (id_, _projected_id(id_)):
+            row = await self._session.door.use(lambda store, one=one: store.get(thread, ns, one))
             if row is not None:
                 return row
         return None
+
+    async def _projected_values(self, ending: _Ending, base: StoredCheckpoint | None, asking: Asking) -> dict[str, Any]:
+        """Nothing of a checkpoint that was never projected: its saver kept tool traffic then."""
+        found = None if base is None else await self._read(ending, base, asking)
+        projected = found is not None and cast("dict[str, Any]", found.metadata).get(_PROJECTED)
+        return found.checkpoint["channel_values"] if found is not None and projected else {}
 
     async def _dropped(self, ending: _Ending) -> bool:
         """With the strands that only the turn refers to: it begins new ones, and never goes on with another's."""
         flying = {(row.ns, row.id) for row in ending.rows}
         used = {run.strand for row in ending.rows for run in runs_in(row.body, where_is(row))}
         for ns, parent in {(row.ns, row.parent) for row in ending.rows}:
-            if parent is not None and (ns, parent) not in flying:
-                base = await self._session.door.use(lambda store, ns=ns, at=parent: store.get(ending.thread, ns, at))
-                used -= {run.strand for run in runs_in(base.body, where_is(base))} if base else set()
+            if parent is None or (ns, parent) in flying:
+                continue
+            base = await self._what_became_of(ending.thread, ns, parent)
+            if base is None:  # deleted under the turn, and perhaps not all that it had in common with others
+                used -= await self._strands_that_stay(ending.thread, flying)
+                break
+            used -= _strands_of(base)
         return await self._session.door.use(
             lambda store: store.turn_keys.end(ending.thread, ending.key, sorted(flying), sorted(used))
         )
+
+    async def _strands_that_stay(self, thread: Thread, flying: set[tuple[str, str]]) -> set[bytes]:
+        found: set[bytes] = set()
+        search = Search(thread.owner, thread.id)
+        while page := await self._session.door.use(lambda store, asked=search: store.find(asked, _PAGE)):
+            found.update(*(_strands_of(row) for row in page if (row.ns, row.id) not in flying))
+            search = replace(search, after=page[-1])
+        return found
+
+
+def _is_due(channel: str, value: Any) -> bool:
+    """Whether a task waits for what the channel holds. A join has due what all of its sources have come to."""
+    if channel.startswith(_JOIN):
+        sources = channel.removeprefix(_JOIN).rpartition(":")[0]
+        # A deferred task's has a mark beside.
+        come = cast("Collection[str]", value[0] if isinstance(value, list | tuple) else value)
+        return bool(come) and len("+".join(come)) == len(sources)
+    return channel.startswith(_DUE) or (channel == _TO_SEND and bool(value))
+
+
+def _strands_of(row: StoredCheckpoint) -> set[bytes]:
+    return {run.strand for run in runs_in(row.body, where_is(row))}
 
 
 def _projected(checkpoint: Checkpoint, values: dict[str, Any]) -> Checkpoint:

@@ -18,9 +18,10 @@ from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.turn_end import TurnEnd
 from threadkeep.adapters.langgraph.turns import Turns
 from threadkeep.compose_items import rules_of
-from threadkeep.errors import InvalidInput, InvalidScope, InvalidSetting
+from threadkeep.errors import CheckpointCorrupt, InvalidInput, InvalidScope, InvalidSetting
 from threadkeep.policy.admit import Rules
 from threadkeep.ports.checkpoints import CheckpointStore
+from threadkeep.ports.turn_keys import OpenTurn
 from threadkeep.ports.usage import ConversationMetadata, ConversationStats, stats_of
 from threadkeep.settings import Settings, load_settings
 from threadkeep.threads import Thread, thread_of
@@ -90,20 +91,36 @@ class TurnVerbs:
         place = self._identity.place(config)
         return await self._end(place.thread, abandon=abandon)
 
-    async def asweep_turns(self, idle_seconds: float = _A_DAY) -> int:
-        """End turns that nobody ended: abandoned where nothing happened for so long. How many, of all users."""
+    async def asweep_turns(self, idle_seconds: float = _A_DAY, *, dry_run: bool = False) -> int:
+        """End turns that nobody ended: abandoned where nothing happened for so long. How many, of all users.
+
+        Raises `CheckpointCorrupt` for a thread that is damaged, when all others are done.
+        """
         if idle_seconds < 0:
             raise InvalidInput("idle_seconds", "is below zero", "give seconds")
         if self._turns is None:
             return 0
         before = int((time.time() - idle_seconds) * 1_000_000) + (1 if idle_seconds == 0 else 0)
-        ended = 0
+        if dry_run:
+            return await self._session.door.use(lambda store: store.turn_keys.count_idle(before))
+        ended, damaged = 0, dict[bytes, CheckpointCorrupt]()
         while True:
-            open_ = await self._session.door.use(lambda store: store.turn_keys.idle(None, before, _SWEPT_AT_ONCE))
-            done = [turn for turn in open_ if await self._end(turn.thread, abandon=True)]
+            most = _SWEPT_AT_ONCE + len(damaged)
+            open_ = await self._session.door.use(lambda store, most=most: store.turn_keys.idle(None, before, most))
+            done = [turn for turn in open_ if turn.thread.key not in damaged and await self._abandoned(turn, damaged)]
             ended += len(done)
-            if not done or len(open_) < _SWEPT_AT_ONCE:
-                return ended
+            if not done or len(open_) < most:
+                break
+        if damaged:
+            raise next(iter(damaged.values()))
+        return ended
+
+    async def _abandoned(self, turn: OpenTurn, damaged: dict[bytes, CheckpointCorrupt]) -> bool:
+        try:
+            return await self._end(turn.thread, abandon=True)
+        except CheckpointCorrupt as error:
+            damaged[turn.thread.key] = error
+            return False
 
     async def ahistory(self, config: RunnableConfig, channel: str = "messages") -> list[BaseMessage]:
         """What was said in the thread, redacted: no tool, and never a call without its result."""
@@ -129,8 +146,8 @@ class TurnVerbs:
     def end_turn(self, config: RunnableConfig, *, abandon: bool = False) -> bool:
         return self._session.door.wait(self.aend_turn(config, abandon=abandon))
 
-    def sweep_turns(self, idle_seconds: float = _A_DAY) -> int:
-        return self._session.door.wait(self.asweep_turns(idle_seconds))
+    def sweep_turns(self, idle_seconds: float = _A_DAY, *, dry_run: bool = False) -> int:
+        return self._session.door.wait(self.asweep_turns(idle_seconds, dry_run=dry_run))
 
     def history(self, config: RunnableConfig, channel: str = "messages") -> list[BaseMessage]:
         return self._session.door.wait(self.ahistory(config, channel))
