@@ -130,6 +130,15 @@ async def test_a_copy_is_whole_and_on_its_own(saver: Verbs) -> None:
     assert len((await saver.values(later))["messages"]) == 3
 
 
+async def test_a_copy_has_what_was_counted(saver: Verbs) -> None:
+    contexts = [{"documentId": name, "queryIndex": 0} for name in ("one", "two")]
+    await saver.put(thread("t"), {"queries": [{"query": "q"}], "retrievedContexts": contexts, "cached": True})
+    await saver.call("copy_thread", "t", "copy")
+    told, copied = [await saver.call("get_conversation_stats", name) for name in ("t", "copy")]
+    assert (copied.query_count, copied.unique_documents, copied.cache_hit_rate) == (1, 2, 1.0)
+    assert copied.avg_contexts_per_query == told.avg_contexts_per_query
+
+
 async def test_a_copy_over_a_thread_that_is_there_is_refused(saver: Verbs) -> None:
     for name in ("source", "target"):
         await filled(saver, name, name)

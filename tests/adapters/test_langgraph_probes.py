@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -10,6 +12,7 @@ from langgraph.channels import DeltaChannel
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import Send
 from typing_extensions import TypedDict
 
 from tests.adapters.database import every_value
@@ -150,11 +153,13 @@ async def test_nul_and_lone_surrogates_come_back_as_they_were(saver: Verbs) -> N
     values: dict[str, Any] = {
         "text": odd,
         "nested": {"key " + odd: [odd, {"deep": (odd,)}]},
+        "others": {"queue": deque([odd]), "file": Path("cut \udcff.txt"), "sent": [Send("node", {"text": odd})]},
         "messages": [HumanMessage(odd, id="1"), AIMessage("plain?", id="2", additional_kwargs={"x": odd})],
     }
     config = thread("t " + odd, "ns " + odd)
     stored = await saver.put(config, values)
-    await saver.call("put_writes", stored, [("c " + odd, odd)], "task " + odd, "path " + odd)
+    sent = Send("node", {"text": odd})
+    await saver.call("put_writes", stored, [("c " + odd, odd), ("__pregel_tasks", sent)], "task " + odd, "path " + odd)
     found = await saver.get(config)
     assert found is not None
     assert found.config == stored
@@ -162,7 +167,8 @@ async def test_nul_and_lone_surrogates_come_back_as_they_were(saver: Verbs) -> N
     assert read["text"] == odd
     assert read["nested"] == {"key " + odd: [odd, {"deep": [odd]}]}
     assert read["messages"] == values["messages"]
-    assert found.pending_writes == [("task " + odd, "c " + odd, odd)]
+    assert read["others"] == values["others"]
+    assert found.pending_writes == [("task " + odd, "c " + odd, odd), ("task " + odd, "__pregel_tasks", sent)]
 
 
 async def test_a_state_of_twenty_megabytes_comes_back(saver: Verbs) -> None:

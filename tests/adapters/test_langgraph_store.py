@@ -151,8 +151,8 @@ async def test_a_batch_that_fails_stores_nothing(store: Calls) -> None:
 FILTERS: list[tuple[dict[str, Any], set[str]]] = [
     ({"kind": "x"}, {"a", "b"}),
     ({"kind": {"$eq": "x"}}, {"a", "b"}),
-    ({"kind": {"$ne": "x"}}, {"c", "d"}),
-    ({"n": {"$gt": 1}}, {"b", "c"}),
+    ({"kind": {"$ne": "x"}}, {"c", "d", "large"}),
+    ({"n": {"$gt": 1}}, {"b", "c", "large"}),
     ({"n": {"$gte": 1, "$lt": 3}}, {"a", "b"}),
     ({"n": {"$lte": 2}}, {"a", "b"}),
     ({"kind": "x", "n": 2}, {"b"}),
@@ -161,6 +161,10 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
     ({"n": None}, {"d"}),
     ({"n": 2.0}, {"b"}),
     ({"missing": "x"}, set()),
+    ({"n": {"$lt": 10**400}}, {"a", "b", "c", "large"}),
+    ({"n": {"$gt": 2**53}}, {"large"}),
+    ({"n": {"$lte": 2**53}}, {"a", "b", "c"}),
+    ({"deep": {1: "one"}}, {"large"}),
     ({"kind') OR 1=1 --": "x"}, set()),
     ({"'; DROP TABLE tk_store_items; --": {"$eq": "'"}}, set()),
 ]
@@ -172,8 +176,9 @@ async def test_filters_let_through_what_they_name(store: Calls, asked: dict[str,
     await store.put(("f",), "b", {"kind": "x", "n": 2})
     await store.put(("f", "below"), "c", {"kind": "y", "n": 3, "deep": {"tag": "t", "other": 1}})
     await store.put(("f",), "d", {"kind": "z", "list": [1, 2]})
+    await store.put(("f",), "large", {"kind": "w", "n": 2**53 + 1, "deep": {1: "one"}})
     assert set(await keys(store, "f", filter=asked)) == expected
-    assert await keys(store, "f") == ["a", "b", "c", "d"]
+    assert await keys(store, "f") == ["a", "b", "c", "d", "large"]
 
 
 async def test_a_filter_looks_past_the_first_page(store: Calls) -> None:
@@ -364,8 +369,13 @@ async def test_bad_input_is_told(open_store: Opening, user: str) -> None:
         await store.put(("n",), "k", {}, ttl=-1)
     with pytest.raises(InvalidInput, match="operator"):
         await store.search(("n",), filter={"n": {"$regex": ".*"}})
+    with pytest.raises(InvalidInput, match="operators and fields"):
+        await store.search(("n",), filter={"n": {"$gt": 1, "deep": 2}})
     with pytest.raises(InvalidInput, match="filter"):
         await store.search(("n",), filter=["n"])
+    for field in ("limit", "offset", "max_depth"):
+        with pytest.raises(InvalidInput, match=field):
+            await store.batch([ListNamespacesOp(**{field: -1})])
     with pytest.raises(InvalidInput, match="limit"):
         await store.search(("n",), limit=-1)
     with pytest.raises(InvalidInput, match="value"):

@@ -63,6 +63,14 @@ async def test_the_messages_of_a_chat_are_counted_and_the_first_is_redacted(save
     assert told.first_query == "write to [REDACTED:EMAIL]"
 
 
+async def test_a_first_query_with_a_picture_is_told_by_its_words(saver: Verbs) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    said = [{"type": "text", "text": "whose is this? ann@example.org"}, picture]
+    await saver.put(thread("t"), {"messages": [HumanMessage([picture]), HumanMessage(said)]})
+    told = await saver.call("get_conversation_metadata", "t")
+    assert (told.query_count, told.first_query) == (2, "whose is this? [REDACTED:EMAIL]")
+
+
 async def test_one_user_is_told_nothing_of_another_users_thread(open_saver: Open, user: str) -> None:
     mine, theirs = await open_saver(), await open_saver(user=f"{user}2")
     await mine.put(thread("t"), {"messages": [HumanMessage("hello")]})

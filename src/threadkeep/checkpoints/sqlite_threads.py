@@ -26,6 +26,7 @@ _COPIED = {
     " metadata_blob, facts, created_at, updated_at",
     "tk_checkpoint_items": "strand, start, part, stop, data",
     "tk_checkpoint_writes": "ns_key, checkpoint_id, task_id, idx, part, task_path, channel, data",
+    "tk_thread_documents": "document",
 }
 
 
@@ -59,9 +60,9 @@ def copy_thread(connection: sqlite3.Connection, source: Thread, target: Thread, 
         raise Conflict("the target thread has checkpoints; copy into a new one")
     connection.execute(
         "INSERT INTO conversation_metadata (thread_key, tenant, user_id, thread_id, first_query, query_count,"
-        " context_count, datasource_ids, access_level, started_at, last_activity_at)"
-        " SELECT ?, tenant, user_id, ?, first_query, query_count, context_count, datasource_ids, access_level,"
-        " started_at, ? FROM conversation_metadata WHERE thread_key = ? ON CONFLICT DO NOTHING",
+        " context_count, cache_hits, datasource_ids, access_level, started_at, last_activity_at)"
+        " SELECT ?, tenant, user_id, ?, first_query, query_count, context_count, cache_hits, datasource_ids,"
+        " access_level, started_at, ? FROM conversation_metadata WHERE thread_key = ? ON CONFLICT DO NOTHING",
         (target.key, escaped(target.id), now, source.key),
     )
     for table, columns in _COPIED.items():

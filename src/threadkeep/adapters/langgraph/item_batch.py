@@ -164,12 +164,13 @@ class Batch:
         return found
 
     async def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        limit, offset = _whole("limit", op.limit), _whole("offset", op.offset)
         conditions = op.match_conditions or ()
         stored = await self._store.namespaces(self._shelf.space, encoded_namespace(fixed_prefix(conditions)))
         found = [labels for one in stored if fits_namespace(labels := decoded_namespace(one), conditions)]
-        depth = op.max_depth
+        depth = None if op.max_depth is None else _whole("max_depth", op.max_depth)
         shown = sorted({labels if depth is None else labels[:depth] for labels in found})
-        return shown[op.offset : op.offset + op.limit]
+        return shown[offset : offset + limit]
 
     def _value(self, item: StoredItem) -> dict[str, Any]:
         where = f"item {item.name.decode('utf-8', 'surrogatepass')!r}"

@@ -27,10 +27,17 @@ def checked(given: Any) -> dict[str, Any]:
 
 def _check_operators(value: Any) -> None:
     if isinstance(value, Mapping):
-        for key, inner in cast("Mapping[Any, Any]", value).items():
-            if str(key).startswith("$") and key not in _OPERATORS:
-                raise InvalidInput("filter", "has an unknown operator", f"use {', '.join(sorted(_OPERATORS))}")
+        asked = cast("Mapping[Any, Any]", value)
+        if any(_is_operator(key) and key not in _OPERATORS for key in asked):
+            raise InvalidInput("filter", "has an unknown operator", f"use {', '.join(sorted(_OPERATORS))}")
+        if len({_is_operator(key) for key in asked}) > 1:
+            raise InvalidInput("filter", "has operators and fields side by side", "give one or the other")
+        for inner in asked.values():
             _check_operators(inner)
+
+
+def _is_operator(key: object) -> bool:
+    return isinstance(key, str) and key.startswith("$")
 
 
 def facts_in(wanted: Mapping[str, Any]) -> tuple[bytes, ...]:
@@ -55,7 +62,7 @@ def _fits(value: Any, asked: Any) -> bool:
 
 
 def _fits_mapping(value: Any, asked: Mapping[str, Any]) -> bool:
-    if any(key.startswith("$") for key in asked):
+    if any(map(_is_operator, asked)):
         return all(_compares(value, operator, other) for operator, other in asked.items())
     if not isinstance(value, Mapping):
         return False
@@ -65,17 +72,19 @@ def _fits_mapping(value: Any, asked: Mapping[str, Any]) -> bool:
 def _compares(value: Any, operator: str, other: Any) -> bool:
     if operator in ("$eq", "$ne"):
         return (value == other) is (operator == "$eq")
-    numbers = _number(value), _number(other)
-    if None not in numbers:
-        return _ORDER[operator](*numbers)
+    number, other_number = _number(value), _number(other)
+    if number is not None and other_number is not None:
+        return _ORDER[operator](number, other_number)
     return isinstance(value, str) and isinstance(other, str) and _ORDER[operator](value, other)
 
 
 def _number(value: Any) -> float | None:
-    """Also of a text that tells one, as LangGraph's own stores do; None of anything else."""
+    """Also of a text that tells one, as LangGraph's own stores do; None of anything else. Large ones as they are."""
+    if isinstance(value, int | float):
+        return value
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -67,7 +67,7 @@ class Projection:
 
     def message(self, message: BaseMessage) -> BaseMessage | None:
         """None for what does not stay: a tool's answer, a call without words, a picture without any."""
-        text = _text_of(message)
+        text = text_of(message)
         if not text or not isinstance(message, HumanMessage | AIMessage):
             return None
         kind = HumanMessage if isinstance(message, HumanMessage) else AIMessage
@@ -113,7 +113,7 @@ def is_messages(value: object) -> TypeGuard[list[BaseMessage]]:
     return all(isinstance(one, BaseMessage) for one in cast("list[Any]", value))
 
 
-def _text_of(message: BaseMessage) -> str:
+def text_of(message: BaseMessage) -> str:
     """Of its text blocks; thoughts, pictures and calls are others."""
     content: Any = message.content
     if isinstance(content, str):

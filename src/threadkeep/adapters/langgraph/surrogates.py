@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import Any
+
+from langgraph.types import Send
 
 _LONE = re.compile("[\ud800-\udfff]")
 _MARK = "\x1a"  # itself spelled out too, so that the way back is certain
@@ -23,8 +27,10 @@ def has_lone(value: Any) -> bool:
         return not value.isascii() and _LONE.search(value) is not None
     if isinstance(value, Mapping):
         return any(has_lone(key) or has_lone(one) for key, one in value.items())  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list | tuple | set | frozenset | deque):
         return any(has_lone(one) for one in value)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, PurePath):
+        return has_lone(str(value))
     fields = _fields(value)
     return fields is not None and any(has_lone(one) for one in fields.values())
 
@@ -45,18 +51,24 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
         return {_mapped(key, change): _mapped(one, change) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, tuple) and hasattr(value, "_fields"):  # pyright: ignore[reportUnknownArgumentType]
         return type(value)(*(_mapped(one, change) for one in value))  # pyright: ignore
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list | tuple | set | frozenset | deque):
         return type(value)(_mapped(one, change) for one in value)  # pyright: ignore
+    if isinstance(value, PurePath):
+        return type(value)(change(str(value)))
     fields = _fields(value)
     if fields is None:
         return value
+    if isinstance(value, Send):
+        return type(value)(**{name: _mapped(one, change) for name, one in fields.items()})
     if hasattr(value, "model_copy"):
         return value.model_copy(update={name: _mapped(one, change) for name, one in fields.items()})
     return dataclasses.replace(value, **{name: _mapped(one, change) for name, one in fields.items()})
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
-    """Of a pydantic model or a dataclass."""
+    """Of a pydantic model or a dataclass, or of a task that is to be done."""
+    if isinstance(value, Send):
+        return {"node": value.node, "arg": value.arg, "timeout": value.timeout}
     if hasattr(value, "model_copy") and hasattr(value, "__dict__"):
         extra: Any = getattr(value, "__pydantic_extra__", None) or {}
         return {**value.__dict__, **extra}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, HumanMessage
 
+from threadkeep.adapters.langgraph.projection import text_of
 from threadkeep.ports.usage import Usage, documents_of
 from threadkeep.threads import Thread
 
@@ -81,8 +82,8 @@ def _of_messages(values: Mapping[str, Any]) -> Usage | None:
     counted = _counted(values.get("messages"))
     if counted is None:
         return None
-    first = next(one.content for one in cast("list[Any]", values["messages"]) if isinstance(one, HumanMessage))
-    return replace(counted, first_query=first if isinstance(first, str) else None)
+    asked = (one for one in cast("list[Any]", values["messages"]) if isinstance(one, HumanMessage))
+    return replace(counted, first_query=next((text for one in asked if (text := text_of(one))), None))
 
 
 def _counted(found: Any) -> Usage | None:

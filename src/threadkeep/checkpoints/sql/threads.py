@@ -32,6 +32,7 @@ _COPIED = {
     " metadata_blob, facts, created_at, updated_at",
     "tk_checkpoint_items": "strand, start, part, stop, data",
     "tk_checkpoint_writes": "ns_key, checkpoint_id, task_id, idx, part, task_path, channel, data",
+    "tk_thread_documents": "document",
 }
 _HOLD = text("SELECT thread_id FROM conversation_metadata WHERE thread_key = :key FOR UPDATE")
 _WAS_DELETED = "SELECT 1 FROM tk_generations WHERE place IN (:own, :conversation, :user) LIMIT 1"
@@ -82,7 +83,7 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
     postgres = is_postgres(connection)
     unless_there = "ON CONFLICT DO NOTHING" if postgres else "ON DUPLICATE KEY UPDATE thread_key = VALUES(thread_key)"
     key = "CAST(:target AS BYTEA)" if postgres else ":target"
-    columns = "first_query, query_count, context_count, datasource_ids, access_level, started_at"
+    columns = "first_query, query_count, context_count, cache_hits, datasource_ids, access_level, started_at"
     when = statements.NOW_ON_POSTGRES if postgres else statements.NOW_ON_MYSQL
     await connection.execute(
         text(
