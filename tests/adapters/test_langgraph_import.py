@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import operator
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import HumanMessage
-from langgraph.types import Command
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
+from typing_extensions import TypedDict
 
 from tests.adapters.agent import agent
-from tests.adapters.verbs import thread
+from tests.adapters.test_langgraph_probes import delta_state, run_delta
+from tests.adapters.verbs import thread, verbs_of
 from tests.contract.sql_statements import execute
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.adapters.langgraph.importing import Owners, import_threads
@@ -49,6 +53,23 @@ async def peer(source: str) -> AsyncIterator[Any]:
         yield saver
 
 
+class Said(TypedDict):
+    said: Annotated[list[str], operator.add]
+
+
+def nested_graph(saver: Any) -> Any:
+    """A subgraph that has a namespace of its own, and asks."""
+    inner = StateGraph(Said)
+    inner.add_node("think", lambda state: {"said": ["inner thinks"]})
+    inner.add_node("ask", lambda state: {"said": [f"inner heard {interrupt('well?')}"]})
+    inner.add_edge(START, "think")
+    inner.add_edge("think", "ask")
+    outer = StateGraph(Said)
+    outer.add_node("inner", inner.compile())
+    outer.add_edge(START, "inner")
+    return outer.compile(checkpointer=saver)
+
+
 @pytest.mark.filterwarnings("ignore")  # of the peers' drivers
 async def test_threads_of_the_peer_come_over_whole(source: str, url: str, user: str) -> None:
     config = {"configurable": {"thread_id": "talk", "user_id": user}}
@@ -75,6 +96,39 @@ async def test_threads_of_the_peer_come_over_whole(source: str, url: str, user: 
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore")  # of the peers' drivers
+async def test_a_delta_thread_of_the_peer_goes_on_where_it_was(source: str, url: str, user: str) -> None:
+    """Its state is the writes of parallel tasks, in the order of the tasks' paths."""
+    async with peer(source) as theirs:
+        live = await run_delta(verbs_of(theirs, "async"), "async", 3)
+    async with ThreadkeepSaver.from_url(url, user=user, settings=Settings()) as saver:
+        assert (await import_threads(source, saver, Owners(user=user))).complete
+        ours = verbs_of(saver, "async")
+        assert await delta_state(ours, "async") == live
+        assert (await run_delta(ours, "async", 1))[:-4] == live
+
+
+@pytest.mark.filterwarnings("ignore")  # of the peers' drivers
+async def test_a_thread_with_subgraphs_and_forks_goes_on_where_it_was(source: str, url: str, user: str) -> None:
+    async with peer(source) as theirs:
+        graph = nested_graph(theirs)
+        await graph.ainvoke({"said": ["hello"]}, thread("t"))
+        first = [state async for state in graph.aget_state_history(thread("t"))][-1]
+        await graph.ainvoke(Command(resume="yes"), thread("t"))
+        await graph.ainvoke({"said": ["other"]}, first.config)
+        expected = {str(one.config): one async for one in theirs.alist(thread("t"))}
+        waiting = await graph.aget_state(thread("t"), subgraphs=True)
+    async with ThreadkeepSaver.from_url(url, user=user, settings=Settings()) as saver:
+        assert (await import_threads(source, saver, Owners(user=user))).problems == {}
+        assert {str(one.config) for one in [one async for one in saver.alist(thread("t"))]} == {*expected}
+        graph = nested_graph(saver)
+        state = await graph.aget_state(thread("t"), subgraphs=True)
+        assert (state.values, state.next) == (waiting.values, waiting.next)
+        assert state.tasks[0].state.values == waiting.tasks[0].state.values
+        done = await graph.ainvoke(Command(resume="sure"), thread("t"))
+        assert done["said"][-1] == "inner heard sure"
+
+
 async def test_a_hostile_or_unknown_type_is_told_and_not_loaded(tmp_path: Path, user: str) -> None:
     source = f"sqlite:///{tmp_path / 'theirs.db'}"
     async with peer(source) as theirs:

@@ -19,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 
 from threadkeep.adapters.langgraph.blocked import blocked_types
 from threadkeep.adapters.langgraph.saver import ThreadkeepSaver
@@ -30,7 +31,10 @@ _SAVERS = {
     "mysql": ("langgraph.checkpoint.mysql.asyncmy", "AsyncMySaver", "langgraph-checkpoint-mysql[asyncmy]"),
 }
 _THREADS = "SELECT DISTINCT thread_id FROM checkpoints"
+_PATHS = "SELECT checkpoint_ns, checkpoint_id, task_id, task_path FROM checkpoint_writes WHERE thread_id = %s"
+_PATHS_ON_SQLITE = "SELECT checkpoint_ns, checkpoint_id, task_id, task_path FROM writes WHERE thread_id = ?"
 Source = BaseCheckpointSaver[Any]
+Paths = Mapping[tuple[str, str, str], str]  # of tasks: by namespace, checkpoint and task
 
 
 class Different(Exception):
@@ -75,7 +79,7 @@ async def import_threads(source: str, target: ThreadkeepSaver, owners: Owners) -
                     done.problems[thread_id] = "names no user, or several; give one, or the key of metadata that does"
                     continue
                 mine = target.for_user(user)
-                counts = await _store(mine, thread)
+                counts = await _store(mine, thread, await _task_paths(source, saver, thread_id))
                 await _compare(mine, thread)
             except (ThreadkeepError, Different) as error:
                 done.problems[thread_id] = str(error)
@@ -114,15 +118,25 @@ async def _opened(source: str) -> AsyncGenerator[Source]:
 async def _thread_ids(source: str, saver: Any) -> list[str]:
     """Without opening a single checkpoint. Raises `NotFound` where there is no such table."""
     try:
-        if _kind(source) == "sqlite":
-            with closing(sqlite3.connect(f"file:{_sqlite_path(source)}?mode=ro", uri=True)) as connection:
-                return sorted(row[0] for row in connection.execute(_THREADS))
-        async with saver._cursor() as cursor:
-            await cursor.execute(_THREADS)
-            rows: Sequence[Any] = await cursor.fetchall()
+        return sorted(str(row[0]) for row in await _rows(source, saver, _THREADS))
     except Exception as error:  # the drivers' own
         raise NotFound(f"--from: no threads can be read there ({type(error).__name__})") from None
-    return sorted(str(cast("Any", row)["thread_id"] if isinstance(row, Mapping) else row[0]) for row in rows)
+
+
+async def _task_paths(source: str, saver: Any, thread_id: str) -> Paths:
+    """Their savers do not tell them; a delta channel is its tasks' writes in the order of their paths."""
+    query = _PATHS_ON_SQLITE if _kind(source) == "sqlite" else _PATHS
+    return {(ns, id_, task): path for ns, id_, task, path in await _rows(source, saver, query, thread_id)}
+
+
+async def _rows(source: str, saver: Any, query: str, *values: str) -> list[tuple[Any, ...]]:
+    if _kind(source) == "sqlite":
+        with closing(sqlite3.connect(f"file:{_sqlite_path(source)}?mode=ro", uri=True)) as connection:
+            return connection.execute(query, values).fetchall()
+    async with saver._cursor() as cursor:
+        await cursor.execute(query, values)
+        rows: Sequence[Any] = await cursor.fetchall()
+    return [tuple(cast("Any", row).values() if isinstance(row, Mapping) else row) for row in rows]
 
 
 async def _read(saver: Source, thread_id: str) -> list[CheckpointTuple]:
@@ -135,7 +149,7 @@ async def _read(saver: Source, thread_id: str) -> list[CheckpointTuple]:
     return sorted(found, key=lambda one: one.checkpoint["id"])
 
 
-async def _store(saver: ThreadkeepSaver, thread: Sequence[CheckpointTuple]) -> tuple[int, int]:
+async def _store(saver: ThreadkeepSaver, thread: Sequence[CheckpointTuple], paths: Paths) -> tuple[int, int]:
     writes = 0
     versions: dict[tuple[str, str], Any] = {}
     for one in thread:
@@ -150,7 +164,7 @@ async def _store(saver: ThreadkeepSaver, thread: Sequence[CheckpointTuple]) -> t
         pending = [(task, channel, value) for task, channel, value in one.pending_writes or ()]
         for task, group in groupby(pending, key=lambda write: write[0]):
             given = [(channel, value) for _, channel, value in group]
-            await saver.aput_writes(stored, given, task)
+            await saver.aput_writes(stored, given, task, paths.get((ns, id_, task), ""))
             writes += len(given)
     return len(thread), writes
 
@@ -161,13 +175,21 @@ async def _compare(saver: ThreadkeepSaver, thread: Sequence[CheckpointTuple]) ->
         place = one.config["configurable"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
         config = _config(place["thread_id"], place.get("checkpoint_ns", ""), one.checkpoint["id"])
         ours = await saver.aget_tuple(config)
-        if ours is None or ours.checkpoint != one.checkpoint:
+        if ours is None or _without_inherited(ours, one) != one.checkpoint:
             raise Different(f"checkpoint {one.checkpoint['id']!r} did not come back as it was")
         kept = {key: value for key, value in one.metadata.items() if key != "writes"}
         if {key: cast("Any", ours.metadata).get(key) for key in kept} != kept or _parent_id(ours) != _parent_id(one):
             raise Different(f"metadata of checkpoint {one.checkpoint['id']!r} did not come back as it was")
         if sorted(map(repr, ours.pending_writes or ())) != sorted(map(repr, one.pending_writes or ())):
             raise Different(f"writes of checkpoint {one.checkpoint['id']!r} did not come back as they were")
+
+
+def _without_inherited(ours: CheckpointTuple, theirs: CheckpointTuple) -> dict[str, Any]:
+    """Without snapshots of delta channels that have not changed since: theirs lie only where they were made."""
+    known = theirs.checkpoint["channel_values"]
+    values = ours.checkpoint["channel_values"].items()
+    kept = {name: value for name, value in values if name in known or not isinstance(value, _DeltaSnapshot)}
+    return {**ours.checkpoint, "channel_values": kept}
 
 
 def _config(thread_id: str, ns: str, checkpoint: str | None) -> RunnableConfig:
