@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy
@@ -20,6 +22,7 @@ from threadkeep.adapters.langgraph import squeeze, writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.messages import fingerprint, template_of
 from threadkeep.adapters.langgraph.plain_messages import MORE, plain_value
+from threadkeep.adapters.langgraph.reading import State, StateCache
 from threadkeep.adapters.langgraph.splitting import Split, fresh, grow_never, split
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap
@@ -385,3 +388,26 @@ def test_a_damaged_turn_key_is_told() -> None:
     for sealed in (b"", b"\x00", b"\x00short", b"\x01" + bytes(60), b"\x07" + bytes(32)):
         with pytest.raises(CheckpointCorrupt, match="damaged"):
             TurnSeal(None).opened(sealed, b"thread")
+
+
+def test_states_are_remembered_and_forgotten_on_two_threads_at_once() -> None:
+    """An application calls from its loop, and synchronously from elsewhere."""
+    states, threads = StateCache(), [thread_named(str(number)) for number in range(20)]
+
+    def remember() -> None:
+        for number in range(5_000):
+            states[threads[number % 20].key, "", str(number)] = State({}, {})
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            remembering = pool.submit(remember)
+            while not remembering.done():
+                states.forget(threads[0])
+            remembering.result()
+    finally:
+        sys.setswitchinterval(before)
+    states.forget(threads[1])
+    assert states[threads[1].key, "", "4981"] is None
+    assert states[threads[2].key, "", "4982"] is not None

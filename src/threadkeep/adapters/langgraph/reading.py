@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,20 +37,25 @@ class State:
 
 
 class StateCache:
+    """Safe to use from several threads."""
+
     def __init__(self) -> None:
         self._states: OrderedDict[StateKey, State] = OrderedDict()
+        self._changing = threading.Lock()
 
     def __getitem__(self, key: StateKey) -> State | None:
         return self._states.get(key)
 
     def __setitem__(self, key: StateKey, state: State) -> None:
-        self._states[key] = state
-        if len(self._states) > _MOST_STATES:
-            self._states.popitem(last=False)
+        with self._changing:
+            self._states[key] = state
+            if len(self._states) > _MOST_STATES:
+                self._states.popitem(last=False)
 
     def forget(self, thread: Thread) -> None:
-        for key in [key for key in self._states if key[0] == thread.key]:
-            self._states.pop(key, None)
+        with self._changing:
+            for key in [key for key in self._states if key[0] == thread.key]:
+                del self._states[key]
 
 
 class Reading:

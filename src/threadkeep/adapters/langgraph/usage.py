@@ -48,8 +48,8 @@ class UsageTeller:
         return News(replace(usage, first_query=redacted), seen)
 
     def stored(self, thread: Thread, news: News) -> None:
+        self._told.pop(thread.key, None)  # so that it stands at the end
         self._told[thread.key] = news.seen
-        self._told.move_to_end(thread.key)
         if len(self._told) > _MOST_REMEMBERED:
             self._told.popitem(last=False)
 
