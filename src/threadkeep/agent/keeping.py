@@ -12,6 +12,7 @@ from threadkeep.errors import Conflict, NotFound, ScopeErased, StoreError
 from threadkeep.events import Event, ModelResponse, UserMessage
 from threadkeep.model import History
 from threadkeep.ports.responder import Asked
+from threadkeep.scope import Scope
 
 _log = logging.getLogger("threadkeep.assistant")
 
@@ -23,6 +24,18 @@ async def history_of(parts: AssistantParts, turn: Turn) -> History | None:
     except StoreError as error:
         _went_on_without(turn, "the history", error)
         return None
+
+
+def still_there(asked_in: Scope, now: Scope) -> Scope:
+    """As of which generation the turn is kept: one that is erased meanwhile keeps nothing more of it.
+
+    Raises `ScopeErased` where that has happened before the turn began.
+    """
+    if asked_in.generation is None:
+        return now
+    if now.generation is not None and now.generation > asked_in.generation:
+        raise ScopeErased("what was asked was erased before it was answered")
+    return asked_in
 
 
 async def keep_question(parts: AssistantParts, turn: Turn, asked: Asked) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from threadkeep.agent.keeping import history_of, keep_question, keep_reply, note_language
+from threadkeep.agent.keeping import history_of, keep_question, keep_reply, note_language, still_there
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.slot_filling import fill_slots
 from threadkeep.agent.small_talk import is_goodbye
@@ -88,6 +88,8 @@ class Receiving:
             if asked.language:
                 return asked.language
         history = await history_of(self._parts, turn)
+        if history is not None:
+            turn.scope = still_there(turn.scope, history.scope)
         if history is not None and asked.history is None:
             turn.prior = tuple(one for one in history.messages if one.id != asked.message_id)
             turn.is_whole = history.before is None

@@ -6,9 +6,11 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, cast
 
+from threadkeep.agent.keeping import still_there
 from threadkeep.errors import Conflict, NotFound, ScopeErased, StoreError
 from threadkeep.events import ModelResponse, UserMessage
 from threadkeep.memory import Memory
@@ -60,8 +62,13 @@ class AgentResponder:
         return None
 
     async def respond(self, asked: Asked) -> Answer:
-        """Raises what the agent raises: the user's message is kept by then, and stays unanswered."""
+        """Raises what the agent raises: the user's message is kept by then, and stays unanswered.
+
+        `ScopeErased` where it was erased before it could be answered; what is erased later keeps nothing of the answer.
+        """
         session = await self._touched(asked.scope)
+        if session is not None:
+            asked = replace(asked, scope=still_there(asked.scope, session.scope))
         language = await self._settled(asked, session)
         if asked.message_id is None:
             event = asked.event or UserMessage(asked.text, language=language)
@@ -84,7 +91,7 @@ class AgentResponder:
     async def _touched(self, scope: Scope) -> Session | None:
         try:
             return await self._memory.touch(scope)
-        except (ScopeErased, StoreError) as error:
+        except StoreError as error:
             _log.warning("answering without the session: %s (%s)", error, type(error).__name__)
             return None
 

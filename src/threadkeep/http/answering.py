@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -93,7 +92,7 @@ class Answering:
         name = (taken.asked.scope.digest(), taken.message_id or f"unkept {id(taken)}")
         running = self._running.get(name)
         if running is None:
-            work = self._in_turn(name[0], lambda: self._answered(taken))
+            work = self._in_turn(name[0], taken)
             running = asyncio.create_task(work, name="threadkeep-answer")
             self._running[name] = running
             running.add_done_callback(lambda done: self._finished(name, done))
@@ -108,17 +107,27 @@ class Answering:
         if self.possible and not (taken.receipt and taken.receipt.replayed and await self._said_before(taken)):
             self.begin(taken)
 
-    async def _in_turn(self, place: bytes, work: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _in_turn(self, place: bytes, taken: Taken) -> Answer:
         lock, waiting = self._turns.get(place, (asyncio.Lock(), 0))
         self._turns[place] = lock, waiting + 1
         try:
+            if waiting:
+                taken = await self._as_of_now(taken)
             async with lock:
-                return await work()
+                return await self._answered(taken)
         finally:
             lock, waiting = self._turns[place]
             self._turns[place] = lock, waiting - 1
             if waiting == 1:
                 del self._turns[place]
+
+    async def _as_of_now(self, taken: Taken) -> Taken:
+        """What is erased while it waits must not be answered then, as if it had been said after that."""
+        asked = taken.asked
+        if asked.scope.generation is None and taken.receipt is not None:
+            with suppress(StoreError):
+                asked = replace(asked, scope=(await self._memory.history(asked.scope, 1)).scope)
+        return replace(taken, asked=asked)
 
     async def _answered(self, taken: Taken) -> Answer:
         asked = taken.asked

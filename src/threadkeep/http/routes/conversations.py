@@ -120,7 +120,7 @@ async def say(
     """Keep a message and have it answered. 202 as soon as it is kept: the answer follows in history and stream."""
     scope = named.scope(who, conversation_id)
     text = within(body.content, request.app.state.max_chat_bytes, "content")
-    await need_known(memory, scope)
+    scope = await need_known(memory, scope)
     asked = Asked(scope, text, answering.spoken(body.language), token=who.token, request_id=request.state.request_id)
     taken = await answering.take(asked, key)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
@@ -242,10 +242,12 @@ async def forget(
 _REWRITTEN = "file"  # found whatever was erased
 
 
-async def need_known(memory: Memory, scope: Scope) -> None:
-    """Raises `NotFound`, the same for what never was and for what is somebody else's."""
-    if not await is_known(memory, scope):
+async def need_known(memory: Memory, scope: Scope) -> Scope:
+    """With its generation. Raises `NotFound`, the same for what never was and for what is somebody else's."""
+    found = await memory.history(scope, 1)
+    if not (found.messages or await _has_begun(memory, scope)):
         raise _nowhere()
+    return found.scope
 
 
 def _nowhere() -> NotFound:
@@ -254,8 +256,11 @@ def _nowhere() -> NotFound:
 
 async def is_known(memory: Memory, scope: Scope, *, or_erased: bool = False) -> bool:
     found = await memory.history(scope, 1)
-    if found.messages or (or_erased and found.scope.generation):
-        return True
+    return bool(found.messages or (or_erased and found.scope.generation)) or await _has_begun(memory, scope)
+
+
+async def _has_begun(memory: Memory, scope: Scope) -> bool:
+    """Without a message yet."""
     try:
         return await memory.session(scope) is not None or (await memory.stats(scope)).conversations > 0
     except ScopeErased:

@@ -1,0 +1,149 @@
+"""A talk that changes while an answer is being made: other messages come in, or all of it is erased."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.agent.recording import RecordingModel
+from tests.service.conftest import client_of
+from tests.service.talking import is_problem
+from threadkeep import Memory, Settings
+from threadkeep.compat.agent_responder import answered_by
+from threadkeep.compose_assistant import open_assistant
+from threadkeep.http.app import create_app
+from threadkeep.ports.chat import ChatReply, ChatRequest, Said
+
+HOTEL = Path(__file__).parents[2] / "examples" / "hotel_concierge"
+ASKED = "I have a peanut allergy, is the breakfast safe for me?"
+
+
+class HeldUp(RecordingModel):
+    """Answers with what it was asked last, once it may."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda request: f"You asked: {request.messages[-1].content}")  # pyright: ignore
+        self.may_go_on = asyncio.Event()
+
+    async def reply(self, request: ChatRequest) -> ChatReply:
+        reply = await super().reply(request)
+        await self.may_go_on.wait()
+        return reply
+
+    async def asked(self, times: int = 1) -> None:
+        async with asyncio.timeout(10):
+            while len(self.requests) < times:
+                await asyncio.sleep(0.005)
+
+    async def chat(
+        self, user_message: str, jwt: Any = None, language_code: Any = None, history: Any = None
+    ) -> tuple[str, None]:
+        """As an application's own agent."""
+        earlier = [Said(one["role"], one["content"]) for one in history]
+        return (await self.reply(ChatRequest("", [*earlier, Said("user", user_message)]))).text, None
+
+
+@dataclass
+class Talk:
+    client: httpx.AsyncClient
+    model: HeldUp
+    id: str
+
+    def say(self, text: str, **headers: str) -> asyncio.Task[httpx.Response]:
+        path = f"/conversations/{self.id}/messages"
+        return asyncio.create_task(
+            self.client.post(path, params={"wait": True}, json={"content": text}, headers=headers)
+        )
+
+    async def history(self) -> dict[str, Any]:
+        return (await self.client.get(f"/conversations/{self.id}/history")).json()
+
+    async def contents(self) -> list[str]:
+        return [one["content"] for one in (await self.history()).get("messages", [])]
+
+    async def has(self, messages: int) -> None:
+        async with asyncio.timeout(10):
+            while len(await self.contents()) < messages:
+                await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def held_up_talk(database: Path, who: str) -> AsyncIterator[Talk]:
+    url, model = f"sqlite:///{database}", HeldUp()
+    settings = Settings(DATABASE_URL=url).model_copy(update={"embedder": "none"})
+
+    def opener(memory: Memory) -> Any:
+        if who == "agent":
+            return answered_by(model)(memory)
+        return open_assistant(memory, settings, HOTEL, url=url, model=model)
+
+    async with client_of(create_app(settings, responder_opener=opener)) as client:
+        begun = await client.post("/conversations", json={"language": "en"})
+        try:
+            yield Talk(client, model, begun.json()["conversation_id"])
+        finally:
+            model.may_go_on.set()
+
+
+@pytest.fixture(params=["assistant", "agent"])
+async def talk(database: Path, request: pytest.FixtureRequest) -> AsyncIterator[Talk]:
+    """With an assistant's graph, and with an application's own agent."""
+    async with held_up_talk(database, request.param) as talk:
+        yield talk
+
+
+async def erase_everything(talk: Talk, what: str) -> None:
+    if what == "conversation":
+        proof = await talk.client.delete(f"/conversations/{talk.id}")
+    else:
+        proof = await talk.client.post("/v1/memory/erase", json={"scope": {"user": "default"}})
+    assert proof.json()["complete"] is True
+
+
+@pytest.mark.parametrize("what", ["conversation", "user"])
+async def test_an_answer_does_not_bring_back_what_was_erased_while_it_was_made(talk: Talk, what: str) -> None:
+    answering = talk.say(ASKED)
+    await talk.model.asked()
+    await erase_everything(talk, what)
+    talk.model.may_go_on.set()
+    answer = await answering
+
+    assert answer.status_code == 200
+    assert answer.json()["answer"]["message_id"] is None
+    assert is_problem(await talk.client.get(f"/conversations/{talk.id}/history"), 404, "not_found")
+    assert (await talk.client.get("/conversations")).json()["items"] == []
+
+
+async def test_nor_does_one_in_a_session(talk: Talk) -> None:
+    session = "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10"
+    bodies = [{"sessionId": session, "message": text} for text in ("When is dinner served?", ASKED)]
+    first = asyncio.create_task(talk.client.post("/agent/chat", json=bodies[0]))
+    await talk.model.asked()
+    second = asyncio.create_task(talk.client.post("/agent/chat", json=bodies[1]))
+    session_talk = replace(talk, id=session)
+    await session_talk.has(messages=2)
+    await erase_everything(session_talk, "conversation")
+    talk.model.may_go_on.set()
+
+    assert [(await first).status_code, (await second).status_code] == [200, 410]
+    assert await session_talk.contents() == []
+    assert len(talk.model.requests) == 1
+
+
+async def test_a_question_that_was_erased_while_it_waited_is_put_to_nobody(talk: Talk) -> None:
+    first = talk.say("Good evening, when is dinner served?")
+    await talk.model.asked()
+    second = talk.say(ASKED)
+    await talk.has(messages=len(await talk.contents()) + 1)
+    await erase_everything(talk, "conversation")
+    talk.model.may_go_on.set()
+
+    assert (await first).status_code == 200
+    assert is_problem(await second, 410, "scope_erased")
+    assert len(talk.model.requests) == 1
+    assert is_problem(await talk.client.get(f"/conversations/{talk.id}/history"), 404, "not_found")
