@@ -39,6 +39,7 @@ class ModelResponse:
     id: str | None = None
     function_calls: tuple[Any, ...] = field(default=(), repr=False)
     type: str | None = None  # "clarify" for a question back, "greeting" for what nobody asked for
+    answers: str | None = None  # id of the message it answers, where others may have come in between
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from tests.agent.recording import RecordingModel
 from threadkeep import Scope, UserMessage
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.answering import Answering
+from threadkeep.agent.pairs import unanswered
 from threadkeep.agent.receiving import Receiving
 from threadkeep.agent.state import AgentState, ChatEntry
-from threadkeep.agent.unanswered import unanswered
 from threadkeep.agent.understanding import Understanding
 from threadkeep.compose_retention import open_retention
 from threadkeep.errors import ModelTimeout, ModelUnavailable
@@ -96,7 +96,7 @@ async def test_an_unclear_message_is_asked_back_about_as_often_as_it_takes(talk_
         assert len(model.requests) == len(asked)
         assert all(not answer.meta.get("retrieved") for answer in asked)
         history = await talk.memory.history(talk.scope)
-        assert [one.meta for one in history.messages if one.role == "assistant"] == [{"type": "clarify"}] * 7
+        assert [one.meta["type"] for one in history.messages if one.role == "assistant"] == ["clarify"] * 7
         state = await state_of(talk, f"sqlite:///{tmp_path}/memory.db")
         assert state["clarify_attempts"] == 7
         assert 1 <= len(state["clarify_questions"]) <= 2

@@ -1,7 +1,7 @@
 """A talk that changes while an answer is being made: other messages come in, or all of it is erased."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,7 +73,7 @@ class Talk:
 
 
 @asynccontextmanager
-async def held_up_talk(database: Path, who: str) -> AsyncIterator[Talk]:
+async def held_up_talk(database: Path, who: str) -> AsyncGenerator[Talk]:
     url, model = f"sqlite:///{database}", HeldUp()
     settings = Settings(DATABASE_URL=url).model_copy(update={"embedder": "none"})
 
@@ -147,3 +147,43 @@ async def test_a_question_that_was_erased_while_it_waited_is_put_to_nobody(talk:
     assert is_problem(await second, 410, "scope_erased")
     assert len(talk.model.requests) == 1
     assert is_problem(await talk.client.get(f"/conversations/{talk.id}/history"), 404, "not_found")
+
+
+async def overlapping(talk: Talk, *texts: str) -> list[asyncio.Task[httpx.Response]]:
+    """Each is kept before the next one is sent, and none is answered yet."""
+    saying: list[asyncio.Task[httpx.Response]] = []
+    for text in texts:
+        known = len(await talk.contents())
+        saying.append(talk.say(text, **{"Idempotency-Key": text}))
+        await talk.has(messages=known + 1)
+    return saying
+
+
+async def test_messages_that_wait_together_are_answered_one_by_one_and_each_once(talk: Talk) -> None:
+    saying = await overlapping(talk, "When is breakfast?", "And when is dinner?", "And the sauna?")
+    talk.model.may_go_on.set()
+    answers = [(await one).json()["answer"] for one in saying]
+    again = [await talk.say(text, **{"Idempotency-Key": text}) for text in ("When is breakfast?", "And the sauna?")]
+
+    assert [one["content"].splitlines()[0] for one in answers] == [
+        "You asked: When is breakfast?",
+        "You asked: And when is dinner?",
+        "You asked: And the sauna?",
+    ]
+    assert [one.json()["answer"]["message_id"] for one in again] == [answers[0]["message_id"], answers[2]["message_id"]]
+    assert len(talk.model.requests) == 3
+    assert (await talk.history())["unanswered"] == []
+
+
+async def test_who_is_asked_sees_what_was_said_before_the_question_and_not_what_came_after(talk: Talk) -> None:
+    saying = await overlapping(talk, "When is breakfast?", "And when is dinner?")
+    talk.model.may_go_on.set()
+    await asyncio.gather(*saying)
+
+    first, second = [
+        [one.content.splitlines()[0] for one in request.messages if isinstance(one, Said)]
+        for request in talk.model.requests
+    ]
+    assert first[-1:] == ["When is breakfast?"]
+    assert "And when is dinner?" not in first
+    assert second[-3:] == ["When is breakfast?", "You asked: When is breakfast?", "And when is dinner?"]

@@ -51,7 +51,8 @@ async def keep_reply(
     parts: AssistantParts, turn: Turn, type_: Literal["clarify", "greeting"] | None = None
 ) -> ChatEntry:
     """The entry for the graph's state, as memory keeps it. What is only the default tells no language."""
-    turn.reply_id = await _kept(parts, turn, ModelResponse(turn.reply, language=turn.settled_language, type=type_))
+    said = ModelResponse(turn.reply, language=turn.settled_language, type=type_, answers=turn.user_message_id)
+    turn.reply_id = await _kept(parts, turn, said)
     content = parts.redacted(turn.scope, turn.reply, turn.language)
     return ChatEntry(id=turn.reply_id or "", role="assistant", content=content, created_at=parts.clock().isoformat())
 

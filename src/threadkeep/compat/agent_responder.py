@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Protocol, cast
 
 from threadkeep.agent.keeping import still_there
+from threadkeep.agent.pairs import said_before
 from threadkeep.errors import Conflict, NotFound, ScopeErased, StoreError
 from threadkeep.events import ModelResponse, UserMessage
 from threadkeep.memory import Memory
@@ -70,13 +71,13 @@ class AgentResponder:
         if session is not None:
             asked = replace(asked, scope=still_there(asked.scope, session.scope))
         language = await self._settled(asked, session)
-        if asked.message_id is None:
-            event = asked.event or UserMessage(asked.text, language=language)
-            await self._kept(asked.scope, event)
+        question = asked.message_id
+        if question is None:
+            question = await self._kept(asked.scope, asked.event or UserMessage(asked.text, language=language))
         earlier = asked.history if asked.history is not None else (session.messages if session else ())
-        history = [_entry(one) for one in earlier if one.id != asked.message_id]
+        history = [_entry(one) for one in said_before(asked.message_id, earlier)]
         reply, traces = await self._agent.chat(asked.text, asked.token, language, history=history)
-        message_id = await self._kept(asked.scope, ModelResponse(reply, language=language))
+        message_id = await self._kept(asked.scope, ModelResponse(reply, language=language, answers=question))
         return Answer(reply, language or UNDETERMINED, message_id=message_id, tools=_tools(traces))
 
     async def stream(self, asked: Asked) -> AsyncIterator[str | Answer]:

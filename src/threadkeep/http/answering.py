@@ -12,6 +12,7 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from threadkeep.agent.pairs import answer_to
 from threadkeep.errors import CapabilityMissing, StoreError, ThreadkeepError
 from threadkeep.events import UserMessage
 from threadkeep.http.streams import Streams, messages_after
@@ -157,7 +158,8 @@ class Answering:
         """What followed the message when it came first, if anything did."""
         assert taken.receipt is not None
         later = await messages_after(self._memory, taken.asked.scope, taken.receipt.seq)
-        return _answer_of(later[0]) if later and later[0].role == "assistant" else None
+        found = answer_to(taken.message_id, later)
+        return _answer_of(found) if found else None
 
     def _finished(self, name: tuple[bytes, str], done: asyncio.Task[Answer]) -> None:
         self._running.pop(name, None)

@@ -22,8 +22,8 @@ from threadkeep.policy.fields import (
     checked_language,
     checked_text,
     checked_time,
-    checked_type,
     kept_meta,
+    response_meta,
 )
 from threadkeep.policy.ids import MessageIds
 from threadkeep.ports.redactor import Redactor
@@ -131,7 +131,8 @@ def _admit_response(event: ModelResponse, door: _Door) -> Draft | None:
         _count(door.refused, "non_text_channel")
         return None
     draft = _draft(event, event.text, "text", door)
-    return draft if draft is None or event.type is None else replace(draft, meta={"type": checked_type(event.type)})
+    meta = response_meta(event.type, event.answers)
+    return replace(draft, meta=meta) if draft is not None and meta else draft
 
 
 def _admit_message(event: UserMessage, door: _Door) -> Draft | None:

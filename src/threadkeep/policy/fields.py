@@ -14,6 +14,7 @@ from threadkeep.record import IMAGE_KIND, MEDIA_META_KEYS
 
 DEFAULT_MAX_BYTES = 1_048_576
 MAX_ID_LENGTH = 255
+ANSWERS = "answers"
 RESPONSE_TYPES = ("clarify", "greeting")  # an answer has none
 # Stand-ins for "not given", told apart from any real value; `MessageIds.complete` fills them in.
 NO_ID = ""
@@ -68,10 +69,12 @@ def checked_time(value: Any) -> datetime:
     return moment
 
 
-def checked_type(value: Any) -> str:
-    if value not in RESPONSE_TYPES:
+def response_meta(type_: Any, answers: Any) -> dict[str, Any]:
+    """What is kept of a response beside its text: nothing, where neither is given."""
+    if type_ is not None and type_ not in RESPONSE_TYPES:
         raise InvalidEvent("type", "is not a type of response", f"use {' or '.join(RESPONSE_TYPES)}, or none")
-    return value
+    given = {"type": type_, ANSWERS: checked_id(answers, ANSWERS) or None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def kept_meta(meta: Any, modality: str = "image") -> tuple[dict[str, Any], int]:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Path, Query, Request
 from pydantic import WithJsonSchema
 from starlette.responses import Response, StreamingResponse
 
-from threadkeep.agent.unanswered import unanswered
+from threadkeep.agent.pairs import unanswered
 from threadkeep.audit import reaching
 from threadkeep.errors import Conflict, NotFound, ScopeErased
 from threadkeep.http import chat_answers, chat_schemas, openapi
@@ -158,18 +158,21 @@ async def history(
     found = await memory.history(scope, query.limit, query.before)
     if not found.messages:
         await need_known(memory, scope)
-    waiting = unanswered(await _with_the_next(memory, scope, found.messages, query.before))
+    waiting = await _waiting(memory, scope, found.messages, query.before)
     told = [one.id for one in found.messages if one.id in waiting and not answering.is_under_way(scope, one.id)]
     return JsonAnswer({"conversation_id": conversation_id, "unanswered": told} | found.as_dict())
 
 
-async def _with_the_next(
-    memory: Memory, scope: Scope, page: Sequence[Message], before: int | None
-) -> Sequence[Message]:
-    """The answer to an older page's last message stands on the page behind it."""
-    if before is None or not page or page[-1].role != "user":
-        return page
-    return [*page, *(await memory.history(scope, 1, before + 1)).messages]
+async def _waiting(memory: Memory, scope: Scope, page: Sequence[Message], before: int | None) -> frozenset[str]:
+    """Answers to the last messages of an older page stand on the page behind it."""
+    waiting = unanswered(page)
+    if before is None or not waiting:
+        return waiting
+    behind = (await memory.history(scope, _BEHIND, before + _BEHIND)).messages
+    return unanswered([*page, *(one for one in behind if one.seq >= before)])
+
+
+_BEHIND = 20  # messages: more than usually wait at once
 
 
 @router.get(

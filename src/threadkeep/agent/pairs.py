@@ -1,0 +1,48 @@
+"""Which answer belongs to which message. Several may wait at once, and then answers do not stand right behind them.
+
+An answer names the message it answers; one that names none is the answer to the message before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from threadkeep.model import Message
+
+_NAMED = "answers"
+
+
+def unanswered(messages: Sequence[Message]) -> frozenset[str]:
+    """Ids of the user's messages that no answer follows, the newest included while it waits.
+
+    A crash leaves them so, and writes nothing.
+    """
+    named = {one.meta.get(_NAMED) for one in messages if one.role == "assistant"}
+    waiting: list[str] = []
+    open_: set[str] = set()
+    for message in sorted(messages, key=lambda one: one.seq):
+        if message.role == "user":
+            waiting += [] if message.id in named else [message.id]
+        elif waiting and _NAMED not in message.meta:
+            open_.update(waiting[:-1])
+            waiting = []
+    return frozenset(open_.union(waiting))
+
+
+def answer_to(question: str | None, later: Sequence[Message]) -> Message | None:
+    """Among the messages behind it, in their order."""
+    named = (one for one in later if question is not None and one.meta.get(_NAMED) == question)
+    next_ = (one for one in later[:1] if one.role == "assistant" and _NAMED not in one.meta)
+    return next(named, None) or next(next_, None)
+
+
+def said_before(question: str | None, messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The talk up to the question, which is not in it, each answer right behind what it answers.
+
+    What came in while the question waited is no part of it, but for answers to what was asked before.
+    """
+    asked_at = next((one.seq for one in messages if one.id == question), None)
+    known = {one.id: one.seq for one in messages}
+    placed = [(known.get(one.meta.get(_NAMED, ""), one.seq), one) for one in messages if one.id != question]
+    earlier = [(place, one) for place, one in placed if asked_at is None or place < asked_at]
+    return tuple(one for _, one in sorted(earlier, key=lambda row: (row[0], row[1].seq)))
