@@ -67,14 +67,14 @@ def _tool(path: Path, function: Any) -> Tool:
     except NameError as error:
         raise refused(path, line, f"{function.__name__}: {error}", "import what its annotations name") from None
     fields: dict[str, Any] = {}
-    wants_context = False
+    context: str | None = None
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             raise refused(path, line, f"{function.__name__} takes *{name}", "name every parameter")
         if name not in hints:
             raise refused(path, line, f"{function.__name__}: {name} has no annotation", "say what type it has")
         if hints[name] is ToolContext:
-            wants_context = True
+            context = name
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[name] = (hints[name], default)
@@ -86,4 +86,4 @@ def _tool(path: Path, function: Any) -> Tool:
         raise refused(path, line, problem, "use str, int, float, bool, lists or dicts of them, or Literal") from None
     schema.pop("title", None)
     spec = ToolSpec(function.__name__, inspect.getdoc(function) or "", schema)
-    return Tool(spec, function, arguments, wants_context)
+    return Tool(spec, function, arguments, context)

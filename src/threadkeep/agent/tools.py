@@ -1,6 +1,6 @@
 """What tools of an assistant are given, and how a call of one is run.
 
-A tool is a plain function, `async` or not, with a docstring and annotated parameters. One whose first parameter is a
+A tool is a plain function, `async` or not, with a docstring and annotated parameters. One with a parameter that is a
 `ToolContext` is given the caller's own token, the talk's language and what the user said earlier that is kept nowhere
 but in an encrypted slot. Arguments and results live in this process's memory for the turn, and nowhere else.
 """
@@ -14,10 +14,12 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from threadkeep.agent.own_threads import LeftItsThread, on_own_thread
 from threadkeep.errors import StoreError
 from threadkeep.ports.chat import ToolAnswer, ToolCall, ToolSpec
 from threadkeep.ports.responder import ToolTrace
@@ -54,7 +56,7 @@ class Tool:
     spec: ToolSpec
     function: Callable[..., Any]
     arguments: type[BaseModel]
-    wants_context: bool = False
+    context: str | None = None  # the parameter that takes the `ToolContext`
 
 
 class ToolBench:
@@ -74,8 +76,12 @@ class ToolBench:
         try:
             async with asyncio.timeout(self._seconds):
                 content, ok = await self._result(call, context), True
-        except Exception as error:  # it raises what it likes, and what that says may quote the user
-            content, ok = json.dumps({"error": _told(error)}), False
+        except asyncio.CancelledError as error:
+            if (turn := asyncio.current_task()) is not None and turn.cancelling():
+                raise
+            content, ok = _failed(error), False  # of something that the tool itself waited for
+        except (Exception, SystemExit) as error:  # it raises what it likes, and what that says may quote the user
+            content, ok = _failed(error), False
         took = round((time.monotonic() - began) * 1_000)
         return ToolAnswer(call.id, call.name, content[:_LONGEST_RESULT]), ToolTrace(call.name, ok, took)
 
@@ -86,12 +92,13 @@ class ToolBench:
         filled = await _filled(call.arguments, context)
         given = tool.arguments.model_validate(filled)
         values = {name: getattr(given, name) for name in type(given).model_fields}
-        arguments = (context,) if tool.wants_context else ()
-        if inspect.iscoroutinefunction(tool.function):
-            result = await tool.function(*arguments, **values)
-        else:
-            result = await asyncio.to_thread(tool.function, *arguments, **values)
-        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+        values |= {tool.context: context} if tool.context else {}
+        call_it = partial(tool.function, **values)
+        result = call_it() if inspect.iscoroutinefunction(tool.function) else await on_own_thread(call_it)
+        if inspect.isawaitable(result):  # also of a function that a decorator has made plain
+            result = await result
+        text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+        return text.encode("utf-8", "replace").decode()  # or no model could be sent it
 
 
 async def _filled(value: Any, context: ToolContext) -> Any:
@@ -109,7 +116,13 @@ async def _filled(value: Any, context: ToolContext) -> Any:
     return value
 
 
-def _told(error: Exception) -> str:
+def _failed(error: BaseException) -> str:
+    return json.dumps({"error": _told(error)})
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, LeftItsThread):
+        return f"the tool failed ({error})"
     if isinstance(error, TimeoutError):
         return "the tool took too long"
     if isinstance(error, ValidationError):
