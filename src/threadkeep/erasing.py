@@ -22,9 +22,12 @@ class Erasing:
         self._reflecting = reflecting
 
     async def message(self, scope: Scope, message_id: str) -> ErasureProof:
+        """Reflections after it too, for those that were being made meanwhile."""
         with one_call(shared=False):
             await self._reflecting.erase(scope, message_id)
-            return await self._archive(scope, message_id)
+            proof = await self._archive(scope, message_id)
+            await self._reflecting.erase(scope, message_id)
+            return proof
 
     async def everything(self, scope: Scope) -> ErasureProof:
         """A store that did not answer is told as such by each of its parts, and waited for by the first."""
@@ -36,6 +39,8 @@ class Erasing:
         before = await self._checkpoints(scope) | await self._knowledge(scope)
         # At once: both may have to wait for the same store that does not answer.
         scratch, proof = await asyncio.gather(_told(self._scratch(scope)), self._archive(scope))
+        if "reflections" in before:  # those that were being made meanwhile
+            before["reflections"] = _both(before["reflections"], await self._reflecting.erase(scope))
         return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | before)
 
     async def _archive(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
@@ -70,6 +75,11 @@ class Erasing:
         if self._stores.knowledge is None or scope.conversation is not None:
             return {}
         return {"knowledge": await _told(self._stores.knowledge.erase(scope))}
+
+
+def _both(first: Erased, then: Erased) -> Erased:
+    """What failed at first may be gone by now."""
+    return Erased(first.removed + then.found, first.removed + then.removed, then.failed)
 
 
 async def _told(erasing: Awaitable[Erased]) -> Erased:

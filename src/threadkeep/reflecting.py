@@ -35,7 +35,8 @@ class Reflecting:
             redactor(reflection.summary).text, tuple(redactor(cause).text for cause in reflection.causes)
         )
         stored = StoredReflection(masked, tuple(evidence), at, kind)
-        await kept.put(scope, stored)
+        if not await kept.put(scope, stored):
+            return False
         if await self._generation(scope) != before or (scope.generation is not None and scope.generation != before):
             await kept.erase(scope)
             return False

@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.conftest import EXAMPLES, Open
+from tests.agent.conftest import EXAMPLES, SETTINGS, Open
 from tests.agent.recording import RecordingModel, turns_of
 from tests.servers.redis import RedisServer, client
 from tests.servers.server import Server
-from threadkeep import Scope
+from threadkeep import ModelResponse, Scope, UserMessage, open_memory
 from threadkeep.agent.afterthought import read_reflection
 from threadkeep.cli.app import run
 from threadkeep.model import ModelUsage, Reflection
 from threadkeep.models.reflecting import reflect_extractively
+from threadkeep.ports.reflections import MOST_EVIDENCE, ReflectionKind
 
 
 @pytest.fixture
@@ -119,6 +120,37 @@ async def test_reflections_and_the_ledger_go_with_what_they_were_made_of(talk_wi
         gone = (await talk.memory.history(talk.scope)).scope.at(0)
         assert await talk.memory.reflect(gone, Reflection("late"), ["m1"]) is False
         assert await talk.memory.reflections(talk.scope) == []
+
+
+@pytest.mark.parametrize("server", [None, "postgres_server", "mariadb_server"])
+@pytest.mark.parametrize("kind", ["turn", "rolling"])
+async def test_a_late_reflection_on_an_erased_message_is_not_kept(
+    tmp_path: Path, request: pytest.FixtureRequest, server: str | None, kind: ReflectionKind
+) -> None:
+    url = f"sqlite:///{tmp_path}/memory.db"
+    if server is not None:
+        running: Server = request.getfixturevalue(server)
+        running.wipe()
+        url = running.url
+    me = Scope("default", "guest", "late")
+    async with open_memory(url, settings=SETTINGS) as memory:
+        await memory.append(me, [UserMessage("I am allergic to peanuts", id="q"), ModelResponse("Noted.", id="a")])
+        await memory.erase(me, "q")
+
+        assert await memory.reflect(me, Reflection("A peanut allergy."), ["q", "a"], kind) is False
+        assert await memory.reflections(me, kind) == []
+        assert await memory.reflect(me, Reflection("It was noted."), ["a"], kind) is True
+
+
+async def test_a_summary_of_more_than_it_can_name_goes_with_any_message_erased(tmp_path: Path) -> None:
+    me = Scope("default", "guest", "long")
+    async with open_memory(f"sqlite:///{tmp_path}/memory.db", settings=SETTINGS) as memory:
+        await memory.append(me, [UserMessage("I am allergic to peanuts", id="q"), ModelResponse("Noted.", id="a")])
+        named = [f"m{number}" for number in range(MOST_EVIDENCE)]  # and not what it began with
+        await memory.reflect(me, Reflection("A peanut allergy, then this and that."), named, "rolling")
+        await memory.erase(me, "q")
+
+        assert await memory.reflections(me, "rolling") == []
 
 
 @pytest.mark.parametrize("server", ["postgres_server", "mariadb_server"])

@@ -19,6 +19,7 @@ from threadkeep.model import Message, Reflection
 from threadkeep.models.reflecting import reflect_extractively
 from threadkeep.models.summary import summarise
 from threadkeep.ports.chat import ChatRequest, Said
+from threadkeep.ports.reflections import MOST_EVIDENCE
 from threadkeep.ports.responder import Usage
 from threadkeep.recall.quoting import quoted
 from threadkeep.scope import Scope
@@ -36,7 +37,6 @@ _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 _LONGEST_SUMMARY = 1_200
 _LONGEST_CAUSE = 200
 _MOST_CAUSES = 5
-_MOST_EVIDENCE = 200
 _MOST_AT_ONCE = 100  # messages
 
 
@@ -95,7 +95,7 @@ class Afterthought:
         if not fresh:
             return
         text = await self._shortened(turn, before.reflection.summary if before else "", fresh)
-        evidence = [*(before.evidence if before else ()), *(one.id for one in fresh)][-_MOST_EVIDENCE:]
+        evidence = [*(before.evidence if before else ()), *(one.id for one in fresh)][-MOST_EVIDENCE:]
         await memory.reflect(turn.scope, Reflection(text), evidence, "rolling")
 
     async def _shortened(self, turn: Turn, before: str, fresh: Sequence[Message]) -> str:

@@ -11,6 +11,7 @@ from threadkeep.model import Erased, Reflection
 from threadkeep.scope import Scope
 
 ReflectionKind = Literal["turn", "rolling"]  # of one turn, or of all that has left the model's window
+MOST_EVIDENCE = 200  # ids: one that names as many may be made from more
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,11 @@ class StoredReflection:
 
 
 class Reflections(Protocol):
-    async def put(self, scope: Scope, stored: StoredReflection) -> None:
-        """One for each last message of the evidence, and one rolling one; a later one takes its place."""
+    async def put(self, scope: Scope, stored: StoredReflection) -> bool:
+        """One for each last message of the evidence, and one rolling one; a later one takes its place.
+
+        False when a message of the evidence was erased: nothing is kept then.
+        """
         ...
 
     async def of(self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50) -> Sequence[StoredReflection]:
@@ -42,5 +46,5 @@ class Reflections(Protocol):
         ...
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
-        """Of the conversation or the user; or only those made from one message."""
+        """Of the conversation or the user; or only those that may be made from one message."""
         ...

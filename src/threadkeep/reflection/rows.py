@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from threadkeep.checkpoints.running import Running
+from threadkeep.checkpoints.running import Running, among
 from threadkeep.model import Erased, Reflection
-from threadkeep.ports.reflections import ReflectionKind, StoredReflection
+from threadkeep.ports.reflections import MOST_EVIDENCE, ReflectionKind, StoredReflection
 from threadkeep.scope import Scope
 
 _PUT = (
@@ -18,11 +18,15 @@ _PUT = (
 )
 
 
+_DELETE = "DELETE FROM tk_reflections WHERE reflection_key = :key"
+
+
 class SqlReflections:
     def __init__(self, running: Running) -> None:
         self._running = running
 
-    async def put(self, scope: Scope, stored: StoredReflection) -> None:
+    async def put(self, scope: Scope, stored: StoredReflection) -> bool:
+        """Looked for once it is there: who erases a message looks for reflections once that is gone."""
         named = ("rolling",) if stored.kind == "rolling" else ("turn", stored.evidence[-1])
         body = {
             "summary": stored.reflection.summary,
@@ -38,9 +42,17 @@ class SqlReflections:
             "body": json.dumps(body).encode(),
             "at": int(stored.at.timestamp() * 1_000_000),
         }
-        await self._running.changed(
-            [("DELETE FROM tk_reflections WHERE reflection_key = :key", {"key": key}), (_PUT, values)]
-        )
+        await self._running.changed([(_DELETE, {"key": key}), (_PUT, values)])
+        erased = await self._any_erased(scope, stored.evidence)
+        if erased:
+            await self._running.changed([(_DELETE, {"key": key})])
+        return not erased
+
+    async def _any_erased(self, scope: Scope, ids: Sequence[str]) -> bool:
+        digests = [scope.digest("message", id_) for id_ in ids]
+        listed, values = among("digest", digests, self._running.dialect)
+        query = f"SELECT 1 FROM tk_tombstones WHERE digest IN {listed} LIMIT 1"  # noqa: S608
+        return bool(await self._running.rows(query, values))
 
     async def of(self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50) -> Sequence[StoredReflection]:
         column, place = _place(scope)
@@ -59,12 +71,15 @@ class SqlReflections:
             return Erased(removed, removed)
         query = "SELECT reflection_key, body FROM tk_reflections WHERE place = :place"
         rows = await self._running.rows(query, {"place": place})
-        doomed = [bytes(key) for key, body in rows if message_id in json.loads(bytes(body))["evidence"]]
+        doomed = [bytes(key) for key, body in rows if _may_hold(json.loads(bytes(body))["evidence"], message_id)]
         if not doomed:
             return Erased()
-        statement = "DELETE FROM tk_reflections WHERE reflection_key = :key"
-        removed = sum(await self._running.changed([(statement, {"key": key}) for key in doomed]))
+        removed = sum(await self._running.changed([(_DELETE, {"key": key}) for key in doomed]))
         return Erased(len(doomed), removed)
+
+
+def _may_hold(evidence: Sequence[str], message_id: str) -> bool:
+    return message_id in evidence or len(evidence) >= MOST_EVIDENCE
 
 
 def _place(scope: Scope) -> tuple[str, bytes]:
