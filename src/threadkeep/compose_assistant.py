@@ -19,9 +19,9 @@ from threadkeep.ports.chat import ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.knowledge import Access
 from threadkeep.ports.language import LanguageDetector
-from threadkeep.recall.enrich import Asked, enriched
+from threadkeep.ports.responder import Asked
+from threadkeep.recall import enrich
 from threadkeep.resilience.late_opening import opened_once_possible
-from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ async def _indexed(
 
 
 async def _documents(
-    shelf: _Shelf, folder: AssistantFolder, scope: Scope, question: str, earlier: Sequence[str], budget: int
+    shelf: _Shelf, folder: AssistantFolder, asked: Asked, question: str, earlier: Sequence[str], budget: int
 ) -> Documents:
     """The assistant's own documents are public; a user of its own tenant may have more."""
     from threadkeep.agent.parts import Documents
@@ -131,9 +131,10 @@ async def _documents(
     config = folder.config
     if shelf.knowledge is None or not question.strip():
         return Documents()
-    access = Access(config.tenant, scope.user if scope.tenant == config.tenant else None)
-    asked = [Asked(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
-    carried = enriched(question, asked).carried
+    known = asked.reads_private and asked.scope.tenant == config.tenant
+    access = Access(config.tenant, asked.scope.user if known else None)
+    before = [enrich.Asked(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
+    carried = enrich.enriched(question, before).carried
     found = await shelf.knowledge.ask(access, question, k=config.recalled, budget=budget, carried=carried)
     return Documents(found.text, [Snippet(hit.content, hit.chunk_id, heading=hit.heading) for hit in found.hits])
 

@@ -106,11 +106,11 @@ class Answering:
         return await recalled(self._parts, turn, question)
 
     async def _search(self, turn: Turn, question: str) -> Documents:
-        if self._parts.documents is None:
+        if self._parts.documents is None or turn.asked is None:
             return Documents()
         earlier = [message.content for message in turn.prior if message.role == "user"]
         budget = self._parts.folder.config.budgets.knowledge
-        return await self._parts.documents(turn.scope, question, earlier, budget)
+        return await self._parts.documents(turn.asked, question, earlier, budget)
 
     def _request(self, turn: Turn, intent: str | None) -> ChatRequest:
         earlier = earlier_messages(turn.prior)

@@ -14,6 +14,7 @@ from threadkeep.memory import Memory
 from threadkeep.ports.chat import ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.language import LanguageDetector, LanguageRules
+from threadkeep.ports.responder import Asked
 from threadkeep.recall.render import CountTokens
 from threadkeep.scope import Scope
 
@@ -26,8 +27,8 @@ class Documents:
     snippets: Sequence[Snippet] = ()
 
 
-# Whose question, the question as memory would keep it, the user's questions before it, and a budget in tokens.
-SearchDocuments = Callable[[Scope, str, Sequence[str], int], Awaitable[Documents]]
+# Who asks, the question as memory would keep it, the user's questions before it, and a budget in tokens.
+SearchDocuments = Callable[[Asked, str, Sequence[str], int], Awaitable[Documents]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,13 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from starlette.requests import Request
+
 from threadkeep.agent.pairs import answer_to
 from threadkeep.errors import CapabilityMissing, StoreError, ThreadkeepError
 from threadkeep.events import UserMessage
 from threadkeep.http.streams import Streams, messages_after
+from threadkeep.identity.principal import Principal
 from threadkeep.memory import Memory
 from threadkeep.model import Message, Receipt
 from threadkeep.ports.responder import Answer, AnswerKind, Asked, OfLanguages, Responder
@@ -35,6 +38,12 @@ class Taken:
     @property
     def message_id(self) -> str | None:
         return self.asked.message_id
+
+
+def as_asked_by(who: Principal, asked: Asked, request: Request) -> Asked:
+    """With what the caller brings: its token for tools, what it may read, and the request's name for logs."""
+    private = who.reads_for(asked.scope)
+    return replace(asked, token=who.token, request_id=request.state.request_id, reads_private=private)
 
 
 class Answering:

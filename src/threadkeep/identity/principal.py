@@ -46,6 +46,11 @@ class Principal:
             return False
         return self.role == "ADMIN" or self.user is None or user == self.user
 
+    def reads_for(self, scope: Scope) -> bool:
+        """Whether private documents of this user may be read to it: its own, and a service speaks for its users. An
+        ADMIN looks after them, which is not the same."""
+        return self.role == "SUPER_ADMIN" or self.user is None or (self.tenant, self.user) == (scope.tenant, scope.user)
+
     def acting(self, tenant: str | None, user: str | None, conversation: str | None = None) -> Scope:
         """Where a request that names no scope of its own belongs: the caller's place, or the one it asks for."""
         return self.reach(self.place(tenant, user, conversation))

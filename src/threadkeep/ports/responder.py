@@ -29,6 +29,8 @@ class Asked:
     # How memory keeps what was not typed: a recording's or a picture's summary and facts. `text` is then for the model
     # of this turn alone, and nothing else may be made of it.
     event: UserMessage | None = None
+    # False for one who looks after the user and may not read what is the user's alone: documents that are public only.
+    reads_private: bool = True
 
     @property
     def kept_text(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -10,7 +9,7 @@ from fastapi import APIRouter, Request
 from threadkeep.audit import reaching
 from threadkeep.errors import InvalidInput
 from threadkeep.http import chat_answers, chat_schemas, openapi
-from threadkeep.http.answering import Answering
+from threadkeep.http.answering import Answering, as_asked_by
 from threadkeep.http.chat_schemas import within
 from threadkeep.http.identity import Chatter, For
 from threadkeep.http.json_answer import JsonAnswer
@@ -42,8 +41,7 @@ async def agent_chat(
     """Say something in a session and get the reply. With every store away it answers all the same, without memory."""
     scope = named.scope(who, body.sessionId)
     await request.app.state.limits.by_session(f"{scope.tenant}\n{scope.user}\n{body.sessionId}")
-    asked = await _asked(request, answering, body, scope)
-    asked = replace(asked, token=who.token, request_id=request.state.request_id)
+    asked = as_asked_by(who, await _asked(request, answering, body, scope), request)
     taken = await answering.take_if_possible(asked, key)
     answer = await answering.answer(taken)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
@@ -104,7 +102,7 @@ async def api_chat(
     """The same for front ends that name conversation and user themselves; the user must be the credential's to name."""
     scope = who.reach(reaching(who.place(named.tenant, body.user_id, body.conversation_id)))
     text = within(body.user_message, request.app.state.max_chat_bytes, "user_message")
-    asked = Asked(scope, text, token=who.token, request_id=request.state.request_id)
+    asked = as_asked_by(who, Asked(scope, text), request)
     taken = await answering.take(asked, key)
     answer = await answering.answer(taken)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None

@@ -14,7 +14,7 @@ from threadkeep.agent.pairs import unanswered
 from threadkeep.audit import reaching
 from threadkeep.errors import Conflict, NotFound, ScopeErased
 from threadkeep.http import chat_answers, chat_schemas, openapi
-from threadkeep.http.answering import Taken
+from threadkeep.http.answering import Taken, as_asked_by
 from threadkeep.http.answers import ConversationsAnswer, ProofAnswer
 from threadkeep.http.chat_schemas import within
 from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, MessageId, ScopePart
@@ -121,7 +121,7 @@ async def say(
     scope = named.scope(who, conversation_id)
     text = within(body.content, request.app.state.max_chat_bytes, "content")
     scope = await need_known(memory, scope)
-    asked = Asked(scope, text, answering.spoken(body.language), token=who.token, request_id=request.state.request_id)
+    asked = as_asked_by(who, Asked(scope, text, answering.spoken(body.language)), request)
     taken = await answering.take(asked, key)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
     if not wait:

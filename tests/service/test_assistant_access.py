@@ -1,0 +1,69 @@
+"""Whose documents an assistant answers from: those of whom the caller speaks for, not of whom an admin looks after."""
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.agent.recording import RecordingModel
+from tests.mcp.library import document, fill
+from tests.mcp.serving import bearer, settings_for
+from tests.service.conftest import client_of
+from threadkeep import Memory
+from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose_identity import open_keys
+from threadkeep.http.app import create_app
+from threadkeep.identity.api_keys import new_key
+from threadkeep.ports.clock import system_clock
+
+HOTEL = Path(__file__).parents[2] / "examples" / "hotel_concierge"
+DOCUMENTS = (
+    document("public.md", "The comet garden opens in May for all visitors."),
+    document("anns.md", "The comet garden of Ann is a secret orchard.", "private", owner="ann"),
+)
+QUESTION = "Where is the comet garden?"
+SECRET = "k" * 32
+AS_ANN = {"X-User-ID": "ann"}
+
+
+async def asked_over(client: httpx.AsyncClient, route: str, headers: dict[str, str]) -> None:
+    if route == "/conversations":
+        talk = (await client.post(route, json={"language": "en"}, headers=headers)).json()["conversation_id"]
+        path, body = f"{route}/{talk}/messages?wait=true", {"content": QUESTION}
+    elif route == "/agent/chat":
+        path, body = route, {"sessionId": str(uuid.uuid4()), "message": QUESTION}
+    else:
+        path, body = route, {"conversation_id": "c", "user_id": "ann", "user_message": QUESTION}
+    answer = await client.post(path, json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("route", ["/conversations", "/agent/chat", "/api/chat"])
+@pytest.mark.parametrize(("who", "sees"), [("ann", True), ("front-end", True), ("admin", False), ("super-admin", True)])
+async def test_private_documents_answer_whoever_speaks_for_their_owner(
+    database: Path, route: str, who: str, sees: bool
+) -> None:
+    url = f"sqlite:///{database}"
+    await fill(url, *DOCUMENTS)
+    settings = settings_for(url, THREADKEEP_API_KEY_SECRET=SECRET)
+    key, kept = new_key(SECRET, system_clock(), ("default", None))
+    async with open_keys(url, settings) as keys:
+        await keys.add(kept)
+    credentials: dict[str, dict[str, str]] = {
+        "ann": bearer("ann"),
+        "front-end": {"X-API-Key": key} | AS_ANN,
+        "admin": bearer("boss", role="ADMIN") | AS_ANN,
+        "super-admin": bearer("root", role="SUPER_ADMIN") | AS_ANN,
+    }
+    model = RecordingModel("In the park.")
+
+    def opener(memory: Memory) -> Any:
+        return open_assistant(memory, settings, HOTEL, url=url, model=model)
+
+    async with client_of(create_app(settings, responder_opener=opener)) as client:
+        await asked_over(client, route, credentials[who])
+
+    assert "opens in May" in model.requests[-1].system
+    assert ("secret orchard" in model.requests[-1].system) is sees
