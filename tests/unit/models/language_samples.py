@@ -59,6 +59,17 @@ TOO_SHORT = [
 ]
 
 REQUESTS = {
+    "I'd prefer English": "en",
+    "Back to English, please": "en",
+    "Wolałbym po angielsku": "en",
+    "Wróćmy do polskiego": "pl",
+    "trả lời tiếng Anh nhé": "en",
+    "Em nói tiếng Anh được không?": "en",
+    "Quay lại tiếng Việt nhé": "vi",
+    "我想用英文": "en",
+    "用英文": "en",
+    "說中文好嗎？": "zh-Hant",
+    "中文可以嗎": "zh-Hant",
     "please answer in English": "en",
     "Can you reply in Polish?": "pl",
     "speak Vietnamese please": "vi",
@@ -85,6 +96,12 @@ REQUESTS = {
 }
 
 NO_REQUESTS = [
+    "I prefer English breakfast",
+    "Wróćmy do angielskiego śniadania",
+    "trả lời câu hỏi tiếng Anh này",
+    "Hướng dẫn viên có nói tiếng Anh không?",
+    "我要用英文鍵盤",
+    "我想用英文名字訂房",
     "don't answer in English",
     "I don't speak English",
     "How do you say hello in English?",

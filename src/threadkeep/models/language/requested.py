@@ -28,24 +28,34 @@ _NAMES = {
     "pl": r"polish|tieng ba lan|polsk(?:u|i|iego|im)|波[兰蘭][文语語话話]",
 }
 _NAME = "(?:" + "|".join(f"(?P<{key}>{names})" for key, names in _NAMES.items()) + ")"
+_ENDS = r"(?=\W*$| *[.!?,;。！？，；]| please| prosze| nhe| di| duoc khong|吧|嗎|吗|好)"  # "prefer English breakfast" goes on
 _PLEASE = r"(?:please|pls|plz|prosze|poprosze|nhe|duoc khong|giup (?:toi|minh|em)|gium)"
 
 # Narrow on purpose: "is there a menu in English", "does the guide speak English" ask for something else.
 _FRAMES = (
     r"\b(?:answer|reply|respond|speak|talk|write|chat|continue|communicate|explain|tell)\b[^.!?\n]{0,30}?\bin NAME\b",
-    r"\b(?:switch|change)\b[^.!?\n]{0,20}?\b(?:to|into) NAME\b",
+    r"\b(?:switch|change|(?:go )?back)\b[^.!?\n]{0,20}?\b(?:to|into) NAME\b",
+    r"\b(?:prefer|rather)(?: to)?(?: (?:speak|speaking|talk|write|use))?(?: in)? NAMEENDS",
     r"(?:^|\b(?:you|please|we|let'?s) )(?:speak|use) NAME\b",
     r"^\W*(?:in |po )?NAME[, ]{1,3}PLEASE\W*$",
     r"\bPLEASE,? (?:in |po )NAME\b",
     r"\b(?:tra loi|phan hoi|noi|noi chuyen|viet|giai thich|tu van|ho tro|giao tiep|nhan tin)\b"
     r"[^.!?\n]{0,20}?\b(?:bang|qua|theo) NAME\b",
     r"\b(?:chuyen|doi)\b[^.!?\n]{0,20}?\bsang NAME\b",
+    r"\b(?:tra loi|phan hoi|noi chuyen|giao tiep|nhan tin)(?: (?:toi|minh|em|lai))? NAME\b",
+    r"\b(?:quay|tro) (?:lai|ve)(?: voi)? NAMEENDS",
+    r"\b(?:em|shop)(?: co the| co)? noi NAME (?:duoc |dc )?(?:khong|ko|nhe|di|chu)\b",
     r"(?:^|\b(?:ban|minh|hay|vui long|xin|lam on|chung ta) )(?:co the |co )?(?:noi|su dung|dung) NAME\b",
     r"\b(?:odpowie\w+|odpowiada\w*|odpis\w+|pisz|pisac|napisz|mow|mowic|mowisz|mowi pani?|mowicie|mowmy"
     r"|porozmawia\w+|rozmawia\w+|kontynu\w+|wyjasni\w*)\b[^.!?\n]{0,20}?\b(?:po|w jezyku) NAME\b",
+    r"\bwol(?:e|imy|al(?:a|i)?bym|elibysmy)\b[^.!?\n]{0,20}?\b(?:po|w jezyku) NAME\b",
+    r"\b(?:wroc\w*|wracaj\w*|powroc\w*)\b[^.!?\n]{0,12}?\bdo (?:jezyka )?NAMEENDS",
     r"\b(?:przejd\w+|przejs\w+|przelacz\w*|zmien\w*)\b[^.!?\n]{0,20}?\bna (?:jezyk )?NAME\b",
     r"(?:[請请](?![問问])|麻[煩烦]|改|[換换]|切[換换]|直接)[^。！？!?\n]{0,8}?[用說说講讲寫写成到為为] ?NAME",
     r"(?:^|[你您]|我[們们])(?:可以|可不可以|能|能不能|能否|[會会])[^。！？!?\n]{0,3}?[用說说講讲] ?NAME",
+    r"我[們们]?(?:比[較较])?(?:想|要|希望)[^。！？!?\n]{0,2}?[用說说講讲] ?NAMEENDS",
+    r"^\W*(?:[用說说講讲] ?)?NAME ?(?:好|行|可以|ok)[嗎吗不]",
+    r"^\W*[用說说講讲] ?NAME ?[吧啦]?\W*$",
     r"[用以] ?NAME ?[來来]?(?:回|答|跟|和|[與与]|聊|[溝沟]|解|告|交|[覆复])",
 )
 # What turns the request round, right before it: "don't answer in English", "nie mów po angielsku", "不要用英文回答".
@@ -58,8 +68,14 @@ _HOW = re.compile(
     r"\b(?:how (?:do|can|to)\b.{0,20}\bsay|translat|ti[eế]ng anh la gi|jak (?:sie )?(?:mowi|powiedziec|jest|napisac)"
     r"|przetlumacz|dich (?:sang|ra|cau)|noi the nao)|怎[么麼樣样]|如何[說说]|翻[譯译]"
 )
+
+
+def _filled(frame: str) -> str:
+    return frame.replace("NAME", _NAME).replace("PLEASE", _PLEASE).replace("ENDS", _ENDS)
+
+
 _ANY_NAME = re.compile(_NAME)
-_REQUESTS = tuple(re.compile(frame.replace("NAME", _NAME).replace("PLEASE", _PLEASE)) for frame in _FRAMES)
+_REQUESTS = tuple(re.compile(_filled(frame)) for frame in _FRAMES)
 
 
 def requested_language(text: str, allowed: Iterable[str] | None = None) -> str | None:
