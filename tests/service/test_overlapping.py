@@ -175,6 +175,19 @@ async def test_messages_that_wait_together_are_answered_one_by_one_and_each_once
     assert (await talk.history())["unanswered"] == []
 
 
+@pytest.mark.parametrize("message", ["ok?", "When is breakfast served here?"])
+async def test_a_replay_names_the_same_language(database: Path, message: str) -> None:
+    body = {"sessionId": "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10", "message": message}
+    async with held_up_talk(database, "assistant") as talk:
+        talk.model.may_go_on.set()
+        first, again = [
+            (await talk.client.post("/agent/chat", json=body, headers={"Idempotency-Key": "k"})).json()
+            for _ in range(2)
+        ]
+
+    assert first == again
+
+
 async def test_who_is_asked_sees_what_was_said_before_the_question_and_not_what_came_after(talk: Talk) -> None:
     saying = await overlapping(talk, "When is breakfast?", "And when is dinner?")
     talk.model.may_go_on.set()

@@ -166,19 +166,26 @@ async def test_an_answer_comes_in_pieces_then_whole_with_its_place(
     assert rest == [b"id: 0\nevent: erased\ndata: {}\n\n"]
 
 
-async def test_a_failed_answer_is_told_to_those_who_listen(talking: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize(
+    ("said", "told_code"),
+    [("please time out", b'"code":"model_timeout","retryable":true'), ("stumble", b'"code":"internal_error","retr')],
+)
+async def test_a_failed_answer_is_told_to_those_who_listen(
+    talking: httpx.AsyncClient, said: str, told_code: bytes
+) -> None:
     talk = (await talking.post("/conversations")).json()["conversation_id"]
     app = talking._transport.app  # pyright: ignore
     frames = app.state.streams.frames(Scope("default", "default", talk), 1)
     await anext(frames)
-    await talking.post(f"/conversations/{talk}/messages", json={"content": "please time out"})
+    await talking.post(f"/conversations/{talk}/messages", json={"content": said})
     told = b""
     async with asyncio.timeout(20):
         while b"event: failed" not in told:
             told += await anext(frames)
     await frames.aclose()
 
-    assert b'"code":"model_timeout","retryable":true' in told
+    assert told_code in told
+    assert b"stumble" not in told.split(b"event: failed")[1]
 
 
 @pytest.mark.parametrize("last", ["-1", "x", "1.5", "99999999999999999999"])

@@ -41,6 +41,10 @@ class Assistant:
     def name(self) -> str:
         return self._parts.folder.config.name
 
+    @property
+    def default_language(self) -> str:
+        return self._parts.folder.config.default_language
+
     def spoken(self, language: str) -> str | None:
         return closest({tag: tag for tag in self._parts.folder.config.languages}, language)
 

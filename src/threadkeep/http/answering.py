@@ -26,6 +26,7 @@ from threadkeep.scope import Scope
 
 _log = logging.getLogger("threadkeep.http")
 _PARTING_SECONDS = 8.0
+_UNFORESEEN = ("internal_error", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,10 @@ class Answering:
         if language is None or not isinstance(self._responder, OfLanguages):
             return language
         return self._responder.spoken(language)
+
+    @property
+    def _default_language(self) -> str:
+        return self._responder.default_language if isinstance(self._responder, OfLanguages) else "und"
 
     async def greet(self, scope: Scope, language: str | None) -> Answer | None:
         return await self._responder.greet(scope, language) if self._responder else None
@@ -146,8 +151,9 @@ class Answering:
             if self._streams.listened_to(asked.scope):
                 return await self._streamed(self._responder, asked)
             return await self._responder.respond(asked)
-        except ThreadkeepError as error:
-            told = {"message_id": asked.message_id, "code": error.code, "retryable": error.retryable}
+        except Exception as error:  # an application's own agent raises what it likes, and may quote the user
+            code, retryable = (error.code, error.retryable) if isinstance(error, ThreadkeepError) else _UNFORESEEN
+            told = {"message_id": asked.message_id, "code": code, "retryable": retryable}
             self._streams.tell(asked.scope, "failed", told)
             raise
         finally:
@@ -168,7 +174,7 @@ class Answering:
         assert taken.receipt is not None
         later = await messages_after(self._memory, taken.asked.scope, taken.receipt.seq)
         found = answer_to(taken.message_id, later)
-        return _answer_of(found) if found else None
+        return _answer_of(found, self._default_language) if found else None
 
     def _finished(self, name: tuple[bytes, str], done: asyncio.Task[Answer]) -> None:
         self._running.pop(name, None)
@@ -192,7 +198,7 @@ class Answering:
         await asyncio.gather(*running, return_exceptions=True)
 
 
-def _answer_of(message: Message) -> Answer:
+def _answer_of(message: Message, default: str) -> Answer:
     kind = message.meta.get("type", "answer")
     known: AnswerKind = kind if kind in ("clarify", "greeting") else "answer"
-    return Answer(message.content, message.language or "und", known, message.id)
+    return Answer(message.content, message.language or default, known, message.id)

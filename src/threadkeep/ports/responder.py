@@ -88,6 +88,11 @@ class Responder(Protocol):
 class OfLanguages(Protocol):
     """A responder that answers in some languages only; one that does not say so takes any."""
 
+    @property
+    def default_language(self) -> str:
+        """In which it answers while a talk has none."""
+        ...
+
     def spoken(self, language: str) -> str | None:
         """Which of its own a tag means: en-US is its en. None for one that it does not speak."""
         ...

@@ -28,7 +28,8 @@ _NAMES = {
     "pl": r"polish|tieng ba lan|polsk(?:u|i|iego|im)|波[兰蘭][文语語话話]",
 }
 _NAME = "(?:" + "|".join(f"(?P<{key}>{names})" for key, names in _NAMES.items()) + ")"
-_ENDS = r"(?=\W*$| *[.!?,;。！？，；]| please| prosze| nhe| di| duoc khong|吧|嗎|吗|好)"  # "prefer English breakfast" goes on
+# "I prefer English breakfast" goes on, and asks for no language.
+_ENDS = r"(?=\W*$| *[.!?,;。！？，；]| please| prosze| nhe| di| duoc khong|吧|嗎|吗|好)"
 _PLEASE = r"(?:please|pls|plz|prosze|poprosze|nhe|duoc khong|giup (?:toi|minh|em)|gium)"
 
 # Narrow on purpose: "is there a menu in English", "does the guide speak English" ask for something else.
