@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import os
 import sys
 from collections.abc import AsyncIterator
 from json import dumps
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from threadkeep.agent.own_threads import on_own_thread
 from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import harmless, notes, screen
 from threadkeep.compose import open_memory
-from threadkeep.errors import ModelError
+from threadkeep.errors import ThreadkeepError
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import load_settings
@@ -22,6 +24,7 @@ from threadkeep.settings import load_settings
 if TYPE_CHECKING:
     from threadkeep.agent.assistant import Assistant
 
+_INTERRUPTED = 130  # as shells tell it
 _HELP = "/end ends the talk, /quit leaves it open, Ctrl-D does too."
 
 
@@ -38,7 +41,12 @@ def chat(
 ) -> None:
     """Talk to an assistant; what you said before is remembered. With --json: a line in, a line of JSON out."""
     scope = Scope(tenant, user or _logged_in(), conversation)
-    asyncio.run(_talk(scope, assistant, url, redis, as_json=json))
+    try:
+        asyncio.run(_talk(scope, assistant, url, redis, as_json=json))
+    except KeyboardInterrupt:
+        notes.print()
+        sys.stdout.flush()
+        os._exit(_INTERRUPTED)  # all is closed but the thread that waits for a line, and Python would wait for that
 
 
 async def _talk(scope: Scope, folder: str | None, url: str | None, redis: str | None, *, as_json: bool) -> None:
@@ -65,7 +73,7 @@ async def _talk(scope: Scope, folder: str | None, url: str | None, redis: str | 
 
 
 async def _answered(assistant: Assistant, asked: Asked, *, as_json: bool) -> None:
-    """Piece by piece for people. A model that does not answer ends no talk."""
+    """Piece by piece for people. What cannot be answered, or not be kept, ends no talk."""
     try:
         if as_json:
             _show(await assistant.respond(asked), as_json=True)
@@ -75,7 +83,7 @@ async def _answered(assistant: Assistant, asked: Asked, *, as_json: bool) -> Non
                 _told_of(piece)
             else:
                 screen().print(harmless(piece), end="", soft_wrap=True)
-    except ModelError as error:
+    except ThreadkeepError as error:
         if as_json:
             _line({"error": error.code, "message": str(error)})
         else:
@@ -116,11 +124,11 @@ def _as_dict(answer: Answer) -> dict[str, Any]:
 
 
 async def _lines(*, ask: bool) -> AsyncIterator[str]:
-    """What is typed, until there is no more. Read in a thread: background work goes on meanwhile."""
+    """What is typed, until there is no more. Read on a thread: background work goes on meanwhile."""
     while True:
         if ask and sys.stdin.isatty():
             notes.print("[bold]> [/bold]", end="")
-        line = await asyncio.to_thread(sys.stdin.readline)
+        line = await on_own_thread(sys.stdin.readline)
         if not line:
             return
         if line.strip():

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,3 +68,28 @@ def test_what_others_have_written_gives_no_orders_to_the_terminal(
     assert "[bold]you[/bold]" in said.out
     assert "The pool opens at" in said.out
     assert not {"\x1b", "\x07", "\x9b"} & {*said.out, *said.err}
+
+
+def test_a_line_that_cannot_be_kept_is_told_and_ends_no_talk(talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THREADKEEP_MAX_MESSAGE_BYTES", "4096")
+    _, refused, answer = [json.loads(line) for line in talk("x" * 5_000, "RTX 5060 giá bao nhiêu?").splitlines()]
+
+    assert refused["error"] == "too_large"
+    assert "8.990.000" in answer["reply"]
+
+
+def test_an_interrupt_ends_a_talk_that_waits_for_a_line(tmp_path: Path) -> None:
+    command = ["-m", "threadkeep.cli", "chat", "--assistant", SHOP, "--url", f"sqlite:///{tmp_path}/a.db", "--json"]
+    with subprocess.Popen(
+        [sys.executable, *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"THREADKEEP_EMBEDDER": "none"},
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # the greeting: it asks for a line next
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(timeout=20) == 130
+        finally:
+            process.kill()
