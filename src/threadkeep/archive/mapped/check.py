@@ -48,6 +48,9 @@ def misfits(name: MappedName, shape: Shape | None, config: MappedConfig) -> list
     if shape is None:
         fix = "name a table that exists; this module creates none"
         return [Misfit(name.setting, f"the table {_shown(name)} is not there", fix)]
+    if not shape.takes_rows:
+        fix = "name a table, or a view that can be written to"
+        return [Misfit(name.setting, f"{_shown(name)} is a view that takes no rows", fix)]
     found = [one for field, real in config.columns.items() for one in _of_column(name, field, real, shape)]
     found += _unfilled(name, shape, config)
     if not any(one.fatal for one in found):
@@ -71,14 +74,25 @@ def _of_column(name: MappedName, field: str, real: str, shape: Shape) -> Iterato
         yield Misfit(setting, f"{_shown(name)} has no column {real}", "name one that exists, or map it to null")
         return
     where = f"{_shown(name)}.{real}"
+    if column.computed:
+        yield Misfit(setting, f"{where} is computed by the server", "map one that can be written, or map it to null")
+        return
     if column.kind not in _FITTING.get(field, ("text",)):
         fits = " or ".join(_FITTING.get(field, ("text",)))
         yield Misfit(setting, f"{where} is {column.type}", f"map a column of type {fits}")
         return
     yield from _too_short(setting, field, where, column)
-    if not column.exact and field in ("conversation_id", "user_id"):
+    if field in ("conversation_id", "user_id"):
+        yield from _of_id(setting, where, column)
+
+
+def _of_id(setting: str, where: str, column: RealColumn) -> Iterator[Misfit]:
+    if not column.exact:
         problem = f"{where} compares without regard to case"
         yield Misfit(setting, problem, "give it a binary collation (utf8mb4_bin)", fatal=False)
+    if column.charset is not None:
+        problem = f"{where} holds the characters of {column.charset} only; an id with others is refused"
+        yield Misfit(setting, problem, "give it the character set utf8mb4", fatal=False)
 
 
 def _too_short(setting: str, field: str, where: str, column: RealColumn) -> Iterator[Misfit]:

@@ -6,8 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
+from typing import cast as typed
 from uuid import UUID
+
+from sqlalchemy import ColumnElement, LargeBinary, cast
 
 from threadkeep.archive.mapped.cid import cid_of
 from threadkeep.archive.mapped.config import REQUIRED
@@ -25,6 +28,8 @@ from threadkeep.errors import InvalidInput
 from threadkeep.ports.turns import TurnRecord
 
 _NO_TEXT = ("user_message", "assistant_message")
+_IDS = ("conversation_id", "user_id")
+_OBJECTS = ("reflection", "text_cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,15 @@ class Layout:
         """As the column gives it back: a UUID has several spellings. Raises `InvalidInput` for what it cannot hold."""
         return _stored(field, value, self.columns[field])
 
+    def of_conversation(self, stored_id: str) -> list[ColumnElement[bool]]:
+        """Its rows and nobody else's: rows of a look-alike must not take their place among the latest."""
+        real = self.columns["conversation_id"]
+        column = self.shape.table.c[real.name]
+        same = [column == stored_id]
+        if not (real.exact and (real.blanks_count or real.fixed)):
+            same.append(cast(column, LargeBinary) == real.encoded(stored_id))
+        return same
+
     def record(self, row: Mapping[str, Any], decode: Decode) -> TurnRecord | None:
         """With the text read from its tokens, if it has tokens of ours; None for a row without a time."""
         values = {field: row[column.name] for field, column in self.columns.items()}
@@ -114,13 +128,18 @@ def _values(record: TurnRecord, *, coarse: bool) -> dict[str, Any]:
 
 def _stored(field: str, value: Any, column: RealColumn) -> Any:
     if value is None:
-        return None if column.nullable or column.kind != "text" else ""
+        if column.nullable:
+            return None
+        value = {} if field in _OBJECTS else ""  # where something must be given
     if column.kind == "json":
         return _legible(value)
     if column.kind == "uuid":
         return _uuid(field, value, column)
     value = value if field in REQUIRED else _legible(value)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    few = column.charset is not None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=few, separators=(",", ":"))
+    if field in _IDS:
+        _check_id(field, text, column)
     _check_length(field, text, column)
     return text
 
@@ -130,9 +149,9 @@ def _legible(value: Any) -> Any:
     if isinstance(value, str):
         return value.replace("\x00", "\ufffd").encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     if isinstance(value, list):
-        return [_legible(one) for one in cast("list[Any]", value)]
+        return [_legible(one) for one in typed("list[Any]", value)]
     if isinstance(value, dict):
-        return {name: _legible(one) for name, one in cast("dict[str, Any]", value).items()}
+        return {name: _legible(one) for name, one in typed("dict[str, Any]", value).items()}
     return value
 
 
@@ -142,6 +161,15 @@ def _uuid(field: str, value: str, column: RealColumn) -> str:
     except ValueError:
         problem = f"is no UUID, and the column {column.name} holds only these"
         raise InvalidInput(field, problem, f"give a UUID, or map another column in columns_map.{field}") from None
+
+
+def _check_id(field: str, text: str, column: RealColumn) -> None:
+    """What would come back as another id."""
+    fix = f"give another id, or map another column in columns_map.{field}"
+    if column.fixed and text.endswith(" "):
+        raise InvalidInput(field, f"ends with a space, which the column {column.name} does not keep", fix)
+    if column.encoded(text) is None:
+        raise InvalidInput(field, f"has characters that the column {column.name} ({column.charset}) cannot hold", fix)
 
 
 def _check_length(field: str, text: str, column: RealColumn) -> None:

@@ -7,13 +7,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import JSON, Column, Connection, DateTime, MetaData, String, Table, Text, Uuid, inspect, text
+from sqlalchemy import (
+    CHAR,
+    JSON,
+    Column,
+    Connection,
+    DateTime,
+    Dialect,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    Uuid,
+    inspect,
+)
 from sqlalchemy.dialects import mysql
 from sqlalchemy.engine.interfaces import ReflectedColumn
 from sqlalchemy.exc import SAWarning
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import TypeEngine
 
+from threadkeep.archive.mapped.catalog import Letters, late_indexes, letters_of, takes_rows
 from threadkeep.archive.mapped.config import MappedName
 
 Kind = Literal["text", "json", "time", "uuid", "other"]
@@ -25,10 +40,9 @@ _MYSQL_TEXTS: tuple[tuple[type[Any], int], ...] = (
     (mysql.LONGTEXT, 4_294_967_295),
     (mysql.TEXT, 65_535),
 )
-_COLLATIONS = text(
-    "SELECT column_name, collation_name FROM information_schema.columns"
-    " WHERE table_schema = coalesce(:schema, database()) AND table_name = :name"
-)
+# Where Python's name of a character set is another.
+_CODECS = {"utf8mb4": "utf-8", "utf8mb3": "utf-8", "utf8": "utf-8", "latin1": "cp1252"}
+_SHORT_UTF8 = ("utf8mb3", "utf8")  # three bytes a letter, so no emoji
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +57,22 @@ class RealColumn:
     digits: int = _MICROSECOND_DIGITS  # of a second
     zoned: bool = False
     local: bool = False  # MySQL's TIMESTAMP, which is told in the session's time zone
-    exact: bool = True  # compares byte for byte
+    exact: bool = True  # `Bob` is not `bob`
+    blanks_count: bool = True  # `"tt "` is not `"tt"`
+    fixed: bool = False  # as wide as it is, whatever is in it: blanks at the end are lost
+    charset: str | None = None  # where it is not all of Unicode
+    computed: bool = False  # by the server, always
+
+    def encoded(self, text: str) -> bytes | None:
+        """As the server writes it; None for what it cannot write here."""
+        if self.charset in _SHORT_UTF8 and any(ord(letter) > 0xFFFF for letter in text):
+            return None
+        try:
+            return text.encode(_CODECS.get(self.charset or "utf8mb4", self.charset or ""))
+        except LookupError:
+            return text.encode() if text.isascii() else None
+        except UnicodeEncodeError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +83,7 @@ class Shape:
     columns: Mapping[str, RealColumn]
     unique: frozenset[frozenset[str]]
     table: Table
+    takes_rows: bool = True
 
 
 def shape_of(connection: Connection, name: MappedName) -> Shape | None:
@@ -63,13 +93,14 @@ def shape_of(connection: Connection, name: MappedName) -> Shape | None:
         found = inspect(connection)
         if not found.has_table(name.name, schema=name.schema):
             return None
-        lenient = _lenient_columns(connection, name)
-        columns = [_column(one, lenient) for one in found.get_columns(name.name, schema=name.schema)]
-        unique = {frozenset(found.get_pk_constraint(name.name, schema=name.schema)["constrained_columns"])}
+        letters = letters_of(connection, name)
+        columns = [_column(one, letters) for one in found.get_columns(name.name, schema=name.schema)]
+        late, primary = late_indexes(connection, name), found.get_pk_constraint(name.name, schema=name.schema)
+        unique = {frozenset(primary["constrained_columns"])} if primary["name"] not in late else set[frozenset[str]]()
         for index in found.get_indexes(name.name, schema=name.schema):
             options = index.get("dialect_options", {})
             whole = not options.get("postgresql_where") and not options.get("mysql_length")
-            if index["unique"] and whole and None not in index["column_names"]:
+            if index["unique"] and whole and None not in index["column_names"] and index["name"] not in late:
                 unique.add(frozenset(column for column in index["column_names"] if column))
     table = Table(
         quoted_name(name.name, quote=True),
@@ -77,19 +108,13 @@ def shape_of(connection: Connection, name: MappedName) -> Shape | None:
         *(Column(quoted_name(one.name, quote=True), _bound_type(one, connection)) for one in columns),
         schema=None if name.schema is None else quoted_name(name.schema, quote=True),
     )
-    return Shape(name, {one.name: one for one in columns}, frozenset(unique), table)
+    return Shape(name, {one.name: one for one in columns}, frozenset(unique), table, takes_rows(connection, name))
 
 
-def _lenient_columns(connection: Connection, name: MappedName) -> set[str]:
-    """Those that take `Bob` for `bob`. Only MySQL and MariaDB do so unless told not to."""
-    if connection.dialect.name == "postgresql":
-        return set()
-    found = connection.execute(_COLLATIONS, {"schema": name.schema, "name": name.name})
-    return {row[0] for row in found if row[1] and not row[1].endswith("_bin")}
-
-
-def _column(found: ReflectedColumn, lenient: set[str]) -> RealColumn:
+def _column(found: ReflectedColumn, letters: Mapping[str, Letters]) -> RealColumn:
     kind: Any = found["type"]
+    here = letters.get(found["name"])
+    fixed = isinstance(kind, CHAR)
     return RealColumn(
         name=found["name"],
         kind=_kind(kind),
@@ -103,7 +128,11 @@ def _column(found: ReflectedColumn, lenient: set[str]) -> RealColumn:
         digits=_digits(kind),
         zoned=bool(getattr(kind, "timezone", False)),
         local=isinstance(kind, mysql.TIMESTAMP),
-        exact=found["name"] not in lenient,
+        exact=here is None or here.exact,
+        blanks_count=not fixed and (here is None or here.blanks_count),
+        fixed=fixed,
+        charset=here.charset if here and here.charset != "utf8mb4" else None,
+        computed=bool(found.get("computed") or (found.get("identity") or {}).get("always")),
     )
 
 
@@ -135,4 +164,16 @@ def _bound_type(column: RealColumn, connection: Connection) -> TypeEngine[Any]:
         if connection.dialect.name == "postgresql":
             return DateTime(timezone=column.zoned)
         return mysql.DATETIME(fsp=column.digits)
+    if column.fixed:
+        return _Unpadded()
     return Uuid(as_uuid=False) if column.kind == "uuid" else Text()
+
+
+class _Unpadded(TypeDecorator[str]):
+    """PostgreSQL gives a `char(36)` back with the blanks that fill it up."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else value.rstrip(" ")

@@ -106,8 +106,12 @@ class MappedTables:
             return []
         table, time = layout.shape.table, layout.shape.table.c[layout.name("created_at")]
         columns = [table.c[column.name] for column in layout.columns.values()]
-        mine = table.c[layout.name("conversation_id")] == wanted
-        newest = select(*columns).where(mine, time.is_not(None)).order_by(time.desc()).limit(limit)
+        newest = (
+            select(*columns)
+            .where(*layout.of_conversation(wanted), time.is_not(None))
+            .order_by(time.desc())
+            .limit(limit)
+        )
         rows: list[Mapping[str, Any]] = [dict(row) for row in (await connection.execute(newest)).mappings()]
         found = [layout.record(row, self._decode) for row in reversed(rows)]
         return [record for record in found if record is not None and record["conversation_id"] == wanted]

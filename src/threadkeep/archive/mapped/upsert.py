@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, case, or_, select, true, tuple_, update
+from sqlalchemy import ColumnElement, Text, case, cast, or_, select, true, tuple_, update
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import Insert
 
 from threadkeep.archive.mapped.reading import exact_time_in, moment_in, tokens_in
 from threadkeep.archive.mapped.rows import Layout
+from threadkeep.archive.mapped.shape import RealColumn
 from threadkeep.errors import Conflict
 from threadkeep.ports.turns import TurnRecord
 
 _AT_ONCE = 500
 _MOST_AHEAD = 1_000  # turns that may stand at or after the one that is looked for, where times are coarse
 _TAKEN = "the turn of another user or conversation already stands under this conversation_id and created_at"
+_NO_REFLECTION = ("{}", "")  # in a column that must be given; the latter in rows of earlier versions
 Row = Mapping[str, Any]
 
 
@@ -35,22 +37,26 @@ async def upsert_by_index(connection: AsyncConnection, layout: Layout, records: 
         if record["reflection"] is not None or before["reflection"] is None:
             placed[key] = record
     keys = sorted(placed)
-    if not layout.columns["conversation_id"].exact:
-        _refuse_look_alikes(keys)
+    _refuse_look_alikes(keys, layout.columns["conversation_id"])
     for start in range(0, len(keys), _AT_ONCE):
         rows = [layout.row(placed[key], key[1]) for key in keys[start : start + _AT_ONCE]]
         await _refuse_others_rows(connection, layout, rows)
         await connection.execute(_insert_or_update(connection, layout, rows))
 
 
-def _refuse_look_alikes(keys: Sequence[tuple[str, datetime]]) -> None:
+def _refuse_look_alikes(keys: Sequence[tuple[str, datetime]], column: RealColumn) -> None:
     """Two conversations of one batch that a lenient collation takes for one would overwrite each other's turn."""
     seen: dict[tuple[str, datetime], str] = {}
     for conversation, at in keys:
-        letters = unicodedata.normalize("NFKD", conversation).casefold()
-        alike = "".join(letter for letter in letters if not unicodedata.combining(letter)).rstrip()
+        alike = conversation if column.blanks_count else conversation.rstrip(" ")
+        alike = alike if column.exact else _without_case_and_marks(alike)
         if seen.setdefault((alike, at), conversation) != conversation:
             raise Conflict(_TAKEN)
+
+
+def _without_case_and_marks(conversation: str) -> str:
+    letters = unicodedata.normalize("NFKD", conversation).casefold()
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 async def _refuse_others_rows(connection: AsyncConnection, layout: Layout, rows: Sequence[Row]) -> None:
@@ -89,9 +95,9 @@ def _may_replace(layout: Layout, new: Any) -> ColumnElement[bool]:
         return true()
     column = layout.columns["reflection"]
     kept, given = layout.shape.table.c[column.name], new[column.name]
-    if column.nullable or column.kind != "text":
+    if column.nullable:
         return or_(given.is_not(None), kept.is_(None))
-    return or_(given != "", kept == "")
+    return or_(cast(given, Text).not_in(_NO_REFLECTION), cast(kept, Text).in_(_NO_REFLECTION))
 
 
 async def upsert_by_looking(connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]) -> None:

@@ -1,0 +1,72 @@
+"""What a server knows of a table and SQLAlchemy's inspector does not tell. Only ever read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from threadkeep.archive.mapped.config import MappedName
+
+_LETTERS = text(
+    "SELECT column_name, collation_name, character_set_name FROM information_schema.columns"
+    " WHERE table_schema = coalesce(:schema, database()) AND table_name = :name"
+)
+_VIEW = text(
+    "SELECT is_updatable FROM information_schema.views"
+    " WHERE table_schema = coalesce(:schema, database()) AND table_name = :name"
+)
+_ON_POSTGRES = (
+    " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace{}"
+    " WHERE c.relname = :name AND coalesce(n.nspname = CAST(:schema AS text), pg_table_is_visible(c.oid))"
+)
+_TAKES_ROWS_ON_POSTGRES = text("SELECT pg_relation_is_updatable(c.oid, true) & 8" + _ON_POSTGRES.format(""))
+_INDEXES = " JOIN pg_index x ON x.indrelid = c.oid JOIN pg_class i ON i.oid = x.indexrelid"
+_LATE_ON_POSTGRES = text(
+    "SELECT i.relname" + _ON_POSTGRES.format(_INDEXES) + " AND NOT (x.indimmediate AND x.indisvalid)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """How MySQL and MariaDB compare a column of text, and what they can write in it."""
+
+    collation: str
+    charset: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether `Bob` is not `bob`."""
+        return self.collation.endswith("_bin")
+
+    @property
+    def blanks_count(self) -> bool:
+        """Whether `"tt "` is not `"tt"`."""
+        return "nopad" in self.collation or "0900" in self.collation
+
+
+def letters_of(connection: Connection, name: MappedName) -> Mapping[str, Letters]:
+    """By column. Nothing where the server compares byte for byte and writes everything, as PostgreSQL does."""
+    if connection.dialect.name == "postgresql":
+        return {}
+    return {row[0]: Letters(row[1], row[2]) for row in connection.execute(_LETTERS, _named(name)) if row[1]}
+
+
+def takes_rows(connection: Connection, name: MappedName) -> bool:
+    """A view may not."""
+    if connection.dialect.name == "postgresql":
+        return any(row[0] for row in connection.execute(_TAKES_ROWS_ON_POSTGRES, _named(name)))
+    return all(row[0] == "YES" for row in connection.execute(_VIEW, _named(name)))
+
+
+def late_indexes(connection: Connection, name: MappedName) -> frozenset[str]:
+    """Those that PostgreSQL cannot upsert by: checked at the end of a transaction, or not built to the end."""
+    if connection.dialect.name != "postgresql":
+        return frozenset()
+    return frozenset(row[0] for row in connection.execute(_LATE_ON_POSTGRES, _named(name)))
+
+
+def _named(name: MappedName) -> dict[str, Any]:
+    return {"name": name.name, "schema": name.schema}
