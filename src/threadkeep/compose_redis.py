@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
@@ -25,7 +26,7 @@ from threadkeep.sessions.redis.absorbed import KeepText
 from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.cache import RedisEntries
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
-from threadkeep.sessions.redis.inspect import Finding, inspect
+from threadkeep.sessions.redis.inspect import Finding, inspect, takes_writes
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.scratch import RedisScratch
 from threadkeep.sessions.redis.slots import RedisSlots
@@ -86,7 +87,7 @@ def behind_redis(
         document_vectors=archived.document_vectors,
         queued=behind.queued,
         flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),
-        health=HealthCheck(archive, journal),
+        health=HealthCheck(archive, journal, takes_writes=partial(takes_writes, client)),
     )
 
 

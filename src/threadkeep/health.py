@@ -1,9 +1,9 @@
-"""Asking each store for a sign of life: a real read, all at once, and no longer than a probe may wait."""
+"""Asking each store for a sign of life: a real answer, all at once, and no longer than a probe may wait."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from threadkeep.errors import StoreError
@@ -19,19 +19,30 @@ _PATIENCE_SECONDS = 3.0
 
 
 class HealthCheck:
-    """Logs nothing and raises no `StoreError`: that a store is away is the answer."""
+    """Logs nothing and raises no `StoreError`: that a store is away is the answer.
 
-    def __init__(self, archive: Archive, journal: Journal | None = None, patience: float = _PATIENCE_SECONDS) -> None:
+    `takes_writes` asks the journal's server whether it would take a turn: one that can only be read is away, too.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        journal: Journal | None = None,
+        patience: float = _PATIENCE_SECONDS,
+        takes_writes: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
         self._archive = archive
         self._journal = journal
         self._patience = patience
+        self._takes_writes = takes_writes
 
     async def __call__(self) -> Health:
         archive = self._answer(self._archive.messages(_NOBODY, HistoryRange(limit=1)))
         if self._journal is None:
             return Health({"archive": _state(await archive)})
-        lag, kept = await asyncio.gather(self._answer(self._journal.depth()), archive)
-        return Health({"redis": _state(lag), "archive": _state(kept)}, lag)
+        writing = self._answer(self._takes_writes()) if self._takes_writes else _no_question()
+        lag, kept, writes = await asyncio.gather(self._answer(self._journal.depth()), archive, writing)
+        return Health({"redis": _state(lag and writes), "archive": _state(kept)}, lag)
 
     async def _answer(self, question: Awaitable[T]) -> T | None:
         try:
@@ -39,6 +50,10 @@ class HealthCheck:
                 return await question
         except (StoreError, TimeoutError):
             return None
+
+
+async def _no_question() -> bool:
+    return True
 
 
 def _state(answer: object) -> StoreState:

@@ -86,3 +86,10 @@ def test_a_turn_that_is_queued_and_stored_at_once_stands_there_once_and_keeps_it
     assert module.flush_once() == 2
     assert [as_json(row[0]) for row in rows(sql_url, columns="reflection")] == [LATE]
     assert count(sql_url, "memories") == 1
+
+
+@pytest.mark.usefixtures("full_redis")
+def test_a_redis_that_takes_no_turn_is_not_well(module: MemoryModule) -> None:
+    health = module.health()
+    assert (health["status"], health["redis"]["status"]) == ("degraded", "failed")
+    assert "out of memory" in health["redis"]["error"]

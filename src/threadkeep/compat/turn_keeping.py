@@ -203,6 +203,7 @@ class TurnKeeping:
     async def _redis_health(self) -> dict[str, Any]:
         try:
             queued, parked = await self.turns.depths()
+            await self.turns.check_writes()
         except ThreadkeepError as error:
             return {"status": "failed", "error": str(error)}
         return {"status": "ok", "queued": queued, "parked": parked}

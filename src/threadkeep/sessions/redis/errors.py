@@ -12,6 +12,7 @@ from threadkeep.errors import LoginRefused, StoreError, StoreFull, StoreReadOnly
 
 DRIVER_ERRORS = (theirs.RedisError, OSError, TimeoutError)
 _CODE = re.compile(r"-?([A-Z]{2,20})\b")
+_DENIED_IN_A_SCRIPT = ("The user executing the script can't", "ACL failure in script")  # Redis, Valkey
 _REFUSED_CREDENTIALS = "refused the credentials; correct the user and password in REDIS_URL"
 _BY_CODE: dict[str, tuple[type[StoreError], str]] = {
     "OOM": (StoreFull, "is out of memory; raise maxmemory or free some"),
@@ -52,6 +53,8 @@ def error_of(answer: str) -> theirs.ResponseError:
 def translated(error: Exception, place: str) -> StoreError:
     match = _CODE.match(str(error))
     code = match[1] if match else ""
+    if any(words in str(error) for words in _DENIED_IN_A_SCRIPT):
+        code = "NOPERM"
     if isinstance(error, theirs.ResponseError) and code in _BY_CODE:
         kind, what = _BY_CODE[code]
         return kind(f"{place} {what}")

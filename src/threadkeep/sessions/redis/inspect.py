@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from threadkeep.errors import StoreError
+from threadkeep.errors import StoreError, StoreUnavailable
+from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import OLDEST_SERVER, RedisClient
+from threadkeep.sessions.redis.scripts import TAKES
+
+_NOBODY = Scope("threadkeep", "health", "health")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +25,42 @@ class Finding:
     fix: str
 
 
+async def takes_writes(client: RedisClient) -> bool:
+    """Whether an append could be written, without writing any; on a cluster, to every partition.
+
+    Raises what an append would be refused with: by a replica, a full server, one that denies it to this user.
+    """
+    keys = (await client.link()).keys
+    talks = (keys.for_talk(_NOBODY, tag) for tag in keys.tags)
+    await asyncio.gather(*(client.run(TAKES, talk, ()) for talk in talks))
+    return True
+
+
 async def inspect(client: RedisClient) -> list[Finding]:
     """Of every server there is. A server that cannot be reached is the only finding then."""
     try:
         facts = await client.facts()
-    except StoreError as error:
+    except StoreUnavailable as error:
         return [Finding("unreachable", "problem", str(error), "start the server, or correct REDIS_URL")]
+    except StoreError as error:
+        return [_refusal(error)]
+    try:
+        await takes_writes(client)
+        refused: list[Finding] = []
+    except StoreError as error:
+        refused = [_refusal(error)]
     try:
         settings = [_settings(one) for one in await client.on_each_server("CONFIG", "GET", "*")]
     except StoreError:  # managed servers often deny it
         settings = [None] * len(facts)
     found = (one for said, config in zip(facts, settings, strict=True) for one in findings(said, config))
-    return list(dict.fromkeys(found))
+    return [*refused, *dict.fromkeys(found)]
+
+
+def _refusal(error: StoreError) -> Finding:
+    """Until it is mended, turns go straight to the archive."""
+    problem, _, fix = str(error).partition("; ")
+    return Finding("refuses-writes", "problem", problem, fix or "look into the server's log")
 
 
 def findings(facts: Mapping[str, str], config: Mapping[str, str] | None) -> Iterator[Finding]:

@@ -32,8 +32,10 @@ class Keys:
     def tag(self, scope: Scope) -> str:
         return _tag(int.from_bytes(scope.digest()[:8], "big") % PARTITIONS) if self.cluster else ""
 
-    def for_talk(self, scope: Scope) -> tuple[str, ...]:
-        return _for_talk(scope.tenant, scope.user, scope.require_conversation(), self.tag(scope))
+    def for_talk(self, scope: Scope, tag: str | None = None) -> tuple[str, ...]:
+        """In the partition of `tag`, or in its own."""
+        tag = self.tag(scope) if tag is None else tag
+        return _for_talk(scope.tenant, scope.user, scope.require_conversation(), tag)
 
     def for_reading(self, scope: Scope) -> tuple[str, ...]:
         keys = self.for_talk(scope)

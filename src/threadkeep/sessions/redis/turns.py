@@ -22,7 +22,7 @@ from threadkeep.sessions.redis import turn_scripts as scripts
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
 from threadkeep.sessions.redis.keys import DEFAULT_USER
-from threadkeep.sessions.redis.scripts import RETIRE
+from threadkeep.sessions.redis.scripts import RETIRE, TAKES
 
 QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
 _MOST_RACES = 64
@@ -164,6 +164,11 @@ class RedisTurns:
     async def depths(self) -> tuple[int, int]:
         """How many are queued, and how many were given up on."""
         return int(await self._client.command("XLEN", QUEUE)), int(await self._client.command("XLEN", DEAD))
+
+    async def check_writes(self) -> None:
+        """Writes nothing. Raises what a turn would be refused with."""
+        for key in (QUEUE, latest_key("health")):
+            await self._client.run(TAKES, (key,) * 12, ())
 
     async def close(self) -> None:
         await self._client.close()
