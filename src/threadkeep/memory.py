@@ -64,6 +64,7 @@ from threadkeep.talk_language import TalkLanguage
 
 _MOST_ON_THE_LOOP = 20_000  # characters
 _LARGEST_PAGE = 1_000
+_EXPORT_WAIT_SECONDS = 30.0
 
 
 class Memory:
@@ -263,12 +264,18 @@ class Memory:
         return await self._erasing.everything(scope)
 
     async def export(self, scope: Scope | None = None) -> AsyncIterator[ConversationRecord]:
-        """Every conversation of the scope (or of the store), whole, in the order of ids."""
+        """Every conversation of the scope (or of the store), whole, in the order of ids.
+
+        What is queued is waited for. Raises `StoreUnavailable` when it does not reach the archive: an export that lacks
+        something does not begin. What was given up on (`threadkeep dlq`) is not in it.
+        """
+        if self._stores.flushing is not None:
+            await self._stores.flushing.flushed(_EXPORT_WAIT_SECONDS)
         async for record in self._stores.archive.records(scope if scope is None else checked_scope(scope)):
             yield record
 
     async def flushed(self, timeout: float = 30) -> None:  # noqa: ASYNC109
-        """Return once nothing is waiting to reach the archive, and, where this process embeds, the index has caught up.
+        """Return once all that is queued now has reached the archive and, where this process embeds, the index.
 
         Raises `StoreUnavailable` when that takes longer than `timeout` seconds.
         """

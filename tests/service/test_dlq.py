@@ -3,12 +3,14 @@
 import asyncio
 import io
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.servers.redis import RedisServer
 from tests.servers.redis import client as redis_client
 from tests.unit.cli.conftest import Command, threadkeep
+from threadkeep import Scope, SyncMemory, UserMessage
 from threadkeep.compose_worker import open_journal
 from threadkeep.sessions.redis.keys import Keys
 
@@ -107,3 +109,15 @@ def test_a_redis_that_does_not_answer_is_told_in_a_line(
     ended = threadkeep("dlq", "list", "--redis", server.url, "--json")
 
     assert (ended.code, ended.problem["code"]) == (1, "store_unavailable")
+
+
+def test_an_export_says_that_something_is_not_in_it(threadkeep: Command, redis: str, tmp_path: Path) -> None:
+    places = ("--url", f"sqlite:///{tmp_path}/archive.db", "--redis", redis)
+    with SyncMemory(places[1], redis=redis) as memory:
+        memory.append(Scope("shop", "u42", "c1"), [UserMessage("hello")])
+        memory.flushed()
+    exported = threadkeep("export", *places)
+    assert (exported.code, len(exported.stdout.splitlines())) == (0, 1)
+    assert "3 journal entries were given up on" in " ".join(exported.stderr.split())
+    counted = threadkeep("export", *places, "--out", str(tmp_path / "all.ndjson"), "--json")
+    assert counted.json["dead_letters"] == 3

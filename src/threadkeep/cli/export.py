@@ -45,17 +45,26 @@ def export(
     """Write conversations as NDJSON: of a scope, or of the whole store; what a Redis has queued is flushed first."""
     scope = scope_or_all(tenant, user, conversation)
     with existing_store(url, redis, worker=True) as memory:
-        memory.flushed()
         if out is None:
             _write(memory, scope, format, sys.stdout.buffer)
             sys.stdout.flush()
+            _given_up_on(memory)
             return
         with export_file(out, store_path(url, load_settings())) as file:
             lines, size = _write(memory, scope, format, file)
+        left_out = _given_up_on(memory)
     if json:
-        print_json({"out": str(out), "conversations": lines, "bytes": size})
+        print_json({"out": str(out), "conversations": lines, "bytes": size, "dead_letters": left_out})
     else:
         notes.print(f"{lines} conversations in {out}")
+
+
+def _given_up_on(memory: SyncMemory) -> int:
+    """How many journal entries, of anybody, never reached the archive. Whoever exports is told."""
+    lag = memory.health().lag
+    if lag and lag.dead:
+        notes.print(f"{lag.dead} journal entries were given up on and are not in it: see `threadkeep dlq list`")
+    return lag.dead if lag else 0
 
 
 def _write(memory: SyncMemory, scope: Scope | None, shape: Shape, file: IO[bytes]) -> tuple[int, int]:

@@ -5,7 +5,7 @@ How many wait, and how many were given up on, the journal tells itself, at every
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from threadkeep.metrics.names import FLUSH, FLUSHED
 from threadkeep.metrics.timing import timed
@@ -59,6 +59,9 @@ class MeasuredJournal:
 
     async def depth(self) -> Depth:
         return await self._journal.depth()
+
+    async def unsettled(self, of: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        return await self._journal.unsettled(of)
 
     async def dead(self, limit: int = 100) -> Sequence[DeadLetter]:
         return await self._journal.dead(limit)

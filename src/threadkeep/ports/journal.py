@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -73,6 +73,13 @@ class Journal(Protocol):
         ...
 
     async def depth(self) -> Depth: ...
+
+    async def unsettled(self, of: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        """A mark of all that is not settled now, empty where nothing is; given a mark, what of it is not settled yet.
+
+        Entries that come later are never among it, so a journal that is never empty can be waited for.
+        """
+        ...
 
     async def dead(self, limit: int = 100) -> Sequence[DeadLetter]:
         """The oldest first."""

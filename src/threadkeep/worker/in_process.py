@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 
 from threadkeep.errors import StoreError, StoreUnavailable
@@ -30,11 +31,13 @@ class JournalFlushing:
         self._running = asyncio.create_task(worker.run(), name="threadkeep-flush") if worker else None
 
     async def flushed(self, timeout: float) -> None:  # noqa: ASYNC109
-        """Until nothing is on its way to the archive; raises `StoreUnavailable` when that takes too long.
+        """Until all that is in the journal now has left it; raises `StoreUnavailable` when that takes too long.
 
-        A journal that does not answer is asked again: what it holds is not flushed before it does.
+        What comes meanwhile is not waited for: a busy journal is never empty. One that does not answer is asked again:
+        what it holds is not flushed before it does.
         """
         problem: StoreError | None = None
+        waiting: Mapping[str, str] | None = None
         pause = _LOOK_AGAIN
         try:
             async with asyncio.timeout(timeout):
@@ -42,7 +45,8 @@ class JournalFlushing:
                     if self._worker is not None:
                         self._worker.hurry()
                     try:
-                        if not (await self._journal.depth()).entries:
+                        waiting = await self._journal.unsettled(waiting)
+                        if not waiting:
                             return
                         problem = None
                     except StoreError as error:

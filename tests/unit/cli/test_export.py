@@ -35,7 +35,7 @@ def test_an_export_to_a_file_reports_what_it_wrote(threadkeep: Command, store: s
     out = tmp_path / "all.ndjson"
     ended = threadkeep("export", "--url", store, "--out", str(out), "--json")
 
-    assert ended.json == {"out": str(out), "conversations": 3, "bytes": out.stat().st_size}
+    assert ended.json == {"out": str(out), "conversations": 3, "bytes": out.stat().st_size, "dead_letters": 0}
     lines = out.read_text("utf-8").splitlines()
     assert json.loads(lines[2])["messages"][0]["content"] == "half a pair: \ud83d"
 

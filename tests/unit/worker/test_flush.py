@@ -1,7 +1,7 @@
 """The flush worker against a journal and an archive that misbehave on command."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -61,6 +61,10 @@ class ListJournal:
 
     async def depth(self) -> Depth:
         return Depth(len(self.waiting) + len(self.held), len(self.held), len(self.parked), 0)
+
+    async def unsettled(self, of: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        ids = [one.id for one in (*self.waiting, *self.held.values())]
+        return {one: one for one in ids if of is None or one in of}
 
     async def dead(self, limit: int = 100) -> Sequence[DeadLetter]:
         return []

@@ -95,6 +95,19 @@ class RedisJournal:
         entries, claimed, dead = (sum(part[i] for part in found) for i in range(3))
         return Depth(entries, claimed, dead, max(part[3] for part in found) / 1_000)
 
+    async def unsettled(self, of: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        """By partition, the id of the newest entry."""
+        keys = (await self._client.link()).keys
+        tags = keys.tags if of is None else tuple(of)
+        found = await asyncio.gather(*(self._unsettled_in(keys.journal(tag), (of or {}).get(tag)) for tag in tags))
+        return {tag: sid for tag, sid in zip(tags, found, strict=True) if sid}
+
+    async def _unsettled_in(self, stream: str, up_to: str | None) -> str | None:
+        if up_to is None:
+            newest: list[Any] = await self._client.command("XREVRANGE", stream, "+", "-", "COUNT", 1)
+            return newest[0][0].decode() if newest else None
+        return up_to if await self._client.command("XRANGE", stream, "-", up_to, "COUNT", 1) else None
+
     async def dead(self, limit: int = 100) -> Sequence[DeadLetter]:
         keys = (await self._client.link()).keys
         parts = await asyncio.gather(*(self._dead_in(keys, tag, limit) for tag in keys.tags))

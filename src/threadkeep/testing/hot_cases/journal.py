@@ -69,6 +69,20 @@ class JournalCases(WithHot):
         await store.journal.settle(entries)
         assert (await store.journal.depth()).entries == before.entries
 
+    async def test_what_is_not_settled_is_marked_and_later_entries_are_not_in_the_mark(
+        self, store: HotUnderTest
+    ) -> None:
+        scope = new_scope()
+        await store.say(scope, "one")
+        mark = await store.journal.unsettled()
+        await store.say(scope, "two")
+        assert await store.journal.unsettled(mark) == mark
+        first, second = await store.entries_of(scope)
+        await store.journal.settle([first])
+        left = await store.journal.unsettled(mark)
+        assert left.items() < mark.items()  # others may have left something in other places
+        await store.journal.settle([second])
+
     async def test_a_parked_entry_is_a_dead_letter_with_its_reason(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, "poison")
