@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from threadkeep.errors import StoreUnavailable
+from threadkeep.errors import StoreError
 from threadkeep.model import Admission, Draft, History, Receipt
 from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules
 from threadkeep.scope import Scope
@@ -84,7 +84,7 @@ class TalkLanguage:
         """None where no store answers: the append itself may still find one that takes it."""
         try:
             latest = await latest_of(scope, 1)
-        except StoreUnavailable:
+        except StoreError:
             return None
         known = _Known(latest.messages[-1].seq if latest.messages else 0, latest.language or None)
         self._remember(_place(scope), known)

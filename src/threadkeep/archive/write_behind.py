@@ -147,7 +147,7 @@ class WriteBehind:
             return window_of(hot, wanted)
         try:
             kept = await self._archive.messages(scope, wanted)
-        except StoreUnavailable:
+        except StoreError:  # away, or refusing us: the window is an answer all the same
             if hot is None:
                 raise
             return window_of(hot, wanted)

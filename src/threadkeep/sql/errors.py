@@ -19,9 +19,15 @@ from threadkeep.errors import (
 
 DRIVER_ERRORS = (DBAPIError, PoolTimeout, OSError, TimeoutError)
 
+# Statements that were prepared on a connection, and another was given to the next transaction.
+_POOLED: set[str | int] = {"26000", "42P05"}
+_TOLD_POOLED = (
+    "a statement that was prepared is not there, or twice; behind PgBouncer in transaction mode, add"
+    " ?pooler=transaction to DATABASE_URL"
+)
 # SQLSTATEs of PostgreSQL and error numbers of MySQL and MariaDB.
 _KINDS: tuple[tuple[type[StoreError], set[str | int]], ...] = (
-    (StoreRefused, {"28P01", "28000", "3D000", "42501", 1044, 1045, 1049, 1142, 1227, 1698}),
+    (StoreRefused, {"28P01", "28000", "3D000", "42501", 1044, 1045, 1049, 1142, 1227, 1698} | _POOLED),
     (StoreReadOnly, {"25006", 1290, 1792, 1836}),
     (StoreFull, {"53100", 1021, 1114, 3675}),
     (SchemaOutdated, {"42P01", "42703", 1054, 1146}),
@@ -51,7 +57,7 @@ def translated(error: BaseException, url: URL) -> StoreError:
     code = code_of(error)
     kind = next((kind for kind, codes in _KINDS if code in codes), None) or _by_nature(error, code)
     seen = f"{type(_original(error)).__name__}" + (f" {code}" if code is not None else "")
-    return kind(f"{place_of(url)}: {_TELLING[kind]} ({seen})")
+    return kind(f"{place_of(url)}: {_TOLD_POOLED if code in _POOLED else _TELLING[kind]} ({seen})")
 
 
 def was_rolled_back(error: BaseException) -> bool:
