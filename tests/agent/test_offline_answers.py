@@ -11,7 +11,9 @@ from tests.agent.conftest import EXAMPLES, SETTINGS
 from threadkeep import Scope, open_memory
 from threadkeep.agent.small_talk import is_goodbye, only_tells
 from threadkeep.compose_assistant import open_assistant
+from threadkeep.models.chat.offline import OfflineModel
 from threadkeep.models.chat.question_words import numbers_named
+from threadkeep.ports.chat import ChatRequest, Said, Snippet
 from threadkeep.ports.responder import Answer, Asked
 
 
@@ -133,3 +135,19 @@ def test_thanks_before_a_goodbye_end_the_talk_too(text: str, ends: bool) -> None
 )
 def test_who_only_tells_something_asks_nothing(text: str, language: str, tells: bool) -> None:
     assert only_tells(text, language) is tells
+
+
+async def test_a_section_is_quoted_by_its_own_heading_and_a_heading_only_if_it_says_all() -> None:
+    faq = Snippet(
+        "Within 14 days.\n\n## Opening hours on holidays\n\nNine to noon.\n\n## We sell no cigarettes",
+        "shop/faq.md#chunk_0",
+        heading="Shop › Refunds",
+    )
+
+    async def answer(question: str) -> str:
+        request = ChatRequest("", [Said("user", question)], found=[faq], language="en")
+        return (await OfflineModel().reply(request)).text
+
+    assert await answer("What are your opening hours on holidays?") == "Nine to noon."
+    assert await answer("How do refunds work?") == "Within 14 days."
+    assert await answer("Do you sell cigarettes?") == "We sell no cigarettes"

@@ -399,7 +399,8 @@ def test_chunks_hold_two_hundred_to_five_hundred_tokens_and_lose_no_word() -> No
     assert max(sizes) <= LARGEST
     assert [size for size in sizes if size < SMALLEST] == []
     given = " ".join(block.text for block in blocks if not block.level).split()
-    assert " ".join(part.content for part in parts).split() == given
+    lines = [line for part in parts for line in part.content.split("\n") if not line.startswith("## Chapter")]
+    assert " ".join(lines).split() == given
     for chunk in chunks:
         assert chunk.content.split("\n\n", 1)[-1] in parts[chunk.part].content
 

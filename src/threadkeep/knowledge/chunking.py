@@ -1,6 +1,7 @@
 """Blocks to chunks of 200–512 tokens, cut where the text is: at headings, paragraphs, sentences, and only then words.
 
-Chunks are what is found; the part around them is what is shown. A chunk begins with the headings it stands under.
+Chunks are what is found; the part around them is what is shown. A chunk begins with the headings it stands under, and
+where it goes on under others, they stand in it, as in Markdown.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, takewhile
 
 from threadkeep.knowledge.reading import Block
 from threadkeep.ports.knowledge import Chunk, Part
 
 CountTokens = Callable[[str], int]
-CHUNKER_VERSION = 3  # raise it when chunks of any text change, or their terms alone: documents are then cut anew
+CHUNKER_VERSION = 4  # raise it when chunks of any text change, or their terms alone: documents are then cut anew
 SMALLEST, LARGEST = 200, 512
 _CHUNKS_IN_A_PART = 4
 _LONG_TOKEN = 16  # characters: a text longer than so many for each token there is room for is not even counted
@@ -21,13 +23,17 @@ _PART_LEVEL = 2  # a heading this high begins a new part
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n")
 
 
+Headings = tuple[Block, ...]
+
+
 @dataclass(slots=True)
 class _Piece:
-    """A stretch of text that stays together; `headings` are those it stands under."""
+    """A stretch of text that stays together; `headings` are those it stands under. No text: a heading by itself."""
 
     text: str
     tokens: int
-    headings: tuple[str, ...]
+    headings: Headings
+    heading_tokens: int
     begins_part: bool = False
 
 
@@ -37,15 +43,22 @@ class _Group:
 
     @property
     def tokens(self) -> int:
-        return sum(piece.tokens for piece in self.pieces)
-
-    @property
-    def text(self) -> str:
-        return "\n\n".join(piece.text for piece in self.pieces)
+        inside = [piece.heading_tokens for before, piece in pairwise(self.pieces) if piece.headings != before.headings]
+        return sum(piece.tokens for piece in self.pieces) + sum(inside)
 
     @property
     def heading(self) -> str:
-        return " › ".join(self.pieces[0].headings)
+        return _path(self.pieces[0].headings)
+
+    def text(self, before: Headings) -> str:
+        """As it goes on after something that stands under `before`."""
+        told: list[str] = []
+        for piece in self.pieces:
+            if piece.headings != before:
+                told.append(_marked(before, piece.headings))
+            told.append(piece.text)
+            before = piece.headings
+        return "\n\n".join(text for text in told if text)
 
 
 def cut(blocks: Sequence[Block], count: CountTokens) -> tuple[tuple[Part, ...], tuple[Chunk, ...]]:
@@ -56,33 +69,58 @@ def cut(blocks: Sequence[Block], count: CountTokens) -> tuple[tuple[Part, ...], 
 
     def end_part() -> None:
         if waiting:
-            parts.append(Part(waiting[0].heading, "\n\n".join(group.text for group in waiting)))
+            parts.append(Part(waiting[0].heading, _whole(waiting)))
             waiting.clear()
 
     for group in groups:
         if group.pieces[0].begins_part or len(waiting) == _CHUNKS_IN_A_PART:
             end_part()
         waiting.append(group)
-        heading = group.heading
-        chunks.append(Chunk(len(parts), f"{heading}\n\n{group.text}" if heading else group.text))
+        told = (group.heading, group.text(group.pieces[0].headings))
+        chunks.append(Chunk(len(parts), "\n\n".join(text for text in told if text)))
     end_part()
     return tuple(parts), tuple(chunks)
 
 
+def _whole(groups: Sequence[_Group]) -> str:
+    before = groups[0].pieces[0].headings
+    told: list[str] = []
+    for group in groups:
+        told.append(group.text(before))
+        before = group.pieces[-1].headings
+    return "\n\n".join(text for text in told if text) or before[-1].text
+
+
+def _marked(before: Headings, headings: Headings) -> str:
+    """Those of the headings that were not there before; the last one where all of them were."""
+    known = len(list(takewhile(lambda both: both[0] == both[1], zip(before, headings, strict=False))))
+    return "\n".join(f"{'#' * one.level} {one.text}" for one in headings[known:] or headings[-1:])
+
+
+def _path(headings: Headings) -> str:
+    return " › ".join(one.text for one in headings)
+
+
 def _pieces(blocks: Sequence[Block], count: CountTokens) -> Iterator[_Piece]:
     under: list[Block] = []
-    begins_part = True
-    for block in blocks:
-        if block.level:
+    begins_part, bare = True, False
+    for block in (*blocks, None):
+        if bare and (block is None or 0 < block.level <= under[-1].level):
+            yield _Piece("", 0, tuple(under), count(_path(tuple(under))), begins_part)
+            begins_part = False
+        if block is None:
+            return
+        bare = block.level > 0
+        if bare:
             while under and under[-1].level >= block.level:
                 under.pop()
             under.append(block)
             begins_part = begins_part or block.level <= _PART_LEVEL
             continue
-        headings = tuple(one.text for one in under)
-        room = max(LARGEST // 2, LARGEST - count(" › ".join(headings)))
-        for text in _fitting(block.text, room, count):
-            yield _Piece(text, count(text), headings, begins_part)
+        headings = tuple(under)
+        above = count(_path(headings))
+        for text in _fitting(block.text, max(LARGEST // 2, LARGEST - above), count):
+            yield _Piece(text, count(text), headings, above, begins_part)
             begins_part = False
 
 
@@ -132,9 +170,11 @@ def _groups(pieces: list[_Piece], count: CountTokens) -> list[_Group]:
 
 def _belongs(group: _Group, piece: _Piece, count: CountTokens) -> bool:
     """Into what is still small, also across a heading; into what is large enough, only under the same one."""
-    if group.tokens + piece.tokens + count(group.heading) + len(group.pieces) > LARGEST:
+    goes_on = piece.headings == group.pieces[-1].headings
+    more = piece.tokens + (0 if goes_on else piece.heading_tokens)
+    if group.tokens + more + count(group.heading) + len(group.pieces) > LARGEST:
         return False
-    return group.tokens < SMALLEST or piece.headings == group.pieces[-1].headings
+    return group.tokens < SMALLEST or goes_on
 
 
 def _even_out(groups: list[_Group]) -> None:

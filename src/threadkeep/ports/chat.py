@@ -58,7 +58,7 @@ class ToolSpec:
 class Snippet:
     """Something that was found: of a document, of an earlier talk, or said by a tool.
 
-    `heading` is what its first paragraph stands under in the document."""
+    `heading` is what its first paragraph stands under in the document; others stand in the text, as in Markdown."""
 
     text: str = field(repr=False)
     source: str

@@ -5,6 +5,7 @@ It quotes and never invents. Where nothing bears on the question the reply is em
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -32,6 +33,7 @@ _WORDS = 2
 _ROUNDING = 1e-9
 _OTHERWISE_CALLED = 0.7
 _HEADING = 0.5  # what its words count beside those of a sentence
+_MARKED = re.compile(r"(?:#{1,6} .+\n)*#{1,6} (.+)")  # as chunks of documents hold them, the last one nearest
 _LONGEST = 600
 _CARRIED = 0.3  # what the question before lends to one that says little
 _SAYS_LITTLE = 3  # terms
@@ -116,18 +118,30 @@ def _weights(question: str, language: str | None) -> dict[str, float]:
 def _candidates(request: ChatRequest, earlier: Sequence[str]) -> list[_Sentence]:
     texts = [(one.text, one.kind == "memory", one.heading) for one in request.found]
     texts += [(text, True, "") for text in reversed(earlier)]
-    split = [(part, of_user, about) for text, of_user, under in texts for part, about in _under(text, under)]
+    split = [(part, of_user, about) for text, of_user, under in texts for part, about in _parts(text, of_user, under)]
     return [
         _Sentence(place, part, frozenset(document_terms(part)), of_user, frozenset(document_terms(about)))
         for place, (part, of_user, about) in enumerate(split)
     ]
 
 
+def _parts(text: str, of_user: bool, heading: str) -> list[tuple[str, str]]:
+    return [(part, "") for part in sentences(text)] if of_user else _under(text, heading)
+
+
 def _under(text: str, heading: str) -> list[tuple[str, str]]:
-    """Each sentence with the heading it stands under, as far as that is known: a text may go on under others."""
-    first, _, rest = text.partition("\n\n")
+    """Each sentence with the heading right above its paragraph. A heading is quoted only if nothing stands under it."""
     nearest = heading.rpartition("›")[2].strip()
-    return [*((part, nearest) for part in sentences(first)), *((part, "") for part in sentences(rest))]
+    told: list[tuple[str, str]] = []
+    for paragraph in text.split("\n\n"):
+        headings = _MARKED.fullmatch(paragraph)
+        if headings:
+            told += [(nearest, "")] if nearest else []
+            nearest = headings[1]
+        else:
+            told += [(part, nearest) for part in sentences(paragraph)]
+            nearest = ""
+    return [*told, (nearest, "")] if nearest else told
 
 
 def _scored(candidates: Sequence[_Sentence], question: _Question) -> list[tuple[float, _Sentence]]:
