@@ -130,13 +130,13 @@ def _document_embedding(embedder: Embedder, stores: Stores) -> Callable[[Embeddi
 
 
 def _cutting(settings: Settings) -> Cut:
-    reading, chunking = (import_module(f"threadkeep.knowledge.{name}") for name in ("reading", "chunking"))
+    blocks, chunking = (import_module(f"threadkeep.knowledge.{name}") for name in ("blocks", "chunking"))
     count = count_tokens(settings)
 
     def cut(text: str) -> list[str]:
         if len(text) <= _SHORT:
             return [text]
-        _, chunks = chunking.cut([reading.Block(text)], count)
+        _, chunks = chunking.cut([blocks.Block(text)], count)
         return [chunk.content for chunk in chunks]
 
     return cut

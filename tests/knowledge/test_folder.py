@@ -15,10 +15,11 @@ import pytest
 
 from threadkeep.errors import EmbedderRefused, EmbedderUnavailable, InvalidInput, UnreadableDocument
 from threadkeep.knowledge import reading
+from threadkeep.knowledge.blocks import Block
 from threadkeep.knowledge.chunking import LARGEST, SMALLEST, cut
 from threadkeep.knowledge.indexing import FolderIndexer, Source, document_id
 from threadkeep.knowledge.listing import listing_of
-from threadkeep.knowledge.reading import Block, read_document
+from threadkeep.knowledge.reading import read_document
 from threadkeep.knowledge.sqlite import SqliteKnowledge
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import Access, Question

@@ -11,7 +11,8 @@ import pytest
 from tests.service.conftest import client_of
 from tests.service.talking import is_problem
 from threadkeep.http.app import create_app
-from threadkeep.knowledge.reading import READERS, Text
+from threadkeep.knowledge.blocks import Text
+from threadkeep.knowledge.reading import READERS
 from threadkeep.settings import Settings
 
 

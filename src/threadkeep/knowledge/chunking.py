@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 
-from threadkeep.knowledge.reading import Block
+from threadkeep.knowledge.blocks import Block
 from threadkeep.ports.knowledge import Chunk, Part
 
 CountTokens = Callable[[str], int]

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from threadkeep.errors import EmbedderError, InvalidInput, MissingExtra, UnreadableDocument
+from threadkeep.knowledge.blocks import Block, Text
 from threadkeep.knowledge.chunking import CHUNKER_VERSION, CountTokens, cut
 from threadkeep.knowledge.embedding import Progress, embed_documents
 from threadkeep.knowledge.listing import listing_of
-from threadkeep.knowledge.reading import MOST_BYTES, Block, Text, read_document
+from threadkeep.knowledge.reading import MOST_BYTES, read_document
 from threadkeep.ports.embedder import Embedder, model_of
 from threadkeep.ports.knowledge import AccessLevel, Document, KnowledgeStore
 from threadkeep.recall.normalise import NORMALISER_VERSION

@@ -9,38 +9,29 @@ import re
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from threadkeep.errors import MissingExtra, UnreadableDocument
+from threadkeep.knowledge.blocks import Block, Text
+from threadkeep.knowledge.html import read_html
+from threadkeep.knowledge.markdown import read_markdown
 
 MOST_BYTES = 20 * 1024 * 1024
 MOST_PAGES = 5_000  # of a PDF
 MOST_SECONDS = 120.0  # for a PDF
-_HEADING = re.compile(r"(#{1,6})\s+(?=\S)")
 _one_reader = Lock()
-_DECLARATION = re.compile(r"<[!?][^<>]{0,2000}>")
-_BROKEN_TAG = re.compile(r"<(?!/?[A-Za-z][^<>]{0,2000}>)")
-_FENCE = re.compile(r"^\s*(```|~~~)")
+# The marks of UTF-32 begin with those of UTF-16.
+_MARKED = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
 _BLANK_LINES = re.compile(r"\n\s*\n")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A paragraph, or a heading of a level."""
-
-    text: str
-    level: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    title: str
-    blocks: tuple[Block, ...]
 
 
 def read_document(path: Path, most_bytes: int = MOST_BYTES) -> Text:
@@ -74,16 +65,16 @@ def bytes_of(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def decoded(data: bytes) -> str:
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encoding = "utf-16"
-    elif b"\0" in data:
+    encoding = next((name for mark, name in _MARKED if data.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"\0" in data:
         raise UnreadableDocument("is not text")
-    else:
-        encoding = "utf-8-sig"
     try:
-        return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+        text = data.decode(encoding)
     except UnicodeDecodeError:
         raise UnreadableDocument("is not UTF-8 text") from None
+    if "\0" in text:
+        raise UnreadableDocument("is not text")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _plain(data: bytes) -> Text:
@@ -91,110 +82,11 @@ def _plain(data: bytes) -> Text:
 
 
 def _markdown(data: bytes) -> Text:
-    blocks: list[Block] = []
-    lines: list[str] = []
-    fenced = False
-
-    def end_block() -> None:
-        if lines:
-            blocks.append(Block("\n".join(lines).strip()))
-            lines.clear()
-
-    for line in decoded(data).split("\n"):
-        heading = None if fenced else _HEADING.match(line)
-        if _FENCE.match(line):
-            fenced = not fenced
-        if heading:
-            end_block()
-            blocks.append(Block(_without_closing_hashes(line[heading.end() :].strip()), len(heading[1])))
-        elif line.strip() or fenced:
-            lines.append(line)
-        else:
-            end_block()
-    end_block()
-    return Text(next((block.text for block in blocks if block.level == 1), ""), tuple(blocks))
-
-
-def _without_closing_hashes(heading: str) -> str:
-    text = heading.rstrip("#")
-    return text.rstrip() if text != text.rstrip() or not text else heading
-
-
-class _Html(HTMLParser):
-    _UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "head"})
-    _INLINE = frozenset(
-        {"a", "abbr", "b", "bdi", "bdo", "cite", "code", "em", "font", "i", "kbd", "label", "mark", "q", "s", "small"}
-        | {"span", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"}
-    )
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.blocks: list[Block] = []
-        self.title = ""
-        self._text: list[str] = []
-        self._hidden_by = ""  # the tag, and how many of the same name are open
-        self._depth = 0
-        self._in_title = False
-        self._level = 0
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self._in_title = tag == "title" or self._in_title
-        if tag == "body":
-            self._hidden_by = ""
-        if self._hidden_by:
-            self._depth += tag == self._hidden_by
-        elif tag in self._UNSEEN:
-            self._hidden_by, self._depth = tag, 1
-        elif tag not in self._INLINE:
-            self._end_block()
-            self._level = int(tag[1]) if re.fullmatch("h[1-6]", tag) else 0
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "title":
-            self._in_title = False
-        elif self._hidden_by:
-            self._depth -= tag == self._hidden_by
-            self._hidden_by = self._hidden_by if self._depth else ""
-        elif tag not in self._INLINE:
-            self._end_block()
-            self._level = 0
-
-    def handle_data(self, data: str) -> None:
-        if self._in_title:
-            self.title += data
-        elif not self._hidden_by:
-            self._text.append(data)
-
-    def _end_block(self) -> None:
-        text = " ".join("".join(self._text).split())
-        self._text.clear()
-        if text:
-            self.blocks.append(Block(text, self._level))
-
-    def close(self) -> None:
-        super().close()
-        self._end_block()
-
-
-def _with_whole_tags(page: str) -> str:
-    """Without comments and declarations, and with no `<` that begins no tag: the parser would look for its end again
-    and again, for hours."""
-    kept: list[str] = []
-    start = 0
-    while (comment := page.find("<!--", start)) >= 0:
-        kept.append(page[start:comment])
-        end = page.find("-->", comment)
-        start = len(page) if end < 0 else end + 3
-    kept.append(page[start:])
-    return _BROKEN_TAG.sub("&lt;", _DECLARATION.sub(" ", "".join(kept)))
+    return read_markdown(decoded(data))
 
 
 def _html(data: bytes) -> Text:
-    parser = _Html()
-    parser.feed(_with_whole_tags(decoded(data)))
-    parser.close()
-    first = next((block.text for block in parser.blocks if block.level == 1), "")
-    return Text(parser.title or first, tuple(parser.blocks))
+    return read_html(decoded(data))
 
 
 @contextmanager
