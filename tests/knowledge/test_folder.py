@@ -478,13 +478,14 @@ async def test_a_folder_that_cannot_be_looked_into_is_named_and_what_it_held_sta
     (folder / "gone.txt").unlink()
     (folder / "deep").chmod(mode)
     with as_an_ordinary_user():
-        report = await indexer.index(folder, source)
+        report = await indexer.index(folder, Source("shop", access="private", owner="ann"))
     (folder / "deep").chmod(0o755)
 
     (skipped,) = report.skipped
     assert skipped.path.startswith("deep/")
     assert "Permission denied" in skipped.reason
-    assert [one.document_id for one in await open_store.documents("default")] == ["shop/deep/hours.txt"]
+    (kept,) = await open_store.documents("default")
+    assert (kept.document_id, kept.access, kept.owner) == ("shop/deep/hours.txt", "private", "ann")
 
 
 async def test_a_whole_folder_that_cannot_be_looked_into_is_refused_and_nothing_leaves_the_index(

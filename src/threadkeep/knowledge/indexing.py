@@ -1,7 +1,7 @@
 """A folder into the index: new and changed files are cut and put, files that are gone leave it, the rest is left alone.
 
 Each document is put whole or not at all, and can be found by its words at once; vectors follow. What could not be read
-is listed with the reason, and what it said before stays.
+is listed with the reason, and what it said before stays, for those who may read it now.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from threadkeep.knowledge.embedding import Progress, embed_documents
 from threadkeep.knowledge.listing import listing_of
 from threadkeep.knowledge.reading import MOST_BYTES, read_document
 from threadkeep.ports.embedder import Embedder, model_of
-from threadkeep.ports.knowledge import AccessLevel, Document, KnowledgeStore
+from threadkeep.ports.knowledge import AccessLevel, Document, DocumentInfo, KnowledgeStore, Readership
 from threadkeep.recall.normalise import NORMALISER_VERSION
 from threadkeep.scope import DEFAULT_TENANT, MAX_PART_LENGTH, Scope, length_prefixed
 
@@ -50,6 +50,10 @@ class Source:
             raise InvalidInput("owner", "is missing", f"a {self.access} document belongs to somebody: name them")
         if self.readers and self.access != "shared":
             raise InvalidInput("readers", "are given", "only shared documents have readers")
+
+    @property
+    def readership(self) -> Readership:
+        return Readership(self.access, self.owner, self.readers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,35 +96,51 @@ class FolderIndexer:
     async def index(self, folder: Path, source: Source, progress: Progress | None = None) -> IndexReport:
         """Raises `InvalidInput` where there is no such folder, and `StoreError`."""
         listing = await asyncio.to_thread(listing_of, folder)
-        paths = listing.files
-        known = {one.document_id: one for one in await self._store.documents(source.tenant, source.datasource)}
-        report, seen = IndexReport(), set[str]()
+        known = {one.document_id: one for one in await self._store.documents(source.tenant)}
+        report = IndexReport()
+        report.skipped += [
+            Skipped(_name(folder, link), "is a link, and links are not followed") for link in listing.links
+        ]
+        unread = {
+            id_ for closed in listing.closed for id_ in known if id_.startswith(_id_below(folder, closed, source))
+        }
         for closed, reason in listing.closed.items():
-            name = f"{closed.relative_to(folder).as_posix()}/"
+            name = f"{_name(folder, closed)}/"
             report.skipped.append(Skipped(name, f"cannot be opened ({reason}); what it held before stays"))
-            seen |= {id_ for id_ in known if id_.startswith(f"{source.datasource}/{_UNFIT.sub('?', name)}")}
-        for number, path in enumerate(paths):
-            name = path.relative_to(folder).as_posix()
+        seen = set[str]()
+        for number, path in enumerate(listing.files):
+            name = _name(folder, path)
             id_ = document_id(source.datasource, name)
             seen.add(id_)
             try:
-                document = await asyncio.to_thread(self._document, path, id_, source)
+                await self._put(path, id_, source, known.get(id_), report)
             except (UnreadableDocument, MissingExtra) as problem:
                 report.skipped.append(Skipped(name, str(problem)))
-            else:
-                old = known.get(id_)
-                if old is None or old.digest != document.digest:
-                    await self._store.put(source.tenant, document)
-                report.chunks += len(document.chunks)
-                report.added += old is None
-                report.updated += old is not None and old.digest != document.digest
-                report.unchanged += old is not None and old.digest == document.digest
+                unread.add(id_)
             if progress:
-                progress(number + 1, len(paths), name)
-        for id_ in known.keys() - seen:
+                progress(number + 1, len(listing.files), name)
+        of_source = {id_ for id_, one in known.items() if one.datasource == source.datasource}
+        for id_ in sorted(of_source & unread):
+            await self._store.grant(source.tenant, id_, source.readership)
+        for id_ in sorted(of_source - seen - unread):
             report.removed += await self._store.remove(source.tenant, id_)
         await self._embed(report, source.tenant, progress)
         return report
+
+    async def _put(self, path: Path, id_: str, source: Source, old: DocumentInfo | None, report: IndexReport) -> None:
+        """Raises `UnreadableDocument` and `MissingExtra`."""
+        if old is not None and old.datasource != source.datasource:
+            raise UnreadableDocument(
+                f"has the id of a document of {old.datasource!r}; give one of the two another name"
+            )
+        document = await asyncio.to_thread(self._document, path, id_, source)
+        changed = old is None or old.digest != document.digest
+        if changed:
+            await self._store.put(source.tenant, document)
+        report.chunks += len(document.chunks)
+        report.added += old is None
+        report.updated += old is not None and changed
+        report.unchanged += not changed
 
     async def rebuild(self, tenant: str | None = None, progress: Progress | None = None) -> IndexReport:
         """Vectors of the embedder in use for every document that lacks them."""
@@ -167,6 +187,15 @@ class FolderIndexer:
             return text
         blocks = tuple(Block(self._redact(block.text), block.level) for block in text.blocks)
         return Text(self._redact(text.title), blocks)
+
+
+def _name(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).as_posix()
+
+
+def _id_below(folder: Path, closed: Path, source: Source) -> str:
+    """What ids of documents in that folder begin with."""
+    return f"{source.datasource}/{_UNFIT.sub('?', _name(folder, closed))}/"
 
 
 def document_id(datasource: str, name: str) -> str:

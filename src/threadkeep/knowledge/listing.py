@@ -14,6 +14,7 @@ from threadkeep.knowledge.reading import READERS
 @dataclass(slots=True)
 class Listing:
     files: list[Path] = field(default_factory=list[Path])
+    links: list[Path] = field(default_factory=list[Path])  # that would be documents or folders
     closed: dict[Path, str] = field(default_factory=dict[Path, str])  # folders, and why
 
 
@@ -27,10 +28,14 @@ def listing_of(folder: Path) -> Listing:
     found = Listing()
     for where, folders, names in os.walk(folder, onerror=lambda error: _note(found, error)):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found.files += [path for name in names if _is_document(path := Path(where, name))]
+        found.links += [path for name in folders if (path := Path(where, name)).is_symlink()]
+        named = [Path(where, name) for name in names if _is_named_like_one(name)]
+        found.links += [path for path in named if path.is_symlink()]
+        found.files += [path for path in named if _is_document(path)]
     if folder in found.closed:
         raise InvalidInput("folder", f"cannot be opened ({found.closed[folder]})", "let the service's user read it")
     found.files.sort()
+    found.links.sort()
     return found
 
 
@@ -40,10 +45,12 @@ def _note(found: Listing, error: OSError) -> None:
         found.closed[Path(os.fsdecode(error.filename))] = error.strerror or type(error).__name__
 
 
+def _is_named_like_one(name: str) -> bool:
+    return not name.startswith(".") and Path(name).suffix.lower() in READERS
+
+
 def _is_document(path: Path) -> bool:
     """What cannot even be looked at may be one: who reads it then says why not."""
-    if path.name.startswith(".") or path.suffix.lower() not in READERS:
-        return False
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except FileNotFoundError:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from datetime import datetime
 
 from threadkeep.knowledge.sqlite_erase import erase
 from threadkeep.knowledge.sqlite_search import MODEL, read, search
 from threadkeep.ports.embedder import EmbeddingModel
-from threadkeep.ports.knowledge import Document, DocumentInfo, Unembedded
+from threadkeep.ports.knowledge import NO_DIGEST, Document, DocumentInfo, Readership, Unembedded
 from threadkeep.recall.vectors import ENCODING
 from threadkeep.sqlite.rows import given_text, moment, stored_text, when
 
-__all__ = ["documents", "embed", "erase", "forget_model", "models", "put", "read", "remove", "search"]
+__all__ = ["documents", "embed", "erase", "forget_model", "grant", "models", "put", "read", "remove", "search"]
 __all__ += ["unembedded", "waiting"]
 
 _INFO = "document_id, datasource, title, access, owner, digest, version, chunks, indexed_at"
@@ -48,10 +49,34 @@ def put(
     return _info(row)
 
 
-def _fill(connection: sqlite3.Connection, did: int, document: Document, words: list[list[int]]) -> None:
-    connection.executemany(
-        "INSERT INTO tk_document_readers VALUES (?, ?)", [(did, user) for user in dict.fromkeys(document.readers)]
+def grant(connection: sqlite3.Connection, tenant: str, document_id: str, readership: Readership, now: datetime) -> bool:
+    found = connection.execute(
+        "SELECT did, version, access, owner FROM tk_documents WHERE tenant = ? AND document_id = ?",
+        (tenant, document_id),
+    ).fetchone()
+    if found is None:
+        return False
+    did, version, *before = found
+    readers = {user for (user,) in connection.execute("SELECT user FROM tk_document_readers WHERE did = ?", (did,))}
+    if before == [readership.access, readership.owner] and readers == {*readership.readers}:
+        return False
+    connection.execute(
+        "UPDATE tk_documents SET access = ?, owner = ?, digest = ?, version = ? WHERE did = ?",
+        (readership.access, readership.owner, NO_DIGEST, max(moment(now), 1 + version), did),
     )
+    connection.execute("DELETE FROM tk_document_readers WHERE did = ?", (did,))
+    _share(connection, did, readership.readers)
+    return True
+
+
+def _share(connection: sqlite3.Connection, did: int, readers: Iterable[str]) -> None:
+    connection.executemany(
+        "INSERT INTO tk_document_readers VALUES (?, ?)", [(did, user) for user in dict.fromkeys(readers)]
+    )
+
+
+def _fill(connection: sqlite3.Connection, did: int, document: Document, words: list[list[int]]) -> None:
+    _share(connection, did, document.readers)
     connection.executemany(
         "INSERT INTO tk_document_parts VALUES (?, ?, ?, ?)",
         [(did, i, stored_text(part.heading), stored_text(part.content)) for i, part in enumerate(document.parts)],

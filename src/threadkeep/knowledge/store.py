@@ -10,7 +10,16 @@ from threadkeep.knowledge.words import hashed
 from threadkeep.model import Erased
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import EmbeddingModel
-from threadkeep.ports.knowledge import Access, ChunkKey, Document, DocumentInfo, Found, Question, Unembedded
+from threadkeep.ports.knowledge import (
+    Access,
+    ChunkKey,
+    Document,
+    DocumentInfo,
+    Found,
+    Question,
+    Readership,
+    Unembedded,
+)
 from threadkeep.recall.vectors import encode
 from threadkeep.scope import Scope
 
@@ -29,6 +38,10 @@ class StoredKnowledge:
     async def put(self, tenant: str, document: Document) -> DocumentInfo:
         words = [hashed(tenant, self._terms_of(chunk.content).split()) for chunk in document.chunks]
         return await self._write(self._steps.put, tenant=tenant, document=document, words=words, now=self._clock())
+
+    async def grant(self, tenant: str, document_id: str, readership: Readership) -> bool:
+        given = {"tenant": tenant, "document_id": document_id, "readership": readership, "now": self._clock()}
+        return await self._write(self._steps.grant, **given)
 
     async def remove(self, tenant: str, document_id: str) -> bool:
         return await self._write(self._steps.remove, tenant=tenant, document_id=document_id)

@@ -13,6 +13,7 @@ from threadkeep.scope import Scope, length_prefixed
 
 Role = Literal["SUPER_ADMIN", "ADMIN", "USER"]
 AccessLevel = Literal["public", "private", "shared"]
+NO_DIGEST = bytes(16)  # of a document that is to be put anew when it is next seen
 _NOBODY = "nobody"
 
 
@@ -69,6 +70,15 @@ class Document:
     digest: bytes
     parts: tuple[Part, ...]
     chunks: tuple[Chunk, ...]
+    access: AccessLevel = "public"
+    owner: str | None = None
+    readers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Readership:
+    """Who may read a document: everybody, its owner, or the owner and these readers."""
+
     access: AccessLevel = "public"
     owner: str | None = None
     readers: tuple[str, ...] = ()
@@ -197,6 +207,13 @@ class KnowledgeVectors(Protocol):
 class KnowledgeStore(KnowledgeErasure, KnowledgeVectors, Protocol):
     async def put(self, tenant: str, document: Document) -> DocumentInfo:
         """The whole document in place of what it was, all or nothing, without vectors."""
+        ...
+
+    async def grant(self, tenant: str, document_id: str, readership: Readership) -> bool:
+        """From now on these may read it, and nobody else, whatever it says; False where they did before.
+
+        Its digest is forgotten, so that the next put is a change.
+        """
         ...
 
     async def remove(self, tenant: str, document_id: str) -> bool:

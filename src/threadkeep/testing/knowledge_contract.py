@@ -12,7 +12,19 @@ import pytest
 
 from threadkeep.errors import VectorMismatch
 from threadkeep.ports.embedder import EmbeddingModel
-from threadkeep.ports.knowledge import Access, Chunk, ChunkKey, Document, KnowledgeStore, Part, Passage, Question, Role
+from threadkeep.ports.knowledge import (
+    NO_DIGEST,
+    Access,
+    Chunk,
+    ChunkKey,
+    Document,
+    KnowledgeStore,
+    Part,
+    Passage,
+    Question,
+    Readership,
+    Role,
+)
 from threadkeep.recall.normalise import query_terms
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import a_tenant
@@ -155,6 +167,30 @@ class KnowledgeContract:
         await knowledge.remove(tenant, "a")
         seen.append((await knowledge.read(anybody(tenant), [])).readable)
         assert all(one != other for one, other in pairwise(seen))
+
+    async def test_who_may_read_is_changed_without_the_text(self, knowledge: KnowledgeStore) -> None:
+        tenant, cid = a_tenant(), "cid"
+        await knowledge.put(tenant, a_document("a", "secret recipe"))
+        await knowledge.put(tenant, a_document("b", "secret recipe"))
+        steps: list[tuple[Readership, set[str]]] = [
+            (Readership("private", "bob"), {"bob"}),
+            (Readership("shared", "bob", ("ann", "ann")), {"ann", "bob"}),
+            (Readership("shared", "bob", (cid,)), {"bob", cid}),
+            (Readership("public"), {"ann", "bob", cid}),
+        ]
+        for readership, expected in steps:
+            (before, _) = await knowledge.documents(tenant)
+            assert await knowledge.grant(tenant, "a", readership)
+            assert not await knowledge.grant(tenant, "a", readership), "they may already"
+            (after, other) = await knowledge.documents(tenant)
+            assert after.version > before.version
+            assert (after.access, after.owner, after.digest) == (readership.access, readership.owner, NO_DIGEST)
+            assert other.access == "public"
+            for user in ("ann", "bob", cid):
+                read = await ids(knowledge, anybody(tenant, user), asking("recipe"))
+                assert ("a#chunk_0" in read) == (user in expected), (user, readership)
+        assert not await knowledge.grant(tenant, "none", Readership())
+        assert not await knowledge.grant(a_tenant(), "a", Readership("private", "bob"))
 
     async def test_a_rare_term_outweighs_common_ones(self, knowledge: KnowledgeStore) -> None:
         tenant = a_tenant()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -13,7 +13,7 @@ from threadkeep.index.sql_models import number_for, number_of
 from threadkeep.knowledge.sql.erase import erase
 from threadkeep.knowledge.sql.search import read, search
 from threadkeep.ports.embedder import EmbeddingModel
-from threadkeep.ports.knowledge import Document, DocumentInfo, Unembedded
+from threadkeep.ports.knowledge import NO_DIGEST, Document, DocumentInfo, Readership, Unembedded
 from threadkeep.recall.vectors import ENCODING
 from threadkeep.sql.database import Raced
 from threadkeep.sql.knowledge_tables import chunk_vectors, chunk_words, chunks, parts, readers
@@ -21,7 +21,7 @@ from threadkeep.sql.knowledge_tables import documents as stored
 from threadkeep.sql.knowledge_tables import models as known
 from threadkeep.sql.rows import moment, when
 
-__all__ = ["documents", "embed", "erase", "forget_model", "models", "put", "read", "remove", "search"]
+__all__ = ["documents", "embed", "erase", "forget_model", "grant", "models", "put", "read", "remove", "search"]
 __all__ += ["unembedded", "waiting"]
 
 _AT_ONCE = 1_000
@@ -62,6 +62,28 @@ async def put(
         raise Raced from None
     await _fill(connection, made[0], document, words)
     return _info(tuple(told.values()))
+
+
+async def grant(
+    connection: AsyncConnection, tenant: str, document_id: str, readership: Readership, now: datetime
+) -> bool:
+    query = select(stored.c.did, stored.c.version, stored.c.access, stored.c.owner)
+    query = query.where(stored.c.tenant == tenant, stored.c.document_id == document_id)
+    found = (await connection.execute(query.with_for_update())).one_or_none()
+    if found is None:
+        return False
+    of_document = readers.c.did == found.did
+    before = {*(await connection.execute(select(readers.c.user_id).where(of_document))).scalars()}
+    if (found.access, found.owner, before) == (readership.access, readership.owner, {*readership.readers}):
+        return False
+    told = {"access": readership.access, "owner": readership.owner, "digest": NO_DIGEST}
+    version = max(moment(now), 1 + found.version)
+    await connection.execute(update(stored).where(stored.c.did == found.did).values(version=version, **told))
+    await connection.execute(delete(readers).where(of_document))
+    rows = [{"did": found.did, "user_id": user} for user in dict.fromkeys(readership.readers)]
+    if rows:
+        await connection.execute(readers.insert(), rows)
+    return True
 
 
 async def _fill(connection: AsyncConnection, did: int, document: Document, words: list[list[int]]) -> None:
