@@ -245,6 +245,26 @@ async def test_a_list_cut_between_call_and_result_is_mended_unless_it_is_wanted_
     assert await as_stored.get_items(limit=2) == [OUTPUT, assistant("Sunny.")]
 
 
+async def test_a_limit_that_nothing_exceeds_leaves_nothing_out(opened: Open, sqlite_url: str) -> None:
+    session = opened(sqlite_url, tool_items="ttl")
+    items = [CALL, OUTPUT, user("and now?"), assistant("found")]
+    await session.add_items(items[:2])
+    await session.add_items(items[2:])
+    assert [await session.get_items(limit) for limit in (4, 10, None)] == [items] * 3
+    assert await session.get_items(2) == items[2:]
+
+
+async def test_a_call_that_waits_is_no_pair_by_an_earlier_one_of_its_name(opened: Open, sqlite_url: str) -> None:
+    """Some models count their calls anew in every turn."""
+    session = opened(sqlite_url, tool_items="ttl")
+    turn = [user("first"), CALL, OUTPUT, assistant("one")]
+    await session.add_items([*turn, user("second"), CALL])
+    assert await session.get_items() == [*turn, user("second")]
+    await session.add_items([OUTPUT, assistant("two")])
+    assert await session.get_items() == [*turn, user("second"), CALL, OUTPUT, assistant("two")]
+    assert await session.get_items(2) == [assistant("two")], "a result whose call was cut off is none of another call's"
+
+
 async def test_a_closed_session_says_so_as_the_sdks_own_does(opened: Open, sqlite_url: str) -> None:
     session = opened(sqlite_url)
     await session.aclose()

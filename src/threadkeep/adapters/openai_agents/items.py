@@ -128,9 +128,22 @@ def rebuilt(message: Message, shape: bytes | None) -> Item:
 
 
 def in_pairs(items: Sequence[Item]) -> list[Item]:
-    """Without calls that have no result and results that have no call: a model would refuse the whole list."""
-    ends: dict[str, int] = {}
-    for item in items:
-        if isinstance(id_ := item.get("call_id"), str):
-            ends[id_] = ends.get(id_, 0) | (2 if str(item.get("type")).endswith("_output") else 1)
-    return [item for item in items if not isinstance(id_ := item.get("call_id"), str) or ends[id_] == 3]
+    """Without calls that have no result and results that have no call: a model would refuse the whole list.
+
+    An id may come again, in another turn: a result is that of the first call before it that waits for one.
+    """
+    waiting: dict[str, list[int]] = {}
+    alone: set[int] = set()
+    for place, item in enumerate(items):
+        id_ = item.get("call_id")
+        if not isinstance(id_, str):
+            continue
+        calls = waiting.setdefault(id_, [])
+        if not str(item.get("type")).endswith("_output"):
+            calls.append(place)
+        elif calls:
+            calls.pop(0)
+        else:
+            alone.add(place)
+    alone.update(place for calls in waiting.values() for place in calls)
+    return [item for place, item in enumerate(items) if place not in alone]

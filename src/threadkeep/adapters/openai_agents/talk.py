@@ -94,7 +94,7 @@ class Talk:
         keys = {self._shape_key(one.id): one.id for one in messages}
         shapes = {keys[row.key]: row.value for row in await self._stores.rows.get([*keys])}
         found = [_Placed(one.seq, b"", rebuilt(one, shapes.get(one.id)), one.id) for one in messages]
-        found += await self._tool_items(head, messages[0].seq if messages and limit is not None else 0)
+        found += await self._tool_items(head, messages[0].seq if messages and len(messages) == limit else 0)
         found.sort(key=lambda one: (one.seq, one.order))
         return found if limit is None else found[-limit:]
 
