@@ -69,6 +69,24 @@ async def test_sessions_are_listed_oldest_change_first(service: ThreadkeepSessio
     assert (await service.list_sessions(app_name="b")).sessions == []
 
 
+async def test_as_many_recent_events_are_read_as_are_asked_for(sqlite_service: ThreadkeepSessionService) -> None:
+    """Numbers that belonged to tools are empty, so older stretches are read, each behind hundreds of newer messages."""
+    session = await sqlite_service.create_session(app_name="a", user_id="u", session_id="s")
+    searching = types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(id="1", name="f"))])
+    for turn in range(250):
+        invocation = f"i{turn}"
+        await sqlite_service.append_event(session, said("user", f"question {turn}", invocation))
+        for _ in range(6):
+            call = Event(author="guide", invocation_id=invocation, content=searching)
+            await sqlite_service.append_event(session, call)
+        await sqlite_service.append_event(session, said("guide", f"answer {turn}", invocation))
+    everything = [f"{kind} {turn}" for turn in range(250) for kind in ("question", "answer")]
+    for wanted in (1, 400, 500, 2_000):
+        config = GetSessionConfig(num_recent_events=wanted)
+        read = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s", config=config)
+        assert texts(read) == everything[-wanted:], wanted
+
+
 async def test_scratch_state_is_seen_while_it_lasts_and_is_not_in_the_database(
     sqlite_service: ThreadkeepSessionService, sqlite_place: dict[str, Any]
 ) -> None:

@@ -16,6 +16,7 @@ from threadkeep.adapters.adk.state import APP, USER, app_space, user_space
 from threadkeep.adapters.adk.turns import TurnLimits, Turns
 from threadkeep.adapters.sealing import Seal
 from threadkeep.compose_agents import AgentStores
+from threadkeep.model import Message
 from threadkeep.ports.agent_rows import place_of
 from threadkeep.scope import Scope
 
@@ -58,23 +59,29 @@ class Reader:
         return {name: value for name, value in values.items() if value is not None}
 
     async def _all(self, scope: Scope, head: Head) -> list[Event]:
-        return await self._events(scope, head, await self._ledger.entries(scope))
+        return (await self._events(scope, head, await self._ledger.entries(scope)))[0]
 
     async def _recent(self, scope: Scope, head: Head, wanted: int) -> list[Event]:
         """From the newest back, a stretch at a time: numbers of a turn's traffic are empty once it has ended."""
         found: list[Event] = []
         last: int = head.body["n"]
+        before: int | None = None
         in_flight = self._turns(head).keys(place_of(scope))
         while len(found) < wanted and last > 0:
             first = max(1, last - 2 * (wanted - len(found)) + 1)
             entries = await self._ledger.entries(scope, range(first, last + 1), in_flight)
-            found[:0] = await self._events(scope, head, entries)
+            older, before = await self._events(scope, head, entries, before)
+            found[:0] = older
             last = first - 1
         return found[-wanted:] if wanted else []
 
-    async def _events(self, scope: Scope, head: Head, entries: Entries) -> list[Event]:
+    async def _events(
+        self, scope: Scope, head: Head, entries: Entries, before: int | None = None
+    ) -> tuple[list[Event], int | None]:
+        """Also where the words of events before these are looked for, as `before` tells it for these."""
         frames = {number: events.unpacked(kinds[FRAME]) for number, kinds in entries.items() if FRAME in kinds}
-        texts = await self._texts(scope, [frame["message"] for frame in frames.values() if "message" in frame])
+        ids = [frame["message"] for frame in frames.values() if "message" in frame]
+        texts, before = await self._texts(scope, ids, before)
         keys = self._turns(head).keys(place_of(scope))
         found: list[Event] = []
         for number in sorted(entries):
@@ -89,20 +96,22 @@ class Reader:
                 found.append(events.with_words(plain, text))
             elif frame is not None:
                 found.append(events.rebuilt(frame, text))
-        return found
+        return found, before
 
-    async def _texts(self, scope: Scope, ids: list[str]) -> dict[str, str]:
-        """From the newest back until all are there; what was erased is not looked for through the whole talk."""
-        texts: dict[str, str] = {}
-        missing, seen, before = {*ids}, 0, None
+    async def _texts(self, scope: Scope, ids: list[str], before: int | None) -> tuple[dict[str, str], int | None]:
+        """From there back until all are found, and how far back that was; what was erased is not looked for through the
+        whole talk."""
+        found: dict[str, Message] = {}
+        missing, seen, after = {*ids}, 0, before
         while missing and seen <= len(ids) + _FOREIGN:
-            page = await self._stores.memory.history(scope, min(_PAGE, len(missing) + 1), before)
-            texts |= {one.id: one.content for one in page.messages if one.id in missing}
-            missing -= texts.keys()
-            seen, before = seen + len(page.messages), page.before
-            if before is None or not page.messages:
+            page = await self._stores.memory.history(scope, min(_PAGE, len(missing) + 1), after)
+            found |= {one.id: one for one in page.messages if one.id in missing}
+            missing -= found.keys()
+            seen, after = seen + len(page.messages), page.before
+            if after is None or not page.messages:
                 break
-        return texts
+        oldest = min((one.seq for one in found.values()), default=before)
+        return {id_: one.content for id_, one in found.items()}, oldest
 
     def _turns(self, head: Head) -> Turns:
         return Turns(head.body, self._stores.clock().timestamp(), self._limits, self._seal)
