@@ -15,7 +15,7 @@ from google.genai import types
 from tests.adapters.adk.conftest import Open
 from tests.adapters.adk.scripted import texts
 from tests.adapters.database import every_value
-from threadkeep import Scope, open_memory
+from threadkeep import Scope, UserMessage, open_memory
 from threadkeep.adapters.adk import ThreadkeepSessionService
 from threadkeep.errors import InvalidInput, InvalidScope
 
@@ -85,6 +85,22 @@ async def test_as_many_recent_events_are_read_as_are_asked_for(sqlite_service: T
         config = GetSessionConfig(num_recent_events=wanted)
         read = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s", config=config)
         assert texts(read) == everything[-wanted:], wanted
+
+
+async def test_no_event_is_missing_for_what_others_say_in_its_conversation(
+    sqlite_service: ThreadkeepSessionService, sqlite_place: dict[str, Any]
+) -> None:
+    session = await sqlite_service.create_session(app_name="a", user_id="u", session_id="s")
+    await sqlite_service.append_event(session, said("user", "first", "i1"))
+    await sqlite_service.append_event(session, said("guide", "second", "i1"))
+    async with open_memory(sqlite_place["url"]) as memory:
+        for start in range(0, 1_200, 400):
+            notes = [UserMessage(f"a note {number}") for number in range(start, start + 400)]
+            await memory.append(Scope(sqlite_place["tenant"], "u", "s"), notes)
+    await sqlite_service.append_event(session, said("user", "last", "i2"))
+    for config in (None, GetSessionConfig(num_recent_events=2)):
+        read = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s", config=config)
+        assert texts(read) == ["first", "second", "last"][-2 if config else 0 :]
 
 
 async def test_scratch_state_is_seen_while_it_lasts_and_is_not_in_the_database(

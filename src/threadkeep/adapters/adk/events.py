@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from google.adk.events.event import Event
 from google.genai import types
@@ -44,6 +44,13 @@ _ACTIONS = {
 Frame = dict[str, Any]
 
 
+class Kept(NamedTuple):
+    """What of an event is a message: its id, and its place in the conversation."""
+
+    message_id: str
+    seq: int
+
+
 def said_in(event: Event) -> list[OurEvent]:
     """What policy is asked about. At most one of them is a message, and it has the event's id."""
     parts = _parts(event)
@@ -73,7 +80,7 @@ def checked(event: Any) -> Event:
     return event
 
 
-def frame_of(event: Event, message_id: str | None, state: Mapping[str, Any]) -> Frame:
+def frame_of(event: Event, message: Kept | None, state: Mapping[str, Any]) -> Frame:
     """`state` is what of the event's state may be kept."""
     data = event.model_dump(mode="json", include=_FIELDS, exclude_none=True, exclude_defaults=True)
     data |= {"id": event.id, "timestamp": event.timestamp}
@@ -84,13 +91,13 @@ def frame_of(event: Event, message_id: str | None, state: Mapping[str, Any]) -> 
         frame["role"] = event.content.role
     if event.actions.compaction is not None:
         frame["compaction"] = [event.actions.compaction.start_timestamp, event.actions.compaction.end_timestamp]
-    medium = _summary(event) if event.author == "user" and message_id is not None else None
+    medium = _summary(event) if event.author == "user" and message is not None else None
     if medium is not None:  # what memory keeps of it beside its summary, which is the message
         modality = medium.get("modality", "image")
         meta = medium.get("meta")
         kept = kept_meta(meta, modality)[0] if isinstance(meta, Mapping) else {}
         frame["medium"] = {"modality": modality, "meta": kept}
-    return frame | ({} if message_id is None else {"message": message_id})
+    return frame | ({} if message is None else {"message": message.message_id, "seq": message.seq})
 
 
 def rebuilt(frame: Frame, text: str | None) -> Event:

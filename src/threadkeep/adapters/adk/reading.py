@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.adk.events.event import Event
@@ -21,7 +21,7 @@ from threadkeep.ports.agent_rows import place_of
 from threadkeep.scope import Scope
 
 _PAGE = 500
-_FOREIGN = 200  # messages of others in the same conversation that are looked through for those of the events
+_FOREIGN = 200  # messages of others that are looked through for those of events that do not know their places
 Entries = Mapping[int, dict[bytes, bytes]]
 
 
@@ -80,8 +80,8 @@ class Reader:
     ) -> tuple[list[Event], int | None]:
         """Also where the words of events before these are looked for, as `before` tells it for these."""
         frames = {number: events.unpacked(kinds[FRAME]) for number, kinds in entries.items() if FRAME in kinds}
-        ids = [frame["message"] for frame in frames.values() if "message" in frame]
-        texts, before = await self._texts(scope, ids, before)
+        places = {frame["message"]: frame.get("seq") for frame in frames.values() if "message" in frame}
+        texts, before = await self._texts(scope, places, before)
         keys = self._turns(head).keys(place_of(scope))
         found: list[Event] = []
         for number in sorted(entries):
@@ -98,13 +98,16 @@ class Reader:
                 found.append(events.rebuilt(frame, text))
         return found, before
 
-    async def _texts(self, scope: Scope, ids: list[str], before: int | None) -> tuple[dict[str, str], int | None]:
-        """From there back until all are found, and how far back that was; what was erased is not looked for through the
-        whole talk."""
+    async def _texts(
+        self, scope: Scope, places: Mapping[str, int | None], before: int | None
+    ) -> tuple[dict[str, str], int | None]:
+        """From there back until all are found, and how far back that was; `places` are ids and where each was put, as
+        far as that was noted. What was erased is not looked for through the whole talk."""
         found: dict[str, Message] = {}
-        missing, seen, after = {*ids}, 0, before
-        while missing and seen <= len(ids) + _FOREIGN:
-            page = await self._stores.memory.history(scope, min(_PAGE, len(missing) + 1), after)
+        missing, seen, after = {*places}, 0, before
+        while missing and (seen <= len(places) + _FOREIGN or _lies_before(after, [places[id_] for id_ in missing])):
+            most = _PAGE if seen else min(_PAGE, len(missing) + 1)
+            page = await self._stores.memory.history(scope, most, after)
             found |= {one.id: one for one in page.messages if one.id in missing}
             missing -= found.keys()
             seen, after = seen + len(page.messages), page.before
@@ -115,6 +118,11 @@ class Reader:
 
     def _turns(self, head: Head) -> Turns:
         return Turns(head.body, self._stores.clock().timestamp(), self._limits, self._seal)
+
+
+def _lies_before(after: int | None, seqs: Sequence[int | None]) -> bool:
+    """Whether any of them is still to come on the way back."""
+    return after is not None and any(seq is not None and seq < after for seq in seqs)
 
 
 def built(scope: Scope, head: Head, state: dict[str, Any], found: list[Event]) -> Session:

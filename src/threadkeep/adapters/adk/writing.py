@@ -16,6 +16,7 @@ from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events.event import Event
 
 from threadkeep.adapters.adk import events
+from threadkeep.adapters.adk.events import Kept
 from threadkeep.adapters.adk.ledger import FLIGHT, FRAME, Body, Entry, Head, Ledger
 from threadkeep.adapters.adk.state import SCRATCH_SECONDS, Delta, delta_of, state_rows
 from threadkeep.adapters.adk.turns import STALE, TurnLimits, Turns
@@ -77,11 +78,10 @@ class Writer:
         message = events.message_in(ours)
         if speaks and not turns.holds(writer):
             head = await self._leased(known.scope, head, writer)
-        message_id = None
-        if message is not None:
-            receipt = await self._said(known.scope, head, ours)
-            message_id = message.id if receipt else None
-        return await self._placed(known, head, event, message_id, ends=not held and events.ends_turn(event))
+        kept = None
+        if message is not None and (seq := await self._said(known.scope, head, ours)) is not None:
+            kept = Kept(str(message.id), seq)
+        return await self._placed(known, head, event, kept, ends=not held and events.ends_turn(event))
 
     async def end_turn(self, known: Known, invocation: str) -> Head | None:
         """Nothing of it is in flight any more but what waits for an answer; others may write.
@@ -121,15 +121,15 @@ class Writer:
         self._turns(body).take(writer)
         return await self._swapped(scope, head, body)
 
-    async def _said(self, scope: Scope, head: Head, ours: Sequence[events.OurEvent]) -> bool:
-        """Whether policy kept it. The same event again is not stored twice."""
+    async def _said(self, scope: Scope, head: Head, ours: Sequence[events.OurEvent]) -> int | None:
+        """Where it was put; None where policy did not keep it. The same event again is not stored twice."""
         try:
             receipt = await self._stores.memory.append(scope.at(head.body["generation"]), [*ours])
         except ScopeErased:
             raise SessionNotFoundError(f"Session {scope.conversation} not found.") from None
-        return bool(receipt.kept)
+        return receipt.seq if receipt.kept else None
 
-    async def _placed(self, known: Known, head: Head, event: Event, message_id: str | None, *, ends: bool) -> Head:
+    async def _placed(self, known: Known, head: Head, event: Event, message: Kept | None, *, ends: bool) -> Head:
         body = copy.deepcopy(head.body)
         turns = self._turns(body)
         gone = turns.begun(event.invocation_id) if events.has_content(event) else []
@@ -137,7 +137,7 @@ class Writer:
         body |= {"n": body["n"] + 1, "updated": event.timestamp, "state": body["state"] | delta.session}
         if delta.scratch:
             body["scratch"] = sorted({*body.get("scratch", ()), *delta.scratch})
-        put = await self._entries(known.scope, body, turns, event, (message_id, delta), ends=ends)
+        put = await self._entries(known.scope, body, turns, event, (message, delta), ends=ends)
         turns.answered(event)
         if ends:
             gone += turns.ended()
@@ -153,16 +153,16 @@ class Writer:
         return placed
 
     async def _entries(
-        self, scope: Scope, body: Body, turns: Turns, event: Event, kept: tuple[str | None, Delta], *, ends: bool
+        self, scope: Scope, body: Body, turns: Turns, event: Event, kept: tuple[Kept | None, Delta], *, ends: bool
     ) -> list[Entry]:
         """Its frame, unless it is nothing but traffic; and while the turn is in flight, what the frame cannot hold."""
-        message_id, delta = kept
+        message, delta = kept
         number: int = body["n"]
-        frame = events.frame_of(event, message_id, delta.kept)
+        frame = events.frame_of(event, message, delta.kept)
         put: list[Entry] = []
         if not events.is_only_traffic(event) or delta.kept:
             put.append(Entry(number, FRAME, events.packed(frame)))
-        if ends or events.is_whole(frame, events.text_of(event) if message_id else None, event, delta.kept):
+        if ends or events.is_whole(frame, events.text_of(event) if message else None, event, delta.kept):
             return put
         key = turns.key(event.invocation_id, place_of(scope))
         earlier = turns.rows_of(event.invocation_id)
