@@ -26,6 +26,7 @@ from threadkeep import Scope
 from threadkeep.adapters.langgraph.projection import Projection
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.errors import CapabilityMissing, CheckpointCorrupt, Conflict, InvalidInput, InvalidSetting, StaleWriter
+from threadkeep.ports.turn_keys import TurnRemains
 from threadkeep.settings import Settings
 
 THREADS, TURNS = 5, 20
@@ -165,7 +166,7 @@ async def test_a_turn_that_another_run_goes_on_with_is_not_ended_under_it(
     keys = one.saver._session.door
     seen = await keys.use(lambda store: store.turn_keys.get(one.saver._thread("t")))
     await agent(other.saver).ainvoke(said("use 1 look: second"), thread("t"))
-    dropped = await keys.use(lambda store: store.turn_keys.end(one.saver._thread("t"), seen, [], []))
+    dropped = await keys.use(lambda store: store.turn_keys.end(one.saver._thread("t"), seen, TurnRemains([], [])))
     assert dropped is False
     assert len((await one.values(thread("t")))["messages"]) == 8
     assert await one.call("end_turn", thread("t")) is True
@@ -566,3 +567,56 @@ async def test_a_thread_that_kept_its_tool_traffic_keeps_none_after_its_first_tu
         assert [one for one in kept if getattr(one, "tool_calls", None)] == []
         assert "ann@example.org" not in repr(kept)
         assert len(kept) == expected
+
+
+@only_async
+async def test_the_checkpoint_that_a_turn_went_on_from_can_be_read_after_it(
+    saver_in_turns: Verbs, url: str, user: str
+) -> None:
+    """LangGraph keeps an update of the state, or a command, as writes of the checkpoint that was there."""
+    saver = saver_in_turns.saver
+    graph = saver.attached(agent(saver))
+    await graph.ainvoke(said("hello"), thread("t"))
+    await graph.aupdate_state(thread("t"), {"messages": [HumanMessage("by the way", id="added")]})
+    assert await saver.aend_turn(thread("t"))
+    await graph.ainvoke(Command(update={"messages": [HumanMessage("and then", id="more")]}, goto="agent"), thread("t"))
+    found = await saver_in_turns.list(thread("t"))
+    assert [len(one.checkpoint["channel_values"]["messages"]) for one in found] == [5, 3, 2]
+    assert await count(url, "tk_checkpoint_writes", user) == 0
+    state = await graph.aget_state(found[-1].config)
+    assert [one.content for one in state.values["messages"]] == ["hello", "Done after 0 result(s)."]
+
+
+@only_async
+async def test_a_turn_of_which_only_writes_were_stored_leaves_its_thread_readable(
+    open_saver: Open, url: str, user: str
+) -> None:
+    saver = await open_saver(tool_traffic="turn")
+    graph = saver.saver.attached(agent(saver.saver))
+    await graph.ainvoke(said("hello"), thread("t"))
+    latest = await saver.get(thread("t"))
+    assert latest is not None
+    for abandoned in (True, False):  # or its key is lost in another way
+        await saver.call("put_writes", latest.config, [("messages", "killed after this")], "task")
+        assert len((await saver.get(thread("t"))).pending_writes) == 1
+        if abandoned:
+            assert not await saver.call("end_turn", thread("t"))
+            assert await saver.call("end_turn", thread("t"), abandon=True)
+            assert await count(url, "tk_checkpoint_writes", user) == 0
+        else:
+            keys = f"SELECT thread_key FROM conversation_metadata WHERE user_id = '{user}'"
+            await rows(url, f"DELETE FROM tk_turn_keys WHERE thread_key IN ({keys})")
+        for reader in (await open_saver(tool_traffic="turn"), await open_saver()):
+            assert (await reader.get(thread("t"))).pending_writes == []
+
+
+@only_async
+async def test_an_update_that_no_task_follows_is_there_for_the_next_run(saver_in_turns: Verbs) -> None:
+    graph = saver_in_turns.saver.attached(agent(saver_in_turns.saver))
+    await graph.ainvoke(said("hello"), thread("t"))
+    await graph.ainvoke(Command(update={"messages": [HumanMessage("and then", id="more")]}), thread("t"))
+    done = await graph.ainvoke(said("goodbye"), thread("t"))
+    assert [one.content for one in done["messages"] if one.type == "human"] == ["hello", "and then", "goodbye"]
+    assert [one.content for one in await saver_in_turns.saver.ahistory(thread("t"))] == [
+        one.content for one in done["messages"]
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 from threadkeep.checkpoints.parts import THREAD_HELD, text_of
 from threadkeep.checkpoints.running import Running, Step, among, text_id
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.turn_keys import OpenTurn, TurnKey
+from threadkeep.ports.turn_keys import OpenTurn, TurnKey, TurnRemains
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread, escaped, ns_key, unescaped
 
@@ -64,12 +64,11 @@ class SqlTurnKeys:
             if (found := await self.get(thread)) is not None:  # or somebody has ended it in between
                 return found
 
-    async def end(
-        self, thread: Thread, key: TurnKey, checkpoints: Sequence[tuple[str, str]], strands: Sequence[bytes]
-    ) -> bool:
+    async def end(self, thread: Thread, key: TurnKey, remains: TurnRemains) -> bool:
         gone = "DELETE FROM tk_turn_keys WHERE thread_key = :key AND began_at = :used_at"
         first: Step = (gone, {"key": thread.key, "used_at": key.used_at})
-        rest = [*self._drop_checkpoints(thread, checkpoints), *self._drop_strands(thread, strands)]
+        rest = [*self._drop_checkpoints(thread, remains.checkpoints), *self._drop_strands(thread, remains.strands)]
+        rest += self._drop_writes(thread, remains.writes)
         return bool(await self._running.changed([first, *rest], only_if_first=True))
 
     def _drop_checkpoints(self, thread: Thread, checkpoints: Sequence[tuple[str, str]]) -> Iterator[Step]:
@@ -78,6 +77,15 @@ class SqlTurnKeys:
             for ns, id_ in checkpoints:
                 id_bound = text_id(escaped(id_), self._running.dialect)
                 yield gone, {"key": thread.key, "ns": ns_key(ns), "id": id_bound}
+
+    def _drop_writes(self, thread: Thread, writes: Sequence[tuple[str, str, str, int]]) -> Iterator[Step]:
+        gone = (
+            "DELETE FROM tk_checkpoint_writes WHERE thread_key = :key AND ns_key = :ns AND checkpoint_id = :id"
+            " AND task_id = :task AND idx = :idx"
+        )
+        for ns, id_, task, idx in writes:
+            place, whose = (text_id(escaped(one), self._running.dialect) for one in (id_, task))
+            yield gone, {"key": thread.key, "ns": ns_key(ns), "id": place, "task": whose, "idx": idx}
 
     def _drop_strands(self, thread: Thread, strands: Sequence[bytes]) -> Iterator[Step]:
         for start in range(0, len(strands), _AT_ONCE):

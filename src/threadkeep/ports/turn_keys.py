@@ -22,6 +22,15 @@ class OpenTurn:
     used_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class TurnRemains:
+    """What goes with a turn's key."""
+
+    checkpoints: Sequence[tuple[str, str]]  # namespace and id; with their writes
+    strands: Sequence[bytes]
+    writes: Sequence[tuple[str, str, str, int]] = ()  # namespace, checkpoint, task, idx; of checkpoints that stay
+
+
 class TurnKeys(Protocol):
     async def get(self, thread: Thread) -> TurnKey | None: ...
 
@@ -29,10 +38,8 @@ class TurnKeys(Protocol):
         """The key that stands there, or this one; from now on nobody ends the turn who has not seen this call."""
         ...
 
-    async def end(
-        self, thread: Thread, key: TurnKey, checkpoints: Sequence[tuple[str, str]], strands: Sequence[bytes]
-    ) -> bool:
-        """Destroy the key with these checkpoints, their writes and strands, in one step.
+    async def end(self, thread: Thread, key: TurnKey, remains: TurnRemains) -> bool:
+        """Destroy the key with what was stored under it, in one step.
 
         False, and nothing is changed, when another run has begun under the key meanwhile.
         """

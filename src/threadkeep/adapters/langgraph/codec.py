@@ -20,6 +20,10 @@ IN_FLIGHT = "+turn"  # behind the kind of a value that is encrypted under its tu
 _SPELLED = "spelled:"  # before the kind of a value whose lone surrogates were spelled out
 
 
+def is_in_flight(kind: str) -> bool:
+    return kind.endswith(IN_FLIGHT)
+
+
 class Encoded(NamedTuple):
     kind: str
     data: bytes
@@ -70,7 +74,7 @@ class Codec:
 
     def decode(self, kind: str, data: bytes, where: str) -> Any:
         """Raises `CheckpointCorrupt` on bytes that are damaged, or were made to harm."""
-        if kind.endswith(IN_FLIGHT):
+        if is_in_flight(kind):
             raise CheckpointCorrupt(f'{where} is of a turn in flight; a saver with tool_traffic="turn" can read it')
         if self._usual and kind == _USUAL:
             value = plain_value(data)

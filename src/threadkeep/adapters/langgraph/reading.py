@@ -11,8 +11,8 @@ from typing import Any, cast
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 
-from threadkeep.adapters.langgraph.body import Body, Inline, Ref, Whole, runs_in, runs_of, unpack_body
-from threadkeep.adapters.langgraph.codec import Codec, unpacked
+from threadkeep.adapters.langgraph.body import Body, Inline, Ref, Whole, kind_of, runs_in, runs_of, unpack_body
+from threadkeep.adapters.langgraph.codec import Codec, is_in_flight, unpacked
 from threadkeep.adapters.langgraph.pages import items_of
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
@@ -80,7 +80,7 @@ class Reading:
             checkpoint,
             metadata_of(row, codec),
             parent,
-            [pending_write(write, codec, where) for write in row.writes],
+            [*_pending_writes(row, codec, where)],
         )
 
     def wanting(self, thread: Thread) -> Wanting | None:
@@ -152,6 +152,21 @@ def where_is(row: StoredCheckpoint) -> str:
 def metadata_of(row: StoredCheckpoint, codec: Codec) -> CheckpointMetadata:
     kind, data = opened(row.metadata, where_is(row))
     return codec.decode(kind, data, f"{where_is(row)}, metadata")
+
+
+def _pending_writes(row: StoredCheckpoint, codec: Codec, where: str) -> Iterator[PendingWrite]:
+    """Without those that a turn left on a checkpoint from before it, where its key is gone: they went with it."""
+    for write in row.writes:
+        try:
+            yield pending_write(write, codec, where)
+        except CheckpointCorrupt:
+            if not of_a_turn(write, where) or is_in_flight(kind_of(row.body, where)):
+                raise
+
+
+def of_a_turn(write: Write, where: str) -> bool:
+    """Whether it was encrypted under a turn's key."""
+    return is_in_flight(opened(write.data, where)[0])
 
 
 def pending_write(write: Write, codec: Codec, where: str) -> PendingWrite:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from threadkeep.adapters.langgraph.codec import IN_FLIGHT, Codec, Encoded
+from threadkeep.adapters.langgraph.codec import IN_FLIGHT, Codec, Encoded, is_in_flight
 from threadkeep.adapters.sealing import KEY_BYTES, master_key
 from threadkeep.errors import CheckpointCorrupt, MissingExtra
 
 _NONCE_BYTES = 12
 _BARE, _SEALED = b"\x00", b"\x01"
-
-
-def is_in_flight(kind: str) -> bool:
-    return kind.endswith(IN_FLIGHT)
 
 
 class TurnCodec(Codec):

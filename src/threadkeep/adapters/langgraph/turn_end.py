@@ -11,16 +11,17 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, Checkpoint
 from langgraph.checkpoint.serde.types import INTERRUPT
 
 from threadkeep.adapters.langgraph.body import kind_of, runs_in
+from threadkeep.adapters.langgraph.codec import is_in_flight
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.projection import Projection
-from threadkeep.adapters.langgraph.reading import where_is
+from threadkeep.adapters.langgraph.reading import of_a_turn, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
-from threadkeep.adapters.langgraph.turn_codec import TurnCodec, is_in_flight
+from threadkeep.adapters.langgraph.turn_codec import TurnCodec
 from threadkeep.adapters.langgraph.turns import Turns
 from threadkeep.adapters.langgraph.writer import Writer
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Search, StoredCheckpoint, TurnOver
-from threadkeep.ports.turn_keys import TurnKey
+from threadkeep.ports.turn_keys import TurnKey, TurnRemains
 from threadkeep.threads import Thread
 
 _PAGE = 50
@@ -40,6 +41,7 @@ class _Ending:
     codec: TurnCodec
     rows: Sequence[StoredCheckpoint]  # in flight, newest first
     settled: frozenset[str]  # namespaces whose newest checkpoint is not in flight
+    looked_at: Sequence[StoredCheckpoint]  # others, which may have writes of the turn
 
 
 class TurnEnd:
@@ -83,7 +85,7 @@ class TurnEnd:
             if not abandon:
                 raise
             opened = None
-        rows: list[StoredCheckpoint] = []
+        rows, others = list[StoredCheckpoint](), list[StoredCheckpoint]()
         newest_flies: dict[str, bool] = {}
         search = Search(thread.owner, thread.id)
         while True:
@@ -92,15 +94,17 @@ class TurnEnd:
             for row in page:
                 newest_flies.setdefault(row.ns, row in flying)
             rows += flying
+            others += [row for row in page if row not in flying]
             if len(page) < _PAGE or not flying:
                 settled = frozenset(ns for ns, flies in newest_flies.items() if not flies)
-                return _Ending(thread, key, TurnCodec(asking.codec, opened), rows, settled)
+                return _Ending(thread, key, TurnCodec(asking.codec, opened), rows, settled, others)
             search = replace(search, after=page[-1])
 
     async def _waits(self, ending: _Ending, asking: Asking) -> bool:
         """For a person, for a tool, or for whoever was killed: the newest checkpoint of the root has tasks to do."""
-        if "" in ending.settled:
-            return False
+        if "" in ending.settled:  # with nothing to do but what a run has left there for the next one
+            newest = next(row for row in ending.looked_at if not row.ns)
+            return any(of_a_turn(write, where_is(newest)) for write in newest.writes)
         newest = next((row for row in ending.rows if not row.ns), None)
         if newest is None:
             return bool(ending.rows)
@@ -165,8 +169,10 @@ class TurnEnd:
         return found.checkpoint["channel_values"] if found is not None and projected else {}
 
     async def _dropped(self, ending: _Ending) -> bool:
-        """With the strands that only the turn refers to: it begins new ones, and never goes on with another's."""
+        """With the strands that only the turn refers to: it begins new ones, and never goes on with another's. And with
+        what it wrote to the checkpoints that it went on from."""
         flying = {(row.ns, row.id) for row in ending.rows}
+        bases = {(row.ns, row.id): row for row in ending.looked_at}
         used = {run.strand for row in ending.rows for run in runs_in(row.body, where_is(row))}
         for ns, parent in {(row.ns, row.parent) for row in ending.rows}:
             if parent is None or (ns, parent) in flying:
@@ -175,10 +181,16 @@ class TurnEnd:
             if base is None:  # deleted under the turn, and perhaps not all that it had in common with others
                 used -= await self._strands_that_stay(ending.thread, flying)
                 break
+            bases[ns, parent] = base
             used -= _strands_of(base)
-        return await self._session.door.use(
-            lambda store: store.turn_keys.end(ending.thread, ending.key, sorted(flying), sorted(used))
-        )
+        writes = [
+            (row.ns, row.id, write.task_id, write.idx)
+            for row in bases.values()
+            for write in row.writes
+            if of_a_turn(write, where_is(row))
+        ]
+        gone = TurnRemains(sorted(flying), sorted(used), writes)
+        return await self._session.door.use(lambda store: store.turn_keys.end(ending.thread, ending.key, gone))
 
     async def _strands_that_stay(self, thread: Thread, flying: set[tuple[str, str]]) -> set[bytes]:
         found: set[bytes] = set()
