@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from tests.adapters.database import rows
 from tests.adapters.verbs import Open, Verbs, thread
 from threadkeep.adapters.langgraph import ThreadkeepSaver
+from threadkeep.adapters.langgraph.codec import packed, unpacked
 from threadkeep.adapters.langgraph.session import Limits
 
 WORDS = [f"word{number}" for number in range(500)]
@@ -239,6 +241,39 @@ async def test_removing_messages_in_a_graph_comes_back_exactly(saver: Verbs) -> 
     ]
     assert contents[0] == ["a3", "u4"]
     assert len(contents) == 12
+
+
+class Vault(EncryptedSerializer):
+    """An application's own, with nothing changed."""
+
+
+class Sealing:
+    """Encrypts in a way that nobody here knows: equal values never have equal bytes."""
+
+    def __init__(self) -> None:
+        self._inner = EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 32)
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        return "sealed", packed([*self._inner.dumps_typed(obj)])
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        kind, sealed = unpacked(data[1])
+        return self._inner.loads_typed((kind, sealed))
+
+
+@pytest.mark.parametrize("kind", [EncryptedSerializer, Vault, Sealing])
+async def test_the_bytes_of_an_encrypted_turn_do_not_grow_when_another_process_goes_on(
+    open_saver: Open, url: str, user: str, kind: Any
+) -> None:
+    known = EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 32)
+    state, config, sizes = list[BaseMessage](), thread("t"), [0]
+    for number in range(12):
+        saver = await open_saver(serde=Sealing() if kind is Sealing else kind(known.cipher, known.serde))
+        state = [*state, HumanMessage(said(random.Random(number), 60), id=str(number))]
+        config = await saver.put(config, {"messages": state})
+        sizes.append(await stored_bytes(url, user))
+        assert (await saver.values(thread("t")))["messages"] == state
+    assert sizes[-1] - sizes[-4] < 1.3 * (sizes[4] - sizes[1])
 
 
 def test_the_default_serializer_is_strict_and_never_pickles() -> None:

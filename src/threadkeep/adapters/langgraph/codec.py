@@ -11,6 +11,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from threadkeep.adapters.langgraph.blocked import blocked_types
+from threadkeep.adapters.langgraph.messages import plain_fingerprint
 from threadkeep.adapters.langgraph.plain_messages import MORE, as_read, plain_value
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
@@ -35,9 +36,11 @@ class Codec:
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self.serde = serde
-        self._cipher = serde.cipher if type(serde) is EncryptedSerializer else None
-        self._inner = serde.serde if type(serde) is EncryptedSerializer else serde
+        known = _encrypts_as_usual(serde)
+        self._cipher = known.cipher if known else None
+        self._inner = known.serde if known else serde
         self.plain = isinstance(serde, JsonPlusSerializer)
+        self._tells_same = self.plain or known is not None  # what another one makes of equal values may always differ
         self.open_text = self.plain  # whether texts may stand in columns of their own
         self._usual = type(serde) is JsonPlusSerializer and not getattr(serde, "_custom_unpack_ext_hook", True)
 
@@ -45,7 +48,8 @@ class Codec:
         """Raises `InvalidInput` on what cannot be serialised. `where` names it: a channel, the metadata."""
         try:
             kind, data = self._dumped(value)
-            same = hash((kind, bytes(data)))
+            plainly = None if self._tells_same else plain_fingerprint(value)
+            same = hash((kind, bytes(data))) if plainly is None else plainly
             if self._cipher is not None:
                 cipher, data = self._cipher.encrypt(bytes(data))
                 kind = f"{kind}+{cipher}"
@@ -94,6 +98,8 @@ class Codec:
 
     def same(self, kind: str, data: bytes) -> int | None:
         """What `encode` said of the value when it was stored; None where that cannot be known."""
+        if not self._tells_same:
+            return self._same_value(kind, data)
         if self._cipher is None:
             return hash((kind, data))
         kind, _, cipher = kind.partition("+")
@@ -101,6 +107,21 @@ class Codec:
             return hash((kind, self._cipher.decrypt(cipher, data)))
         except Exception:  # of another key; whoever reads the value is told
             return None
+
+    def _same_value(self, kind: str, data: bytes) -> int | None:
+        try:
+            return plain_fingerprint(self.decode(kind, data, "an item"))
+        except CheckpointCorrupt:
+            return None
+
+
+def _encrypts_as_usual(serde: SerializerProtocol) -> EncryptedSerializer | None:
+    """One that is LangGraph's own, or changes nothing of how that reads and writes."""
+    if not isinstance(serde, EncryptedSerializer):
+        return None
+    kind = type(serde)
+    usual = kind.dumps_typed is EncryptedSerializer.dumps_typed and kind.loads_typed is EncryptedSerializer.loads_typed
+    return serde if usual else None
 
 
 def packed(value: Any) -> bytes:

@@ -47,6 +47,17 @@ def fingerprint(value: Any) -> int | None:
     return hash((type(value), data))
 
 
+def plain_fingerprint(value: Any) -> int | None:
+    """Equal for equal messages and plain values; None for what is more, and may hold what nobody sees here."""
+    found = fingerprint(value)
+    if found is not None:
+        return found
+    try:
+        return hash(ormsgpack.packb(value, None, PACKING))
+    except (TypeError, ValueError):
+        return None
+
+
 class Template:
     """Makes copies of one decoded message that share no mutable part with each other."""
 
