@@ -11,8 +11,11 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from tests.adapters.database import rows
 from tests.adapters.test_langgraph_storage import chat_graph
-from tests.adapters.verbs import Open, Verbs, thread
+from tests.adapters.verbs import Open, Verbs, thread, verbs_of
+from tests.servers.server import Server
+from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.ports.usage import ConversationMetadata, ConversationStats, stats_of
+from threadkeep.settings import Settings
 
 KEY = b"0123456789abcdef"
 
@@ -126,3 +129,16 @@ async def test_deleting_a_thread_deletes_what_was_counted(saver: Verbs, url: str
     await saver.call("delete_thread", "t")
     assert await saver.call("get_conversation_metadata", "t") is None
     assert len(await rows(url, "SELECT * FROM tk_thread_documents")) == before - 1
+
+
+async def test_times_are_told_whatever_the_servers_time_zone(mariadb_server: Server, user: str) -> None:
+    began = datetime.now(UTC) - timedelta(seconds=1)
+    await rows(mariadb_server.url, "SET GLOBAL time_zone = '+07:00'")
+    try:
+        async with ThreadkeepSaver.from_url(mariadb_server.url, user=user, settings=Settings()) as saver:
+            await verbs_of(saver, "async").put(thread("t"), {"messages": [HumanMessage("chào")]})
+            told = await saver.aget_conversation_metadata("t")
+    finally:
+        await rows(mariadb_server.url, "SET GLOBAL time_zone = DEFAULT")
+    assert told is not None
+    assert began < told.started_at < datetime.now(UTC)

@@ -14,11 +14,8 @@ from threadkeep.ports.usage import Bounds, ConversationMetadata, ThreadTotals, U
 from threadkeep.threads import Thread, escaped, unescaped
 
 _COUNT_DOCUMENTS = "(SELECT count(*) FROM tk_thread_documents d WHERE d.thread_key = m.thread_key)"
-_METADATA = (
-    "SELECT thread_id, user_id, first_query, query_count, context_count, cache_hits, datasource_ids, access_level,"  # noqa: S608
-    f" started_at, last_activity_at, expired_at, {_COUNT_DOCUMENTS}"
-    " FROM conversation_metadata m WHERE thread_key = :key"
-)
+_TIMES = ("started_at", "last_activity_at", "expired_at")
+_READ_TIME = {"sqlite": "{}", "postgres": "{}", "mysql": "CAST(UNIX_TIMESTAMP({}) * 1000000 AS SIGNED)"}  # in no zone
 _MOMENT = {
     "sqlite": ":{}",
     "postgres": "to_timestamp(CAST(:{} AS DOUBLE PRECISION) / 1000000)",
@@ -69,7 +66,12 @@ class SqlUsage:
         self._running = running
 
     async def metadata(self, thread: Thread) -> ConversationMetadata | None:
-        rows = await self._running.rows(_METADATA, {"key": thread.key})
+        times = ", ".join(_READ_TIME[self._running.dialect].format(name) for name in _TIMES)
+        query = (
+            "SELECT thread_id, user_id, first_query, query_count, context_count, cache_hits, datasource_ids,"  # noqa: S608
+            f" access_level, {times}, {_COUNT_DOCUMENTS} FROM conversation_metadata m WHERE thread_key = :key"
+        )
+        rows = await self._running.rows(query, {"key": thread.key})
         return _metadata(rows[0]) if rows else None
 
     async def expire(self, idle_since: int, now: int, limit: int, *, dry_run: bool = False) -> int:
