@@ -14,6 +14,7 @@ from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_knowledge import Knowledge, open_knowledge
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.memory import Memory
+from threadkeep.models.chat.question_words import only_asks_on
 from threadkeep.models.language import OfflineDetector
 from threadkeep.ports.chat import ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
@@ -134,6 +135,8 @@ async def _documents(
     known = asked.reads_private and asked.scope.tenant == config.tenant
     access = Access(config.tenant, asked.scope.user if known else None)
     before = [enrich.Asked(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
+    if earlier and only_asks_on(question):
+        question = f"{earlier[-1]} {question}"
     carried = enrich.enriched(question, before).carried
     found = await shelf.knowledge.ask(access, question, k=config.recalled, budget=budget, carried=carried)
     return Documents(found.text, [Snippet(hit.content, hit.chunk_id, heading=hit.heading) for hit in found.hits])

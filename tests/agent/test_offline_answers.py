@@ -12,7 +12,7 @@ from threadkeep import Scope, open_memory
 from threadkeep.agent.small_talk import is_goodbye, only_tells
 from threadkeep.compose_assistant import open_assistant
 from threadkeep.models.chat.offline import OfflineModel
-from threadkeep.models.chat.question_words import numbers_named
+from threadkeep.models.chat.question_words import numbers_named, only_asks_on
 from threadkeep.ports.chat import ChatRequest, Said, Snippet
 from threadkeep.ports.responder import Answer, Asked
 
@@ -39,6 +39,17 @@ HOTEL = [
     asked("What time does the pool close?", must="The pool is open"),
     asked("Do you have wifi?", must="Wi-Fi is free"),
     asked("When is breakfast?", "And how much is it?", must="65 PLN", never=("320", "80 PLN")),
+    asked("When is breakfast?", "How much is it?", must="65 PLN", never=("pool", "Check-in")),
+    asked("Ile kosztuje śniadanie?", "A o której?", must="7:00", never=("Breakfast", "room")),
+    asked("Bãi đỗ xe ở đâu?", "Bao nhiêu tiền?", must="80 PLN", never="450"),
+    asked("早餐幾點開始？", must="七點到十點半"),
+    asked("早餐什麼時候開始？", must="七點到十點半"),
+    asked("有停車場嗎？", "多少錢？", must="八十茲羅提", never=("早餐", "雙人房")),
+    asked("有停車場嗎？", "那多少錢呢？", must="八十茲羅提", never=("早餐", "雙人房")),
+    asked("早餐多少錢？", "幾點？", must="七點到十點半", never=("游泳池", "入住")),
+    asked("早餐幾點？", "那晚餐呢？", must=NOT_KNOWN["zh"], never="早餐每天"),
+    asked("早餐幾點？", "那停車場呢？", must="停車場", never="早餐每天"),
+    asked("多少錢？", must=NOT_KNOWN["zh"], never="茲羅提"),
     asked("Thanks", must="You are welcome", never=NOT_KNOWN["en"]),
     asked("When is breakfast?", "Thanks, bye", must="goodbye", never="7:00"),
     asked("I am allergic to peanuts", must="noted", never=NOT_KNOWN["en"]),
@@ -108,6 +119,20 @@ async def test_what_is_quoted_is_about_what_was_asked(folder: str, cases: list[C
         if not all(part in answer.text for part in case.must) or any(part in answer.text for part in case.never)
     }
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["多少錢？", "那多少錢呢？", "幾點開始", "请问多少钱", "Bao nhiêu tiền?", "Giá bao nhiêu ạ?"]
+)
+def test_what_only_asks_names_nothing(text: str) -> None:
+    assert only_asks_on(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["早餐多少錢？", "可以帶狗嗎？", "Bữa sáng bao nhiêu tiền?", "How much is parking?", "👍", ""]
+)
+def test_what_names_something_does_not_only_ask(text: str) -> None:
+    assert not only_asks_on(text)
 
 
 def test_a_number_tells_things_apart_only_after_a_name() -> None:

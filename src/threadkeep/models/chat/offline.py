@@ -13,10 +13,12 @@ from typing import NamedTuple
 from threadkeep.models.chat.question_words import (
     attributes_in,
     foreign_terms,
+    little_terms,
     numbers_named,
     only_asks,
     other_names,
     subjects_in,
+    without_asking,
 )
 from threadkeep.models.language import closest, detect
 from threadkeep.models.sentences import sentences
@@ -101,9 +103,12 @@ def _is_word(term: str) -> bool:
 def _question(asked: Sequence[str], language: str | None) -> _Question:
     own = _weights(asked[-1], language)
     carried: dict[str, float] = {}
-    if sum(map(_is_word, own)) <= _SAYS_LITTLE and len(asked) > 1:
-        carried = {term: _CARRIED * weight for term, weight in _weights(asked[-2], language).items()}
-    weights = carried | own
+    telling = {term: own[term] for term in own.keys() - little_terms(asked[-1], language)}
+    if sum(map(_is_word, telling)) <= _SAYS_LITTLE and len(asked) > 1:
+        before = _weights(asked[-2], language)
+        answered = frozenset[str]() if telling else attributes_in(before, language)  # this one asks for another
+        carried = {term: _CARRIED * weight for term, weight in before.items() if term not in answered}
+    weights = carried | telling if carried else own
     told = {term: weight for term, weight in weights.items() if not only_asks(term, language)} or weights
     attributes = attributes_in(told, language, goes_on=bool(carried))
     foreign = foreign_terms(" ".join(asked[-2:]))
@@ -111,6 +116,7 @@ def _question(asked: Sequence[str], language: str | None) -> _Question:
 
 
 def _weights(question: str, language: str | None) -> dict[str, float]:
+    question = without_asking(question)
     said = dict.fromkeys(joined_terms(question), 1.0) | query_weights(question, language)
     return dict.fromkeys(other_names(said, language), _OTHERWISE_CALLED) | said
 

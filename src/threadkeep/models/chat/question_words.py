@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from threadkeep.models.language import closest
-from threadkeep.recall.function_words import BY_LANGUAGE
+from threadkeep.recall.function_words import BY_LANGUAGE, function_words
 from threadkeep.recall.normalise import fold, is_written_without_spaces, terms_of, words_of
 from threadkeep.recall.stem import stem
 from threadkeep.recall.syllables import is_syllable
@@ -34,6 +34,17 @@ _OF_MANY = {
 _OF_WHAT_WENT_BEFORE = {"en": "stock available", "pl": "dostępny dostępna dostępne", "vi": "con_hang het_hang"}
 
 
+# Written without spaces, what only asks would make pairs with what stands beside it.
+_ASKING_IN_CHINESE = re.compile(
+    r"[請请][問问]|多少[錢钱]?|(?:[幾几][點点][鐘钟]?|什[麼么][時时]候|何[時时])"
+    r"(?:[開开]始|[結结]束|[開开關关][門门])?|[嗎吗呢]|^那"
+)
+
+
+def without_asking(question: str) -> str:
+    return _ASKING_IN_CHINESE.sub(" ", question)
+
+
 def _terms(words: str) -> frozenset[str]:
     whole = words.split()
     return frozenset(one for one in whole if "_" in one).union(terms_of(" ".join(w for w in whole if "_" not in w)))
@@ -48,6 +59,7 @@ _OTHER_NAMES = {
     tag: {stem(fold(word)): terms_of(names) for word, names in words.items()} for tag, words in _ALSO_CALLED.items()
 }
 _LITTLE = BY_LANGUAGE["vi"]
+_LITTLE_VIETNAMESE = _LITTLE | _ASKING["vi"] | {"tien", "gia", "gio", "luc", "vay", "a"}
 _ATTRIBUTES = {tag: _terms(words) for tag, words in _OF_MANY.items()}
 _CARRIED_ON = {tag: _terms(f"{_OF_MANY[tag]} {words}") for tag, words in _OF_WHAT_WENT_BEFORE.items()}
 
@@ -57,6 +69,20 @@ def only_asks(term: str, language: str | None) -> bool:
     asking = closest(_ASKING, language) or frozenset[str]()
     last = term[-1] if is_written_without_spaces(term) else term.split("_")[-1]
     return term in asking or last in asking
+
+
+def only_asks_on(question: str) -> bool:
+    """Whether it asks something of what was spoken of, and does not name that: "how much?"."""
+    rest = without_asking(question)
+    if any(map(is_written_without_spaces, rest)) or not any(map(str.isalnum, question)):
+        return False
+    return all(word in _LITTLE_VIETNAMESE for word in words_of(rest))
+
+
+def little_terms(question: str, language: str | None) -> frozenset[str]:
+    """Those that say nothing about what is asked."""
+    words = words_of(question)
+    return frozenset(stem(word) for word in function_words(words, language).intersection(words))
 
 
 def other_names(terms: Iterable[str], language: str | None) -> list[str]:
