@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Literal
 
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.state import ChatEntry
 from threadkeep.agent.turn import Turn
-from threadkeep.errors import Conflict, NotFound, ScopeErased, StoreError
+from threadkeep.errors import Conflict, ModelError, NotFound, ScopeErased, StoreError, TooLarge
 from threadkeep.events import Event, ModelResponse, UserMessage
 from threadkeep.model import History
 from threadkeep.ports.responder import Asked
@@ -52,9 +54,19 @@ async def keep_reply(
 ) -> ChatEntry:
     """The entry for the graph's state, as memory keeps it. What is only the default tells no language."""
     said = ModelResponse(turn.reply, language=turn.settled_language, type=type_, answers=turn.user_message_id)
-    turn.reply_id = await _kept(parts, turn, said)
+    with an_answer_that_fits():
+        turn.reply_id = await _kept(parts, turn, said)
     content = parts.redacted(turn.scope, turn.reply, turn.language)
     return ChatEntry(id=turn.reply_id or "", role="assistant", content=content, created_at=parts.clock().isoformat())
+
+
+@contextmanager
+def an_answer_that_fits() -> Generator[None]:
+    """Raises `ModelError` for one that is too long to be kept: who asked cannot shorten it."""
+    try:
+        yield
+    except TooLarge:
+        raise ModelError("the answer is longer than a message may be (THREADKEEP_MAX_MESSAGE_BYTES)") from None
 
 
 async def note_intent(parts: AssistantParts, turn: Turn, intent: str) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -10,9 +11,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, cast
 
-from threadkeep.agent.keeping import still_there
+from threadkeep.agent.keeping import an_answer_that_fits, still_there
 from threadkeep.agent.pairs import said_before
-from threadkeep.errors import Conflict, NotFound, ScopeErased, StoreError
+from threadkeep.errors import (
+    Conflict,
+    ModelError,
+    ModelTimeout,
+    ModelUnavailable,
+    NotFound,
+    ScopeErased,
+    StoreError,
+)
 from threadkeep.events import ModelResponse, UserMessage
 from threadkeep.memory import Memory
 from threadkeep.model import Message, Session
@@ -76,9 +85,28 @@ class AgentResponder:
             question = await self._kept(asked.scope, asked.event or UserMessage(asked.text, language=language))
         earlier = asked.history if asked.history is not None else (session.messages if session else ())
         history = [_entry(one) for one in said_before(asked.message_id, earlier)]
-        reply, traces = await self._agent.chat(asked.text, asked.token, language, history=history)
-        message_id = await self._kept(asked.scope, ModelResponse(reply, language=language, answers=question))
+        reply, traces = await self._asked(asked, language, history)
+        with an_answer_that_fits():
+            message_id = await self._kept(asked.scope, ModelResponse(reply, language=language, answers=question))
         return Answer(reply, language or UNDETERMINED, message_id=message_id, tools=_tools(traces))
+
+    async def _asked(self, asked: Asked, language: str | None, history: list[dict[str, Any]]) -> tuple[str, Any]:
+        """Raises `ModelError` for what is no answer, and for what must not pass for an end of the turn itself."""
+        try:
+            said: Any = await self._agent.chat(asked.text, asked.token, language, history=history)
+        except asyncio.CancelledError:
+            if (turn := asyncio.current_task()) is not None and turn.cancelling():
+                raise
+            raise ModelUnavailable("the agent was cancelled by what it waited for") from None
+        except Exception as error:
+            if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
+                raise ModelTimeout(f"the agent took too long ({type(error).__name__})") from None
+            raise
+        match said:
+            case (str(reply), traces):
+                return reply, traces
+            case _:
+                raise ModelError("the agent's chat returned no reply and traces")
 
     async def stream(self, asked: Asked) -> AsyncIterator[str | Answer]:
         yield await self.respond(asked)
