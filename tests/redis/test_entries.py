@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.entry import UnreadableEntry, read_entry
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.testing.drafts import new_scope
-from threadkeep.testing.hot_cases.under_test import OpenHot
+from threadkeep.testing.hot_cases.under_test import HotUnderTest, OpenHot
 
 GOOD = {
     b"v": b"1",
@@ -79,3 +80,37 @@ async def test_entries_in_nobodys_hands_are_handed_out_again(
         assert await store.journal.claim("third", 100) == []
         await store.journal.settle([*held, *found])
         assert (await store.journal.depth()).entries == 0
+
+
+async def given_up_on(store: HotUnderTest, scope: Scope, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The id of a dead letter as a worker of another version leaves it: unread, with all its words."""
+    await store.say(scope, "words that a worker of another version could not read")
+    with monkeypatch.context() as older:
+        older.setattr("threadkeep.sessions.redis.entry.VERSION", b"0")
+        assert await store.entries_of(scope) == []
+    return (await store.journal.dead(10_000))[-1].id
+
+
+async def test_an_erase_reaches_a_dead_letter_that_nobody_could_read(
+    server: Any, open_hot: OpenHot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.wipe()
+    async with open_hot() as store:
+        scope = new_scope()
+        await given_up_on(store, scope, monkeypatch)
+        assert (await store.hot.erase(scope.whole_user))["journal"].removed == 1
+        assert await store.journal.dead(10_000) == []
+
+
+@pytest.mark.parametrize("verb", ["replay", "drop"])
+async def test_such_a_dead_letter_leaves_nothing_pending_once_it_is_settled(
+    server: Any, client: RedisClient, open_hot: OpenHot, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    server.wipe()
+    async with open_hot() as store:
+        scope = new_scope()
+        letter = await given_up_on(store, scope, monkeypatch)
+        assert await getattr(store.journal, verb)([letter]) == 1
+        await store.journal.settle(await store.entries_of(scope))
+        pending = (await client.link()).keys.for_talk(scope)[4]
+        assert await client.command("EXISTS", pending) == 0

@@ -72,6 +72,17 @@ def read_entry(id: str, fields: Fields) -> JournalEntry:
         raise UnreadableEntry(f"the entry cannot be read ({type(error).__name__})") from error
 
 
+def scope_in(fields: Fields) -> Scope | None:
+    """Whose entry it is, also where the rest of it cannot be read."""
+    try:
+        tenant, user, conversation = json.loads(fields[b"scope"])
+        scope = Scope(tenant, user, conversation)
+        scope.require_conversation()
+    except _MALFORMED:
+        return None
+    return scope
+
+
 def read_dead_letter(id: str, fields: Fields) -> DeadLetter:
     try:
         entry = read_entry(id, fields)

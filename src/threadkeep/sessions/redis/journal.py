@@ -13,7 +13,7 @@ from threadkeep.scope import Scope
 from threadkeep.sessions.redis import scripts
 from threadkeep.sessions.redis.arguments import NO_ANSWERS, HotOptions
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.entry import Fields, UnreadableEntry, read_dead_letter, read_entry
+from threadkeep.sessions.redis.entry import Fields, UnreadableEntry, read_dead_letter, read_entry, scope_in
 from threadkeep.sessions.redis.keys import Keys
 from threadkeep.sessions.redis.wire import Argument
 
@@ -77,7 +77,7 @@ class RedisJournal:
         await asyncio.gather(*(one(scope, settled) for scope, settled in by_talk.items()))
 
     async def park(self, entry: JournalEntry, reason: str) -> bool:
-        return await self._move("park", entry.id, entry, reason)
+        return await self._move("park", entry.id, entry.scope, _seqs(entry), reason)
 
     async def retire(self, consumer: str | None = None) -> int:
         keys = (await self._client.link()).keys
@@ -141,11 +141,11 @@ class RedisJournal:
     async def _readable(self, tag: str, entries: list[Any]) -> list[JournalEntry]:
         found: list[JournalEntry] = []
         for sid, fields in entries:
-            id = _id(tag, sid)
+            id, named = _id(tag, sid), _fields(fields)
             try:
-                found.append(read_entry(id, _fields(fields)))
+                found.append(read_entry(id, named))
             except UnreadableEntry as problem:
-                await self._move("park", id, None, str(problem))
+                await self._move("park", id, scope_in(named), reason=str(problem))
         return found
 
     async def _wait_for_more(self, last: str, seconds: float) -> None:
@@ -169,18 +169,23 @@ class RedisJournal:
             tag, sid = _parts(id)
             rows: list[Any] = await self._client.command("XRANGE", keys.dead(tag), sid, sid)
             for _, fields in rows:
-                moved += await self._move(action, id, read_dead_letter(id, _fields(fields)).entry)
+                named = _fields(fields)
+                moved += await self._move(action, id, scope_in(named), _seqs(read_dead_letter(id, named).entry))
         return moved
 
-    async def _move(self, action: str, id: str, entry: JournalEntry | None, reason: str = "") -> bool:
+    async def _move(
+        self, action: str, id: str, scope: Scope | None, seqs: Sequence[int] = (), reason: str = ""
+    ) -> bool:
+        """With what is pending of it, by its numbers or, where nobody can read those, by the entry's id: an erase finds
+        a dead letter by that."""
         tag, sid = _parts(id)
         moment = int(self._clock().timestamp() * 1_000)
         own = (action, sid, reason[:_LONGEST_REASON], moment)
-        if entry is None:
+        if scope is None:
             keys = (await self._client.link()).keys.for_streams(tag)
             reply = await self._client.run(scripts.MOVE, keys, self._arguments("", own))
         else:
-            reply = await self._on_talk(scripts.MOVE, entry.scope, (*own, *(m.seq for m in entry.messages)))
+            reply = await self._on_talk(scripts.MOVE, scope, (*own, *seqs))
         return reply[0] == b"ok"
 
     async def _on_talk(self, script: scripts.Script, scope: Scope, own: Sequence[Argument]) -> list[Any]:
@@ -189,6 +194,10 @@ class RedisJournal:
 
     def _arguments(self, talk: str, own: Sequence[Argument]) -> tuple[Argument, ...]:
         return (*self._frame, talk, b"", b"", *NO_ANSWERS, *own)
+
+
+def _seqs(entry: JournalEntry | None) -> list[int]:
+    return [message.seq for message in entry.messages] if entry else []
 
 
 def _settled(entries: Sequence[JournalEntry]) -> list[Argument]:

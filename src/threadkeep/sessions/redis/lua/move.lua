@@ -23,16 +23,23 @@ elseif ACTION == 'replay' then
   new = call('XADD', JOURNAL, '*', unpack(fields))
 end
 withdraw(old)
+local waiting = {}
+if #ARGV < OWN + 5 then -- nobody could read its numbers
+  waiting = call('ZRANGE', PENDING, 0, -1)
+end
 for i = OWN + 5, #ARGV do
   for _, item in ipairs(call('ZRANGEBYSCORE', PENDING, ARGV[i], ARGV[i])) do
-    local message = parsed(item)
-    if message.sid == old then
-      call('ZREM', PENDING, item)
-      if new then
-        call('ZADD', PENDING, message.seq, item_of(message, new))
-      else
-        forget_id(message)
-      end
+    waiting[#waiting + 1] = item
+  end
+end
+for _, item in ipairs(waiting) do
+  local message = parsed(item)
+  if message.sid == old then
+    call('ZREM', PENDING, item)
+    if new then
+      call('ZADD', PENDING, message.seq, item_of(message, new))
+    else
+      forget_id(message)
     end
   end
 end
