@@ -15,7 +15,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
 from threadkeep.resilience.one_call import waiting
 from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, engine_for
-from threadkeep.sql.errors import DRIVER_ERRORS, lost_connection, never_answered, place_of, translated, was_rolled_back
+from threadkeep.sql.errors import (
+    DRIVER_ERRORS,
+    is_read_only,
+    lost_connection,
+    never_answered,
+    place_of,
+    translated,
+    was_rolled_back,
+)
 from threadkeep.sql.in_time import InTime
 from threadkeep.sql.lines import Line, open_line
 
@@ -24,6 +32,7 @@ Work = Callable[[AsyncConnection], Awaitable[T]]
 
 OLDEST = {"PostgreSQL": (13,), "MariaDB": (10, 6), "MySQL": (8, 0, 13)}
 _MOST_TRIES = 12
+_USED = "threadkeep.used"  # a mark on a connection that has done something before
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 
 
@@ -191,6 +200,8 @@ class SqlDatabase:
             except DRIVER_ERRORS as error:
                 lost += lost_connection(error)
                 again = lost == 1 and lost_connection(error) and not attempt.committing
+                if attempt.outlived:
+                    continue
                 if not again and not was_rolled_back(error):
                     raise
             await asyncio.sleep(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**tried)))
@@ -202,14 +213,23 @@ class _Attempt:
     engine: AsyncEngine
     commit: bool
     committing: bool = False
+    outlived: bool = False  # what failed was a connection from before a failover: the next one is new
 
     async def run(self, work: Work[T]) -> T:
-        self.committing = False
+        self.committing = self.outlived = False
         async with self.engine.connect() as connection:
+            used_before = connection.info.setdefault(_USED, False)
+            connection.info[_USED] = True
             try:
                 result = await work(connection)
             except Undo as undo:
                 return undo.result
+            except DRIVER_ERRORS as error:
+                if self.commit and used_before and is_read_only(error):
+                    self.outlived = True
+                    await connection.invalidate()
+                    await self.engine.dispose()  # those that rest in the pool are no better
+                raise
             if self.commit:
                 self.committing = True  # until the next attempt: what fails from here on may have been stored
                 await connection.commit()
@@ -221,8 +241,10 @@ class _DirectAttempt:
     idle: list[Line]
     engine: AsyncEngine
     committing: bool = False
+    outlived: bool = False
 
     async def run(self, work: Callable[[Line], Awaitable[T]]) -> T:
+        used_before, self.outlived = bool(self.idle), False
         line = self.idle.pop() if self.idle else await open_line(self.engine)
         try:
             result = await work(line)
@@ -230,12 +252,15 @@ class _DirectAttempt:
             await self._settle(line)
             return undo.result
         except BaseException as error:
-            if isinstance(error, Exception) and not never_answered(error):
+            self.outlived = used_before and is_read_only(error)
+            if isinstance(error, Exception) and not never_answered(error) and not self.outlived:
                 await self._settle(line)
             else:
                 line.drop()
                 if isinstance(error, Exception):  # and no task that somebody has cancelled
                     self.drop_idle()
+                if self.outlived:
+                    await self.engine.dispose()
             raise
         self.idle.append(line)
         return result

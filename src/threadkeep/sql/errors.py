@@ -25,10 +25,11 @@ _TOLD_POOLED = (
     "a statement that was prepared is not there, or twice; behind PgBouncer in transaction mode, add"
     " ?pooler=transaction to DATABASE_URL"
 )
+_READ_ONLY: set[str | int] = {"25006", 1290, 1792, 1836}
 # SQLSTATEs of PostgreSQL and error numbers of MySQL and MariaDB.
 _KINDS: tuple[tuple[type[StoreError], set[str | int]], ...] = (
     (StoreRefused, {"28P01", "28000", "3D000", "42501", 1044, 1045, 1049, 1142, 1227, 1698} | _POOLED),
-    (StoreReadOnly, {"25006", 1290, 1792, 1836}),
+    (StoreReadOnly, _READ_ONLY),
     (StoreFull, {"53100", 1021, 1114, 3675}),
     (SchemaOutdated, {"42P01", "42703", 1054, 1146}),
     (StoreUnavailable, {"53200", "53300", "55P03", 1040, 1053, 1205, 1213, 1927, 2002, 2003, 2006, 2013, 2055}),
@@ -63,6 +64,11 @@ def translated(error: BaseException, url: URL) -> StoreError:
 def was_rolled_back(error: BaseException) -> bool:
     """The server undid the whole transaction and another try may pass."""
     return code_of(error) in _ROLLED_BACK
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Over this connection: after a failover another may lead to the new primary."""
+    return code_of(error) in _READ_ONLY
 
 
 def lost_connection(error: BaseException) -> bool:
