@@ -57,6 +57,16 @@ async def test_state_has_its_scopes(service: ThreadkeepSessionService) -> None:
     assert await service.get_user_state(app_name="a", user_id="v") == {}
 
 
+async def test_state_may_hold_what_json_cannot(sqlite_service: ThreadkeepSessionService) -> None:
+    session = await sqlite_service.create_session(
+        app_name="a", user_id="u", session_id="s", state={"text": b"as it is"}
+    )
+    await sqlite_service.append_event(session, with_state(picture=b"\x89PNG\xff", tags={"x"}))
+    stored = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s")
+    assert stored is not None
+    assert stored.state == {"text": "as it is", "picture": "iVBOR_8=", "tags": ["x"]}
+
+
 async def test_sessions_are_listed_oldest_change_first(service: ThreadkeepSessionService) -> None:
     for number, user in enumerate(("u", "v", "u")):
         session = await service.create_session(app_name="a", user_id=user, session_id=f"s{number}")

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from google.adk.agents import BaseAgent
+from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App
 from google.adk.errors._stale_session_error import StaleSessionError
 from google.adk.events.event import Event
+from google.adk.runners import Runner
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
 
@@ -176,6 +181,66 @@ async def test_a_writer_that_died_keeps_others_out_only_for_its_lease(
             await service.append_event(session, said("guide", "too late", "i1"))
         stored = await service.get_session(app_name="a", user_id="u", session_id="s")
         assert texts(stored) == ["first", "second"]
+
+
+class Waits(BaseAgent):
+    """Says something, and the rest only to whoever waits for it."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        yield asked("search", "needle", ctx.invocation_id)
+        if "quickly" not in (ctx.user_content.parts[0].text or ""):  # type: ignore[union-attr,index]
+            await asyncio.Event().wait()
+        yield said("guide", "there", ctx.invocation_id)
+
+
+@pytest.mark.parametrize("how", ["its task is cancelled", "its time is up"])
+async def test_a_run_that_was_cancelled_keeps_nobody_out(how: str, service: ThreadkeepSessionService) -> None:
+    app = App(name=APP, root_agent=Waits(name="guide"), plugins=[ThreadkeepPlugin(service)])
+    runner = Runner(app=app, session_service=service)
+    await service.create_session(app_name=APP, user_id="u", session_id="s")
+    waits = asyncio.Event()
+
+    async def first(limit: asyncio.Timeout) -> None:
+        message = types.Content(role="user", parts=[text("first")])
+        async with limit:
+            async for _ in runner.run_async(user_id="u", session_id="s", new_message=message):
+                waits.set()
+                if how == "its time is up":
+                    limit.reschedule(asyncio.get_running_loop().time())
+
+    if how == "its time is up":
+        with pytest.raises(TimeoutError):
+            await first(asyncio.timeout(None))
+    else:
+        run = asyncio.create_task(first(asyncio.timeout(None)))
+        await waits.wait()
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+    await say(runner, "u", "s", "again, quickly")
+    stored = await service.get_session(app_name=APP, user_id="u", session_id="s")
+    assert texts(stored) == ["first", "Let me look.", "again, quickly", "Let me look.", "there"]
+    assert not [event for event in stored.events if event.get_function_calls()]  # type: ignore[union-attr]
+
+
+async def test_a_run_that_is_driven_keeps_others_out_whatever_task_they_come_from(
+    sqlite_service: ThreadkeepSessionService,
+) -> None:
+    app = App(name=APP, root_agent=Waits(name="guide"), plugins=[ThreadkeepPlugin(sqlite_service)])
+    runner = Runner(app=app, session_service=sqlite_service)
+    await sqlite_service.create_session(app_name=APP, user_id="u", session_id="s")
+    run = asyncio.create_task(say(runner, "u", "s", "first"))
+    while len(texts(await sqlite_service.get_session(app_name=APP, user_id="u", session_id="s"))) < 2:
+        assert not run.done()
+    with pytest.raises(StaleSessionError):
+        await say(runner, "u", "s", "second, quickly")
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    await say(runner, "u", "s", "third, quickly")
+    stored = await sqlite_service.get_session(app_name=APP, user_id="u", session_id="s")
+    assert texts(stored)[-3:] == ["third, quickly", "Let me look.", "there"]
+    assert "second, quickly" not in texts(stored)
 
 
 async def test_two_runners_on_one_session_never_interleave_and_lose_nothing(

@@ -12,9 +12,10 @@ from google.adk.sessions.base_session_service import BaseSessionService, GetSess
 from google.adk.sessions.session import Session
 
 from threadkeep.adapters.adk import events
-from threadkeep.adapters.adk.ledger import Ledger
+from threadkeep.adapters.adk.ledger import Head, Ledger
 from threadkeep.adapters.adk.masking import Masked, masked_at
 from threadkeep.adapters.adk.reading import Reader
+from threadkeep.adapters.adk.runs import Runs
 from threadkeep.adapters.adk.state import SCRATCH_SECONDS, USER, delta_of, state_rows
 from threadkeep.adapters.adk.turns import TurnLimits
 from threadkeep.adapters.adk.writing import Heads, Known, Writer
@@ -49,7 +50,7 @@ class ThreadkeepSessionService(BaseSessionService):
         self._limits = limits or TurnLimits()
         self._keep_memories = keep_memories
         self._heads = Heads()
-        self._held: set[tuple[Scope, str]] = set()
+        self._runs = Runs()
         self._closed = False
 
     @classmethod
@@ -81,6 +82,7 @@ class ThreadkeepSessionService(BaseSessionService):
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
         scope = self._scope(user_id, session_id.strip())
+        await self._stores.in_turn(scope, _nothing)  # what a cancelled caller has begun to write is read, too
         return await self._stores.use(lambda stores: self._reader(stores).session(scope, app_name, config))
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
@@ -107,31 +109,35 @@ class ThreadkeepSessionService(BaseSessionService):
         if events.checked(event).partial or _has_it(session, event):
             return event
         scope = self._known(session).scope
-        await self._stores.in_turn(scope, lambda stores: self._appended(stores, session, event))
+        over = self._runs.over(scope, event.invocation_id)
+        await self._stores.in_turn(scope, lambda stores: self._appended(stores, session, event, over))
         await super().append_event(session, event)
         session.last_update_time = event.timestamp
         return event
 
-    async def _appended(self, stores: AgentStores, session: Session, event: Event) -> None:
+    async def _appended(self, stores: AgentStores, session: Session, event: Event, over: list[str]) -> None:
         """What the session knows is looked at only now: parallel branches of one run share it."""
+        writer = self._writer(stores)
+        for invocation in over:
+            _mark(session, await writer.end_turn(self._known(session), invocation))
         known = self._known(session)
-        held = (known.scope, event.invocation_id) in self._held
-        head = await self._writer(stores).append(known, event, held=held)
-        session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
+        _mark(session, await writer.append(known, event, held=self._runs.holds(known.scope, event.invocation_id)))
 
     def hold_turn(self, session: Session, invocation_id: str) -> None:
-        """The turn does not end with an agent's last word, but with `end_turn`: several agents may speak in it."""
-        self._held.add((self._known(session).scope, invocation_id))
+        """The turn does not end with an agent's last word, but with `end_turn`: several agents may speak in it.
+
+        Where that never comes, because the task that holds it was cancelled, it ends with the next write from here.
+        """
+        self._runs.hold(self._known(session).scope, invocation_id)
 
     async def end_turn(self, session: Session, invocation_id: str) -> None:
         """What was in flight is gone, but for calls that wait for an answer. Ending twice is allowed."""
         known = self._known(session)
-        self._held.discard((known.scope, invocation_id))
+        self._runs.let_go(known.scope, invocation_id)
         head = await self._stores.in_turn(
             known.scope, lambda stores: self._writer(stores).end_turn(known, invocation_id)
         )
-        if head is not None:
-            session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
+        _mark(session, head)
 
     async def masking(self, session: Session) -> Masked:
         """Masks a text as it would be kept in this session."""
@@ -223,6 +229,16 @@ class ThreadkeepSessionService(BaseSessionService):
     def _known(self, session: Session) -> Known:
         marker = session._storage_update_marker  # pyright: ignore[reportPrivateUsage]
         return Known(self._scope(session.user_id, session.id), session.app_name, marker, session.last_update_time)
+
+
+async def _nothing(stores: AgentStores) -> None:
+    """Done once all is done that was begun before it."""
+
+
+def _mark(session: Session, head: Head | None) -> None:
+    """The session knows of all that stands there."""
+    if head is not None:
+        session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
 
 
 def _has_it(session: Session, event: Event) -> bool:

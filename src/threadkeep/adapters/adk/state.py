@@ -38,7 +38,7 @@ class Delta:
 
 
 def delta_of(state: Mapping[str, Any] | None, redacted: Callable[[str], str]) -> Delta:
-    """Strings as policy keeps them, at any depth; what JSON cannot carry as its text."""
+    """Strings as policy keeps them, at any depth; what JSON cannot carry as its text, bytes of no text as base64."""
     delta = Delta()
     for key, value in (state or {}).items():
         if key.startswith(TEMP):
@@ -46,7 +46,7 @@ def delta_of(state: Mapping[str, Any] | None, redacted: Callable[[str], str]) ->
         if key.startswith(SCRATCH):
             delta.scratch[key] = value
             continue
-        plain = masked(to_jsonable_python(value, serialize_unknown=True), redacted)
+        plain = masked(_jsonable(value), redacted)
         if key.startswith(APP):
             delta.app[key.removeprefix(APP)] = plain
         elif key.startswith(USER):
@@ -54,6 +54,13 @@ def delta_of(state: Mapping[str, Any] | None, redacted: Callable[[str], str]) ->
         else:
             delta.session[key] = plain
     return delta
+
+
+def _jsonable(value: Any) -> Any:
+    try:
+        return to_jsonable_python(value, serialize_unknown=True)
+    except UnicodeDecodeError:  # bytes that are no text
+        return to_jsonable_python(value, serialize_unknown=True, bytes_mode="base64")
 
 
 def masked(value: Any, redacted: Callable[[str], str]) -> Any:
