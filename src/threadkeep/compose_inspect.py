@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from threadkeep.compose import is_server_url, redis_parts, sql_parts
 from threadkeep.compose_mapped import mapped_config, mapped_tables
+from threadkeep.compose_vectors import uses_chroma
 from threadkeep.settings import Settings
 
 
@@ -72,6 +75,20 @@ class MappedReport:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ChromaReport:
+    problem: str | None
+
+
+def inspect_chroma(settings: Settings) -> ChromaReport | None:
+    """None where vectors are kept beside the messages. Blocks, and changes nothing."""
+    if not uses_chroma(settings):
+        return None
+    if find_spec("chromadb") is None:
+        return ChromaReport("is not installed: pip install 'threadkeep[chroma]'")
+    return ChromaReport(import_module("threadkeep.index.chroma_look").problem_with_chroma(settings.chroma_path))
 
 
 async def inspect_redis(url: str, settings: Settings) -> RedisReport:

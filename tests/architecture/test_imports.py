@@ -83,7 +83,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose_agents": CORE | {"compose", "settings", "sqlite", "checkpoints", "agent_rows"},
     "compose_checkpoints": PORTS | {"compose", "compose_metrics", "metrics", "settings", "sqlite", "checkpoints"},
     "sync": CORE | {"compose", "settings"},
-    "compose_inspect": {"compose", "compose_mapped", "settings"},
+    "compose_inspect": {"compose", "compose_mapped", "compose_vectors", "settings", "index"},
     "compose_worker": PORTS | {"compose", "compose_vectors", "settings", "worker"},
     "compose_terms": CORE | {"compose", "settings"},
     "compose_knowledge": CORE

@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from threadkeep import __version__
+from threadkeep.cli.doctor_chroma import chroma_described, chroma_warnings
 from threadkeep.cli.doctor_mapped import mapped_described, mapped_warnings
 from threadkeep.cli.doctor_servers import redis_described, redis_named, server_described, server_warnings
 from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
@@ -33,9 +34,10 @@ def doctor(url: Url = None, redis: Redis = None, mapping: Mapping = None, json: 
     redis_found = redis_described(hot, settings)
     in_use = hot if redis_found and redis_found["version"] else None
     mapped = mapped_described(url, mapping, settings)
+    chroma = chroma_described(settings)
     store, health = _store(url, in_use, settings, only_mapped=mapped is not None)
     report: dict[str, Any] = {
-        "ok": store["status"] != "failed" and all(one is None or one["ok"] for one in (redis_found, mapped)),
+        "ok": store["status"] != "failed" and all(one is None or one["ok"] for one in (redis_found, mapped, chroma)),
         "threadkeep": __version__,
         "python": platform.python_version(),
         "config_file": str(config_file()) if config_file().is_file() else None,
@@ -43,6 +45,7 @@ def doctor(url: Url = None, redis: Redis = None, mapping: Mapping = None, json: 
         "store": store,
         "redis": redis_found,
         "mapped": mapped,
+        "chroma": chroma,
         "health": health,
         "sqlite": _sqlite(),
     }
@@ -118,7 +121,7 @@ def _warnings(report: dict[str, Any], url: str | None) -> list[str]:
     path = Path(store["path"]) if "path" in store else None
     if path is not None and path.exists() and path.stat().st_mode & 0o077:
         warnings.append("others on this machine may read the store's file; chmod 600 closes it")
-    return warnings + server_warnings(report) + mapped_warnings(report["mapped"])
+    return warnings + server_warnings(report) + mapped_warnings(report["mapped"]) + chroma_warnings(report["chroma"])
 
 
 def _print(report: dict[str, Any], found: list[Resolved]) -> None:
@@ -144,5 +147,9 @@ def _print(report: dict[str, Any], found: list[Resolved]) -> None:
 def _verdict(report: dict[str, Any]) -> str:
     if report["store"]["status"] == "failed":
         return "The store cannot be used."
-    mapped = report["mapped"]
-    return "Redis cannot be relied on." if mapped is None or mapped["ok"] else "The mapped tables cannot be used."
+    verdicts = {
+        "mapped": "The mapped tables cannot be used.",
+        "redis": "Redis cannot be relied on.",
+        "chroma": "Chroma cannot be used.",
+    }
+    return next(told for name, told in verdicts.items() if report[name] is not None and not report[name]["ok"])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Command
+from threadkeep import Scope, SyncMemory, UserMessage
 from threadkeep.cli.resolved import masked
 
 
@@ -48,6 +49,46 @@ def test_a_store_that_cannot_be_used_ends_with_one(threadkeep: Command, tmp_path
 
     assert ended.code == 1
     assert ended.json["store"]["error"]["code"] == "store_corrupt"
+
+
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [
+        ("a_file", "is no folder"),
+        ("a_file/below", "a file is in its way"),
+        ("damaged", "is damaged"),
+        ("http://127.0.0.1:9", "does not answer"),
+        ("not/there/yet", None),
+    ],
+)
+def test_a_chroma_that_cannot_be_used_is_named(
+    threadkeep: Command, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, problem: str | None
+) -> None:
+    (tmp_path / "a_file").write_text("x")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "chroma.sqlite3").write_bytes(b"not a database " * 100)
+    before = {one.name for one in tmp_path.rglob("*")}
+    monkeypatch.setenv("CHROMA_PATH", place)
+    ended = threadkeep("doctor", "--url", store, "--json")
+
+    assert (ended.code, ended.json["ok"], ended.json["chroma"]["place"]) == (int(bool(problem)), not problem, place)
+    assert (problem or "") in (ended.json["chroma"]["problem"] or "")
+    assert bool(problem) == any("CHROMA_PATH" in line for line in ended.json["warnings"])
+    made = {one.name for one in tmp_path.rglob("*")} - before
+    assert all(name.startswith("store.db-") for name in made), "looking makes no Chroma"
+
+
+def test_a_chroma_in_use_is_well(threadkeep: Command, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threadkeep("doctor", "--url", store, "--json").json["chroma"] is None
+    monkeypatch.setenv("CHROMA_PATH", "chroma")
+    with SyncMemory(store) as memory:
+        memory.append(Scope(user="u", conversation="c"), [UserMessage("hello")], index="sync")
+        assert threadkeep("doctor", "--url", store, "--json").json["chroma"]["ok"]
+    assert threadkeep("doctor", "--url", store, "--json").json["chroma"] == {
+        "place": "chroma",
+        "ok": True,
+        "problem": None,
+    }
 
 
 def test_passwords_are_masked_wherever_they_stand(threadkeep: Command, monkeypatch: pytest.MonkeyPatch) -> None:
