@@ -195,6 +195,18 @@ async def test_the_detector_is_asked_once_in_a_talk_of_twenty_turns(talk_with: O
         assert talk.detector.calls == 1
 
 
+@pytest.mark.parametrize(
+    "said",
+    ['{"intent": ["shopping"], "confidence": 1}', '{"intent": {"a": 1}, "confidence": 1}', '{"a":' * 50_000 + "}" * 9],
+    ids=["list", "object", "deep"],
+)
+async def test_an_intent_that_cannot_be_read_is_told_by_keywords(talk_with: Open, said: str) -> None:
+    async with talk_with("pc_shop", RecordingModel(said, "Dạ, 8.990.000 đồng ạ?")) as talk:
+        answer = await talk.say("RTX 5060 giá bao nhiêu?")
+
+    assert (answer.kind, answer.text, answer.meta["intent"]) == ("answer", "Dạ, 8.990.000 đồng ạ?", "shopping")
+
+
 @pytest.mark.parametrize("failure", [ModelTimeout("late"), ModelUnavailable("away")], ids=["timeout", "away"])
 async def test_a_model_that_does_not_answer_leaves_the_question_without_one(
     talk_with: Open, failure: Exception

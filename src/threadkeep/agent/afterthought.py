@@ -121,7 +121,7 @@ def read_reflection(text: str) -> Reflection | None:
     found = _OBJECT.search(text)
     try:
         values: Any = json.loads(found.group(0)) if found else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     given = cast("dict[str, Any]", values) if isinstance(values, dict) else {}
     summary, causes = given.get("summary"), given.get("causes")

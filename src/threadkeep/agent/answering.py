@@ -19,6 +19,7 @@ from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.turn import Turn
 from threadkeep.agent.window import earlier_messages, within
 from threadkeep.errors import CapabilityMissing, StoreError
+from threadkeep.models.language import only_requests_a_language, requested_language
 from threadkeep.ports.chat import ChatRequest, Said
 from threadkeep.recall.quoting import quoted
 
@@ -44,8 +45,8 @@ class Answering:
     async def answer(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Raises `ModelTimeout` or `ModelUnavailable`: the question is stored by then, and stays without an answer."""
         turn = runtime.context
-        if (thanked := self._thanked(turn)) is not None:
-            turn.reply = thanked
+        if (polite := self._thanked(turn) or self._in_another_language(turn)) is not None:
+            turn.reply = polite
             turn.say(turn.reply)
             return AgentState(last_updated=self._parts.clock().isoformat())
         await self._add_summary(turn)
@@ -85,6 +86,12 @@ class Answering:
         """A model answers thanks itself."""
         tag = None if self._parts.model.generates else self._parts.heard(turn.text, "thanks", turn.language)
         return self._parts.phrases(turn.settled_language or tag).welcome or None if tag else None
+
+    def _in_another_language(self, turn: Turn) -> str | None:
+        """To one who only asks for a language; a model says so itself. There is nothing to look up in that."""
+        asked = not self._parts.model.generates and only_requests_a_language(turn.text)
+        tag = requested_language(turn.text, self._parts.folder.config.languages) if asked else None
+        return self._parts.folder.persona.greeting(tag) if tag else None
 
     def _noted(self, turn: Turn) -> str | None:
         """To one who asks nothing, once it is kept."""

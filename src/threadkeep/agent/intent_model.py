@@ -50,16 +50,17 @@ class ModelIntents:
         found = _OBJECT.search(text)
         try:
             values: Any = json.loads(found.group(0)) if found else None
-        except ValueError:
+        except (ValueError, RecursionError):
             values = None
         given = cast("dict[str, Any]", values) if isinstance(values, dict) else {}
         confidence = given.get("confidence")
-        if given.get("intent") not in self._names:
+        intent = given.get("intent")
+        if not isinstance(intent, str) or intent not in self._names:
             return None, ()
         if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
             return None, ()
         rationale = str(given.get("rationale") or "")[:_LONGEST_QUESTION]
-        decision = IntentDecision(given["intent"], float(confidence), given.get("need_retrieval") is True, rationale)
+        decision = IntentDecision(intent, float(confidence), given.get("need_retrieval") is True, rationale)
         return decision, _questions(given.get("clarify_questions"))
 
 

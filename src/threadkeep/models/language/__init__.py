@@ -2,7 +2,7 @@
 
 from threadkeep.models.language.detection import detect
 from threadkeep.models.language.detectors import CountedDetector, ModelDetector, OfflineDetector
-from threadkeep.models.language.requested import requested_language
+from threadkeep.models.language.requested import only_requests_a_language, requested_language
 from threadkeep.models.language.tags import closest
 from threadkeep.models.language.talk import Decision, decide
 from threadkeep.ports.language import Detection, LanguageDetector, LanguageRules
@@ -18,5 +18,6 @@ __all__ = [
     "closest",
     "decide",
     "detect",
+    "only_requests_a_language",
     "requested_language",
 ]

@@ -14,6 +14,8 @@ from threadkeep.models.language.latin import folded
 from threadkeep.models.language.tags import SUPPORTED, Allowed, allowed_tags
 
 _LONGEST = 2_000
+_POLITE_WORDS = 3
+_WORDS = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 # What the languages are called in each of the four, folded. The scripts of Chinese come before Chinese.
 _NAMES = {
@@ -85,14 +87,27 @@ def requested_language(text: str, allowed: Iterable[str] | None = None) -> str |
     Of several requests the last one counts. Chinese of no named script is the script the request is written in.
     """
     choice = allowed_tags(SUPPORTED if allowed is None else allowed)
-    plain = folded(text[:_LONGEST].lower())
-    if not _ANY_NAME.search(plain) or _HOW.search(plain):
-        return None
-    asked = [match for request in _REQUESTS for match in request.finditer(plain) if not _negated(plain, match)]
+    asked = _requests_in(folded(text[:_LONGEST].lower()))
     if not asked:
         return None
     last = max(asked, key=lambda match: match.end())
     return _tag(last.lastgroup or "", text, choice)
+
+
+def only_requests_a_language(text: str) -> bool:
+    """Nothing else, but for the few words that make it polite."""
+    plain = folded(text[:_LONGEST].lower())
+    asked = _requests_in(plain)
+    if not asked:
+        return False
+    first, last = min(match.start() for match in asked), max(match.end() for match in asked)
+    return len(_WORDS.findall(f"{plain[:first]} {plain[last:]}")) <= _POLITE_WORDS
+
+
+def _requests_in(plain: str) -> list[re.Match[str]]:
+    if not _ANY_NAME.search(plain) or _HOW.search(plain):
+        return []
+    return [match for request in _REQUESTS for match in request.finditer(plain) if not _negated(plain, match)]
 
 
 def _negated(text: str, match: re.Match[str]) -> bool:
