@@ -13,6 +13,7 @@ import pytest
 from tests.agent.recording import RecordingModel
 from tests.service.conftest import client_of
 from tests.service.talking import is_problem
+from tests.service.test_agent_on_servers import settings_of
 from threadkeep import Memory, Settings
 from threadkeep.compat.agent_responder import answered_by
 from threadkeep.compose_assistant import open_assistant
@@ -73,14 +74,13 @@ class Talk:
 
 
 @asynccontextmanager
-async def held_up_talk(database: Path, who: str) -> AsyncGenerator[Talk]:
-    url, model = f"sqlite:///{database}", HeldUp()
-    settings = Settings(DATABASE_URL=url).model_copy(update={"embedder": "none"})
+async def held_up_talk(settings: Settings, who: str = "assistant") -> AsyncGenerator[Talk]:
+    model = HeldUp()
 
     def opener(memory: Memory) -> Any:
         if who == "agent":
             return answered_by(model)(memory)
-        return open_assistant(memory, settings, HOTEL, url=url, model=model)
+        return open_assistant(memory, settings, HOTEL, model=model)
 
     async with client_of(create_app(settings, responder_opener=opener)) as client:
         begun = await client.post("/conversations", json={"language": "en"})
@@ -90,10 +90,18 @@ async def held_up_talk(database: Path, who: str) -> AsyncGenerator[Talk]:
             model.may_go_on.set()
 
 
-@pytest.fixture(params=["assistant", "agent"])
+def embedded(database: Path) -> Settings:
+    return Settings(DATABASE_URL=f"sqlite:///{database}").model_copy(update={"embedder": "none"})
+
+
+@pytest.fixture(params=["assistant", "agent", "on_postgres", "on_mariadb"])
 async def talk(database: Path, request: pytest.FixtureRequest) -> AsyncIterator[Talk]:
-    """With an assistant's graph, and with an application's own agent."""
-    async with held_up_talk(database, request.param) as talk:
+    """With an assistant's graph, embedded and on servers with Redis, and with an application's own agent."""
+    if request.param in ("assistant", "agent"):
+        opened = held_up_talk(embedded(database), request.param)
+    else:
+        opened = held_up_talk(settings_of(request.getfixturevalue(request.param)))
+    async with opened as talk:
         yield talk
 
 
@@ -178,7 +186,7 @@ async def test_messages_that_wait_together_are_answered_one_by_one_and_each_once
 @pytest.mark.parametrize("message", ["ok?", "When is breakfast served here?"])
 async def test_a_replay_names_the_same_language(database: Path, message: str) -> None:
     body = {"sessionId": "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10", "message": message}
-    async with held_up_talk(database, "assistant") as talk:
+    async with held_up_talk(embedded(database)) as talk:
         talk.model.may_go_on.set()
         first, again = [
             (await talk.client.post("/agent/chat", json=body, headers={"Idempotency-Key": "k"})).json()
