@@ -5,11 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 from fastapi import FastAPI, Request
 
 from tests.metrics.exposed import read
 from tests.service.conftest import client_of
 from threadkeep import Memory, ModelResponse, Scope, UserMessage
+from threadkeep.errors import InvalidInput
 from threadkeep.http.mounting import mount_memory
 from threadkeep.identity.principal import Principal
 
@@ -60,6 +62,11 @@ async def test_the_applications_own_lifespan_still_runs_with_memory_open(databas
     mount_memory(app, f"sqlite:///{database}")
     async with client_of(app):
         assert (await seen[0].stats()).messages == 0
+
+
+def test_a_path_that_is_none_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match="path: does not begin with a slash; say /memory"):
+        mount_memory(FastAPI(), "sqlite:///never-opened.db", path="memory")
 
 
 async def test_the_application_tells_who_calls(database: Path) -> None:

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from threadkeep.compose import open_memory
 from threadkeep.compose_metrics import when_served
+from threadkeep.errors import InvalidInput
 from threadkeep.http.app import ResponderOpener, create_app
 from threadkeep.http.identity import Identify
 from threadkeep.settings import Settings, load_settings
@@ -29,8 +30,10 @@ def mount_memory(
     """The service below `path`, and the opened `Memory` as `app.state.memory` while the application runs.
 
     `identify` tells who calls, the way the application knows it; otherwise the settings do, and without either only
-    this machine may call what is below `path`. Returns what was mounted.
+    this machine may call what is below `path`. Returns what was mounted. Raises `InvalidInput` for a path that is none.
     """
+    if path and not path.startswith("/"):
+        raise InvalidInput("path", "does not begin with a slash", f"say /{path}")
     settings = when_served(settings or load_settings())
     hot = redis or (settings.redis_url if url is None else None)
     settings = settings.model_copy(update={"database_url": url or settings.database_url, "redis_url": hot})
