@@ -20,7 +20,7 @@ from threadkeep.archive.mapped.reading import Decode
 from threadkeep.archive.mapped.rows import Layout
 from threadkeep.archive.mapped.shape import Shape, shape_of
 from threadkeep.archive.mapped.upsert import upsert_by_index, upsert_by_looking
-from threadkeep.errors import InvalidInput, SchemaOutdated
+from threadkeep.errors import InvalidInput, SchemaOutdated, StoreUnavailable, ThreadkeepError
 from threadkeep.ports.turns import TurnRecord
 from threadkeep.sql.database import SqlDatabase
 
@@ -48,6 +48,11 @@ class MappedTables:
         except SchemaOutdated:
             self._known = None  # a table or column went away: say which
             await self._database.read(self._layouts)
+            raise
+        except StoreUnavailable:
+            raise
+        except ThreadkeepError:
+            self._known = None  # the table may have been changed, or mended, since it was looked at
             raise
         return len(records if _EVERY_TURN in self._config.tables else _with_reflection(records))
 
