@@ -42,6 +42,7 @@ class RedisReport:
 class ServerReport:
     product: str
     version: str
+    read_only: bool
     schema: str | None  # None where there are no tables of ours yet
     newest_schema: str
     pool_size: int
@@ -101,9 +102,9 @@ async def inspect_server(url: str, settings: Settings) -> ServerReport | None:
     """None where the archive is on no server. Changes nothing. Raises the `StoreError` that keeps it from looking."""
     if not is_server_url(url):
         return None
-    product, version, schema, newest = await sql_parts(url).inspected(url, settings)
+    product, version, read_only, schema, newest = await sql_parts(url).inspected(url, settings)
     most = settings.pool_size + settings.pool_overflow
-    return ServerReport(product, version, schema, newest, settings.pool_size, most)
+    return ServerReport(product, version, read_only, schema, newest, settings.pool_size, most)
 
 
 async def inspect_mapped(url: str, path: str | None, settings: Settings) -> MappedReport:

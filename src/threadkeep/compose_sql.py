@@ -157,21 +157,31 @@ async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[s
         await database.close()
 
 
-async def inspected(url: str, settings: Settings) -> tuple[str, str, str | None, str]:
-    """The product, its version, the state of its tables, and the newest there is. Changes nothing."""
+async def inspected(url: str, settings: Settings) -> tuple[str, str, bool, str | None, str]:
+    """The product, its version, whether it takes no writes, the state of its tables, and the newest there is. Changes
+    nothing."""
     database = sql_database(url, settings)
     try:
         await database.open()
         said = await database.read(_said_version)
         numbers = _NUMBERS.search(said)
         version = numbers[0] if numbers else said
-        return _product(said), version, (await schema_state(database)).current, NEWEST
+        refuses = await database.read(_is_read_only)
+        return _product(said), version, refuses, (await schema_state(database)).current, NEWEST
     finally:
         await database.close()
 
 
 async def _said_version(connection: AsyncConnection) -> str:
     return str((await connection.execute(text("SELECT version()"))).scalar())
+
+
+async def _is_read_only(connection: AsyncConnection) -> bool:
+    """A replica, or a server that was told so."""
+    if connection.dialect.name == "postgresql":
+        return (await connection.execute(text("SELECT current_setting('transaction_read_only')"))).scalar() != "off"
+    found = await connection.execute(text("SHOW VARIABLES WHERE Variable_name IN ('read_only', 'tx_read_only')"))
+    return any(row[1] != "OFF" for row in found)
 
 
 def _product(said: str) -> str:

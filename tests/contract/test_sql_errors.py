@@ -19,6 +19,7 @@ from tests.servers.mariadb import MariaDbServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.provide import need_program
 from tests.servers.server import OwnedServer
+from tests.unit.cli.conftest import Command, threadkeep
 from threadkeep import Memory, Scope, Settings, UserMessage, open_memory
 from threadkeep.errors import (
     OutcomeUnknown,
@@ -37,6 +38,7 @@ from threadkeep.sql.lines import Line
 from threadkeep.testing.drafts import new_scope
 from threadkeep.testing.fault_proxy import FaultProxy
 
+__all__ = ["threadkeep"]
 SECRET = "correct horse battery staple"
 WORDS = [UserMessage(SECRET)]
 
@@ -102,6 +104,12 @@ async def test_a_read_only_server_says_so(own_url: str) -> None:
     url = own_url
     async with _read_only(url) as restricted:
         assert isinstance(await _failure(restricted), StoreReadOnly)
+
+
+async def test_doctor_does_not_call_a_read_only_server_well(own_url: str, threadkeep: Command) -> None:
+    async with _read_only(own_url) as restricted:
+        ended = await asyncio.to_thread(threadkeep, "doctor", "--url", restricted, "--json")
+    assert (ended.code, ended.json["store"]["error"]["code"]) == (1, StoreReadOnly.code)
 
 
 @asynccontextmanager

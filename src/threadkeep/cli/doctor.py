@@ -19,7 +19,7 @@ from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_pa
 from threadkeep.cli.output import print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path, unknown_names
 from threadkeep.compose_terms import check_terms
-from threadkeep.errors import ThreadkeepError
+from threadkeep.errors import StoreReadOnly, ThreadkeepError
 from threadkeep.settings import Settings, config_file, load_settings
 from threadkeep.sync import SyncMemory
 
@@ -72,6 +72,8 @@ def _store(
         if path is not None and not path.exists():
             return shown | {"status": "not created yet", "path": shown_path(path.resolve())}, None
         facts = server_described(where, settings)
+        if facts and facts["server"]["read_only"]:
+            raise StoreReadOnly(f"{shown['url']}: the server is read-only; point DATABASE_URL at its primary")
         if only_mapped and facts and facts["server"]["schema"] is None:
             return shown | {"status": "no tables of its own"} | facts, None
         with SyncMemory(where, redis=redis, worker=False, settings=as_it_is(settings)) as memory:
