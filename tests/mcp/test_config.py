@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +37,31 @@ def test_an_unknown_client_and_a_gateway_that_is_no_address_are_told(capsys: pyt
     assert run(["mcp", "config", "--client", "emacs"]) == 2
     assert run(["mcp", "--gateway", "ftp://x"]) == 1
     assert "--gateway" in capsys.readouterr().err
+
+
+def test_what_a_client_starts_depends_on_no_folder_and_no_path(tmp_path: Path) -> None:
+    """As somebody calls it who has not activated the environment it is in."""
+    here = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    script = Path(sys.executable).parent / "threadkeep"
+    for command in ([str(script)], [sys.executable, "-m", "threadkeep.cli"]):
+        for more, place in (([], "database/sqlite.db"), (["--url", "sqlite:///my.db"], "my.db")):
+            called = [*command, "mcp", "config", "--client", "claude", *more]
+            printed = subprocess.run(called, cwd=tmp_path, env=here, capture_output=True, check=True).stdout
+            server = json.loads(printed)["mcpServers"]["threadkeep"]
+            assert Path(server["command"]).is_absolute()
+            assert server["args"][-3:] == ["mcp", "--url", f"sqlite:///{tmp_path / place}"]
+            started = [server["command"], *server["args"]]
+            ended = subprocess.run(started, cwd="/", env=here, stdin=subprocess.DEVNULL, capture_output=True)
+            assert ended.returncode == 0, ended.stderr
+            assert (tmp_path / place).exists()
+
+
+def test_a_server_is_named_only_if_it_was_given(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What stands in DATABASE_URL may hold a password, which belongs into no client's settings."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ann:secret@db/tk")
+    assert run(["mcp", "config", "--client", "claude"]) == 0
+    printed = capsys.readouterr().out
+    assert "secret" not in printed
+    assert json.loads(printed)["mcpServers"]["threadkeep"]["args"][-1] == "mcp"

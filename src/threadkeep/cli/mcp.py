@@ -7,11 +7,12 @@ import json as encoder
 import os
 import shutil
 import sys
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from threadkeep.cli.options import Redis, Tenant, Url
+from threadkeep.cli.options import Redis, Tenant, Url, store_path
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.http.logs import log_to
 from threadkeep.identity.principal import OF_A_USER, Principal
@@ -62,12 +63,26 @@ def config(
     """Print what to paste into a client's settings."""
     from threadkeep.mcp.clients import FILES, snippet, snippet_over_http
 
-    given = {"--url": url, "--tenant": tenant, "--user": user, "--gateway": gateway}
+    place = url if gateway else _wherever_it_starts(url)
+    given = {"--url": place, "--tenant": tenant, "--user": user, "--gateway": gateway}
     arguments = ["mcp", *(word for name, value in given.items() if value is not None for word in (name, value))]
-    command = shutil.which("threadkeep") or "threadkeep"
-    told = snippet_over_http(client, http) if http else snippet(client, command, arguments)
+    command, *first = _this_command()
+    told = snippet_over_http(client, http) if http else snippet(client, command, [*first, *arguments])
     sys.stderr.write(f"Put this into {FILES[client]}:\n")
     sys.stdout.write(encoder.dumps(told, indent=2) + "\n")
+
+
+def _wherever_it_starts(url: str | None) -> str | None:
+    """A client starts the server in a folder of its own, and without what this shell has set."""
+    path = store_path(url, load_settings())
+    return url if path is None else f"sqlite:///{path.absolute()}"
+
+
+def _this_command() -> list[str]:
+    """By its whole path: a client knows nothing of the environment it was installed into."""
+    beside = shutil.which("threadkeep", path=str(Path(sys.executable).parent))
+    found = beside or shutil.which("threadkeep")
+    return [sys.executable, "-m", "threadkeep.cli"] if found is None else [found]
 
 
 def _configured(tenant: str | None, user: str | None) -> Principal:
