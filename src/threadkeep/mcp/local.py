@@ -15,6 +15,7 @@ from threadkeep.mcp.arguments import (
     RetrieveArguments,
 )
 from threadkeep.mcp.calls import Call
+from threadkeep.mcp.errors import called
 from threadkeep.memory import Memory
 from threadkeep.model import ConversationPage
 
@@ -52,7 +53,8 @@ class LocalBackend:
         call.principal.need("write")
         scope = call.in_conversation(given.conversation)
         event = UserMessage(given.text) if given.role == "user" else ModelResponse(given.text)
-        receipt = await self._memory.append(scope, [event], given.key)
+        with called("events[0].text", "text"):
+            receipt = await self._memory.append(scope, [event], given.key)
         return {"conversation": scope.conversation, **receipt.as_dict()}
 
     async def recall(self, call: Call, given: RecallArguments) -> dict[str, Any]:
@@ -79,7 +81,8 @@ class LocalBackend:
 
     async def conversations(self, call: Call, after: str | None) -> ConversationPage:
         call.principal.need("read")
-        return await self._memory.conversations(call.scope(), after, _PAGE)
+        with called("after", "cursor", "pass the `nextCursor` of the page before"):
+            return await self._memory.conversations(call.scope(), after, _PAGE)
 
     async def conversation(self, call: Call, name: str) -> dict[str, Any]:
         """What was said and what was retrieved, the latter as far as this caller may read it now."""
