@@ -14,7 +14,11 @@ from threadkeep import Scope, UserMessage, open_memory
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "supabase.md"
 NAME = "tk_supabase"
-OPEN = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'tk\\_%' AND NOT relrowsecurity"
+# In a database of its own every table is ours, whatever it is called.
+OPEN = (
+    "SELECT relname FROM pg_class"
+    " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relrowsecurity"
+)
 
 
 @pytest.fixture
