@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -14,11 +14,15 @@ from tests.agent.recording import RecordingModel
 from tests.service.conftest import client_of
 from tests.service.talking import is_problem
 from tests.service.test_agent_on_servers import settings_of
-from threadkeep import Memory, Settings
+from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.compat.agent_responder import answered_by
 from threadkeep.compose_assistant import open_assistant
+from threadkeep.http.answering import Answering
 from threadkeep.http.app import create_app
+from threadkeep.http.streams import Streams
+from threadkeep.model import History
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
+from threadkeep.ports.responder import Asked
 
 HOTEL = Path(__file__).parents[2] / "examples" / "hotel_concierge"
 ASKED = "I have a peanut allergy, is the breakfast safe for me?"
@@ -208,3 +212,39 @@ async def test_who_is_asked_sees_what_was_said_before_the_question_and_not_what_
     assert first[-1:] == ["When is breakfast?"]
     assert "And when is dinner?" not in first
     assert second[-3:] == ["When is breakfast?", "You asked: When is breakfast?", "And when is dinner?"]
+
+
+class SlowToTell:
+    """A memory that tells the talk of the first who asks it only when it may."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.asked = 0
+        self.may_tell = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._memory, name)
+
+    async def history(self, *given: Any) -> History:
+        self.asked += 1
+        if self.asked == 1:
+            await self.may_tell.wait()
+        return await self._memory.history(*given)
+
+
+async def test_messages_are_answered_in_their_order_however_long_a_store_takes(database: Path) -> None:
+    agent = HeldUp()
+    async with open_memory(settings=embedded(database)) as memory, answered_by(agent)(memory) as responder:
+        slow = SlowToTell(memory)
+        answering = Answering(cast("Memory", slow), responder, Streams(memory))
+        me = Scope("shop", "u42", "c1")
+        begun = [answering.begin(await answering.take(Asked(me, text), None)) for text in ("one", "two", "three")]
+        await agent.asked()
+        while slow.asked < 2:
+            await asyncio.sleep(0)
+        agent.may_go_on.set()
+        await begun[0]
+        slow.may_tell.set()
+        await asyncio.gather(*begun)
+
+    assert [request.messages[-1].content for request in agent.requests] == ["one", "two", "three"]  # pyright: ignore

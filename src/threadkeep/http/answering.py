@@ -123,14 +123,16 @@ class Answering:
             self.begin(taken)
 
     async def _in_turn(self, place: bytes, taken: Taken) -> Answer:
+        """In the order of their beginning, so who waits stands in line before anything else is done."""
         lock, waiting = self._turns.get(place, (asyncio.Lock(), 0))
         self._turns[place] = lock, waiting + 1
+        looking = asyncio.create_task(self._as_of_now(taken)) if waiting else None
         try:
-            if waiting:
-                taken = await self._as_of_now(taken)
             async with lock:
-                return await self._answered(taken)
+                return await self._answered(await looking if looking else taken)
         finally:
+            if looking:
+                looking.cancel()
             lock, waiting = self._turns[place]
             self._turns[place] = lock, waiting - 1
             if waiting == 1:
