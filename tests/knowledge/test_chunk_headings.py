@@ -64,3 +64,10 @@ def test_headings_count_among_the_tokens_of_a_chunk() -> None:
         blocks += [Block(f"Section {section} " + "heading " * 12, 3), Block("text " * 9)]
     _, chunks = cut(blocks, words_in)
     assert max(words_in(chunk.content) for chunk in chunks) <= LARGEST
+
+
+def test_they_count_too_where_a_small_last_chunk_goes_into_the_one_before() -> None:
+    above = Block("Warranty of " + "parts " * 60, 2)
+    blocks = [above, Block("text " * 400), Block("Of " + "batteries " * 50, 2), Block("text " * 60)]
+    _, chunks = cut(blocks, words_in)
+    assert max(words_in(chunk.content) for chunk in chunks) <= LARGEST

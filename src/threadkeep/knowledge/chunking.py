@@ -43,7 +43,10 @@ class _Group:
 
     @property
     def tokens(self) -> int:
-        inside = [piece.heading_tokens for before, piece in pairwise(self.pieces) if piece.headings != before.headings]
+        """With those of the headings in it, and of the marks before these; not of the one it stands under."""
+        inside = [
+            piece.heading_tokens + 1 for before, piece in pairwise(self.pieces) if piece.headings != before.headings
+        ]
         return sum(piece.tokens for piece in self.pieces) + sum(inside)
 
     @property
@@ -164,28 +167,31 @@ def _groups(pieces: list[_Piece], count: CountTokens) -> list[_Group]:
         else:
             last.pieces.append(piece)
     if len(groups) > 1 and groups[-1].tokens < SMALLEST:
-        _even_out(groups)
+        _even_out(groups, count)
     return groups
 
 
 def _belongs(group: _Group, piece: _Piece, count: CountTokens) -> bool:
     """Into what is still small, also across a heading; into what is large enough, only under the same one."""
-    goes_on = piece.headings == group.pieces[-1].headings
-    more = piece.tokens + (0 if goes_on else piece.heading_tokens)
-    if group.tokens + more + count(group.heading) + len(group.pieces) > LARGEST:
+    if not _fits(_Group([*group.pieces, piece]), count):
         return False
-    return group.tokens < SMALLEST or goes_on
+    return group.tokens < SMALLEST or piece.headings == group.pieces[-1].headings
 
 
-def _even_out(groups: list[_Group]) -> None:
+def _fits(group: _Group, count: CountTokens) -> bool:
+    """With the headings it begins with, and a token for each end of a paragraph."""
+    return group.tokens + count(group.heading) + len(group.pieces) - 1 <= LARGEST
+
+
+def _even_out(groups: list[_Group], count: CountTokens) -> None:
     """A last chunk that is too small takes from the one before, or goes into it."""
     last, before = groups[-1], groups[-2]
-    if before.tokens + last.tokens <= LARGEST:
-        before.pieces.extend(last.pieces)
-        groups.pop()
+    together = _Group([*before.pieces, *last.pieces])
+    if _fits(together, count):
+        groups[-2:] = [together]
         return
     while last.tokens < SMALLEST and len(before.pieces) > 1:
         moved = before.pieces[-1]
-        if before.tokens - moved.tokens < SMALLEST or last.tokens + moved.tokens > LARGEST:
+        if before.tokens - moved.tokens < SMALLEST or not _fits(_Group([moved, *last.pieces]), count):
             return
         last.pieces.insert(0, before.pieces.pop())
