@@ -8,12 +8,17 @@ from dataclasses import replace
 
 from threadkeep.errors import StoreUnavailable
 from threadkeep.model import Erased, ErasureProof
+from threadkeep.ports.checkpoints import TELLS_FROM_MEMORY
 from threadkeep.reflecting import Reflecting
 from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import Scope
 from threadkeep.stores import Stores
 
 _NOT_REACHED = Erased(found=1, failed=1)
+_SPARED = (
+    "checkpoints of a graph's thread of this name are left as they are, whatever they hold of the message:"
+    " erase the conversation to remove them"
+)
 
 
 class Erasing:
@@ -22,12 +27,19 @@ class Erasing:
         self._reflecting = reflecting
 
     async def message(self, scope: Scope, message_id: str) -> ErasureProof:
-        """Reflections after it too, for those that were being made meanwhile."""
+        """Reflections and checkpoints after it too, for those that were being made meanwhile."""
         with one_call(shared=False):
             await self._reflecting.erase(scope, message_id)
+            before = await self._retold(scope)
             proof = await self._archive(scope, message_id)
             await self._reflecting.erase(scope, message_id)
-            return proof
+            return _with_checkpoints(proof, _both(before, await self._retold(scope)))
+
+    async def _retold(self, scope: Scope) -> Erased:
+        """Threads that are told anew from memory in each turn lose nothing by it; others are not ours to remove."""
+        if self._stores.checkpoints is None:
+            return Erased()
+        return await _told(self._stores.checkpoints.erase(scope, TELLS_FROM_MEMORY))
 
     async def everything(self, scope: Scope) -> ErasureProof:
         """A store that did not answer is told as such by each of its parts, and waited for by the first."""
@@ -75,6 +87,14 @@ class Erasing:
         if self._stores.knowledge is None or scope.conversation is not None:
             return {}
         return {"knowledge": await _told(self._stores.knowledge.erase(scope))}
+
+
+def _with_checkpoints(proof: ErasureProof, checkpoints: Erased) -> ErasureProof:
+    if not checkpoints.found:
+        return proof
+    stores = {**proof.stores, "checkpoints": checkpoints}
+    spared = checkpoints.found > checkpoints.removed + checkpoints.failed
+    return replace(proof, stores=stores, notes=(*proof.notes, _SPARED) if spared else proof.notes)
 
 
 def _both(first: Erased, then: Erased) -> Erased:

@@ -9,12 +9,14 @@ from typing import Any
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.afterthought import Afterthought
 from threadkeep.agent.graph import build_graph
+from threadkeep.agent.keeping import let_go_of_erased
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.receiving import Receiving
 from threadkeep.agent.state import AgentState
 from threadkeep.agent.turn import Turn
 from threadkeep.models.chat.untraced import untraced
 from threadkeep.models.language import closest
+from threadkeep.ports.checkpoints import FROM_MEMORY
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.scope import Scope
 
@@ -27,7 +29,7 @@ class Assistant:
         self._receiving = Receiving(parts)
         self._afterthought = Afterthought(parts)
         self._running: set[asyncio.Task[Answer]] = set()
-        self._ending: set[asyncio.Task[bool]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
         self.checkpoint_with(saver)
 
     def checkpoint_with(self, saver: ThreadkeepSaver | None) -> None:
@@ -84,22 +86,27 @@ class Assistant:
         if not task.cancelled():
             task.exception()
 
-    def _end_turn(self, saver: ThreadkeepSaver | None, config: Any) -> None:
+    def _end_turn(self, saver: ThreadkeepSaver | None, config: Any, turn: Turn) -> None:
         """Nobody waits for it: until it has ended, what the turn has left rests under the turn's own key."""
         if saver is not None:
-            ending = asyncio.create_task(saver.aend_turn(config))
+            ending = asyncio.create_task(self._ended_turn(saver, config, turn))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
+
+    async def _ended_turn(self, saver: ThreadkeepSaver, config: Any, turn: Turn) -> None:
+        await saver.aend_turn(config)
+        await let_go_of_erased(self._parts, turn)
 
     async def _run(self, turn: Turn) -> Answer:
         scope = turn.scope
         given = AgentState(conversation_id=scope.require_conversation(), user_id=scope.user)
         config: Any = {
-            "configurable": {"thread_id": scope.conversation, "user_id": scope.user, "tenant_id": scope.tenant}
+            "configurable": {"thread_id": scope.conversation, "user_id": scope.user, "tenant_id": scope.tenant},
+            "metadata": {FROM_MEMORY: True},
         }
         saver = self._saver
         with untraced():
             state: Any = await self._graph.ainvoke(given, config, context=turn, **self._durability)
-        self._end_turn(saver, config)
+        self._end_turn(saver, config, turn)
         self._afterthought.begin(turn)
         return turn.answer(state.get("intent"))

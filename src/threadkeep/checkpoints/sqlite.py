@@ -152,8 +152,8 @@ class SqliteCheckpoints:
     async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
         return await self._database.read(lambda connection: thread_ids(connection, owner, facts))
 
-    async def erase(self, scope: Scope) -> Erased:
-        return await self._database.write(lambda connection: erase_threads(connection, scope))
+    async def erase(self, scope: Scope, fact: bytes | None = None) -> Erased:
+        return await self._database.write(lambda connection: erase_threads(connection, scope, fact))
 
     async def close(self) -> None:
         if self._owned:

@@ -116,8 +116,20 @@ def thread_ids(connection: sqlite3.Connection, owner: Scope, facts: Sequence[byt
     return [unescaped(row[0]) for row in rows]
 
 
-def erase_threads(connection: sqlite3.Connection, scope: Scope) -> Erased:
+def erase_threads(connection: sqlite3.Connection, scope: Scope, fact: bytes | None = None) -> Erased:
     owner = scope.whole_user
     ids = thread_ids(connection, owner, ()) if scope.conversation is None else [scope.conversation]
-    count = sum(delete_thread(connection, Thread(owner, id_)) for id_ in ids)
-    return Erased(found=count, removed=count)
+    removed = spared = 0
+    for thread in (Thread(owner, id_) for id_ in ids):
+        if fact is None or (told := _told(connection, thread, fact)) is None:
+            removed += delete_thread(connection, thread)
+        else:
+            spared += told
+    return Erased(found=removed + spared, removed=removed)
+
+
+def _told(connection: sqlite3.Connection, thread: Thread, fact: bytes) -> int | None:
+    """None where a checkpoint of the thread tells the fact; else how many there are."""
+    query = "SELECT count(*), sum(facts IS NOT NULL AND instr(facts, ?) > 0) FROM conversation_checkpoints"
+    count, telling = connection.execute(f"{query} WHERE thread_key = ?", (fact, thread.key)).fetchone()
+    return None if telling else count

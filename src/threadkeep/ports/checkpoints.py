@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from threadkeep.model import Erased
 from threadkeep.ports.turn_keys import TurnKeys
 from threadkeep.ports.usage import ThreadUsage, Usage
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread
+
+FROM_MEMORY: Final = "threadkeep_from_memory"
+"""In a checkpoint's metadata: all that its thread holds of a talk is told anew from memory in every turn."""
+TELLS_FROM_MEMORY: Final = bytes.fromhex("98cb442f11061fe4")
+"""That, as one of the checkpoint's `facts`."""
 
 
 class PositionTaken(Exception):
@@ -177,8 +182,11 @@ class CheckpointThreads(Protocol):
         """Ids of the user's threads; with `facts`, of those where a checkpoint may have one of them."""
         ...
 
-    async def erase(self, scope: Scope) -> Erased:
-        """Every thread of the user, or the one that has the conversation's name. Counts checkpoints."""
+    async def erase(self, scope: Scope, fact: bytes | None = None) -> Erased:
+        """Every thread of the user, or the one that has the conversation's name. Counts checkpoints.
+
+        With `fact` only threads in which a checkpoint tells it: the others are found, and not removed.
+        """
         ...
 
 

@@ -20,7 +20,7 @@ from threadkeep.adapters.langgraph.turn_codec import TurnCodec
 from threadkeep.adapters.langgraph.turns import Turns
 from threadkeep.adapters.langgraph.writer import Writer
 from threadkeep.errors import CheckpointCorrupt
-from threadkeep.ports.checkpoints import Search, StoredCheckpoint, TurnOver
+from threadkeep.ports.checkpoints import FROM_MEMORY, Search, StoredCheckpoint, TurnOver
 from threadkeep.ports.turn_keys import TurnKey, TurnRemains
 from threadkeep.threads import Thread
 
@@ -28,7 +28,7 @@ _PAGE = 50
 _DUE = ("branch:to:", "__start__")  # channels that hold something only until a task has taken it
 _TO_SEND = "__pregel_tasks"
 _JOIN = "join:"
-_KEPT_METADATA = ("source", "step", "parents", "run_id")
+_KEPT_METADATA = ("source", "step", "parents", "run_id", FROM_MEMORY)
 _PROJECTED = "threadkeep_projected"  # in the metadata of what stays: it need not be looked at again
 
 

@@ -165,8 +165,8 @@ class SqlCheckpoints:
     async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
         return await self._database.read(partial(thread_ids, owner=owner, facts=facts))
 
-    async def erase(self, scope: Scope) -> Erased:
-        return await self._database.write(partial(erase_threads, scope=scope), seconds=_LONG_SECONDS)
+    async def erase(self, scope: Scope, fact: bytes | None = None) -> Erased:
+        return await self._database.write(partial(erase_threads, scope=scope, fact=fact), seconds=_LONG_SECONDS)
 
     async def close(self) -> None:
         if self._owned:

@@ -150,10 +150,22 @@ async def thread_ids(connection: AsyncConnection, owner: Scope, facts: Sequence[
     return [unescaped(text_of(row[0])) for row in await connection.execute(text(query), values)]
 
 
-async def erase_threads(connection: AsyncConnection, scope: Scope) -> Erased:
+async def erase_threads(connection: AsyncConnection, scope: Scope, fact: bytes | None = None) -> Erased:
     owner = scope.whole_user
     ids = await thread_ids(connection, owner) if scope.conversation is None else [scope.conversation]
-    count = 0
-    for id_ in ids:
-        count += await delete_thread(connection, Thread(owner, id_))
-    return Erased(found=count, removed=count)
+    removed = spared = 0
+    for thread in (Thread(owner, id_) for id_ in ids):
+        if fact is None or (told := await _told(connection, thread, fact)) is None:
+            removed += await delete_thread(connection, thread)
+        else:
+            spared += told
+    return Erased(found=removed + spared, removed=removed)
+
+
+async def _told(connection: AsyncConnection, thread: Thread, fact: bytes) -> int | None:
+    """None where a checkpoint of the thread tells the fact; else how many there are."""
+    where = "FROM conversation_checkpoints c WHERE c.thread_key = :key"
+    tells = f"SELECT 1 {where} AND c.facts IS NOT NULL AND {holds('fact', postgres=is_postgres(connection))} LIMIT 1"
+    if (await connection.execute(text(tells), {"key": thread.key, "fact": fact})).first() is not None:
+        return None
+    return int((await connection.execute(text(f"SELECT count(*) {where}"), {"key": thread.key})).scalar_one())

@@ -1,0 +1,137 @@
+"""What is erased goes from the assistant's checkpoints too, also while it is being answered."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import pytest
+from langgraph.graph import END, START, StateGraph
+
+from tests.adapters.database import every_value
+from tests.agent.recording import RecordingModel
+from threadkeep import ErasureProof, Memory, Scope, Settings, open_memory
+from threadkeep.adapters.langgraph import ThreadkeepSaver
+from threadkeep.agent.assistant import Assistant
+from threadkeep.compose_assistant import open_assistant
+from threadkeep.ports.chat import ChatReply, ChatRequest
+from threadkeep.ports.responder import Asked
+from threadkeep.testing.traces import Traces
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "hotel_concierge"
+MARK = "zqhammockzq"
+PLACE = Scope("shop", "guest", "talk-1")
+
+
+class ModelThatWaits(RecordingModel):
+    """Asked for anything, it says so, and answers once it may."""
+
+    def __init__(self) -> None:
+        super().__init__("With pleasure.")
+        self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def reply(self, request: ChatRequest) -> ChatReply:
+        self.asked.set()
+        await self.may_answer.wait()
+        return await super().reply(request)
+
+
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'memory.db'}"
+    return request.getfixturevalue(f"{request.param}_server").url
+
+
+@asynccontextmanager
+async def talking(url: str, model: RecordingModel) -> AsyncIterator[tuple[Memory, Assistant]]:
+    settings = Settings(DATABASE_URL=url, THREADKEEP_EMBEDDER="none")  # pyright: ignore[reportCallIssue]
+    async with open_memory(url, settings=settings) as memory:
+        await memory.erase(PLACE.whole_user)
+        async with open_assistant(memory, settings, EXAMPLE, url=url, model=model) as assistant:
+            yield memory, assistant
+
+
+async def left(url: str, folder: Path) -> set[str]:
+    if url.startswith("sqlite"):
+        return {trace.file for trace in Traces([MARK]).in_folder(folder)}
+    return {value.decode(errors="replace") for value in await every_value(url) if MARK.encode() in value}
+
+
+async def ids_of(memory: Memory, words: str) -> list[str]:
+    return [one.id for one in (await memory.history(PLACE)).messages if words in one.content]
+
+
+async def test_a_message_that_is_erased_goes_from_the_checkpoints_of_its_talk(url: str, tmp_path: Path) -> None:
+    async with talking(url, RecordingModel("Certainly.")) as (memory, assistant):
+        await assistant.respond(Asked(PLACE, f"Is there a {MARK} in the room?"))
+        await assistant.respond(Asked(PLACE, "And a balcony?"))
+        await assistant.settled()
+        assert await left(url, tmp_path)
+        proof = await memory.erase(PLACE, (await ids_of(memory, MARK))[0])
+        assert proof.complete
+        assert proof.stores["checkpoints"].removed >= 1
+        assert await left(url, tmp_path) == set()
+        await assistant.respond(Asked(PLACE, "And breakfast?"))
+        await assistant.settled()
+        assert [one.content for one in (await memory.history(PLACE)).messages if one.role == "user"] == [
+            "And a balcony?",
+            "And breakfast?",
+        ]
+        assert await left(url, tmp_path) == set()
+
+
+@pytest.mark.parametrize("earlier", [0, 1], ids=["in its first turn", "in its second turn"])
+@pytest.mark.parametrize("what", ["message", "conversation", "user"])
+async def test_what_is_erased_while_it_is_answered_is_in_no_checkpoint_afterwards(
+    url: str, tmp_path: Path, what: Literal["message", "conversation", "user"], earlier: int
+) -> None:
+    model = ModelThatWaits()
+    async with talking(url, model) as (memory, assistant):
+        model.may_answer.set()
+        for _ in range(earlier):
+            await assistant.respond(Asked(PLACE, "Good evening, is the pool open?"))
+        await assistant.settled()
+        model.may_answer.clear()
+        model.asked.clear()
+        answering = asyncio.create_task(assistant.respond(Asked(PLACE, f"Is there a {MARK} in the room?")))
+        await asyncio.wait_for(model.asked.wait(), 30)
+        assert (await erased(memory, what)).complete
+        model.may_answer.set()
+        await answering
+        await assistant.settled()
+        assert await left(url, tmp_path) == set()
+
+
+async def erased(memory: Memory, what: Literal["message", "conversation", "user"]) -> ErasureProof:
+    if what == "message":
+        return await memory.erase(PLACE, (await ids_of(memory, MARK))[0])
+    return await memory.erase(PLACE if what == "conversation" else PLACE.whole_user)
+
+
+async def test_a_thread_of_the_applications_own_stays_and_the_proof_says_so(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    config: Any = {"configurable": {"thread_id": PLACE.conversation}}
+    async with (
+        talking(url, RecordingModel()) as (memory, _),
+        ThreadkeepSaver.from_url(url, tenant=PLACE.tenant, user=PLACE.user) as saver,
+    ):
+        graph = a_graph(saver)
+        await graph.ainvoke({"count": 1}, config)
+        proof = await memory.erase(PLACE, "m1")
+        assert (await graph.aget_state(config)).values == {"count": 2}
+    assert proof.complete
+    assert "checkpoints" in " ".join(proof.notes)
+
+
+class Counted(TypedDict):
+    count: int
+
+
+def a_graph(saver: ThreadkeepSaver) -> Any:
+    graph: Any = StateGraph(Counted)
+    graph.add_node("add", lambda state: {"count": state["count"] + 1})
+    graph.add_edge(START, "add")
+    graph.add_edge("add", END)
+    return graph.compile(checkpointer=saver)
