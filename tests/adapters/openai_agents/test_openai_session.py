@@ -265,6 +265,15 @@ async def test_a_call_that_waits_is_no_pair_by_an_earlier_one_of_its_name(opened
     assert await session.get_items(2) == [assistant("two")], "a result whose call was cut off is none of another call's"
 
 
+async def test_a_result_is_that_of_the_call_right_before_it_not_of_one_that_never_got_any(
+    opened: Open, sqlite_url: str
+) -> None:
+    session = opened(sqlite_url, tool_items="ttl")
+    given_up = {**CALL, "arguments": '{"city": "Warsaw"}'}
+    await session.add_items([user("first"), given_up, user("second"), CALL, OUTPUT, assistant("two")])
+    assert await session.get_items() == [user("first"), user("second"), CALL, OUTPUT, assistant("two")]
+
+
 async def test_a_closed_session_says_so_as_the_sdks_own_does(opened: Open, sqlite_url: str) -> None:
     session = opened(sqlite_url)
     await session.aclose()

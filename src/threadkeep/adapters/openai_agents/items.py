@@ -130,7 +130,7 @@ def rebuilt(message: Message, shape: bytes | None) -> Item:
 def in_pairs(items: Sequence[Item]) -> list[Item]:
     """Without calls that have no result and results that have no call: a model would refuse the whole list.
 
-    An id may come again, in another turn: a result is that of the first call before it that waits for one.
+    An id may come again, in another turn: a result is that of the last call before it that waits for one.
     """
     waiting: dict[str, list[int]] = {}
     alone: set[int] = set()
@@ -142,7 +142,7 @@ def in_pairs(items: Sequence[Item]) -> list[Item]:
         if not str(item.get("type")).endswith("_output"):
             calls.append(place)
         elif calls:
-            calls.pop(0)
+            calls.pop()
         else:
             alone.add(place)
     alone.update(place for calls in waiting.values() for place in calls)
