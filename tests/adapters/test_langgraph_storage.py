@@ -280,3 +280,20 @@ def test_the_default_serializer_is_strict_and_never_pickles() -> None:
     with ThreadkeepSaver.from_url_sync("sqlite://", user="u") as saver:
         assert saver.serde._allowed_msgpack_modules is None  # type: ignore[attr-defined]
         assert saver.serde.pickle_fallback is False  # type: ignore[attr-defined]
+
+
+async def test_a_list_that_was_pushed_out_of_the_cache_grows_where_it_ends(
+    open_saver: Open, url: str, user: str
+) -> None:
+    """A model takes its time, and others fill the cache meanwhile: no stretch of its own begins with every answer."""
+    writer = await open_saver(limits=Limits(cache_bytes=1))
+    state = messages(4)
+    config = await writer.put(thread("t"), {"messages": state})
+    for number in range(3):
+        await writer.put(thread(f"another{number}"), {"messages": messages(2)})
+        state = [*state, HumanMessage("and on", id=f"more{number}")]
+        config = await writer.put(config, {"messages": state})
+    theirs = f"SELECT thread_key FROM conversation_metadata WHERE user_id = '{user}' AND thread_id = 't'"
+    stretches = f"SELECT count(DISTINCT strand) FROM tk_checkpoint_items WHERE thread_key IN ({theirs})"
+    assert await rows(url, stretches) == [(1,)]
+    assert (await (await open_saver()).values(config))["messages"] == state

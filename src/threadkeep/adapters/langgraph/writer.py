@@ -173,10 +173,11 @@ class Writer:
                 known = None
                 if isinstance(value, list):
                     known = self._session.latest_lists.known(place.thread, ref.runs, cast("list[Any]", value))
-                if known is not None:
-                    going_on[ref.runs] = known
-                else:
+                if known is None:
                     wanted += ref.runs
+                else:
+                    going_on[ref.runs] = known
+                    wanted += () if asking.in_turn else _end_of(ref.runs)
         where = f"thread {place.thread.id!r}, checkpoint {place.checkpoint!r}"
         return Parent(state, await self._session.reading.fetch(place.thread, wanted, where), going_on)
 
@@ -227,6 +228,11 @@ class Writer:
             if not puts:
                 self._underway.pop(thread.key, None)
             done.set_result(None)
+
+
+def _end_of(runs: Sequence[Run]) -> list[Run]:
+    """The last item, which tells whether a strand may grow there. It is here, unless others have pushed it out."""
+    return [Run(last.strand, last.stop - 1, last.stop) for last in runs[-1:]]
 
 
 async def _store_writes(
