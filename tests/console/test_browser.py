@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.async_api import Page as Tab
 from playwright.async_api import Route, expect
@@ -13,9 +14,14 @@ from tests.servers.chromium import Chromium
 
 
 @pytest.fixture
-async def tab(chromium: Chromium, page: Page) -> AsyncIterator[Tab]:
+def complaints() -> list[str]:
+    """Of the browser. A test that brings them about says so, and takes them away."""
+    return []
+
+
+@pytest.fixture
+async def tab(chromium: Chromium, page: Page, complaints: list[str]) -> AsyncIterator[Tab]:
     """At the list of conversations. Whatever the browser complains of, a forbidden script say, fails the test."""
-    complaints: list[str] = []
     async with chromium.browser() as browser:
         context = await browser.new_context(viewport={"width": 900, "height": 700})
         tab = await context.new_page()
@@ -97,3 +103,84 @@ async def test_erasing_in_one_window_tells_the_other(tab: Tab) -> None:
 
     await expect(tab.get_by_role("heading", name="Erased")).to_be_visible()
     await expect(other.locator("#note")).to_contain_text("This conversation was erased.")
+
+
+async def test_a_listener_that_was_turned_away_comes_back_to_where_it_was(tab: Tab, complaints: list[str]) -> None:
+    """A proxy answers 502 while the service starts anew: browsers give up then, and the page begins another stream."""
+    answers: list[int] = []
+
+    async def proxy(route: Route) -> None:
+        answers.append(502 if len(answers) == 1 else 200)
+        if len(answers) == 1:
+            said = await heard(route.request.url)
+            await route.fulfill(body=said, content_type="text/event-stream")
+        elif len(answers) == 2:
+            await route.fulfill(status=502)
+        else:
+            await route.continue_()
+
+    await tab.route("**/events?*", proxy)
+    await tab.get_by_role("button", name="New conversation").click()
+    await expect(tab.locator("article")).to_have_count(3)
+
+    await say(tab, "Still there?")
+
+    await expect(tab.locator("article.user").last).to_contain_text("Still there?")
+    await expect(tab.locator("article")).to_have_count(5)
+    assert answers[:3] == [200, 502, 200]
+    assert [told for told in complaints if "502" in told]
+    complaints.clear()
+
+
+async def heard(stream: str) -> bytes:
+    """What a stream tells of one turn, cut off behind it."""
+    talk = stream.split("/events")[0]
+    async with httpx.AsyncClient(trust_env=False, timeout=20) as client:
+        await client.post(talk.replace("/console", "") + "/messages?wait=true", json={"content": "Hello"})
+        told = b"retry: 10\n"
+        async with client.stream("GET", stream) as answer:
+            async for piece in answer.aiter_bytes():
+                told += piece
+                if told.count(b"</article>") == 2:
+                    break
+    return told
+
+
+async def test_half_an_answer_that_failed_gives_way_to_the_next(tab: Tab) -> None:
+    await tab.get_by_role("button", name="New conversation").click()
+
+    await say(tab, "be away now")
+
+    await expect(tab.locator("#note")).to_contain_text("No answer came")
+    await expect(tab.locator("#writing")).to_be_empty()
+
+
+async def test_an_erased_talk_is_gone_from_other_windows_which_ask_for_it_no_more(tab: Tab) -> None:
+    await tab.get_by_role("button", name="New conversation").click()
+    other = await tab.context.new_page()
+    await other.goto(tab.url)
+    await expect(other.locator("article")).to_have_count(1)
+    await other.evaluate("() => document.addEventListener('htmx:sseClose', () => { document.title = 'no longer' })")
+
+    await tab.get_by_role("button", name="Erase this conversation").click()
+
+    await expect(other.locator("#note")).to_contain_text("This conversation was erased.")
+    await expect(other.locator("article")).to_have_count(0)
+    await expect(other).to_have_title("no longer")
+
+
+async def test_what_could_not_be_sent_is_told_and_stays_in_the_field(tab: Tab, complaints: list[str]) -> None:
+    await tab.route("**/messages", lambda route: route.abort("connectionrefused"))
+    await tab.get_by_role("button", name="New conversation").click()
+    await say(tab, "marmalade")
+    await expect(tab.locator("#note .problem")).to_contain_text("was not sent")
+
+    await tab.unroute("**/messages")
+    await tab.route("**/messages", lambda route: route.fulfill(status=502))
+    await tab.get_by_label("Your message").fill("marmalade, please")
+    await tab.keyboard.press("Enter")
+
+    await expect(tab.locator("#note .problem")).to_contain_text("502")
+    await expect(tab.get_by_label("Your message")).to_have_value("marmalade, please")
+    assert [told for told in complaints if "502" in told]
+    complaints.clear()

@@ -141,6 +141,17 @@ async def test_where_callers_are_told_apart_one_signs_in(tmp_path: Path) -> None
         assert "set-cookie" not in wrong.headers
 
 
+async def test_who_is_signed_in_no_more_is_told_so_beside_what_was_typed(tmp_path: Path) -> None:
+    """Led to another page, or shown it in place of a receipt, one would lose the message."""
+    settings = Settings(DATABASE_URL=f"sqlite:///{tmp_path}/memory.db", THREADKEEP_JWT_SECRET=SECRET, embedder="none")
+    async with served(settings) as page, httpx.AsyncClient(base_url=page.address, trust_env=False) as browser:
+        answer = await browser.post("/console/conversations/c1/messages", data={"content": "hi"}, headers=BY_SCRIPT)
+
+    assert answer.status_code == 200
+    assert 'class="problem"' in answer.text
+    assert 'href="/console/sign-in"' in answer.text
+
+
 async def test_a_stream_that_the_api_refuses_is_refused_before_it_begins(
     browser: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:

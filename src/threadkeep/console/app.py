@@ -161,10 +161,11 @@ class Console:
             except FormTooLarge:
                 return self._page(request, "problem.html", status=413, problem="that is more than a form can hold")
             except ApiRefused as refused:
+                if _is_from_script(request):  # htmx shows only what succeeded; the note itself tells that this did not
+                    unknown = refused.status == 401  # led away, one would lose what was typed
+                    return self._page(request, "problem_note.html", problem=refused.detail, sign_in=unknown)
                 if refused.status == 401:
                     return RedirectResponse(f"{_home(request)}/sign-in", 303)
-                if _is_from_script(request):  # htmx shows only what succeeded; the note itself tells that this did not
-                    return self._page(request, "problem_note.html", problem=refused.detail)
                 return self._page(request, "problem.html", status=refused.status, problem=refused.detail)
 
         return told

@@ -12,4 +12,31 @@ document.addEventListener("keydown", (event) => {
     event.target.form.requestSubmit();
   }
 });
-document.addEventListener("htmx:sseMessage", () => window.scrollTo(0, document.body.scrollHeight));
+// A talk goes on at its end, so that is where one comes in.
+document.addEventListener("DOMContentLoaded", () => document.getElementById("live") && toTheEnd());
+document.addEventListener("htmx:sseMessage", (event) => {
+  toTheEnd();
+  seen(event.detail.lastEventId);
+});
+document.addEventListener("htmx:sendError", () => tell("That was not sent: the service does not answer."));
+document.addEventListener("htmx:responseError", (event) => tell(`That was not sent: ${event.detail.xhr.status}.`));
+
+// A stream that was refused, by a proxy while the service starts anew say, is begun again at the address that stands
+// in the page, and not by the browser, which would remember by itself.
+function seen(id) {
+  const live = document.getElementById("live");
+  if (id) {
+    live.setAttribute("sse-connect", live.getAttribute("sse-connect").replace(/after=.*/, `after=${id}`));
+  }
+}
+
+function toTheEnd() {
+  window.scrollTo(0, document.body.scrollHeight);
+}
+
+function tell(problem) {
+  const told = document.createElement("p");
+  told.className = "problem";
+  told.textContent = problem;
+  document.getElementById("note").replaceChildren(told);
+}
