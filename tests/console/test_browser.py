@@ -184,3 +184,16 @@ async def test_what_could_not_be_sent_is_told_and_stays_in_the_field(tab: Tab, c
     await expect(tab.get_by_label("Your message")).to_have_value("marmalade, please")
     assert [told for told in complaints if "502" in told]
     complaints.clear()
+
+
+async def test_what_was_refused_is_told_above_the_field_and_not_behind_it(tab: Tab) -> None:
+    await tab.set_viewport_size({"width": 400, "height": 300})
+    await tab.get_by_role("button", name="New conversation").click()
+
+    await say(tab, "a" * 70_000)
+
+    await expect(tab.locator("#note .problem")).to_contain_text("65,536")
+    note, field = await tab.locator("#note").bounding_box(), await tab.locator("#say").bounding_box()
+    assert note is not None
+    assert field is not None
+    assert note["y"] + note["height"] <= field["y"]

@@ -18,6 +18,7 @@ document.addEventListener("htmx:sseMessage", (event) => {
   toTheEnd();
   seen(event.detail.lastEventId);
 });
+document.addEventListener("htmx:afterSwap", toTheEnd); // the field stands before what is not scrolled to
 document.addEventListener("htmx:sendError", () => tell("That was not sent: the service does not answer."));
 document.addEventListener("htmx:responseError", (event) => tell(`That was not sent: ${event.detail.xhr.status}.`));
 
@@ -39,4 +40,5 @@ function tell(problem) {
   told.className = "problem";
   told.textContent = problem;
   document.getElementById("note").replaceChildren(told);
+  toTheEnd();
 }
