@@ -29,6 +29,7 @@ from threadkeep.policy.redact import (
     spelled,
     tokens,
     wallets,
+    wrapped,
 )
 from threadkeep.policy.redact.families import BUILT_IN
 from threadkeep.policy.redact.prescan import SPACE, Prescan
@@ -103,6 +104,8 @@ FORMS = {
     "English street": (address_latin._ENGLISH, _narrow("address.english")),
     "told address": (address_latin._TOLD, _narrow("address.told")),
     "unit": (address_latin._WITH_UNIT, _narrow("address.unit")),
+    "wrapped phone": (wrapped._PHONE, _narrow("phone.wrapped")),
+    "wrapped e-mail": (re.compile(wrapped._EMAIL), Prescan.of(BUILT_IN)),
     "vendor": (re.compile("|".join(form for _, _, form in tokens._VENDORS)), Prescan(tokens._ANY_VENDOR)),
 }
 

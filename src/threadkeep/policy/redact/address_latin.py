@@ -211,7 +211,8 @@ def _labelled(view: View) -> Iterator[tuple[int, int]]:
             yield match.start("place"), end
 
 
-_UK_POSTCODE: Final = r"(?<![A-Za-z0-9])[A-Z]{1,2}[0-9][A-Z0-9]?[ ][0-9][ABD-HJLNP-UW-Z]{2}(?![A-Za-z0-9])"
+_UK_POSTCODE: Final = r"(?<![A-Za-z0-9])[A-Z]{1,2}[0-9][A-Z0-9]?[ ][0-9](?![TG]B)[ABD-HJLNP-UW-Z]{2}(?![A-Za-z0-9])"
+"""But for `T7 1TB` and `M2 8GB`: sizes of disks and memory are asked for more often than such a postcode alone."""
 
 FAMILIES: Final = (
     Family(

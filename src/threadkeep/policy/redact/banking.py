@@ -63,7 +63,12 @@ def _ibans(view: View) -> Iterator[tuple[int, int]]:
 
 def _any_case(view: View) -> Iterator[tuple[int, int]]:
     """In groups and in lower case, where words around it look the same: only with its check digits."""
-    for match in _GROUPED_IBAN.finditer(view.text):
+    return iban_spans(_GROUPED_IBAN, view.text)
+
+
+def iban_spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Of the pattern's first groups those whose length and check digits are right."""
+    for match in pattern.finditer(text):
         end = _iban_end(match[1])
         if end and mod97(_compact(match[1][:end])):
             yield match.start(), match.start() + end
@@ -80,7 +85,7 @@ def _iban_end(candidate: str) -> int:
 
 
 def _compact(number: str) -> str:
-    return re.sub(r"[ \-]", "", number)
+    return re.sub(r"[ \-\r\n]", "", number)
 
 
 def _polish(view: View) -> Iterator[tuple[int, int]]:

@@ -25,8 +25,8 @@ _ISSUERS: Final = re.compile(
     r"|(?:50|5[6-9]|6[0-9])[0-9]{10,17}"  # Maestro
 )
 _GROUPED: Final = re.compile(
-    r"(?<![0-9A-Za-z.])(?<![0-9][_/\n,])(?<![0-9], )(?<![0-9]\r\n)[0-9]{4}(_|/|\r?\n|,[ ]?)[0-9]{4}\1[0-9]{4}\1[0-9]{4}"
-    r"(?![0-9A-Za-z]|\1[0-9]|\.[0-9])"
+    r"(?<![0-9A-Za-z.])(?<![0-9][_/\n\t,])(?<![0-9], )(?<![0-9]\r\n)[0-9]{4}(_|/|\t|\r?\n|,[ ]?)[0-9]{4}"
+    r"\1[0-9]{4}\1[0-9]{4}(?![0-9A-Za-z]|\1[0-9]|\.[0-9])"
 )
 _GLUED: Final = re.compile(
     r"(?<=[A-Za-z_])(?<![0-9.][A-Za-z_])(?<![0-9.][A-Za-z_]{2})[0-9]{15,16}(?![0-9A-Za-z]|[-.,][0-9])"
@@ -71,9 +71,14 @@ def _disguised(view: View) -> Iterator[tuple[int, int]]:
     """Groups of four with other marks or line ends between them, or the digits glued to a word."""
     for pattern in (_GROUPED, _GLUED):
         for match in view.from_digits(pattern):
-            number = _SEPARATOR.sub("", match[0])
-            if len(set(number)) > 1 and _EXACT.fullmatch(number) and luhn(number):
+            if is_usual(match[0]):
                 yield match.span()
+
+
+def is_usual(written: str) -> bool:
+    """A card of a usual length, however it is grouped."""
+    number = _SEPARATOR.sub("", written)
+    return len(set(number)) > 1 and _EXACT.fullmatch(number) is not None and luhn(number)
 
 
 def _unchecked(view: View) -> Iterator[tuple[int, int]]:
@@ -98,6 +103,6 @@ FAMILIES: Final = (
         (Rule("card.disguised", "CREDIT_CARD", _disguised, CERTAIN),),
         digits=15,
         signs=r"0{15}|(?:0000(?:_|/|\n)){3}0000",
-        narrow=r"[0-9]{15}|[0-9]{4}(?:_|/|\r?\n|,[ ]?)[0-9]{4}",
+        narrow=r"[0-9]{15}|[0-9]{4}(?:_|/|\t|\r?\n|,[ ]?)[0-9]{4}",
     ),
 )

@@ -18,6 +18,7 @@ from threadkeep.policy.redact import (
     ids,
     names,
     network,
+    one_time,
     passwords,
     phones,
     places,
@@ -25,6 +26,7 @@ from threadkeep.policy.redact import (
     tokens,
     urls,
     wallets,
+    wrapped,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ BUILT_IN: Final[tuple[Family, ...]] = (
     *emails.FAMILIES,
     *tokens.FAMILIES,
     *passwords.FAMILIES,
+    *one_time.FAMILIES,
     *commands.FAMILIES,
     *urls.FAMILIES,
     *cards.FAMILIES,
@@ -46,6 +49,7 @@ BUILT_IN: Final[tuple[Family, ...]] = (
     *network.FAMILIES,
     *phones.FAMILIES,
     *spelled.FAMILIES,
+    *wrapped.FAMILIES,
     *address_latin.FAMILIES,
     *address_pl.FAMILIES,
     *address_vi.FAMILIES,

@@ -17,7 +17,9 @@ _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _V4: Final = re.compile(
     rf"(?<![0-9A-Za-z.])(?<![0-9][-,]){_OCTET}(?:\.{_OCTET}){{3}}(?:/(?:3[0-2]|[12]?[0-9])(?![0-9]))?(?!\.?[0-9])"
 )
-_VERSION: Final = re.compile(r"(?:version|release|firmware|build|ver|phien ban|wersj\w|版本|v)[\s:.=]{0,3}$")
+_VERSION: Final = re.compile(
+    r"(?:version|release|firmware|build|ver|phien ban|wersj\w|版本|v)[\s:.=]{0,3}$|(?<=[a-z0-9_\]])[=~<>!]=[ ]?$"
+)
 _NOBODYS: Final = re.compile(r"127\.|0\.0\.0\.0(?![0-9])")
 """The machine itself, and any at all."""
 _V6: Final = re.compile(

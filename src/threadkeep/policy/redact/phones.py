@@ -131,6 +131,12 @@ def _national(view: View, start: int, end: int, number: str) -> bool:
     return grouped and not typeset and "/" not in number and len(_digits(number)) >= 9
 
 
+def is_known(view: View, number: str) -> bool:
+    """Whether the registry has it, in the regions that the text may be of."""
+    regions = view.regions or regions_of(view.language)
+    return _possible(number) and any(_valid(number, region) for region in regions)
+
+
 def regions_of(language: str) -> tuple[str, ...]:
     """Those of the language first; it adds to the usual ones and takes none away."""
     own = _REGIONS.get(language) or _REGIONS.get(language.split("-")[0], ())

@@ -20,6 +20,7 @@ _DIGIT_WORDS: Final = (
 _KNOWN: Final = frozenset(_DIGIT_WORDS.split())
 _DIGIT: Final = "(?:" + "|".join(sorted(_KNOWN, key=len, reverse=True)) + "|[0-9]{1,4})"
 _SPOKEN: Final = re.compile(rf"(?<![a-z0-9]){_DIGIT}(?:[ ,.\-]{{1,3}}{_DIGIT}){{6,14}}(?![a-z0-9])")
+_COUNTING: Final = "一二三四五六七八九"
 _CHINESE: Final = re.compile(r"[零〇一二三四五六七八九0-9]{8,13}")
 
 
@@ -32,7 +33,7 @@ def _spoken(view: View) -> Iterator[tuple[int, int]]:
 
 def _chinese(view: View) -> Iterator[tuple[int, int]]:
     for match in _CHINESE.finditer(view.text):
-        if sum(not char.isascii() for char in match[0]) >= 6 and len(set(match[0])) >= 3:
+        if sum(not char.isascii() for char in match[0]) >= 6 and len(set(match[0])) >= 3 and match[0] not in _COUNTING:
             yield match.span()
 
 
