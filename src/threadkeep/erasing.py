@@ -48,12 +48,14 @@ class Erasing:
 
     async def _everything(self, scope: Scope) -> ErasureProof:
         sessions = await self._stores.sessions.erase(scope)
-        before = await self._checkpoints(scope) | await self._knowledge(scope)
+        before, knowledge = await self._checkpoints(scope), await self._knowledge(scope)
         # At once: both may have to wait for the same store that does not answer.
         scratch, proof = await asyncio.gather(_told(self._scratch(scope)), self._archive(scope))
-        if "reflections" in before:  # those that were being made meanwhile
-            before["reflections"] = _both(before["reflections"], await self._reflecting.erase(scope))
-        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | before)
+        after = await self._checkpoints(scope)  # those that were being made meanwhile
+        if any(part.removed for part in after.values()):
+            proof = _joined(proof, await self._archive(scope))  # which scrubs what these have left behind
+        made = {name: _both(part, after[name]) for name, part in before.items()}
+        return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | made | knowledge)
 
     async def _archive(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         """Vectors before it, to tell how many there were; and after it, for those that were being made meanwhile."""
@@ -95,6 +97,12 @@ def _with_checkpoints(proof: ErasureProof, checkpoints: Erased) -> ErasureProof:
     stores = {**proof.stores, "checkpoints": checkpoints}
     spared = checkpoints.found > checkpoints.removed + checkpoints.failed
     return replace(proof, stores=stores, notes=(*proof.notes, _SPARED) if spared else proof.notes)
+
+
+def _joined(first: ErasureProof, then: ErasureProof) -> ErasureProof:
+    return replace(
+        then, stores={name: _both(first.stores.get(name, Erased()), part) for name, part in then.stores.items()}
+    )
 
 
 def _both(first: Erased, then: Erased) -> Erased:

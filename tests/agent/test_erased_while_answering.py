@@ -135,3 +135,27 @@ def a_graph(saver: ThreadkeepSaver) -> Any:
     graph.add_edge(START, "add")
     graph.add_edge("add", END)
     return graph.compile(checkpointer=saver)
+
+
+async def test_a_thread_that_begins_while_its_user_is_being_erased_goes_with_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first checkpoint comes when the earlier ones are gone, and before the archive raises the generation."""
+    url = f"sqlite:///{tmp_path / 'memory.db'}"
+    config: Any = {"configurable": {"thread_id": MARK}}
+    async with (
+        talking(url, RecordingModel()) as (memory, _),
+        ThreadkeepSaver.from_url(url, tenant=PLACE.tenant, user=PLACE.user) as saver,
+    ):
+        archive, erase = memory._stores.archive, memory._stores.archive.erase
+
+        async def after_a_checkpoint(scope: Scope, message_id: str | None = None) -> ErasureProof:
+            monkeypatch.undo()
+            await a_graph(saver).ainvoke({"count": 1}, config)
+            return await erase(scope, message_id)
+
+        monkeypatch.setattr(archive, "erase", after_a_checkpoint)
+        proof = await memory.erase(PLACE.whole_user)
+        assert proof.complete
+        assert proof.stores["checkpoints"].removed >= 1
+        assert await left(url, tmp_path) == set()
