@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from threadkeep.model import Message
-
-_NAMED = "answers"
+from threadkeep.policy.fields import ANSWERS
 
 
 def unanswered(messages: Sequence[Message]) -> frozenset[str]:
@@ -17,13 +16,13 @@ def unanswered(messages: Sequence[Message]) -> frozenset[str]:
 
     A crash leaves them so, and writes nothing.
     """
-    named = {one.meta.get(_NAMED) for one in messages if one.role == "assistant"}
+    named = {one.meta.get(ANSWERS) for one in messages if one.role == "assistant"}
     waiting: list[str] = []
     open_: set[str] = set()
     for message in sorted(messages, key=lambda one: one.seq):
         if message.role == "user":
             waiting += [] if message.id in named else [message.id]
-        elif waiting and _NAMED not in message.meta:
+        elif waiting and ANSWERS not in message.meta:
             open_.update(waiting[:-1])
             waiting = []
     return frozenset(open_.union(waiting))
@@ -31,8 +30,8 @@ def unanswered(messages: Sequence[Message]) -> frozenset[str]:
 
 def answer_to(question: str | None, later: Sequence[Message]) -> Message | None:
     """Among the messages behind it, in their order."""
-    named = (one for one in later if question is not None and one.meta.get(_NAMED) == question)
-    next_ = (one for one in later[:1] if one.role == "assistant" and _NAMED not in one.meta)
+    named = (one for one in later if question is not None and one.meta.get(ANSWERS) == question)
+    next_ = (one for one in later[:1] if one.role == "assistant" and ANSWERS not in one.meta)
     return next(named, None) or next(next_, None)
 
 
@@ -43,6 +42,6 @@ def said_before(question: str | None, messages: Sequence[Message]) -> tuple[Mess
     """
     asked_at = next((one.seq for one in messages if one.id == question), None)
     known = {one.id: one.seq for one in messages}
-    placed = [(known.get(one.meta.get(_NAMED, ""), one.seq), one) for one in messages if one.id != question]
+    placed = [(known.get(one.meta.get(ANSWERS, ""), one.seq), one) for one in messages if one.id != question]
     earlier = [(place, one) for place, one in placed if asked_at is None or place < asked_at]
     return tuple(one for _, one in sorted(earlier, key=lambda row: (row[0], row[1].seq)))
