@@ -184,9 +184,26 @@ async def test_a_state_of_twenty_megabytes_comes_back(saver: Verbs) -> None:
 KEY = b"0123456789abcdef"
 
 
-async def test_encryption_covers_every_value_and_the_metadata(open_saver: Open, url: str, user: str) -> None:
-    serde = EncryptedSerializer.from_pycryptodome_aes(JsonPlusSerializer(allowed_msgpack_modules=None), key=KEY)
-    saver = await open_saver(serde=serde)
+class Sealing(JsonPlusSerializer):
+    """An application's own, which encrypts without saying so."""
+
+    def __init__(self) -> None:
+        super().__init__(allowed_msgpack_modules=None)
+        self._sealed = EncryptedSerializer.from_pycryptodome_aes(
+            JsonPlusSerializer(allowed_msgpack_modules=None), key=KEY
+        )
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        return self._sealed.dumps_typed(obj)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        return self._sealed.loads_typed(data)
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_encryption_covers_every_value_and_the_metadata(open_saver: Open, url: str, own: bool) -> None:
+    known = EncryptedSerializer.from_pycryptodome_aes(JsonPlusSerializer(allowed_msgpack_modules=None), key=KEY)
+    saver = await open_saver(serde=Sealing() if own else known)
     secret = "canary-5e1f"
     values = {"small": secret, "large": secret * 100, "messages": [HumanMessage(secret * 30)], "number": 7}
     metadata = {"source": "loop", "step": 1, "note": secret}

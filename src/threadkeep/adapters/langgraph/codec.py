@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import ormsgpack
 from langchain_core.messages import BaseMessage
@@ -16,6 +16,7 @@ from threadkeep.adapters.langgraph.plain_messages import MORE, as_read, plain_va
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
 
+T = TypeVar("T")
 _USUAL = "msgpack"
 IN_FLIGHT = "+turn"  # behind the kind of a value that is encrypted under its turn's key
 _SPELLED = "spelled:"  # before the kind of a value whose lone surrogates were spelled out
@@ -36,10 +37,10 @@ class Codec:
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self.serde = serde
-        known = _encrypts_as_usual(serde)
+        known = _as_usual(serde, EncryptedSerializer)
         self._cipher = known.cipher if known else None
         self._inner = known.serde if known else serde
-        self.plain = isinstance(serde, JsonPlusSerializer)
+        self.plain = _as_usual(serde, JsonPlusSerializer) is not None
         self._tells_same = self.plain or known is not None  # what another one makes of equal values may always differ
         self.open_text = self.plain  # whether texts may stand in columns of their own
         self._usual = type(serde) is JsonPlusSerializer and not getattr(serde, "_custom_unpack_ext_hook", True)
@@ -115,13 +116,12 @@ class Codec:
             return None
 
 
-def _encrypts_as_usual(serde: SerializerProtocol) -> EncryptedSerializer | None:
-    """One that is LangGraph's own, or changes nothing of how that reads and writes."""
-    if not isinstance(serde, EncryptedSerializer):
+def _as_usual(serde: SerializerProtocol, usual: type[T]) -> T | None:
+    """One that is LangGraph's own, or changes nothing of how that reads and writes. Of others nothing is known."""
+    if not isinstance(serde, usual):
         return None
-    kind = type(serde)
-    usual = kind.dumps_typed is EncryptedSerializer.dumps_typed and kind.loads_typed is EncryptedSerializer.loads_typed
-    return serde if usual else None
+    unchanged = all(getattr(type(serde), name) is getattr(usual, name) for name in ("dumps_typed", "loads_typed"))
+    return serde if unchanged else None
 
 
 def packed(value: Any) -> bytes:
