@@ -119,6 +119,7 @@ TOOLS = {
     "def look(what: str) -> str:\n    return what\n": "has no docstring",
     'def look(what) -> str:\n    """Looks."""\n    return what\n': "has no annotation",
     'def look(*what: str) -> str:\n    """Looks."""\n    return ""\n': "name every parameter",
+    'def look(what: str, /) -> str:\n    """Looks."""\n    return ""\n': "take out the slash",
 }
 
 

@@ -71,6 +71,8 @@ def _tool(path: Path, function: Any) -> Tool:
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             raise refused(path, line, f"{function.__name__} takes *{name}", "name every parameter")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise refused(path, line, f"{function.__name__} takes {name} by its place alone", "take out the slash")
         if name not in hints:
             raise refused(path, line, f"{function.__name__}: {name} has no annotation", "say what type it has")
         if hints[name] is ToolContext:
