@@ -110,7 +110,7 @@ class Reader:
             page = await self._stores.memory.history(scope, most, after)
             found |= {one.id: one for one in page.messages if one.id in missing}
             missing -= found.keys()
-            seen, after = seen + len(page.messages), page.before
+            seen, after = seen + len(page.messages), _past_others(page.before, [places[id_] for id_ in missing])
             if after is None or not page.messages:
                 break
         oldest = min((one.seq for one in found.values()), default=before)
@@ -123,6 +123,12 @@ class Reader:
 def _lies_before(after: int | None, seqs: Sequence[int | None]) -> bool:
     """Whether any of them is still to come on the way back."""
     return after is not None and any(seq is not None and seq < after for seq in seqs)
+
+
+def _past_others(after: int | None, seqs: Sequence[int | None]) -> int | None:
+    """Right behind the newest of them, where all places are known: what others have said since is not read."""
+    known = [seq for seq in seqs if seq is not None]
+    return after if after is None or not known or len(known) < len(seqs) else min(after, max(known) + 1)
 
 
 def built(scope: Scope, head: Head, state: dict[str, Any], found: list[Event]) -> Session:
