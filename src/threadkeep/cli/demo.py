@@ -97,7 +97,9 @@ def _print(report: dict[str, Any]) -> None:
         not_kept = turn["refused"] | turn["stripped"]
         talk.add_row(turn["language"], "\n".join(turn["kept"]), _counts(not_kept), _counts(turn["redacted"]))
     console.print(talk)
-    recall = Table("asked", "recalled", title="Recall", title_justify="left")
+    recall = Table(title="Recall", title_justify="left")
+    for heading in ("asked", "recalled"):
+        recall.add_column(heading, overflow="fold")
     for one in report["recalled"]:
         recall.add_row(one["question"], one["best"])
     console.print(recall)

@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 import typer
-from rich.table import Table
 
 from threadkeep.cli.options import Json, RedisJournal
-from threadkeep.cli.output import print_json, screen
+from threadkeep.cli.output import in_columns, print_json, screen
 from threadkeep.compose_worker import open_journal
 from threadkeep.errors import InvalidInput
 from threadkeep.ports.journal import DeadLetter, Journal
@@ -38,7 +37,7 @@ def list_letters(
     if json:
         print_json({"total": total, "letters": letters})
         return
-    table = Table(*_COLUMNS, title=f"Dead letters: {total}", title_justify="left")
+    table = in_columns(f"Dead letters: {total}", *_COLUMNS)
     for letter in letters:
         table.add_row(*("–" if letter[name] is None else str(letter[name]) for name in _COLUMNS))
     screen().print(table)

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.table import Table
 
 from threadkeep import __version__
 from threadkeep.cli.doctor_chroma import chroma_described, chroma_warnings
 from threadkeep.cli.doctor_mapped import mapped_described, mapped_warnings
 from threadkeep.cli.doctor_servers import redis_described, redis_named, server_described, server_warnings
 from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
-from threadkeep.cli.output import print_json, print_pairs, screen
+from threadkeep.cli.output import in_columns, print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path, unknown_names
 from threadkeep.compose_terms import check_terms
 from threadkeep.errors import StoreReadOnly, ThreadkeepError
@@ -127,7 +126,7 @@ def _warnings(report: dict[str, Any], url: str | None) -> list[str]:
 
 
 def _print(report: dict[str, Any], found: list[Resolved]) -> None:
-    table = Table("setting", "value", "from", title="Settings", title_justify="left")
+    table = in_columns("Settings", "setting", "value", "from")
     for one in found:
         table.add_row(one.name, "–" if one.value is None else str(one.value), one.source)
     screen().print(table)

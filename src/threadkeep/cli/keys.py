@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
-from rich.table import Table
 
 from threadkeep.cli.options import Json, Tenant, Url, as_it_is, store_path
-from threadkeep.cli.output import notes, print_json, screen
+from threadkeep.cli.output import in_columns, notes, print_json, screen
 from threadkeep.cli.resolved import shown_path
 from threadkeep.compose_identity import key_secret, open_keys
 from threadkeep.errors import InvalidInput, NotFound
@@ -68,7 +67,7 @@ def list_(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
     if json:
         print_json([one.as_dict() for one in found])
         return
-    table = Table("prefix", "name", "tenant", "user", "role", "scopes", "expires", "revoked", title="API keys")
+    table = in_columns("API keys", "prefix", "name", "tenant", "user", "role", "scopes", "expires", "revoked")
     for one in found:
         told = one.as_dict()
         allowed = " ".join(told["permissions"])

@@ -34,8 +34,18 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
+def in_columns(title: str, *headings: str) -> Table:
+    """Nothing is left out in a narrow window: the first column, by which other commands name a row, stays whole, the
+    others are folded."""
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, overflow="fold", no_wrap=heading == headings[0])
+    return table
+
+
 def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
-    table = Table(title=title, show_header=False, title_justify="left")
+    table = in_columns(title, "name", "value")
+    table.show_header = False
     for name, value in pairs.items():
         table.add_row(name, "–" if value is None else str(value))
     screen().print(table)

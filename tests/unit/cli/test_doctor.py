@@ -24,6 +24,17 @@ def test_it_shows_each_value_and_where_it_came_from(
     assert [line.split()[0] for line in report["warnings"] if "not a setting" in line] == ["THREADKEEP_TYPO", "typo"]
 
 
+def test_in_a_narrow_window_nothing_is_left_out(
+    threadkeep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    folder = tmp_path / "a-folder-of-a-rather-long-name" / "and-another-in-it-of-a-name-as-long"
+    shown = threadkeep("doctor", "--url", f"sqlite:///{folder}/memory.db").stdout
+
+    assert "THREADKEEP_SEMANTIC_CACHE_SIMILARITY" in shown
+    assert "…" not in shown
+
+
 def test_looking_does_not_create_the_store(threadkeep: Command, tmp_path: Path) -> None:
     ended = threadkeep("doctor", "--json")
 

@@ -37,6 +37,20 @@ def test_for_people_the_key_stands_alone_on_stdout(threadkeep: Command, url: str
     assert "ADMIN" in table
 
 
+def test_in_a_narrow_window_a_prefix_is_shown_whole(
+    threadkeep: Command, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is what `keys revoke` asks for."""
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ("--name", "a-rather-long-name-for-a-key", "--tenant", "a-rather-long-name-for-a-tenant")
+    prefix = threadkeep("keys", "create", *names, "--json", "--url", url).json["prefix"]
+
+    table = threadkeep("keys", "list", "--url", url).stdout
+
+    assert prefix in table
+    assert "…" not in table
+
+
 def test_a_revoked_key_is_listed_as_such(threadkeep: Command, url: str) -> None:
     prefix = threadkeep("keys", "create", "--json", "--url", url).json["prefix"]
 
