@@ -126,7 +126,7 @@ async def _indexed(
 async def _documents(
     shelf: _Shelf, folder: AssistantFolder, asked: Asked, question: str, earlier: Sequence[str], budget: int
 ) -> Documents:
-    """The assistant's own documents are public; a user of its own tenant may have more."""
+    """The assistant's own documents are public; a user of its own tenant may have more, where it names none."""
     from threadkeep.agent.parts import Documents
 
     config = folder.config
@@ -138,7 +138,9 @@ async def _documents(
     if earlier and only_asks_on(question):
         question = f"{earlier[-1]} {question}"
     carried = enrich.enriched(question, before).carried
-    found = await shelf.knowledge.ask(access, question, k=config.recalled, budget=budget, carried=carried)
+    found = await shelf.knowledge.ask(
+        access, question, k=config.recalled, budget=budget, datasources=config.datasources or None, carried=carried
+    )
     return Documents(found.text, [Snippet(hit.content, hit.chunk_id, heading=hit.heading) for hit in found.hits])
 
 

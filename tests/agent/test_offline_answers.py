@@ -126,6 +126,15 @@ async def test_what_is_quoted_is_about_what_was_asked(folder: str, cases: list[C
     assert wrong == {}
 
 
+async def test_two_examples_on_one_store_answer_from_their_own_documents(tmp_path: Path) -> None:
+    """As whoever tries one after the other in one folder has them."""
+    (shop,) = await answers_to("pc_shop", [asked("How long is the warranty?", must="")], tmp_path)
+    (hotel,) = await answers_to("hotel_concierge", [asked("How long is the warranty?", must="")], tmp_path)
+
+    assert "36-month warranty" in shop.text
+    assert NOT_KNOWN["en"] in hotel.text
+
+
 @pytest.mark.parametrize(
     "text", ["多少錢？", "那多少錢呢？", "幾點開始", "请问多少钱", "Bao nhiêu tiền?", "Giá bao nhiêu ạ?"]
 )

@@ -98,6 +98,7 @@ class AssistantConfig(_Strict):
     default_language: LanguageTag
     model: str | None = None  # `provider:name`; THREADKEEP_CHAT_MODEL wins; None answers offline
     tenant: Name = "default"  # whose documents `knowledge/` becomes
+    datasources: tuple[Name, ...] = ()  # it answers from; its own go by its name. Otherwise all there are
     confidence_threshold: float | None = Field(None, ge=0, le=1)  # otherwise INTENT_CONFIDENCE_THRESHOLD
     recalled: int = Field(5, ge=0, le=100)  # messages of earlier talks, and as many passages of documents
     budgets: Budgets = Budgets.model_validate({})
