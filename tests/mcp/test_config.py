@@ -13,6 +13,13 @@ from threadkeep.cli.app import run
 from threadkeep.mcp.clients import FILES
 
 
+def test_as_json_it_prints_the_snippet_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["mcp", "config", "--client", "vscode", "--url", "sqlite:////data/tk.db", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert [*json.loads(printed.out)] == ["servers"]
+    assert printed.err == ""
+
+
 @pytest.mark.parametrize(("client", "key"), [("vscode", "servers"), ("claude", "mcpServers"), ("cursor", "mcpServers")])
 def test_the_snippet_of_each_client(client: str, key: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["mcp", "config", "--client", client, "--url", "sqlite:////data/tk.db", "--user", "ann"]) == 0

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from threadkeep.cli.options import Redis, Tenant, Url, store_path
+from threadkeep.cli.options import Json, Redis, Tenant, Url, store_path
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.http.logs import log_to
 from threadkeep.identity.principal import OF_A_USER, Principal
@@ -59,6 +59,7 @@ def config(
     user: User = None,
     gateway: Gateway = None,
     http: Annotated[str | None, typer.Option("--http", help="A running service's address, such as …/mcp.")] = None,
+    json: Json = False,
 ) -> None:
     """Print what to paste into a client's settings."""
     from threadkeep.mcp.clients import FILES, snippet, snippet_over_http
@@ -68,7 +69,8 @@ def config(
     arguments = ["mcp", *(word for name, value in given.items() if value is not None for word in (name, value))]
     command, *first = _this_command()
     told = snippet_over_http(client, http) if http else snippet(client, command, [*first, *arguments])
-    sys.stderr.write(f"Put this into {FILES[client]}:\n")
+    if not json:
+        sys.stderr.write(f"Put this into {FILES[client]}:\n")
     sys.stdout.write(encoder.dumps(told, indent=2) + "\n")
 
 

@@ -9,14 +9,26 @@ import typer
 
 from threadkeep.cli.resolved import shown_path
 from threadkeep.compose import is_server_url, sqlite_path
-from threadkeep.errors import NotFound
+from threadkeep.errors import InvalidInput, NotFound
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings, load_settings
 from threadkeep.sync import SyncMemory
 
+
+def _named(url: str | None) -> str | None:
+    """An unset variable in `--url "$DATABASE_URL"` must not mean the store in the current folder."""
+    if url is not None and not url.strip():
+        raise InvalidInput("--url", "is empty", "give the archive's URL, or leave the option out for DATABASE_URL")
+    return url
+
+
 Url = Annotated[
     str | None,
-    typer.Option("--url", help="The archive, such as sqlite:///path.db or postgresql://…. Otherwise DATABASE_URL."),
+    typer.Option(
+        "--url",
+        callback=_named,
+        help="The archive, such as sqlite:///path.db or postgresql://…. Otherwise DATABASE_URL.",
+    ),
 ]
 Redis = Annotated[
     str | None,

@@ -96,3 +96,16 @@ def test_reading_and_erasing_need_no_web_framework(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path)
 
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("command", ["migrate", "doctor", "stats", "export"])
+def test_an_empty_url_is_refused_and_no_other_store_is_taken(
+    threadkeep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """As a shell hands on `--url "$DATABASE_URL"` where nothing has set it."""
+    monkeypatch.chdir(tmp_path)
+
+    ended = threadkeep(command, "--url", "", "--json")
+
+    assert (ended.code, ended.problem["field"]) == (1, "--url")
+    assert not [*tmp_path.iterdir()]
