@@ -70,8 +70,8 @@ class MeasuredCheckpoints:
     async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
         return await self._store.threads(owner, facts)
 
-    async def erase(self, scope: Scope) -> Erased:
-        return await self._store.erase(scope)
+    async def erase(self, scope: Scope, fact: bytes | None = None) -> Erased:
+        return await self._store.erase(scope, fact)
 
     async def close(self) -> None:
         await self._store.close()
