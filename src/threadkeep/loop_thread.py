@@ -16,6 +16,7 @@ from threadkeep.errors import ThreadkeepError
 T = TypeVar("T")
 _log = logging.getLogger("threadkeep.memory")
 _LAST_WORK_SECONDS = 10
+_LEFT_BEHIND_SECONDS = 2
 
 
 class LoopThread:
@@ -51,7 +52,7 @@ class LoopThread:
             loop, self._loop = self._loop, None
             if loop is None or self._thread is None or self._process != os.getpid():
                 return
-            asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result()
+            asyncio.run_coroutine_threadsafe(_wound_down(), loop).result()
             loop.call_soon_threadsafe(loop.stop)
             self._thread.join()
             loop.close()
@@ -64,6 +65,17 @@ class LoopThread:
             self._thread.start()
             atexit.register(self.stop)
         return self._loop
+
+
+async def _wound_down() -> None:
+    """What nobody waits for any more, such as a connection that came too late, ends by itself or is ended."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    if left:
+        await asyncio.wait(left, timeout=_LEFT_BEHIND_SECONDS)
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_default_executor()
 
 
 def in_running_loop() -> bool:

@@ -155,6 +155,7 @@ def test_service_asks_ours_the_peer_and_one_without_memory() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not (ROOT.parent / "shared/data/cast").is_dir(), reason="the open data sets are not here")
 def test_retrieval_asks_follow_ups_a_long_thread_and_many_clients() -> None:
     done = run_bench("retrieval", "--quick", "--json")
     assert done.returncode == 0, done.stderr
