@@ -108,6 +108,11 @@ UNITS = {
     "grouped account": "pl61 1090 ",
     "grouped card": "4111_",
     "code": "password=a.a(a.a",
+    "lines of digits": "+1 415\n",
+    "lines of groups": "4111 1111\n",
+    "lines of accounts": "GB82 WEST 1234\n",
+    "lines of addresses": "ann.lee@\n",
+    "codes": "verification code is 482 ",
 }
 
 
