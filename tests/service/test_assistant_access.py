@@ -1,5 +1,7 @@
 """Whose documents an assistant answers from: those of whom the caller speaks for, not of whom an admin looks after."""
 
+import re
+import shutil
 import uuid
 from pathlib import Path
 from typing import Any
@@ -40,11 +42,19 @@ async def asked_over(client: httpx.AsyncClient, route: str, headers: dict[str, s
     assert answer.status_code == 200, answer.text
 
 
+def _of_every_datasource(folder: Path) -> Path:
+    shutil.copytree(HOTEL, folder)
+    file = folder / "assistant.toml"
+    file.write_text(re.sub(r"(?m)^datasources = .*\n", "", file.read_text("utf-8")), "utf-8")
+    return folder
+
+
 @pytest.mark.parametrize("route", ["/conversations", "/agent/chat", "/api/chat"])
 @pytest.mark.parametrize(("who", "sees"), [("ann", True), ("front-end", True), ("admin", False), ("super-admin", True)])
 async def test_private_documents_answer_whoever_speaks_for_their_owner(
-    database: Path, route: str, who: str, sees: bool
+    database: Path, tmp_path: Path, route: str, who: str, sees: bool
 ) -> None:
+    hotel = _of_every_datasource(tmp_path / "hotel")
     url = f"sqlite:///{database}"
     await fill(url, *DOCUMENTS)
     settings = settings_for(url, THREADKEEP_API_KEY_SECRET=SECRET)
@@ -60,7 +70,7 @@ async def test_private_documents_answer_whoever_speaks_for_their_owner(
     model = RecordingModel("In the park.")
 
     def opener(memory: Memory) -> Any:
-        return open_assistant(memory, settings, HOTEL, url=url, model=model)
+        return open_assistant(memory, settings, hotel, url=url, model=model)
 
     async with client_of(create_app(settings, responder_opener=opener)) as client:
         await asked_over(client, route, credentials[who])
