@@ -85,14 +85,6 @@ async def open_store(open_folder: Path) -> AsyncIterator[SqliteKnowledge]:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteKnowledge]:
-    database = Database(str(tmp_path / "tk.db"))
-    await database.open()
-    yield SqliteKnowledge(database, indexed_terms)
-    await database.close()
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "knowledge"
     (folder / "deep").mkdir(parents=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,10 @@ from tests.knowledge.test_folder import words_in
 from threadkeep.knowledge.indexing import FolderIndexer, Skipped, Source
 from threadkeep.knowledge.sqlite import SqliteKnowledge
 from threadkeep.ports.knowledge import Access, Question
-from threadkeep.recall.normalise import indexed_terms, query_terms
-from threadkeep.sqlite.database import Database
+from threadkeep.recall.normalise import query_terms
 
 BROKEN = b"\0 not text"
 PUBLIC, PRIVATE = Source("hr"), Source("hr", access="private", owner="ann")
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteKnowledge]:
-    database = Database(str(tmp_path / "tk.db"))
-    await database.open()
-    yield SqliteKnowledge(database, indexed_terms)
-    await database.close()
 
 
 @pytest.fixture
