@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from threadkeep.recall.function_words import likely_language
@@ -17,6 +17,17 @@ from threadkeep.recall.normalise import fold, is_written_without_spaces, query_w
 from threadkeep.recall.question import Question
 from threadkeep.recall.syllables import is_vietnamese
 
+_A_LATER_WORD = re.compile(r"(?<=[\w,;:] )\w{2,}")
+_AMONG_CHINESE = re.compile("[A-Za-z]{2,}")
+_DAY_OR_MONTH = re.compile(
+    "(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|April|May|June|July|August|(Septem|Octo|Novem|Decem)ber"
+)
+# Whose, or who: of one named before. Whom points elsewhere: "did Anna call him?".
+_STANDS_FOR_A_NAME = {
+    "en": re.compile(r"\b(its|their|theirs|his|her(?= \w)|hers|he|she|they)\b"),
+    "pl": re.compile(r"\b(jego|jej|ich|on|ona|oni)\b"),
+}
+_NOW = re.compile(r"\bthis (season|year|month|week|weekend|morning|afternoon|evening|century|decade|time)\b")
 # Folded, by language: "on" is he in Polish.
 _POINTS_BACK = {
     "en": re.compile(
@@ -72,12 +83,39 @@ def missing(text: str, earlier: Sequence[Asked] = (), language: str | None = Non
     weights = query_weights(text, language)
     telling = [term for term, weight in weights.items() if weight == 1.0]
     says = len(telling) / 2 if spoken in _IN_SYLLABLES else len(telling)
-    pairs = [term for term in weights if _is_a_pair(term)] if spoken in _IN_SYLLABLES else []
-    back, on = bool(_POINTS_BACK[spoken].search(folded)), bool(_GOES_ON[spoken].search(folded))
-    if not (back or on or (says <= _FEW and _spoken_of(pairs or telling, earlier, language))):
+    back, on = _points_back(text, spoken), bool(_GOES_ON[spoken].search(folded))
+    if not (back or on or (says <= _FEW and _spoken_of(_subject(text, spoken, weights), earlier, language))):
         return 0.0
     unsaid = 0.15 + 0.4 * back + 0.3 * on + 0.5 * max(0.0, 1 - says / 6)
     return min(1.0, unsaid) * min(1.0, max(0.0, (_MANY - says) / (_MANY - 5)))
+
+
+def _points_back(text: str, spoken: str) -> bool:
+    """What stands for a name that the question itself gives does not: "when did Tesla leave his country?"."""
+    at = min((word.start() for word in _names(text, spoken)), default=len(text))
+    before, after = fold(text[:at]), fold(text[at:])
+    if spoken in _STANDS_FOR_A_NAME:
+        after = _STANDS_FOR_A_NAME[spoken].sub(" ", after)
+    return bool(_POINTS_BACK[spoken].search(_NOW.sub(" ", f"{before} {after}")))
+
+
+def _names(text: str, spoken: str) -> list[re.Match[str]]:
+    """Words with a capital of their own, not the sentence's or the shift key's; among Chinese ones, Latin ones."""
+    if spoken == "zh":
+        return list(_AMONG_CHINESE.finditer(text))
+    words = list(_A_LATER_WORD.finditer(text))
+    named = [word for word in words if word[0][0].isupper() and not _DAY_OR_MONTH.fullmatch(word[0])]
+    return named if len(named) < len(words) else []
+
+
+def _subject(text: str, spoken: str, weights: Mapping[str, float]) -> list[str]:
+    """Terms that would have been heard before if the question goes on with the talk: of its names, if it has any.
+
+    A Vietnamese name is made of syllables that are common by themselves; there, and in Chinese, pairs tell.
+    """
+    named = [term for name in _names(text, spoken) for term in terms_of(name[0], spoken)] if spoken != "vi" else []
+    pairs = [term for term in weights if _is_a_pair(term)] if spoken in _IN_SYLLABLES else []
+    return named or pairs or [term for term, weight in weights.items() if weight == 1.0]
 
 
 def _is_a_pair(term: str) -> bool:

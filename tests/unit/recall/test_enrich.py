@@ -55,6 +55,39 @@ def test_a_short_question_about_what_was_answered_borrows_the_topic(earlier: Ask
     assert 0 < enriched(text, [earlier]).carried[stem(borrowed)] <= 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where did Tesla live for much of his life?",
+        "What part of Luther's career was one of his most productive?",
+        "When did Victoria enact its constitution?",
+        "Kiedy Chopin opuścił jego kraj?",
+        "Who scored the most goals this season?",
+    ],
+)
+def test_what_stands_for_a_name_in_the_question_itself_does_not_point_back(text: str) -> None:
+    assert enriched(text, TALK).weights == Question(text).weights
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Did Anna call him?", "How does his doctor in Boston treat it?", "HOW DEADLY IS IT?", "Was it worse in May?"],
+)
+def test_what_stands_for_something_else_than_a_name_beside_it_points_back(text: str) -> None:
+    assert enriched(text, TALK).carried[stem("cancer")] > 0
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text"),
+    [
+        (Asked("Which party won the election?", "The National Party"), "What party is favored in Bendigo and Geelong?"),
+        (Asked("教師工會是什么？", "英國最大的教師工會"), "NASUWT是什么？"),
+    ],
+)
+def test_a_short_question_whose_names_are_new_is_left_as_it_is(earlier: Asked, text: str) -> None:
+    assert enriched(text, [earlier]).weights == Question(text).weights
+
+
 def test_the_first_question_of_a_talk_has_nothing_to_borrow() -> None:
     assert enriched("How deadly is it?", []).weights == Question("How deadly is it?").weights
 
