@@ -41,6 +41,7 @@ from threadkeep.settings import Settings
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.engine import PoolLimits
 from threadkeep.sql.late import LateDatabase
+from threadkeep.sql.read_only import refuses_writes
 
 D = TypeVar("D", bound=SqlDatabase)
 _NUMBERS = re.compile(r"\d+(\.\d+)*")
@@ -166,7 +167,7 @@ async def inspected(url: str, settings: Settings) -> tuple[str, str, bool, str |
         said = await database.read(_said_version)
         numbers = _NUMBERS.search(said)
         version = numbers[0] if numbers else said
-        refuses = await database.read(_is_read_only)
+        refuses = await database.read(refuses_writes)
         return _product(said), version, refuses, (await schema_state(database)).current, NEWEST
     finally:
         await database.close()
@@ -174,14 +175,6 @@ async def inspected(url: str, settings: Settings) -> tuple[str, str, bool, str |
 
 async def _said_version(connection: AsyncConnection) -> str:
     return str((await connection.execute(text("SELECT version()"))).scalar())
-
-
-async def _is_read_only(connection: AsyncConnection) -> bool:
-    """A replica, or a server that was told so."""
-    if connection.dialect.name == "postgresql":
-        return (await connection.execute(text("SELECT current_setting('transaction_read_only')"))).scalar() != "off"
-    found = await connection.execute(text("SHOW VARIABLES WHERE Variable_name IN ('read_only', 'tx_read_only')"))
-    return any(row[1] != "OFF" for row in found)
 
 
 def _product(said: str) -> str:

@@ -37,12 +37,19 @@ class HealthCheck:
         self._takes_writes = takes_writes
 
     async def __call__(self) -> Health:
-        archive = self._answer(self._archive.messages(_NOBODY, HistoryRange(limit=1)))
         if self._journal is None:
-            return Health({"archive": _state(await archive)})
+            return Health({"archive": await self._archive_state()})
         writing = self._answer(self._takes_writes()) if self._takes_writes else _no_question()
-        lag, kept, writes = await asyncio.gather(self._answer(self._journal.depth()), archive, writing)
-        return Health({"redis": _state(lag and writes), "archive": _state(kept)}, lag)
+        lag, archive, writes = await asyncio.gather(self._answer(self._journal.depth()), self._archive_state(), writing)
+        return Health({"redis": "away" if lag is None or writes is None else "ok", "archive": archive}, lag)
+
+    async def _archive_state(self) -> StoreState:
+        takes_writes = await self._answer(self._archive_takes_writes())
+        return "away" if takes_writes is None else "ok" if takes_writes else "read_only"
+
+    async def _archive_takes_writes(self) -> bool:
+        await self._archive.messages(_NOBODY, HistoryRange(limit=1))  # from the tables themselves
+        return await self._archive.takes_writes()
 
     async def _answer(self, question: Awaitable[T]) -> T | None:
         try:
@@ -54,7 +61,3 @@ class HealthCheck:
 
 async def _no_question() -> bool:
     return True
-
-
-def _state(answer: object) -> StoreState:
-    return "away" if answer is None else "ok"

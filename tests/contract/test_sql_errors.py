@@ -112,6 +112,14 @@ async def test_doctor_does_not_call_a_read_only_server_well(own_url: str, thread
     assert (ended.code, ended.json["store"]["error"]["code"]) == (1, StoreReadOnly.code)
 
 
+async def test_health_tells_a_read_only_server_from_one_that_takes_writes(own_url: str) -> None:
+    async with open_memory(own_url, settings=Settings()) as memory:
+        assert (await memory.health()).status == "ok"
+    async with _read_only(own_url) as restricted, open_memory(restricted, settings=Settings()) as memory:
+        found = await memory.health()
+    assert (found.status, found.stores) == ("degraded", {"archive": "read_only"})
+
+
 @asynccontextmanager
 async def _read_only(url: str) -> AsyncIterator[str]:
     """With the tables in place; the URL of somebody whom the server holds to it."""

@@ -1,14 +1,19 @@
 """Signs of life: what is away is told, never raised, and never waited for."""
 
 import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from threadkeep import open_memory
 from threadkeep.errors import MemoryClosed, StoreCorrupt, StoreUnavailable
 from threadkeep.health import HealthCheck
 from threadkeep.ports.health import Health
 from threadkeep.ports.journal import Depth
+from threadkeep.settings import Settings
 
 LAG = Depth(entries=3, claimed=1, dead=0, oldest_seconds=1.5)
 
@@ -16,9 +21,10 @@ LAG = Depth(entries=3, claimed=1, dead=0, oldest_seconds=1.5)
 class Answering:
     """An archive or a journal: its one verb answers, raises, or never ends."""
 
-    def __init__(self, answer: Any = None, *, hangs: bool = False) -> None:
+    def __init__(self, answer: Any = None, *, hangs: bool = False, writable: bool = True) -> None:
         self._answer = answer
         self._hangs = hangs
+        self._writable = writable
 
     async def messages(self, *_: Any) -> Any:
         if self._hangs:
@@ -28,6 +34,9 @@ class Answering:
         return self._answer
 
     depth = messages
+
+    async def takes_writes(self) -> bool:
+        return self._writable
 
 
 AWAY = StoreUnavailable("away")
@@ -41,6 +50,15 @@ async def checked(archive: Any, journal: Any = None) -> Health:
 async def test_an_archive_alone_is_ok_or_down() -> None:
     assert (await checked(WELL)).as_dict() == {"status": "ok", "stores": {"archive": "ok"}, "lag": None}
     assert (await checked(Answering(AWAY))).status == "down"
+
+
+async def test_an_archive_that_can_only_be_read_is_degraded() -> None:
+    only_read = Answering("a history", writable=False)
+    assert (await checked(only_read)).as_dict() == {
+        "status": "degraded", "stores": {"archive": "read_only"}, "lag": None,
+    }  # fmt: skip
+    assert (await checked(only_read, Answering(LAG))).stores == {"redis": "ok", "archive": "read_only"}
+    assert (await checked(only_read, Answering(AWAY))).status == "degraded"
 
 
 @pytest.mark.parametrize(
@@ -63,3 +81,18 @@ async def test_two_stores_are_degraded_while_one_carries_on(archive: Any, journa
 async def test_what_is_no_trouble_of_a_store_is_raised() -> None:
     with pytest.raises(MemoryClosed):
         await checked(Answering(MemoryClosed("closed")))
+
+
+@pytest.mark.parametrize("denied", ["memory.db", ""])
+async def test_a_file_or_folder_without_write_access_can_only_be_read(
+    denied: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test may run as root, to whom nothing is denied."""
+    async with open_memory(f"sqlite:///{tmp_path}/memory.db", settings=Settings()) as memory:
+        assert (await memory.health()).status == "ok"
+        monkeypatch.setattr(os, "access", _allowed_but_for(tmp_path / denied))
+        assert (await memory.health()).stores == {"archive": "read_only"}
+
+
+def _allowed_but_for(denied: Path) -> Callable[[Path, int], bool]:
+    return lambda path, mode: Path(path) != denied

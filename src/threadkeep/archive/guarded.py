@@ -55,6 +55,9 @@ class GuardedArchive:
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._guard.ask(lambda: self._archive.stats(scope))
 
+    async def takes_writes(self) -> bool:
+        return await self._guard.ask(self._archive.takes_writes)
+
     def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
         """Unguarded: whoever exports has no other store to go on with, and waits."""
         return self._archive.records(scope)

@@ -233,6 +233,9 @@ class WriteBehind:
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._archive.stats(scope)
 
+    async def takes_writes(self) -> bool:
+        return await self._archive.takes_writes()
+
     def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
         return self._archive.records(scope)
 

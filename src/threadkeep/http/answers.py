@@ -25,8 +25,8 @@ class LagAnswer(_Answer):
 
 
 class Readiness(_Answer):
-    status: Literal["ok", "degraded"] = Field(description="degraded: a store is away and the others carry on")
-    stores: dict[str, Literal["ok", "away"]]
+    status: Literal["ok", "degraded"] = Field(description="degraded: a store is away or can only be read")
+    stores: dict[str, Literal["ok", "read_only", "away"]]
     lag: LagAnswer | None = Field(description="null without a journal, and while it cannot be asked")
 
 

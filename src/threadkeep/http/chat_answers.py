@@ -100,7 +100,7 @@ class AgentReply(_Answer):
 class AgentHealth(_Answer):
     status: Literal["ok", "degraded", "down"]
     assistant: bool = Field(description="Whether there is somebody who answers")
-    stores: dict[str, Literal["ok", "away"]]
+    stores: dict[str, Literal["ok", "read_only", "away"]]
 
 
 class ReflectionAnswer(_Answer):

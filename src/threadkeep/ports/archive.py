@@ -48,6 +48,10 @@ class Archive(Protocol):
         """Counts for a scope, or for the whole store."""
         ...
 
+    async def takes_writes(self) -> bool:
+        """False where it can only be read. Raises `StoreError` where it cannot be asked."""
+        ...
+
     def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
         """Every conversation of the scope, whole, in the order of its ids."""
         ...

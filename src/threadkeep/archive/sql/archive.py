@@ -39,6 +39,7 @@ from threadkeep.resilience.one_call import learn, learned
 from threadkeep.scope import Scope
 from threadkeep.sql.database import PoolUsage, SqlDatabase
 from threadkeep.sql.locks import Span
+from threadkeep.sql.read_only import refuses_writes
 from threadkeep.sql.rows import moment
 from threadkeep.sql.words import hashed
 
@@ -127,6 +128,9 @@ class SqlArchive:
 
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._database.read(partial(counts, scope=scope))
+
+    async def takes_writes(self) -> bool:
+        return not await self._database.read(refuses_writes)
 
     async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
         for where in await self._database.read(partial(places_within, scope=scope)):
