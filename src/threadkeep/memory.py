@@ -48,14 +48,13 @@ from threadkeep.policy.ids import MessageIds
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import Health
-from threadkeep.ports.reflections import ReflectionKind, StoredReflection
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
 from threadkeep.recall.nearness import LookingNearby
 from threadkeep.recall.question import Question
 from threadkeep.recall.render import CountTokens, tokens_in
 from threadkeep.recall.weighing import evidence_for, ranked
-from threadkeep.record import ConversationRecord
+from threadkeep.record import ConversationRecord, ReflectionKind, StoredReflection
 from threadkeep.reflecting import Reflecting
 from threadkeep.resilience.one_call import in_one_call, sparing
 from threadkeep.scope import Scope
@@ -272,7 +271,7 @@ class Memory:
         if self._stores.flushing is not None:
             await self._stores.flushing.flushed(_EXPORT_WAIT_SECONDS)
         async for record in self._stores.archive.records(scope if scope is None else checked_scope(scope)):
-            yield record
+            yield await self._reflecting.recorded(record)
 
     async def flushed(self, timeout: float = 30) -> None:  # noqa: ASYNC109
         """Return once all that is queued now has reached the archive and, where this process embeds, the index.

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
-from threadkeep.model import Message
+from threadkeep.model import Message, Reflection
 
 MEDIA_META_KEYS = ("language", "mime", "durationMs", "sha256")
 IMAGE_KIND = "imageKind"  # beside the four, of pictures alone
+ReflectionKind = Literal["turn", "rolling"]  # of one turn, or of all that has left the model's window
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReflection:
+    """`evidence` are the ids of the messages it was made from. Redacted, as they are."""
+
+    reflection: Reflection
+    evidence: tuple[str, ...]
+    at: datetime
+    kind: ReflectionKind = "turn"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "summary": self.reflection.summary,
+            "causes": list(self.reflection.causes),
+            "evidence": list(self.evidence),
+            "kind": self.kind,
+            "at": self.at.isoformat(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +44,7 @@ class ConversationRecord:
     language: str | None = None
     intent: str | None = None
     status: str = "active"
+    reflections: tuple[StoredReflection, ...] = ()  # oldest first; the rolling one last
 
     def as_dict(self) -> dict[str, Any]:
         """Everything that is kept, once, in order: what `export` writes."""
@@ -38,6 +59,7 @@ class ConversationRecord:
             "started_at": self.started_at.isoformat(),
             "ended_at": self.ended_at.isoformat(),
             "messages": [message.as_dict() for message in self.messages],
+            "reflections": [reflection.as_dict() for reflection in self.reflections],
         }
 
     def as_memory_record(self) -> dict[str, Any]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from threadkeep.errors import CapabilityMissing, InvalidInput, ScopeErased, StoreUnavailable
 from threadkeep.model import Erased, History, HistoryRange, Reflection
 from threadkeep.ports.redactor import Redactor
-from threadkeep.ports.reflections import ReflectionKind, Reflections, StoredReflection
+from threadkeep.ports.reflections import Reflections
+from threadkeep.record import ConversationRecord, ReflectionKind, StoredReflection
 from threadkeep.scope import Scope
 from threadkeep.stores import Stores
+
+_ALL = 1_000_000
 
 
 class Reflecting:
@@ -45,6 +49,15 @@ class Reflecting:
 
     async def of(self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50) -> Sequence[StoredReflection]:
         return await self._kept().of(scope, kind, limit)
+
+    async def recorded(self, record: ConversationRecord) -> ConversationRecord:
+        """With all that was thought of the conversation."""
+        if self._stores.reflections is None:
+            return record
+        place = Scope(record.tenant, record.user, record.conversation)
+        turns = await self._stores.reflections.of(place, "turn", _ALL)
+        rolling = await self._stores.reflections.of(place, "rolling", _ALL)
+        return replace(record, reflections=(*reversed(turns), *reversed(rolling)))
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
         """With a user's reflections goes what is counted of the user."""

@@ -28,8 +28,7 @@ from threadkeep.model import (
     Stats,
 )
 from threadkeep.ports.health import Health
-from threadkeep.ports.reflections import ReflectionKind, StoredReflection
-from threadkeep.record import ConversationRecord
+from threadkeep.record import ConversationRecord, ReflectionKind, StoredReflection
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 

@@ -19,7 +19,8 @@ from threadkeep.agent.afterthought import read_reflection
 from threadkeep.cli.app import run
 from threadkeep.model import ModelUsage, Reflection
 from threadkeep.models.reflecting import reflect_extractively
-from threadkeep.ports.reflections import MOST_EVIDENCE, ReflectionKind
+from threadkeep.ports.reflections import MOST_EVIDENCE
+from threadkeep.record import ReflectionKind
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from threadkeep import (
     open_memory,
 )
 from threadkeep.errors import MissingExtra
+from threadkeep.model import Reflection
 from threadkeep.testing.drafts import new_scope
 
 TALK = [
@@ -130,3 +131,26 @@ async def test_without_its_extra_a_url_names_it(scheme: str, extra: str) -> None
     with pytest.raises(MissingExtra, match=rf"threadkeep\[{extra}\]"):
         async with open_memory(f"{scheme}://ann:hunter2@127.0.0.1/memory", settings=Settings()):
             pass
+
+
+@pytest.mark.parametrize("where", ["sqlite", "server"])
+async def test_an_export_holds_what_was_thought_of_each_talk(sql_url: str, where: str) -> None:
+    scope = new_scope()
+    other = scope.with_conversation("of nobody's concern")
+    async with open_memory("sqlite://" if where == "sqlite" else sql_url, settings=Settings()) as memory:
+        first = (await memory.append(scope, [UserMessage("I am late"), ModelResponse("I see.")])).kept
+        then = (await memory.append(scope, [UserMessage("Still"), ModelResponse("I know.")])).kept
+        await memory.append(other, [UserMessage("Hello")])
+        await memory.reflect(scope, Reflection("Late.", ("a train",)), first)
+        await memory.reflect(scope, Reflection("Later; +48 601 234 567."), then)
+        await memory.reflect(scope, Reflection("All of it."), [*first, *then], "rolling")
+        found = {record.conversation: record.as_dict() async for record in memory.export(scope.whole_user)}
+    assert [
+        (one["summary"], one["causes"], one["evidence"], one["kind"])
+        for one in found[scope.conversation or ""]["reflections"]
+    ] == [
+        ("Late.", ["a train"], list(first), "turn"),
+        ("Later; [REDACTED:PHONE].", [], list(then), "turn"),
+        ("All of it.", [], [*first, *then], "rolling"),
+    ]
+    assert found["of nobody's concern"]["reflections"] == []

@@ -83,6 +83,11 @@ async def test_what_is_no_trouble_of_a_store_is_raised() -> None:
         await checked(Answering(MemoryClosed("closed")))
 
 
+async def test_a_memory_without_a_file_is_well() -> None:
+    async with open_memory("sqlite://", settings=Settings()) as memory:
+        assert (await memory.health()).status == "ok"
+
+
 @pytest.mark.parametrize("denied", ["memory.db", ""])
 async def test_a_file_or_folder_without_write_access_can_only_be_read(
     denied: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

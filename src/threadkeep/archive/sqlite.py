@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -110,9 +109,7 @@ class SqliteArchive:
         return await self._database.read(lambda connection: counts(connection, scope, self._bytes_on_disk()))
 
     async def takes_writes(self) -> bool:
-        """Its folder, too: that is where the log stands."""
-        path = Path(self._database.path)
-        return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+        return self._database.may_write()
 
     async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
         for where in await self._database.read(partial(places_within, scope=scope)):

@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Protocol
 
-from threadkeep.model import Erased, Reflection
+from threadkeep.model import Erased
+from threadkeep.record import ReflectionKind, StoredReflection
 from threadkeep.scope import Scope
 
-ReflectionKind = Literal["turn", "rolling"]  # of one turn, or of all that has left the model's window
 MOST_EVIDENCE = 200  # ids: one that names as many may be made from more
-
-
-@dataclass(frozen=True, slots=True)
-class StoredReflection:
-    """`evidence` are the ids of the messages it was made from. Redacted, as they are."""
-
-    reflection: Reflection
-    evidence: tuple[str, ...]
-    at: datetime
-    kind: ReflectionKind = "turn"
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "summary": self.reflection.summary,
-            "causes": list(self.reflection.causes),
-            "evidence": list(self.evidence),
-            "kind": self.kind,
-            "at": self.at.isoformat(),
-        }
 
 
 class Reflections(Protocol):

@@ -9,7 +9,8 @@ from typing import Any
 
 from threadkeep.checkpoints.running import Running, among
 from threadkeep.model import Erased, Reflection
-from threadkeep.ports.reflections import MOST_EVIDENCE, ReflectionKind, StoredReflection
+from threadkeep.ports.reflections import MOST_EVIDENCE
+from threadkeep.record import ReflectionKind, StoredReflection
 from threadkeep.scope import Scope
 
 _PUT = (

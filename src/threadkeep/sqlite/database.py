@@ -66,6 +66,9 @@ class Database:
         for thread in (self._writer, *self._readers):
             thread.start()
 
+    def may_write(self) -> bool:
+        return self._in_memory or self._file.may_write()
+
     async def write(self, work: Work[T], *, size: int | None = None) -> T:
         """Run `work` in a transaction of the writer thread; it returns after the commit, or leaves no trace.
 

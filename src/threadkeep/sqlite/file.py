@@ -8,8 +8,6 @@ from pathlib import Path
 
 from threadkeep.errors import StoreUnavailable
 
-_IN_MEMORY = ":memory:"
-
 
 class FileIdentity:
     def __init__(self, path: str) -> None:
@@ -30,6 +28,10 @@ class FileIdentity:
         """
         if self._identity is not None and self._now() != self._identity:
             raise StoreUnavailable(f"{self._path}: the file was removed or replaced while it was open; open it again")
+
+    def may_write(self) -> bool:
+        """To its folder, too: that is where the log stands."""
+        return os.access(self._path, os.W_OK) and os.access(Path(self._path).parent, os.W_OK)
 
     def _now(self) -> tuple[int, int] | None:
         try:
