@@ -24,6 +24,7 @@ from threadkeep.sql.errors import (
     translated,
     was_rolled_back,
 )
+from threadkeep.sql.half_open import none_half_open
 from threadkeep.sql.in_time import InTime
 from threadkeep.sql.lines import Line, open_line
 
@@ -145,6 +146,7 @@ class SqlDatabase:
         if self._at_work:
             await self._idle.wait()
         await self._in_time.settled()
+        await none_half_open()
         while self._lines:
             await self._lines.pop().close()
         if self._owned:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.sql.half_open import close_once_open
 
 _DRIVERS = {
     "postgresql": ("postgresql+asyncpg", "postgres"),
@@ -116,21 +117,20 @@ def _mysql_args(limits: PoolLimits) -> dict[str, Any]:
 
 
 async def _connect_mysql(**arguments: Any) -> Any:
-    """Cancelled half-way, the driver would leave an open socket behind: let it finish, and close it then."""
+    """Cancelled half-way, the driver would leave an open socket behind."""
     asyncmy: Any = import_module("asyncmy")
-    opening = asyncio.ensure_future(asyncmy.connect(**arguments))
+    opening = asyncio.create_task(_awaited(asyncmy.connect(**arguments)))
     try:
         return await asyncio.shield(opening)
     except RuntimeError as error:  # of uvloop, where the other side has closed the line as soon as it was open
         raise asyncmy.errors.OperationalError(_LOST, f"the server closed the connection ({error})") from None
     except asyncio.CancelledError:
-        opening.add_done_callback(_close_unwanted)
+        close_once_open(opening)
         raise
 
 
-def _close_unwanted(opened: asyncio.Future[Any]) -> None:
-    if not opened.cancelled() and opened.exception() is None:
-        opened.result().close()
+async def _awaited(connecting: Any) -> Any:
+    return await connecting  # the driver's own kind of awaitable, which no task takes
 
 
 def _postgres_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
