@@ -65,5 +65,6 @@ async def test_of_long_conversations_only_the_turns_around_what_was_found_are_re
     plan, read_turns = await database.direct(read)
     await database.close()
     assert read_turns == 2 * _TALKS
-    assert "tk_messages_by_seq" in plan
-    assert "Rows Removed" not in plan, plan
+    _, found, of_messages = plan.partition("tk_messages_by_seq")  # what comes before is of the few conversations
+    assert found, plan
+    assert "Rows Removed" not in of_messages, plan

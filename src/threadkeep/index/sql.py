@@ -42,7 +42,7 @@ class SqlIndex:
         self, line: Line, asked: Asked, search: Search
     ) -> tuple[int | None, Statistics, Iterable[Place]]:
         words = self._words(line, asked)
-        uid, statistics = await words.statistics(search.most_postings)
+        uid, statistics = await words.statistics()
         if uid is None:
             return None, statistics, ()
         chosen = search.worth_reading(statistics)

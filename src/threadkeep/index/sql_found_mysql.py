@@ -48,7 +48,7 @@ class MySqlWords:
         self._line = line
         self._asked = asked
 
-    async def statistics(self, most: int) -> tuple[int | None, Statistics]:
+    async def statistics(self) -> tuple[int | None, Statistics]:
         scope = self._asked.scope
         parts = [_WHOLE, *(_HOLDING.format(word=word) for word in self._asked.words.values())]
         values = {"tenant": scope.tenant.encode(), "user": scope.user.encode()}

@@ -20,22 +20,27 @@ FROM tk_owners o LEFT JOIN tk_conversations c ON c.uid = o.uid WHERE o.tenant = 
 GROUP BY o.uid
 """
 _OWNER = "SELECT uid, 0::bigint, 0::bigint FROM tk_owners WHERE tenant = :tenant AND user_id = :user"
-# Each word in one row: how many turns hold it, and of the newest of these where they stand, how often they hold it and
-# how long they are. They are found first, then put in order: else the planner may walk all messages from the newest.
-_HOLDING = f"""
-SELECT w, count(*), NULL::bigint, NULL::bigint, (array_agg(m.cid ORDER BY m.mid DESC){{within}})[1:{{most:d}}],
-(array_agg(m.seq ORDER BY m.mid DESC){{within}})[1:{{most:d}}],
-(array_agg(cardinality(array_positions(m.words, w)) ORDER BY m.mid DESC){{within}})[1:{{most:d}}],
-(array_agg(cardinality(m.words) ORDER BY m.mid DESC){{within}})[1:{{most:d}}]
-FROM unnest(:words::bigint[]) AS w CROSS JOIN LATERAL (
-  SELECT mid, cid, seq, words FROM tk_messages WHERE words @> ARRAY[w] LIMIT {_MOST_COUNTED}) AS m GROUP BY w
+_STATISTICS = f"""
+SELECT NULL::bigint, found.* FROM ({{totals}}) AS found
+UNION ALL
+SELECT w, (SELECT count(*) FROM (SELECT 1 FROM tk_messages WHERE words @> ARRAY[w] LIMIT {_MOST_COUNTED}) AS m),
+NULL::bigint, NULL::bigint FROM unnest(:words::bigint[]) AS w
 """  # noqa: S608
-_WITHIN = """ FILTER (WHERE m.cid = (SELECT c.cid FROM tk_conversations c JOIN tk_owners USING (uid)
-WHERE tenant = :tenant AND user_id = :user AND c.conversation = :conversation))"""
-_STATISTICS = """
-SELECT NULL::bigint, found.*, NULL::bigint[], NULL::bigint[], NULL::int[], NULL::int[] FROM ({totals}) AS found
-UNION ALL ({holding})
-"""
+# Each word in one row: of the newest turns that hold it where they stand, how often they hold it and how long they are.
+# They are found first, then put in order: else the planner may walk all messages from the newest. Then their talks.
+_POSTINGS = f"""
+WITH found AS MATERIALIZED (
+  SELECT w, m.* FROM unnest(:words::bigint[]) AS w CROSS JOIN LATERAL (
+    SELECT mid, cid, seq, cardinality(array_positions(words, w)) AS times, cardinality(words) AS length
+    FROM tk_messages WHERE words @> ARRAY[w] LIMIT {_MOST_COUNTED}) AS m{{within}})
+SELECT w, (array_agg(cid ORDER BY mid DESC))[1:{{most:d}}], (array_agg(seq ORDER BY mid DESC))[1:{{most:d}}],
+(array_agg(times ORDER BY mid DESC))[1:{{most:d}}], (array_agg(length ORDER BY mid DESC))[1:{{most:d}}],
+NULL::text, NULL::bigint, NULL::bigint FROM found GROUP BY w
+UNION ALL
+SELECT cid, NULL::bigint[], NULL::bigint[], NULL::int[], NULL::int[], conversation, messages, terms
+FROM tk_conversations WHERE uid = :uid AND cid IN (SELECT cid FROM found)
+"""  # noqa: S608
+_WITHIN = " WHERE m.cid = (SELECT cid FROM tk_conversations WHERE uid = :uid AND conversation = :conversation)"
 # Turns at even distances through all that the user ever said, and the words that many of them hold.
 _SAMPLE = f"""
 WITH talks AS (
@@ -52,9 +57,6 @@ UNION ALL
 SELECT word, count(*) FROM (SELECT DISTINCT mid, unnest(words) AS word FROM sample) AS each
 GROUP BY word HAVING count(*) >= {COMMON}
 """  # noqa: S608
-_TALKS = """
-SELECT cid, conversation, messages, terms FROM tk_conversations WHERE cid = ANY(:cids::bigint[]) AND uid = :uid
-"""
 _LATEST_POSTINGS = f"""
 WITH latest AS MATERIALIZED (
   SELECT m.words, m.seq, c.conversation, c.messages, c.terms FROM (
@@ -84,9 +86,9 @@ class PostgresWords:
         self._asked = asked
         self._known = known
         self._owner = {"tenant": asked.scope.tenant, "user": asked.scope.user}
-        self._held: dict[int, Sequence[Any]] = {}  # by word: conversations, numbers, times and lengths of turns
+        self._about: dict[int, int] = {}  # by common word: how many turns hold it, more or less
 
-    async def statistics(self, most: int) -> tuple[int | None, Statistics]:
+    async def statistics(self) -> tuple[int | None, Statistics]:
         """One round trip for a user who is known; of a large one the common words are not counted."""
         owner = self._asked.scope.tenant, self._asked.scope.user
         if (known := self._known.get(owner)) is None:
@@ -94,24 +96,19 @@ class PostgresWords:
                 return None, _NOTHING
             self._known.put(owner, known)
         about = {word: held for word in self._asked.terms if (held := known.holding(word)) is not None}
-        rows = await self._line.rows(*self._question(known, [w for w in self._asked.terms if w not in about], most))
+        words = [word for word in self._asked.terms if word not in about]
+        totals_of = _OWNER if known.large else _TOTALS  # what was read of a large user's talks is not read again
+        rows = await self._line.rows(_STATISTICS.format(totals=totals_of), {**self._owner, "words": words})
         totals = next((row[1:4] for row in rows if row[0] is None), None)
         if totals is None or totals[0] != known.uid:  # erased meanwhile, and begun again perhaps
             self._known.forget(owner)
-            return (None, _NOTHING) if totals is None else await self.statistics(most)
+            return (None, _NOTHING) if totals is None else await self.statistics()
         counted = {row[0]: row[1] for row in rows if row[0] is not None}
-        self._held = {row[0]: row[4:] for row in rows if row[0] is not None}
+        self._about = about
         turns, terms = (known.turns, known.terms) if known.large else totals[1:]
         if turns > LARGE and not known.large:  # from the next question on
             self._known.forget(owner)
         return known.uid, self._asked.statistics(turns, terms, (about | counted).items())
-
-    def _question(self, known: Habits, words: list[int], most: int) -> tuple[str, dict[str, Any]]:
-        """What was read of a large user's conversations is not read again."""
-        name = self._asked.scope.conversation
-        holding = _HOLDING.format(most=most, within="" if name is None else _WITHIN)
-        statement = _STATISTICS.format(totals=_OWNER if known.large else _TOTALS, holding=holding)
-        return statement, {**self._owner, "words": words} | ({} if name is None else {"conversation": name})
 
     async def _habits(self) -> Habits | None:
         rows = await self._line.rows(_TOTALS, self._owner)
@@ -127,17 +124,24 @@ class PostgresWords:
     async def postings(self, uid: int, terms: Sequence[str], most: int) -> tuple[Iterator[Posting], dict[str, Shape]]:
         """Of a common word those in the latest talks."""
         words = [self._asked.words[term] for term in terms]
-        held = {word: tuple(_lists(arrays)) for word in words if (arrays := self._held.get(word))}
-        cids = list({cid for of_word in held.values() for cid in of_word[0]})
-        rows = await self._line.rows(_TALKS, {"cids": cids, "uid": uid}) if cids else ()
-        talks = {cid: name for cid, name, _, _ in rows}
-        shapes = {name: Shape(turns, length) for _, name, turns, length in rows}
-        common = [word for word in words if word not in self._held]
+        common = [word for word in words if word in self._about]
+        held, shapes = await self._newest(uid, [word for word in words if word not in self._about], most)
         late, more = self._asked.postings(await self._latest(uid, common, most) if common else ())
-        return chain(self._found(held, talks), late), shapes | more
+        return chain(held, late), shapes | more
 
-    def _found(self, held: Mapping[int, Sequence[list[Any]]], talks: Mapping[int, str]) -> Iterator[Posting]:
-        for word, arrays in held.items():
+    async def _newest(self, uid: int, words: list[int], most: int) -> tuple[Iterator[Posting], dict[str, Shape]]:
+        if not words:
+            return iter(()), {}
+        name = self._asked.scope.conversation
+        statement = _POSTINGS.format(most=most, within="" if name is None else _WITHIN)
+        values: dict[str, Any] = {"uid": uid, "words": words}
+        rows = await self._line.rows(statement, values | ({} if name is None else {"conversation": name}))
+        talks = {row[0]: row[5] for row in rows if row[5] is not None}
+        shapes = {row[5]: Shape(*row[6:]) for row in rows if row[5] is not None}
+        return self._found([row[:5] for row in rows if row[5] is None], talks), shapes
+
+    def _found(self, held: Sequence[Sequence[Any]], talks: Mapping[int, str]) -> Iterator[Posting]:
+        for word, *arrays in held:
             term = self._asked.terms[word]
             for cid, seq, times, length in zip(*arrays, strict=True):
                 if cid in talks:
@@ -158,8 +162,3 @@ class PostgresWords:
 
 
 _NOTHING = Statistics(0, 0.0, {})
-
-
-def _lists(arrays: Sequence[Any]) -> Iterator[list[Any]]:
-    """PostgreSQL has no empty arrays of nothing: those it has no rows for are NULL."""
-    return (one or [] for one in arrays)

@@ -40,7 +40,8 @@ class Words:
             (self.uid,),
         ).fetchone()
         length += sum(len(one.terms) for one in self.waiting)
-        newest = Counter(term for one in self.waiting for term in set(one.terms))
+        wanted = frozenset(terms)
+        newest = Counter(chain.from_iterable(wanted.intersection(one.terms) for one in self.waiting))
         holding = {term: self._holding(term) + newest[term] for term in terms}
         return Statistics(turns, length / turns if turns else 0.0, {term: n for term, n in holding.items() if n})
 
@@ -135,13 +136,9 @@ def waiting_of(connection: sqlite3.Connection, uid: int, terms_of: TermsOf) -> l
 
 
 def _count(terms: str, own: str) -> int:
-    """Most terms stand once in a message; where a longer one begins with it, or it is repeated, look closely."""
-    return 1 if terms.count(own) == 1 and _ends(terms, own) else terms.split().count(own)
-
-
-def _ends(terms: str, own: str) -> bool:
-    start = terms.find(own)
-    return (start == 0 or terms[start - 1] == " ") and terms[start + len(own) : start + len(own) + 1] in ("", " ")
+    """How often it stands among the others. Two side by side share a space, and would count as one."""
+    apart, one = f" {terms} ", f" {own} "
+    return apart.count(one) if one + own + " " not in apart else terms.split().count(own)
 
 
 def _quoted(term: str) -> str:
