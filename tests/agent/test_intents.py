@@ -68,6 +68,21 @@ def test_the_current_message_counts_most_and_the_last_few_count_too() -> None:
     assert BY_WORDS.decide(IntentInput("Thế còn cái kia?", long_ago[1:])).intent == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("earlier", "now", "intent"),
+    [
+        ("RTX 5060 còn hàng không, giá bao nhiêu?", "Bảo hành là gì?", "warranty"),
+        ("Is the RTX 5060 in stock, what is its price, how is the delivery?", "What about the warranty?", "warranty"),
+        ("Chính sách bảo hành thế nào, cần hóa đơn và serial không?", "Tôi muốn đặt một cái", "shopping"),
+        ("CPU này giá bao nhiêu?", "Còn SSD thì sao?", "shopping"),  # only a thing: of what was asked before
+    ],
+)
+def test_what_is_named_now_is_not_doubted_for_what_was_wanted_before(earlier: str, now: str, intent: str) -> None:
+    decision = BY_WORDS.decide(IntentInput(now, [earlier, earlier]))
+    assert decision.intent == intent
+    assert decision.is_clear(SHOP.threshold)
+
+
 def test_words_of_two_intents_leave_it_in_doubt() -> None:
     assert not BY_WORDS.decide(IntentInput("bảo hành hay giao hàng")).is_clear(SHOP.threshold)
 

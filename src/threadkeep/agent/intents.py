@@ -1,7 +1,7 @@
 """What a user wants, told by the words that an assistant's folder lists, in every language at once.
 
-The current message counts most; the user's two messages before it count where it says little by itself. A message
-written without diacritics is compared without them.
+The current message counts most; the user's two messages before it count where it names nothing, or only a thing
+("and the SSD?"), or several intents. A message written without diacritics is compared without them.
 """
 
 from __future__ import annotations
@@ -76,11 +76,12 @@ class KeywordIntents:
     def decide(self, asked: IntentInput) -> IntentDecision:
         texts = [asked.latest_user_message, *reversed(asked.recent_user_messages)][:RECENT_MESSAGES]
         found = {name: [words.found(text) for text in texts] for name, words in self._keywords.items()}
-        named_now = any(its[0] for its in found.values())
+        worth = {name: [self._worth(name, words) for words in its] for name, its in found.items()}
+        named_now = any(its[0] >= 1 for its in worth.values())
         weights = [1.0, *(_FADES_BEHIND_THE_CURRENT * one for one in _WEIGHTS[1:])] if named_now else _WEIGHTS
-        scores = {
-            name: sum(weight * self._worth(name, words) for weight, words in zip(weights, its, strict=False))
-            for name, its in found.items()
+        scores = {  # what was wanted before casts no doubt on what is named now
+            name: sum(weight * one for weight, one in zip(weights, its, strict=False)) if its[0] or not named_now else 0
+            for name, its in worth.items()
         }
         best = max(scores, key=lambda name: scores[name], default=UNKNOWN)
         if not scores or scores[best] == 0:
