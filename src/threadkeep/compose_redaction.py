@@ -77,9 +77,9 @@ def redaction_rules(settings: Settings) -> RedactionRules:
     rules = RedactionRules()
     if settings.redaction_rules is not None:
         try:
-            rules = load_rules(Path(settings.redaction_rules).read_text("utf-8"))
-        except OSError:
-            problem = ("cannot be read", "name a TOML file that exists")
+            rules = load_rules(Path(settings.redaction_rules).read_text("utf-8-sig"))
+        except (OSError, UnicodeDecodeError):
+            problem = ("cannot be read", "name a TOML file that exists, in UTF-8")
             raise InvalidSetting("THREADKEEP_REDACTION_RULES", *problem) from None
     if settings.redaction_style == "plain":
         rules = replace(rules, placeholder="plain")

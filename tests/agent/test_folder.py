@@ -60,6 +60,25 @@ def test_persona_path_names_another_persona(shop: Path, tmp_path: Path, monkeypa
     assert persona.text == "Một trợ"
 
 
+def test_the_default_persona_is_used_where_the_folder_has_none(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (shop / "persona.md").unlink()
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "system_persona_vi.md").write_text("Greeting: Dạ, em chào!\nMột trợ lý.", encoding="utf-8")
+    persona = load_folder(shop, Settings()).persona
+    assert (persona.greeting("vi"), persona.text) == ("Dạ, em chào!", "Một trợ lý.")
+
+
+def test_files_that_an_editor_has_marked_as_utf_8_say_the_same(shop: Path) -> None:
+    plain = load_folder(shop, Settings())
+    for name in ("assistant.toml", "persona.md", "prompt.md"):
+        marked = (shop / name).read_text("utf-8").replace("\n", "\r\n")
+        (shop / name).write_bytes(marked.encode("utf-8-sig"))
+    assert load_folder(shop, Settings()) == plain
+
+
 def test_the_setting_is_the_threshold_unless_the_folder_names_one(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INTENT_CONFIDENCE_THRESHOLD", "0.8")
     assert load_folder(shop, Settings()).threshold == 0.8

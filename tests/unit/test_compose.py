@@ -39,9 +39,16 @@ async def test_the_plain_style_holds_for_the_operators_rules_too(tmp_path: Path)
     assert await kept(settings, "see TCK-123456") == "see [REDACTED]"
 
 
-async def test_a_rules_file_that_is_not_there_is_named_by_its_setting() -> None:
-    with pytest.raises(InvalidSetting, match="THREADKEEP_REDACTION_RULES: cannot be read"):
-        await kept(Settings(redaction_rules="/nowhere/rules.toml"), "x")
+async def test_a_rules_file_may_be_marked_as_utf_8(tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_bytes(RULES.encode("utf-8-sig"))
+    assert await kept(Settings(redaction_rules=str(tmp_path / "rules.toml")), "TCK-123456") == "[REDACTED:INTERNAL_ID]"
+
+
+async def test_a_rules_file_that_is_not_there_or_no_text_is_named_by_its_setting(tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_bytes(RULES.encode("utf-16"))
+    for path in ("/nowhere/rules.toml", str(tmp_path / "rules.toml")):
+        with pytest.raises(InvalidSetting, match="THREADKEEP_REDACTION_RULES: cannot be read"):
+            await kept(Settings(redaction_rules=path), "x")
 
 
 async def test_a_rules_file_whose_examples_do_not_hold_keeps_the_memory_from_opening(tmp_path: Path) -> None:

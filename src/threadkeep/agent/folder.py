@@ -107,7 +107,7 @@ def _knowledge(path: Path) -> Path | None:
 
 def _read(path: Path, fix: str) -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")  # some editors mark their files
     except FileNotFoundError:
         raise refused(path, None, "is missing", fix) from None
     except UnicodeDecodeError as error:

@@ -56,7 +56,7 @@ def redact(
 
 def _rules(path: Path | None, style: Style | None) -> RedactionRules:
     try:
-        rules = RedactionRules() if path is None else load_rules(path.read_text("utf-8"))
+        rules = RedactionRules() if path is None else load_rules(path.read_text("utf-8-sig"))
     except OSError as error:
         raise InvalidInput("--rules", f"could not be read ({error.strerror})", "give another file") from error
     except UnicodeDecodeError as error:
