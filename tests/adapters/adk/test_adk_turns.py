@@ -19,6 +19,8 @@ from google.adk.apps import App
 from google.adk.errors._stale_session_error import StaleSessionError
 from google.adk.events.event import Event
 from google.adk.runners import Runner
+from google.adk.sessions.state import State
+from google.adk.tools import ToolContext
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
 
@@ -26,10 +28,11 @@ from tests.adapters.adk.conftest import Open
 from tests.adapters.adk.scripted import APP, call, runner_of, say, text, texts
 from tests.adapters.adk.test_adk_sessions import said
 from tests.adapters.database import every_value
-from threadkeep.adapters.adk import ThreadkeepPlugin, ThreadkeepSessionService, TurnLimits
+from threadkeep.adapters.adk import ThreadkeepPlugin, ThreadkeepSessionService, TurnLimits, put_tool_cache
 from threadkeep.adapters.sealing import Seal
 from threadkeep.adapters.stores_thread import StoresThread
 from threadkeep.compose_agents import open_agent_stores
+from threadkeep.errors import InvalidInput
 from threadkeep.settings import Settings
 from threadkeep.testing.clock import FakeClock
 
@@ -104,6 +107,45 @@ async def test_a_turn_that_never_ends_is_gone_after_its_ttl(
         after = await service.get_session(app_name="a", user_id="u", session_id="s")
         assert "canary" not in after.model_dump_json()  # type: ignore[union-attr]
         assert await service.sweep() == 1
+
+
+def search(query: str, tool_context: ToolContext) -> str:
+    """Search."""
+    put_tool_cache(tool_context.state, "results", f"canary{query}")
+    put_tool_cache(tool_context.state, "ids", [query], ttl_seconds=10 * 60)
+    return "found"
+
+
+async def test_what_a_tool_caches_serves_later_turns_for_as_long_as_it_says(
+    clocked: tuple[ThreadkeepSessionService, FakeClock], sqlite_place: dict[str, Any]
+) -> None:
+    service, clock = clocked
+    async with service:
+        await service.create_session(app_name=APP, user_id="u", session_id="s")
+        script = [[call("search", query="x")], [text("Here.")], [text("Again.")]]
+        runner = runner_of(script, service, [search], [ThreadkeepPlugin(service)])
+
+        async def state() -> dict[str, Any]:
+            session = await service.get_session(app_name=APP, user_id="u", session_id="s")
+            assert session is not None
+            return session.state
+
+        await say(runner, "u", "s", "find it")
+        clock.advance(599)
+        await say(runner, "u", "s", "and again")
+        assert await state() == {"tool.temp.results": "canaryx", "tool.temp.ids": ["x"]}
+        clock.advance(2)
+        assert await state() == {"tool.temp.results": "canaryx"}
+        clock.advance(300)
+        assert await state() == {}
+    assert not [value for value in await every_value(sqlite_place["url"]) if b"canary" in value]
+
+
+def test_a_tool_caches_nothing_for_more_than_half_an_hour() -> None:
+    state = State({}, {})
+    with pytest.raises(InvalidInput, match="ttl_seconds"):
+        put_tool_cache(state, "results", 1, ttl_seconds=1801)
+    assert state.to_dict() == {}
 
 
 async def test_a_call_that_waits_stays_for_seven_days_and_no_longer(

@@ -2,6 +2,8 @@
 
 from google.adk.tools import ToolContext
 
+from app.tools.memory_tools import put_tool_cache
+
 PAGES = {
     "night market": "The night market is on Bến Thành square, from 18:00 to 23:00.",
     "museum": "The museum is closed on Mondays.",
@@ -12,5 +14,5 @@ PAGES = {
 def search(query: str, tool_context: ToolContext) -> dict[str, list[str]]:
     """Search the city's pages for a few words."""
     found = [text for title, text in PAGES.items() if title in query.lower()]
-    tool_context.state["tool.temp.searchResults"] = found  # scratch: fifteen minutes, in no file
+    put_tool_cache(tool_context.state, "searchResults", found)  # scratch: fifteen minutes, in no file
     return {"results": found}

@@ -9,6 +9,7 @@ try:
     from threadkeep.adapters.adk.persist import persist_memory_from_session
     from threadkeep.adapters.adk.plugin import ThreadkeepPlugin
     from threadkeep.adapters.adk.session_service import ThreadkeepSessionService
+    from threadkeep.adapters.adk.state import put_tool_cache
     from threadkeep.adapters.adk.turns import TurnLimits
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("threadkeep"):
@@ -21,4 +22,5 @@ __all__ = [
     "ThreadkeepSessionService",
     "TurnLimits",
     "persist_memory_from_session",
+    "put_tool_cache",
 ]

@@ -16,7 +16,7 @@ from threadkeep.adapters.adk.ledger import Head, Ledger
 from threadkeep.adapters.adk.masking import Masked, masked_at
 from threadkeep.adapters.adk.reading import Reader
 from threadkeep.adapters.adk.runs import Runs
-from threadkeep.adapters.adk.state import SCRATCH_SECONDS, USER, delta_of, state_rows
+from threadkeep.adapters.adk.state import USER, delta_of, state_rows
 from threadkeep.adapters.adk.turns import TurnLimits
 from threadkeep.adapters.adk.writing import Heads, Known, Writer
 from threadkeep.adapters.sealing import Seal
@@ -182,8 +182,8 @@ class ThreadkeepSessionService(BaseSessionService):
         ledger = Ledger(stores.rows)
         if not await ledger.create(scope, body, state_rows(scope, app, delta, events.packed)):
             raise AlreadyExistsError(f"Session with id {scope.conversation} already exists.")
-        for name, value in delta.scratch.items():
-            await stores.memory.scratch.put(scope, name, value, SCRATCH_SECONDS)
+        for name, (value, seconds) in delta.scratch.items():
+            await stores.memory.scratch.put(scope, name, value, seconds)
         created = await self._reader(stores).session(scope, app)
         assert created is not None
         return created

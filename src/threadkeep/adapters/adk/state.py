@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from google.adk.sessions.state import State
 from pydantic_core import to_jsonable_python
 
+from threadkeep.errors import InvalidInput
 from threadkeep.ports.agent_rows import Row, place_of
 from threadkeep.scope import Scope
 
 APP, USER, TEMP = "app:", "user:", "temp:"
 SCRATCH = ("tool.temp.", "retrieval.cache.", "features.")
 SCRATCH_SECONDS = 15 * 60
+LONGEST_SCRATCH_SECONDS = 30 * 60
+_LIFE = TEMP + "ttl:"  # before the name of a scratch value: for how many seconds it is wanted
 _NOBODY = "-"
 
 
@@ -23,12 +27,12 @@ def _nothing() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """`scratch` has a TTL of minutes and is never in the database."""
+    """`scratch` has a TTL of minutes, which stands beside each value, and is never in the database."""
 
     app: dict[str, Any] = field(default_factory=_nothing)
     user: dict[str, Any] = field(default_factory=_nothing)
     session: dict[str, Any] = field(default_factory=_nothing)
-    scratch: dict[str, Any] = field(default_factory=_nothing)
+    scratch: dict[str, tuple[Any, float]] = field(default_factory=_nothing)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -39,12 +43,12 @@ class Delta:
 
 def delta_of(state: Mapping[str, Any] | None, redacted: Callable[[str], str]) -> Delta:
     """Strings as policy keeps them, at any depth; what JSON cannot carry as its text, bytes of no text as base64."""
-    delta = Delta()
-    for key, value in (state or {}).items():
+    delta, state = Delta(), state or {}
+    for key, value in state.items():
         if key.startswith(TEMP):
             continue
         if key.startswith(SCRATCH):
-            delta.scratch[key] = value
+            delta.scratch[key] = (value, state.get(_LIFE + key, SCRATCH_SECONDS))
             continue
         plain = masked(_jsonable(value), redacted)
         if key.startswith(APP):
@@ -54,6 +58,18 @@ def delta_of(state: Mapping[str, Any] | None, redacted: Callable[[str], str]) ->
         else:
             delta.session[key] = plain
     return delta
+
+
+def put_tool_cache(state: State, key: str, value: Any, ttl_seconds: float = SCRATCH_SECONDS) -> None:
+    """Keep a tool's result for the next turns in `tool_context.state`: under `tool.temp.`, with a TTL, in no file.
+
+    Raises `InvalidInput` for a TTL of more than half an hour.
+    """
+    if not 0 < ttl_seconds <= LONGEST_SCRATCH_SECONDS:
+        limits = f"give more than 0 and at most {LONGEST_SCRATCH_SECONDS}"
+        raise InvalidInput("ttl_seconds", "is out of range", limits)
+    name = f"tool.temp.{key}"
+    state.update({name: value, _LIFE + name: ttl_seconds})
 
 
 def _jsonable(value: Any) -> Any:

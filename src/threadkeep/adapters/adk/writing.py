@@ -18,7 +18,7 @@ from google.adk.events.event import Event
 from threadkeep.adapters.adk import events
 from threadkeep.adapters.adk.events import Kept
 from threadkeep.adapters.adk.ledger import FLIGHT, FRAME, Body, Entry, Head, Ledger
-from threadkeep.adapters.adk.state import SCRATCH_SECONDS, Delta, delta_of, state_rows
+from threadkeep.adapters.adk.state import Delta, delta_of, state_rows
 from threadkeep.adapters.adk.turns import STALE, TurnLimits, Turns
 from threadkeep.adapters.sealing import Seal
 from threadkeep.compose_agents import AgentStores
@@ -147,8 +147,8 @@ class Writer:
             turns.take(event.invocation_id)
         more = state_rows(known.scope, known.app, delta, events.packed)
         placed = await self._swapped(known.scope, head, body, put, more, gone)
-        for name, value in delta.scratch.items():
-            await self._stores.memory.scratch.put(known.scope, name, value, SCRATCH_SECONDS)
+        for name, (value, seconds) in delta.scratch.items():
+            await self._stores.memory.scratch.put(known.scope, name, value, seconds)
         self._heads.keep(known.scope, placed)
         return placed
 
