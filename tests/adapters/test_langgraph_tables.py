@@ -59,6 +59,39 @@ async def test_every_promised_column_stands(saver: Verbs, url: str, table: str) 
     assert COLUMNS[table] <= (await columns_of(url, table)).keys()
 
 
+WIDER = {  # than the document's VARCHAR(255), TEXT, MEDIUMTEXT, INT and JSON: ids of any length, compared byte by byte
+    "longtext": {"thread_id", "checkpoint_ns", "first_query", "datasource_ids"},
+    "varbinary": {"checkpoint_id", "parent_checkpoint_id", "user_id"},
+    "longblob": {"checkpoint_blob", "metadata_blob"},
+    "bigint": {"query_count", "context_count"},
+    "enum": {"access_level"},
+    "timestamp": {"created_at", "updated_at", "started_at", "last_activity_at", "expired_at"},
+}
+
+
+@pytest.mark.parametrize("url", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("table", COLUMNS)
+async def test_on_mysql_every_column_holds_at_least_what_was_promised(saver: Verbs, url: str, table: str) -> None:
+    found = await columns_of(url, table)
+    kinds = {name: kind for kind, names in WIDER.items() for name in names}
+    assert {name: found[name] for name in COLUMNS[table]} == {name: kinds[name] for name in COLUMNS[table]}
+
+
+@pytest.mark.parametrize("url", ["mariadb"], indirect=True)
+async def test_on_mysql_a_changed_checkpoint_says_when(saver: Verbs, url: str) -> None:
+    query = "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE()"
+    updated = await rows(url, f"{query} AND extra LIKE 'on update%' AND table_name LIKE 'conversation%'")
+    assert [str(name) for (name,) in updated] == ["updated_at"]
+
+
+async def test_to_expire_is_no_activity(saver: Verbs, url: str, user: str) -> None:
+    await saver.put(thread("t"), {"x": 1})
+    threads = f"conversation_metadata WHERE user_id = '{user}'"
+    before = await rows(url, f"SELECT last_activity_at, started_at FROM {threads}")
+    await rows(url, f"UPDATE conversation_metadata SET expired_at = started_at WHERE user_id = '{user}'")
+    assert await rows(url, f"SELECT last_activity_at, expired_at FROM {threads}") == before
+
+
 async def test_every_promised_index_stands(saver: Verbs, url: str) -> None:
     found: dict[str, list[str]] = {}
     for table in COLUMNS:

@@ -15,7 +15,7 @@ from threadkeep import Scope, Settings, UserMessage, open_memory
 from threadkeep.archive.sql import migrate as migrating
 from threadkeep.archive.sql.migrate import NEWEST, REVISIONS, VERSION_TABLE, migrate, schema_state
 from threadkeep.cli.app import run
-from threadkeep.errors import SchemaOutdated, SchemaTooNew
+from threadkeep.errors import SchemaOutdated, SchemaTooNew, StoreRefused
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.knowledge_tables import models  # noqa: F401
 from threadkeep.sql.tables import metadata
@@ -85,6 +85,20 @@ async def test_a_migration_that_was_cut_short_starts_over(own_url: str) -> None:
     await database.close()
     async with open_memory(own_url, settings=Settings()) as memory:
         assert (await memory.append(Scope("shop", "ann", "c1"), [UserMessage("hello")])).seq == 1
+
+
+@pytest.mark.parametrize("name", ["conversation_metadata", "conversation_checkpoints"])
+async def test_a_table_of_the_applications_own_by_a_name_of_ours_is_left_and_told(own_url: str, name: str) -> None:
+    await execute(own_url, f"CREATE TABLE {name} (thread_id VARCHAR(255) PRIMARY KEY)")
+    database = SqlDatabase.at(own_url)
+    with pytest.raises(StoreRefused, match=f"the table {name} is there already"):
+        await migrate(database)
+    found = await database.read(lambda connection: connection.run_sync(lambda on: inspect(on).get_table_names()))
+    assert found == [name]
+    await execute(own_url, f"ALTER TABLE {name} RENAME TO their_{name}")
+    await migrate(database)
+    assert (await schema_state(database)).up_to_date
+    await database.close()
 
 
 async def test_a_database_of_a_newer_version_is_refused(own_url: str) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, Inspector, inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.errors import SchemaOutdated, SchemaTooNew, StoreUnavailable
+from threadkeep.errors import SchemaOutdated, SchemaTooNew, StoreRefused, StoreUnavailable
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.rows import is_postgres
 
@@ -30,6 +30,7 @@ REVISIONS: tuple[str, ...] = (
     "0008",
 )  # oldest first; a test compares it with the folder
 NEWEST = REVISIONS[-1]
+_PLAIN_NAMES = ("conversation_metadata", "conversation_checkpoints")
 # Alembic would name the primary key, at which MariaDB complains in the application's log.
 _MAKE_VERSION_TABLE = f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
 _FOLDER = Path(__file__).parent / "migrations"
@@ -81,6 +82,11 @@ async def _migrate(connection: AsyncConnection, database: SqlDatabase) -> Schema
     async with _one_at_a_time(connection, database):
         found = SchemaState(await _current(connection))
         if found.current is None or found.current in REVISIONS[:-1]:
+            if (taken := await connection.run_sync(_of_somebody_else)) is not None:
+                raise StoreRefused(
+                    f"{database.place}: the table {taken} is there already and is not Threadkeep's;"
+                    " rename it, or give Threadkeep a database of its own"
+                )
             await connection.execute(text(_MAKE_VERSION_TABLE))
             await connection.run_sync(_upgrade)
         return found
@@ -109,6 +115,17 @@ async def _current(connection: AsyncConnection) -> str | None:
         return None
     query = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608
     return (await connection.execute(query)).scalar()
+
+
+def _of_somebody_else(connection: Connection) -> str | None:
+    """A table with a name of ours that is too plain to be ours alone, made by another."""
+    inspector = inspect(connection)
+    there = (name for name in _PLAIN_NAMES if inspector.has_table(name))
+    return next((name for name in there if "thread_key" not in _columns_of(inspector, name)), None)
+
+
+def _columns_of(inspector: Inspector, table: str) -> set[str]:
+    return {column["name"] for column in inspector.get_columns(table)}
 
 
 def _has_version_table(connection: Connection) -> bool:
