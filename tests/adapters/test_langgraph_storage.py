@@ -45,6 +45,12 @@ def chat_graph(saver: Any, answer: Any) -> Any:
     return graph.compile(checkpointer=saver)
 
 
+async def test_a_state_that_repeats_itself_takes_a_fraction_of_its_bytes(saver: Verbs, url: str, user: str) -> None:
+    stored = await saver.put(thread("t"), {"passages": "Retrieval finds, generation writes. " * 2_000})
+    assert await stored_bytes(url, user) < 36 * 2_000 / 20
+    assert (await saver.values(stored))["passages"].count("generation") == 2_000
+
+
 async def test_the_bytes_of_a_turn_do_not_grow_with_the_talk(saver: Verbs, url: str, user: str, mode: str) -> None:
     rng = random.Random(1)
     graph = chat_graph(saver.saver, lambda state: {"messages": [AIMessage(said(rng, 90))]})

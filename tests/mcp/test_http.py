@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -241,8 +242,20 @@ async def test_many_clients_at_once_are_all_answered(url: str, clients: int) -> 
     assert counts == [[1, 2]] * clients
 
 
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "mcp.md").read_text("utf-8")
+
+
+async def test_the_smoke_test_of_the_page_passes_on_a_running_service(url: str) -> None:
+    body = re.findall(r"-d '(\{.*\})'", PAGE)[0]
+    headers = bearer() | {"X-Conversation-ID": "c1", "Content-Type": "application/json"}
+    async with served(settings_for(url)) as address, httpx.AsyncClient(base_url=address) as client:
+        assert (await client.get("/readyz")).status_code == 200
+        answers = [(await client.post(QUERY, content=body, headers=headers)).json() for _ in range(2)]
+    assert [one["success"] for one in answers] == [True, True]
+    assert [one["metrics"]["queryCount"] for one in answers] == [1, 2]
+
+
 def test_the_runbook_says_what_to_do_about_everything_that_is_told() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "mcp.md").read_text("utf-8")
-    rows = page.split("## Runbook")[1]
+    rows = PAGE.split("## Runbook")[1]
     for told_of in ("metrics.degraded", "metrics.doneWithout", "401", "421", "403", "stale_writer", "Smoke test"):
         assert told_of in rows
