@@ -190,8 +190,10 @@ def ollama() -> Iterator[ThreadingHTTPServer]:
     server.server_close()
 
 
-async def test_the_shop_talks_to_gpt_oss_on_an_ollama_server(talk_with: Open, ollama: Any) -> None:
-    where = {"ollama_host": "127.0.0.1", "ollama_port": ollama.server_address[1]}
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:{port}", "http://127.0.0.1:{port}"])
+async def test_the_shop_talks_to_gpt_oss_on_an_ollama_server(talk_with: Open, ollama: Any, host: str) -> None:
+    port = ollama.server_address[1]
+    where = {"ollama_host": host.format(port=port), "ollama_port": port if host == "127.0.0.1" else 11_434}
     async with talk_with("pc_shop", chat_model="ollama:gpt-oss", **where) as talk:
         answer = await talk.say("Card RTX 5060 giá bao nhiêu?")
         pieces = [p async for p in talk.assistant.stream(_asked(talk.scope, "Thế còn RTX 5070 giá bao nhiêu?"))]

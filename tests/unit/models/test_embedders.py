@@ -21,6 +21,7 @@ from threadkeep.models.embedders.langchain import langchain_embedder
 from threadkeep.models.embedders.offline import OfflineEmbedder
 from threadkeep.models.embedders.over_http import JsonServer, OllamaSource, OpenAiSource
 from threadkeep.models.embedders.sentence_encoder import SentenceEncoder
+from threadkeep.models.ollama import ollama_url
 from threadkeep.ports.embedder import Embedder, EmbeddingModel, model_of
 
 AT_ONCE = (0.0, 0.0, 0.0)  # three retries without a pause
@@ -105,6 +106,21 @@ async def test_ollama_answers_in_batches_and_in_order(stub: EmbeddingStub) -> No
     for text, vector in zip(texts, vectors, strict=True):
         expected = np.array(stub.vector(text) if text.strip() else [0] * 1024)
         assert vector == pytest.approx(expected / (np.linalg.norm(expected) or 1), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("localhost", "http://localhost:11434"),
+        ("0.0.0.0:8080", "http://0.0.0.0:8080"),
+        ("https://ollama.example", "https://ollama.example"),
+        ("::1", "http://[::1]:11434"),
+        ("[::1]", "http://[::1]:11434"),
+        ("[::1]:8080", "http://[::1]:8080"),
+    ],
+)
+def test_the_host_of_ollama_is_read_as_ollama_reads_it(host: str, url: str) -> None:
+    assert ollama_url(host, 11_434) == url
 
 
 async def test_the_setting_reaches_the_ollama_that_the_environment_names(stub: EmbeddingStub) -> None:
@@ -250,15 +266,3 @@ def test_without_the_extra_auto_is_none_and_a_named_one_says_what_to_install(mon
     for name in ("offline", "sentence-encoder", "ollama:bge-m3", "openai:m"):
         with pytest.raises(MissingExtra, match=r"threadkeep\["):
             embedder_for(EmbedderChoice(name))
-
-
-@pytest.mark.parametrize(
-    ("host", "url"),
-    [
-        ("localhost", "http://localhost:11434"),
-        ("::1", "http://[::1]:11434"),
-        ("https://ollama.shop.example", "https://ollama.shop.example"),
-    ],
-)
-def test_the_address_of_ollama_may_be_a_host_or_a_url(host: str, url: str) -> None:
-    assert EmbedderChoice(ollama_host=host).ollama_url == url

@@ -10,6 +10,7 @@ from threadkeep.errors import InvalidSetting, MissingExtra, ModelError
 from threadkeep.models.chat.langchain import LangChainModel, Patience
 from threadkeep.models.chat.small import NAME as SMALL
 from threadkeep.models.chat.small import SmallModel
+from threadkeep.models.ollama import ollama_url
 from threadkeep.ports.chat import ChatModel
 
 _EXTRAS = {"google_genai": "gemini", "ollama": "ollama", "openai": "openai", "anthropic": "anthropic"}
@@ -63,7 +64,7 @@ def _made(provider: str, name: str, choice: ChatChoice) -> Any:
 
     options: dict[str, Any] = {"timeout": choice.timeout, "max_retries": 1 if provider == "google_genai" else 0}
     if provider == "ollama":
-        where = choice.base_url or f"http://{choice.ollama_host}:{choice.ollama_port}"
+        where = choice.base_url or ollama_url(choice.ollama_host, choice.ollama_port)
         options = {"base_url": where, "client_kwargs": {"timeout": choice.timeout}}
     elif choice.base_url is not None:
         options["base_url"] = choice.base_url

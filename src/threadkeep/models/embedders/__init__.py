@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.models.ollama import ollama_url
 from threadkeep.resilience.retry import PAUSES
 
 if TYPE_CHECKING:
@@ -35,14 +36,6 @@ class EmbedderChoice:
     ollama_host: str = "localhost"
     ollama_port: int = 11_434
     pauses: tuple[float, ...] = PAUSES  # before a request to a server is tried again
-
-    @property
-    def ollama_url(self) -> str:
-        """`OLLAMA_HOST` may be a host or a whole URL."""
-        if "://" in self.ollama_host:
-            return self.ollama_host
-        host = f"[{self.ollama_host}]" if ":" in self.ollama_host else self.ollama_host
-        return f"http://{host}:{self.ollama_port}"
 
 
 def embedder_for(choice: EmbedderChoice) -> Embedder | None:
@@ -99,7 +92,8 @@ def _on_a_server(kind: str, rest: str, choice: EmbedderChoice) -> Embedder:
 
     if kind == "ollama":
         # It listens on this machine or nearby: a proxy for the world has no business in between.
-        server = JsonServer(choice.ollama_url, timeout=choice.timeout_seconds, proxies=False)
+        where = ollama_url(choice.ollama_host, choice.ollama_port)
+        server = JsonServer(where, timeout=choice.timeout_seconds, proxies=False)
         source, model = OllamaSource(server, rest), rest.removesuffix(":latest")
     else:
         model, at, address = rest.partition("@http")
