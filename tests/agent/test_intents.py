@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import unicodedata
 
 import pytest
 
@@ -55,6 +56,7 @@ def test_the_keyword_lists_stand_as_their_authors_wrote_them(intent: str, langua
 )
 def test_words_tell_the_intent(text: str, intent: str) -> None:
     decision = BY_WORDS.decide(IntentInput(text))
+    assert decision == BY_WORDS.decide(IntentInput(unicodedata.normalize("NFD", text)))
     assert decision.intent == intent
     assert 0 <= decision.confidence <= 1
     assert decision.is_clear(SHOP.threshold) == (intent != "unknown")

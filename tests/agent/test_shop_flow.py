@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import unicodedata
 from datetime import UTC, datetime
 from typing import Any, get_type_hints
 
@@ -162,6 +163,20 @@ async def test_a_user_who_wants_nothing_more_ends_the_talk_and_one_who_goes_on_r
         assert (await talk.memory.conversations(talk.scope))[0].status == "active"
         await talk.assistant.end(talk.scope)
         assert (await talk.memory.conversations(talk.scope))[0].status == "closed"
+
+
+async def test_words_whose_diacritics_are_characters_of_their_own_are_the_same_words(talk_with: Open) -> None:
+    async with talk_with("pc_shop") as talk:
+        said = [await talk.say(unicodedata.normalize("NFD", text)) for text in ("RTX 5060 giá bao nhiêu?", "Không ạ!")]
+    assert "8.990.000" in said[0].text
+    assert said[1].text == "Dạ, em cảm ơn quý khách. Hẹn gặp lại quý khách ạ!"
+
+
+@pytest.mark.parametrize("text", ["khong", "Khong, cam on!", "tam biet"])
+async def test_a_goodbye_without_diacritics_is_one(talk_with: Open, text: str) -> None:
+    async with talk_with("pc_shop") as talk:
+        await talk.say("RTX 5060 giá bao nhiêu?")
+        assert (await talk.say(text)).text == "Dạ, em cảm ơn quý khách. Hẹn gặp lại quý khách ạ!"
 
 
 async def test_the_talks_intent_is_noted_on_the_conversation(talk_with: Open) -> None:

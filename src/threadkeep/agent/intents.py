@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from threadkeep.agent.config import UNKNOWN, IntentConfig, Words
+from threadkeep.agent.spelling import spelt
 from threadkeep.recall.normalise import fold
 
 RECENT_MESSAGES = 3  # of the user, the current one included
@@ -47,14 +48,14 @@ class Keywords:
     """The words of every language together, each once; whole words, an English plural included."""
 
     def __init__(self, *lists: Words) -> None:
-        every = (word.casefold() for words in lists for some in words.values() for word in some)
+        every = (spelt(word) for words in lists for some in words.values() for word in some)
         self._words = tuple(dict.fromkeys(every))
         self._exact = _pattern(self._words)
         self._plain = _pattern(fold(word) for word in self._words)
 
     def found(self, text: str) -> list[str]:
         """Which of them stand in the text; the longest where several begin at the same place."""
-        lowered = text.casefold()
+        lowered = spelt(text)
         matches = (self._plain if lowered.isascii() else self._exact).finditer(lowered)
         return list(dict.fromkeys(match.group(1) for match in matches))
 

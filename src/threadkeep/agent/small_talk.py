@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from threadkeep.agent.spelling import spelt
 from threadkeep.models.language import closest
+from threadkeep.recall.normalise import fold
 
 _MARKS = re.compile(r"[\s.!?,;:。！？，；~…ạ]+")
 _ENDS = re.compile(r"[.!?,;:。！？，；~…]+")
@@ -22,9 +24,10 @@ _TELLING = {
 
 
 def is_just_one_of(text: str, phrases: Iterable[str]) -> bool:
-    """But for case, spaces and marks."""
+    """But for case, spaces and marks, and for diacritics where the text has none."""
     said = _bare(text)
-    return bool(said) and any(said == _bare(phrase) for phrase in phrases)
+    like = fold if said.isascii() else str
+    return bool(said) and any(said == _bare(like(phrase)) for phrase in phrases)
 
 
 def is_goodbye(text: str, stops: Iterable[str], thanks: Iterable[str]) -> bool:
@@ -36,9 +39,9 @@ def is_goodbye(text: str, stops: Iterable[str], thanks: Iterable[str]) -> bool:
 
 
 def only_tells(text: str, language: str) -> bool:
-    said = text.strip().casefold()
+    said = spelt(text.strip())
     return not said.endswith(_ASKED) and said.startswith(closest(_TELLING, language) or ("\0",))
 
 
 def _bare(text: str) -> str:
-    return " ".join(_MARKS.sub(" ", text.casefold()).split())
+    return " ".join(_MARKS.sub(" ", spelt(text)).split())
