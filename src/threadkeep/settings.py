@@ -6,17 +6,18 @@ Names without a prefix are the ones applications already use; ours start with `T
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StringConstraints, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
-    TomlConfigSettingsSource,
 )
 
 from threadkeep.errors import InvalidSetting
@@ -170,12 +171,17 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        toml = TomlConfigSettingsSource(settings_cls, config_file())
-        return init_settings, env_settings, toml
+        return init_settings, env_settings, InitSettingsSource(settings_cls, read_config_file())
 
 
 def config_file() -> Path:
-    return Path(os.environ.get(CONFIG_FILE_VARIABLE, CONFIG_FILE))
+    return Path(os.environ.get(CONFIG_FILE_VARIABLE, CONFIG_FILE)).expanduser()
+
+
+def read_config_file() -> dict[str, Any]:
+    """Nothing where there is none; some editors mark theirs as UTF-8. Raises `ValueError`."""
+    path = config_file()
+    return tomllib.loads(path.read_text("utf-8-sig")) if path.is_file() else {}
 
 
 def load_settings() -> Settings:

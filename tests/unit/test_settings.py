@@ -98,6 +98,11 @@ def test_a_config_file_elsewhere_is_named_by_a_variable(monkeypatch: pytest.Monk
     assert load_settings().session_max_messages == 3
 
 
+def test_a_config_file_that_an_editor_has_marked_as_utf_8_is_read(tmp_path: Path) -> None:
+    (tmp_path / "threadkeep.toml").write_bytes(b"\xef\xbb\xbfsession_max_messages = 3\r\n")
+    assert load_settings().session_max_messages == 3
+
+
 def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SESSION_MAX_MESSAGES", "")
     assert load_settings().session_max_messages == 20

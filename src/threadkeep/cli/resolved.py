@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices
 
-from threadkeep.settings import Settings, config_file
+from threadkeep.settings import Settings, read_config_file
 
 Source = Literal["env", "toml", "default"]
 
@@ -37,7 +36,7 @@ class Resolved:
 
 
 def resolve(settings: Settings) -> list[Resolved]:
-    toml = _toml()
+    toml = read_config_file()
     return [
         Resolved(names[0], _shown(names[0], getattr(settings, field)), _source(names, toml))
         for field, names in _names().items()
@@ -48,7 +47,7 @@ def unknown_names() -> list[str]:
     """What looks like a setting of ours and is not: a typo would otherwise be passed over in silence."""
     known = {name for names in _names().values() for name in names} | {"THREADKEEP_CONFIG"}
     ours = (name for name in os.environ if name.startswith("THREADKEEP_"))
-    return sorted({*ours, *_toml()} - known)
+    return sorted({*ours, *read_config_file()} - known)
 
 
 def masked(url: str) -> str:
@@ -86,8 +85,3 @@ def _source(names: Iterable[str], toml: Mapping[str, Any]) -> Source:
     if any(os.environ.get(name) for name in names):
         return "env"
     return "toml" if any(name in toml for name in names) else "default"
-
-
-def _toml() -> dict[str, Any]:
-    path = config_file()
-    return tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
