@@ -188,6 +188,23 @@ async def test_a_counter_that_expired_is_seeded_past_what_is_pending(durable: Fl
     assert (await durable.store.say(scope, "three")).seq == 2 + JUMP + 1
 
 
+async def test_what_is_flushed_while_the_archive_answers_keeps_its_numbers(durable: Flushing) -> None:
+    """All but what waits has ended by its TTL during an outage; then a worker catches up while somebody goes on."""
+    scope = new_scope()
+    await durable.store.say(scope, "one")
+    await durable.flush(scope)
+    await durable.client.command("SET", MARK, (await durable.client.command("GET", MARK)).split(b"\n")[0] + b"\n0")
+    await durable.store.say(scope, "two", "three")
+    durable.archive.knows(scope, 1, active_at=datetime.now(UTC))
+    ended = (f"{kind}:@shop:{scope.user}:c1" for kind in ("sessions", "threadkeep:meta", "threadkeep:window"))
+    assert await durable.client.command("DEL", *ended) == 3
+    (going_on,) = await durable.archive.shut_until_asked(1, durable.store.say(scope, "four"))
+    await durable.flush(scope)
+    durable.archive.answer()
+    assert (await going_on).seq > 3
+    await durable.flush(scope)
+
+
 async def test_a_session_ended_by_hand_begins_anew_with_its_numbers(durable: Flushing) -> None:
     scope = new_scope()
     await durable.store.say(scope, "one", "two")

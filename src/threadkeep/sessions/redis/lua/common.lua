@@ -90,6 +90,9 @@ local function state()
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
   s.foreign = s.live and not s.created -- a document that somebody else wrote
   s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
+  if s.run == '' then -- no counter: the numbers that wait are all there is to tell those that the archive is just given
+    s.token = s.token .. ':' .. whole_number(highest(PENDING))
+  end
   return s
 end
 
@@ -102,7 +105,7 @@ local function wants_seed(s)
 end
 
 -- What only Python can find out: the archive's answer, or what a foreign document says. An answer that was fetched
--- before an erase is not taken: the token has changed since.
+-- before an erase, or before a worker has placed what waited, is not taken: the token has changed since.
 local function question(s, needs_seq)
   local document = s.foreign and call('GET', DOC) or ''
   local unread = s.foreign and ABSORB ~= redis.sha1hex(document)
