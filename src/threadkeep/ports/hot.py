@@ -51,6 +51,7 @@ class Hot:
     language: str | None
     created_at: datetime | None  # None once the session has ended and something of it is still pending
     whole: bool
+    stale: bool = False  # from before a restart of the store, which may have gone back past an erasure
 
 
 class HotStore(Protocol):

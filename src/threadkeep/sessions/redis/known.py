@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from threadkeep.errors import Conflict, ScopeErased, StoreUnavailable
 from threadkeep.model import Admission, Receipt
-from threadkeep.ports.hot import AskArchive, Seed
+from threadkeep.ports.hot import AskArchive, Hot, Seed
 from threadkeep.scope import Scope
 
 AWAY = Seed(last_seq=-1)  # what a script is told when the archive does not answer
@@ -65,6 +65,14 @@ def without(admission: Admission, gone: set[int]) -> Admission:
     left = tuple(draft for index, draft in enumerate(admission.drafts) if index not in gone)
     refused = {**admission.refused, "erased": admission.refused.get("erased", 0) + len(gone)}
     return replace(admission, drafts=left, refused=refused)
+
+
+def still_standing(hot: Hot, seed: Seed) -> Hot:
+    """Of what is hot, all that the archive was not told to forget."""
+    if (hot.scope.generation or 0) < seed.generation:
+        return replace(hot, scope=hot.scope.at(seed.generation), window=(), pending=(), last_seq=0, language=None)
+    window, pending = (tuple(one for one in some if one.id not in seed.erased) for some in (hot.window, hot.pending))
+    return replace(hot, window=window, pending=pending)
 
 
 def indices(listed: bytes) -> set[int]:

@@ -61,7 +61,8 @@ def hot_from(scope: Scope, answers: list[Any], recent: RecentWindows) -> Hot | N
     run = _run_in(info)
     place = scope.at(int(mark.generation))
     language, began = optional_text(mark.language), optional_time(mark.created)
-    hot = Hot(place, messages_in(b"\n".join(items)), (), int(mark.seq), language, began, mark.is_whole(run))
+    window, whole, stale = messages_in(b"\n".join(items)), mark.is_whole(run), mark.is_stale(run)
+    hot = Hot(place, window, (), int(mark.seq), language, began, whole, stale)
     recent.keep(scope, shown, run, hot)
     return hot
 
@@ -80,7 +81,7 @@ def _run_in(info: Any) -> bytes:
 
 def hot_of(scope: Scope, reply: list[Any]) -> Hot:
     """From what the script answered."""
-    live, whole, generation, last_seq, created, language = reply[1].split(b"\n")
+    live, whole, stale, generation, last_seq, created, language = reply[1].split(b"\n")
     return Hot(
         scope=scope.at(int(generation)),
         window=messages_in(reply[2]),
@@ -89,4 +90,5 @@ def hot_of(scope: Scope, reply: list[Any]) -> Hot:
         language=optional_text(language),
         created_at=optional_time(created) if live == b"1" else None,
         whole=whole == b"1",
+        stale=stale == b"1",
     )

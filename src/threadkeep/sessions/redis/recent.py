@@ -51,6 +51,9 @@ class Mark(NamedTuple):
         """Whether the window holds the newest there is, in this run of the server (as `INFO` writes it)."""
         return run == b"master_replid:" + self.seen and (self.gap == b"0" or int(self.floor) > int(self.gap))
 
+    def is_stale(self, run: bytes) -> bool:
+        return bool(self.seen) and run != b"master_replid:" + self.seen
+
     def follows(self, other: Mark, added: int) -> bool:
         """Whether it is the other's session after one write that added so many messages at its end, and no more."""
         return (
@@ -199,7 +202,7 @@ def _after(copy: Copy, steps: Sequence[Step]) -> Copy | None:
             return None
         window += _placed(drafts, last_seq)
         last_seq += len(drafts)
-    language, whole = optional_text(mark.language), mark.is_whole(copy.run)
+    language, whole, stale = optional_text(mark.language), mark.is_whole(copy.run), mark.is_stale(copy.run)
     shown_now = tuple(window[_trimmed(window, int(mark.floor)) :])
-    hot = Hot(before.scope, shown_now, (), last_seq, language, before.created_at, whole)
+    hot = Hot(before.scope, shown_now, (), last_seq, language, before.created_at, whole, stale)
     return Copy(shown, mark, copy.run, hot)

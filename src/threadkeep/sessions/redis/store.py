@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -28,12 +29,13 @@ from threadkeep.sessions.redis.arguments import (
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
 from threadkeep.sessions.redis.entry import read_receipt
-from threadkeep.sessions.redis.known import ArchiveKnows, Question, indices, without
+from threadkeep.sessions.redis.known import ArchiveKnows, Question, indices, still_standing, without
 from threadkeep.sessions.redis.recent import RecentWindows
 from threadkeep.sessions.redis.wire import Argument
 
 _MOST_QUESTIONS = 8
-_MUST = 1
+_NICE = 2
+_STALE = 3
 _AT_ONCE = 32
 _REFUSALS: dict[bytes, Exception] = {
     b"erased": ScopeErased("this scope was erased after the work on it began; nothing was stored"),
@@ -91,6 +93,13 @@ class RedisHotStore:
             await self.refresh(scope, [one for index, one in enumerate(messages) if index not in erased])
 
     async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
+        hot = await self._read(scope, pending)
+        if hot is not None and hot.stale:
+            with suppress(StoreError):  # while the archive is away, it is all there is to show
+                return still_standing(hot, await self._known_of(scope, hot))
+        return hot
+
+    async def _read(self, scope: Scope, pending: int | None = None) -> Hot | None:
         keys = (await self._client.link()).keys.for_reading(scope)
         if pending == 0:
             hot, is_all = await self._read_window(scope, keys)
@@ -173,6 +182,8 @@ class RedisHotStore:
                 raise _refusal(reply[0])
             if reply[0] != b"ask":
                 return reply
+            if reply[3] == _STALE:
+                await self._forget_erased(scope)
             seed = known or await self._seed_for(scope, reply[3], about)
             answers = Answers(reply[1], seed, reply[2], self._absorbed(scope, reply[2])).arguments()
         raise StoreUnavailable("the scope is being erased again and again; nothing was stored")
@@ -181,10 +192,19 @@ class RedisHotStore:
         return absorbed(document, scope, self._options.keep, self._options.limits.max_messages, self._clock())
 
     async def _seed_for(self, scope: Scope, need: int, about: Callable[[bool], Awaitable[Seed]] | None) -> Seed:
-        """`need`: 0 for none, 1 for one without which nothing goes on, 2 for one that would be good to have."""
+        """`need`: 0 for none, 2 for one that would be good to have, others for one without which nothing goes on."""
         if not need:
             return Seed()
-        return await (about(need == _MUST) if about else self._ask_archive(scope, (), None))
+        return await (about(need != _NICE) if about else self._ask_archive(scope, (), None))
+
+    async def _forget_erased(self, scope: Scope) -> None:
+        """A server that has gone back shows again what the archive was told to forget, message by message."""
+        hot = await self._read(scope)
+        for id_ in (await self._known_of(scope, hot)).erased if hot else ():
+            await self.erase(scope, id_)
+
+    async def _known_of(self, scope: Scope, hot: Hot) -> Seed:
+        return await self._ask_archive(scope, [message.id for message in (*hot.pending, *hot.window)], None)
 
     async def _erase_user(self, scope: Scope, raised: str) -> Mapping[str, Erased]:
         """Partition by partition. One that cannot be reached is counted as failed, unless none can."""

@@ -89,6 +89,7 @@ local function state()
   s.writes, s.unsure = tonumber(writes) or 0, s.seeded and meta[5] == '1' -- begun while the archive was away
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
   s.foreign = s.live and not s.created -- a document that somebody else wrote
+  s.stale = s.seen ~= '' and s.seen ~= s.this_run -- messages from before a restart: perhaps erased since
   s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
   if s.run == '' then -- no counter: the numbers that wait are all there is to tell those that the archive is just given
     s.token = s.token .. ':' .. whole_number(highest(PENDING))
@@ -105,13 +106,15 @@ local function wants_seed(s)
 end
 
 -- What only Python can find out: the archive's answer, or what a foreign document says. An answer that was fetched
--- before an erase, or before a worker has placed what waited, is not taken: the token has changed since.
-local function question(s, needs_seq)
+-- before an erase, or before a worker has placed what waited, is not taken: the token has changed since. 3: what is
+-- stale is to be looked at first.
+local function question(s, needs_seq, makes_seen)
   local document = s.foreign and call('GET', DOC) or ''
   local unread = s.foreign and ABSORB ~= redis.sha1hex(document)
   local unseeded = needs_seq and wants_seed(s) and SEED ~= s.token
-  if unread or unseeded then
-    return { 'ask', s.token, document, needs_seq and 1 or 0 }
+  local stale = s.stale and (needs_seq or makes_seen) and SEED ~= s.token
+  if unread or unseeded or stale then
+    return { 'ask', s.token, document, stale and 3 or needs_seq and 1 or 0 }
   end
 end
 

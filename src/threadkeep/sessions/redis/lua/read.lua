@@ -30,5 +30,7 @@ end
 local this_run = string.match(call('INFO', 'replication'), 'master_replid:(%x+)')
 local missing = #items == 0 and tonumber(seq or 0) > math.max(tonumber(gap or 0), tonumber(floor or 0)) -- evicted?
 local whole = live and seen == this_run and (gap == '0' or tonumber(floor) > tonumber(gap)) and not missing
-local head = { live and 1 or 0, whole and 1 or 0, string.format('%.0f', gen), seq or 0, created or '', lang or '' }
+local stale = (seen or '') ~= '' and seen ~= this_run
+local head = { live and 1 or 0, whole and 1 or 0, stale and 1 or 0, string.format('%.0f', gen), seq or 0, created or '',
+  lang or '' }
 return { 'ok', table.concat(head, '\n'), window, waiting }

@@ -18,7 +18,7 @@ local erased = tombstones(s, stones)
 if #erased > 0 then
   return { 'tombstones', table.concat(erased, ' ') }
 end
-local asked = question(s, false)
+local asked = question(s, false, true)
 if asked then
   return asked
 end

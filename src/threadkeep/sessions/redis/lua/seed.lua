@@ -4,7 +4,7 @@ local ahead = s.seeded and not s.unsure and s.seq >= SEED_SEQ and s.gen >= SEED_
 if ahead then
   return { 'ok' }
 elseif SEED ~= s.token then
-  return { 'ask', s.token, '', 1 }
+  return { 'ask', s.token, '', s.stale and 3 or 1 }
 end
 seed(s)
 return { 'ok' }
