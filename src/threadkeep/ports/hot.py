@@ -70,7 +70,8 @@ class HotStore(Protocol):
     async def refresh(self, scope: Scope, messages: Sequence[Message]) -> None:
         """Messages that the archive has placed enter the window, each at its `seq`; the oldest leave it.
 
-        Never goes to the journal, never lowers the counter. Raises `Conflict` when another message stands at a `seq`.
+        Never goes to the journal, never lowers the counter. Raises `Conflict` when another message stands at a `seq`,
+        and `ScopeErased` for an older generation. Where nothing is pending, what contradicts the archive goes then.
         """
         ...
 

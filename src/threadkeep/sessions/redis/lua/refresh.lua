@@ -2,9 +2,17 @@
 local TURN_AT, MESSAGES_AT = OWN + 2, OWN + 8
 local LANGUAGE = ARGV[OWN + 1]
 
+-- The archive was put back to an earlier day, and contradicts a window that is but a copy of it: the window goes.
+local function let_go(why)
+  if call('EXISTS', PENDING) == 0 then
+    call('DEL', DOC, LATEST, META, WINDOW, IDS, TURN)
+  end
+  return { why }
+end
+
 local s = state()
 if is_erased(s) then
-  return { 'erased' }
+  return let_go('erased')
 end
 local messages, stones = {}, {}
 for i = MESSAGES_AT, #ARGV, 7 do
@@ -32,12 +40,12 @@ local fresh = {}
 for _, message in ipairs(messages) do
   local have = call('HGET', IDS, message.id)
   if have and string.match(have, '\n(.*)$') ~= message.digest then
-    return { 'other-content' }
+    return let_go('other-content')
   elseif not have then
     for _, key in ipairs({ WINDOW, PENDING }) do
       for _, item in ipairs(call('ZRANGEBYSCORE', key, message.seq, message.seq)) do
         if parsed(item).id ~= message.id then
-          return { 'other-message' }
+          return let_go('other-message')
         end
       end
     end
