@@ -79,6 +79,17 @@ def test_one_bad_turn_is_parked_with_its_reason_and_the_others_go_through(
     assert count(empty_url) == 3
 
 
+def test_a_turn_that_is_nested_too_deep_to_be_read_ends_no_worker(
+    module: MemoryModule, sql_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("threadkeep.worker.turns.RETRY_SECONDS", (0.01, 0.01, 0.01))
+    with client(redis_url) as redis:
+        redis.xadd(QUEUE, {"record": '{"reflection":' * 100_000})
+    store(module, 1)
+    assert module.flush_once() == 1
+    assert [parked["reason"] for parked in module.parked()] == ["is not a JSON object"]
+
+
 def _widened(url: str) -> str:
     if url.startswith("postgres"):
         return "ALTER TABLE conversations ALTER conversation_id TYPE varchar(64)"

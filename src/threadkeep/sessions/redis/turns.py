@@ -208,7 +208,7 @@ def _mark_of_shown(value: Mapping[str, Any]) -> str:
 def _object(text: bytes | None) -> dict[str, Any] | None:
     try:
         value = json.loads(text or b"null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
