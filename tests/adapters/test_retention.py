@@ -111,6 +111,19 @@ async def test_old_turns_go_and_the_conversations_own_row_stays(url: str, user: 
     assert not [one for one in await every_value(url) if b"zebracanary" in one]
 
 
+async def test_turns_that_were_imported_go_by_their_own_age(url: str, user: str) -> None:
+    """Their talk is only as old as the import."""
+    me, now = Scope("t", user, "imported"), datetime.now(UTC)
+    settings = Settings(THREADKEEP_EMBEDDER="none")  # type: ignore[call-arg]
+    async with open_memory(url, settings=settings) as memory:
+        said = [UserMessage("long ago", ts=now - timedelta(days=400)), UserMessage("lately", ts=now)]
+        await memory.append(me, said)
+        async with open_retention(url, settings=settings) as retention:
+            assert (await retention.run(dry_run=True)).turns >= 1
+            assert (await retention.run()).turns >= 1
+        assert [message.content for message in (await memory.history(me)).messages] == ["lately"]
+
+
 async def test_only_summary_and_intent_outlive_the_turns_for_as_long_as_is_set(url: str, user: str) -> None:
     me, later = Scope("t", user, "long-ago"), Scope("t", user, "later")
     clock = At(datetime.now(UTC) - timedelta(days=200))

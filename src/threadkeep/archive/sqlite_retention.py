@@ -10,9 +10,11 @@ from threadkeep.scope import Scope
 from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.terms import forget_terms
 
+# By its first turn, a talk is older than its beginning here where it was imported.
 _OLD = (
     "SELECT m.mid, m.cid, o.tenant, o.user, c.conversation, m.id FROM tk_conversations c JOIN tk_owners o USING (uid)"
-    " JOIN tk_messages m ON m.cid = c.cid WHERE c.started_at < ?1 AND c.messages > 0 AND m.ts < ?1 LIMIT ?2"
+    " JOIN tk_messages m ON m.cid = c.cid WHERE c.messages > 0 AND m.ts < ?1 AND (c.started_at < ?1"
+    " OR (SELECT ts FROM tk_messages WHERE cid = c.cid ORDER BY seq LIMIT 1) < ?1) LIMIT ?2"
 )
 
 

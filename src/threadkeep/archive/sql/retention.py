@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy import delete, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.ports.retention import Turn
@@ -45,11 +45,13 @@ async def _count(connection: AsyncConnection, moment: int) -> int:
 
 
 async def _talks(connection: AsyncConnection, moment: int) -> Sequence[Any]:
-    old = exists().where(messages.c.cid == conversations.c.cid, messages.c.ts < moment)
+    own = messages.c.cid == conversations.c.cid
+    old = exists().where(own, messages.c.ts < moment)
+    first = select(messages.c.ts).where(own).order_by(messages.c.seq).limit(1).scalar_subquery()  # it may be imported
     query = (
         select(owners.c.tenant, owners.c.user_id, conversations.c.conversation)
         .join(owners, owners.c.uid == conversations.c.uid)
-        .where(conversations.c.started_at < moment, conversations.c.messages > 0, old)
+        .where(or_(conversations.c.started_at < moment, first < moment), conversations.c.messages > 0, old)
         .limit(_TALKS_AT_ONCE)
     )
     return (await connection.execute(query)).all()
