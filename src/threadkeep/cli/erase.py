@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,11 @@ from threadkeep.cli.options import Json, Redis, Url, existing_store
 from threadkeep.cli.output import print_json, screen
 from threadkeep.errors import InvalidInput
 from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.settings import load_settings
+
+_NOT_ASKED = (
+    "the Redis at REDIS_URL was not asked, since --url was given: if it stands before this archive, give --redis"
+)
 
 
 def erase(
@@ -31,6 +37,8 @@ def erase(
         if not yes:
             _ask(scope, message_id, memory.stats(scope).messages, as_json=json)
         proof = memory.erase(scope, message_id)
+    if url is not None and not redis and load_settings().redis_url:
+        proof = replace(proof, notes=(*proof.notes, _NOT_ASKED))
     if json:
         print_json(proof.as_dict())
     else:
@@ -53,3 +61,5 @@ def print_proof(proof: dict[str, Any]) -> None:
     for name, part in proof["stores"].items():
         table.add_row(name, *(str(part[column]) for column in ("found", "removed", "failed")))
     screen().print(table)
+    for note in proof.get("notes", ()):
+        screen().print(f"Note: {note}.")

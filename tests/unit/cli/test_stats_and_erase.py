@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Command
-from threadkeep import ErasureProof, SyncMemory
+from threadkeep import ErasureProof, Scope, SyncMemory
 from threadkeep.model import Erased
 
 
@@ -91,3 +91,28 @@ def test_an_erase_that_is_not_complete_ends_with_one(
 
     assert ended.code == 1
     assert "NOT COMPLETE" in ended.stdout
+
+
+def test_an_erase_that_left_out_the_redis_of_the_settings_says_so(
+    threadkeep: Command, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--url` alone is the archive alone: what Redis shows of it stays until its time ends."""
+    monkeypatch.setenv("REDIS_URL", "redis://:secret@127.0.0.1:1/0")
+    place = ("--url", store, "--tenant", "shop", "--user", "ann", "--yes")
+    told = threadkeep("erase", *place)
+    noted = threadkeep("erase", *place, "--json").json["notes"]
+
+    assert told.code == 0
+    assert "the Redis at REDIS_URL was not asked" in told.stdout
+    assert "secret" not in told.stdout
+    assert [note for note in noted if "--redis" in note]
+
+
+def test_what_lies_beyond_an_erase_is_told_to_people_too(
+    threadkeep: Command, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof = ErasureProof(Scope("shop", "ann"), {"archive": Erased()}, 1, notes=("backups have their own lives",))
+    monkeypatch.setattr(SyncMemory, "erase", lambda *_: proof)
+    ended = threadkeep("erase", "--url", store, "--user", "ann", "--yes")
+
+    assert "backups have their own lives" in ended.stdout
