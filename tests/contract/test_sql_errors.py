@@ -120,6 +120,27 @@ async def test_health_tells_a_read_only_server_from_one_that_takes_writes(own_ur
     assert (found.status, found.stores) == ("degraded", {"archive": "read_only"})
 
 
+async def test_a_user_who_may_only_read_is_told_by_health_and_doctor(own_url: str, threadkeep: Command) -> None:
+    """As after a backup was put back without its grants: a journal would grow, and nobody would know."""
+    async with open_memory(own_url, settings=Settings()):
+        pass
+    name = urlsplit(own_url).path.removeprefix("/")
+    postgres = own_url.startswith("postgres")
+    user = f"{name}_user" if postgres else f"{name}_user@'127.0.0.1'"
+    made = f"CREATE ROLE {user} LOGIN PASSWORD 'weak'" if postgres else f"CREATE USER {user} IDENTIFIED BY 'weak'"
+    tables = "ALL TABLES IN SCHEMA public" if postgres else f"{name}.*"
+    await execute(own_url, made, f"GRANT SELECT ON {tables} TO {user}")
+    try:
+        reader = as_user(own_url, f"{name}_user", "weak")
+        async with open_memory(reader, settings=Settings()) as memory:
+            assert (await memory.health()).stores == {"archive": "read_only"}
+        ended = await asyncio.to_thread(threadkeep, "doctor", "--url", reader, "--json")
+        assert (ended.code, ended.json["store"]["error"]["code"]) == (1, StoreReadOnly.code)
+        assert "grant" in ended.json["store"]["error"]["detail"]
+    finally:
+        await execute(own_url, *([f"DROP OWNED BY {user}", f"DROP ROLE {user}"] if postgres else [f"DROP USER {user}"]))
+
+
 @asynccontextmanager
 async def _read_only(url: str) -> AsyncIterator[str]:
     """With the tables in place; the URL of somebody whom the server holds to it."""

@@ -72,7 +72,8 @@ def _store(
             return shown | {"status": "not created yet", "path": shown_path(path.resolve())}, None
         facts = server_described(where, settings)
         if facts and facts["server"]["read_only"]:
-            raise StoreReadOnly(f"{shown['url']}: the server is read-only; point DATABASE_URL at its primary")
+            fix = "point DATABASE_URL at its primary, or grant the user INSERT, UPDATE and DELETE on the tables"
+            raise StoreReadOnly(f"{shown['url']}: the server takes no writes of this user; {fix}")
         if only_mapped and facts and facts["server"]["schema"] is None:
             return shown | {"status": "no tables of its own"} | facts, None
         with SyncMemory(where, redis=redis, worker=False, settings=as_it_is(settings)) as memory:
