@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,14 +17,17 @@ import pytest
 
 from tests.mcp.library import ANN, BOB, RAG, SECRET, SETTINGS, document, fill, found_in, question
 from tests.servers.server import Server
+from threadkeep import open_memory
 from threadkeep.agent.retrieval import Retrieval, conversation_stats
 from threadkeep.agent.retrieval_history import load_history, save_history
 from threadkeep.agent.retrieval_state import MOST_CONTEXTS, MOST_QUERIES
 from threadkeep.agent.retrieval_turn import Turn
+from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.compose_retrieval import OwnParts, open_retrieval
-from threadkeep.errors import EmbedderUnavailable, InvalidInput, TooLarge
+from threadkeep.errors import EmbedderUnavailable, InvalidInput, ScopeErased, TooLarge
 from threadkeep.ports.knowledge import Access
 from threadkeep.recall.cache import SemanticCache
+from threadkeep.recall.passages import Ranked
 from threadkeep.scope import Scope
 
 ME = Scope("default", ANN)
@@ -238,6 +241,75 @@ async def test_a_failing_cache_costs_no_answer(url: str) -> None:
         result = await opened.ask(question("What is RAG?"))
     assert "rag.md" in found_in(result)
     assert set(result.metrics["doneWithout"]) == {"cache"}
+
+
+ERASED = pytest.mark.parametrize("erased", [ME, ME.with_conversation("c1")], ids=["user", "conversation"])
+
+
+@ON_EVERY_DATABASE
+@ERASED
+async def test_a_first_question_that_is_erased_while_it_is_answered_stays_erased(url: str, erased: Scope) -> None:
+    async with open_memory(url) as memory:
+
+        async def erasing(_: str, rows: Sequence[Ranked]) -> Sequence[Ranked]:
+            await memory.erase(erased)
+            return rows
+
+        async with open_retrieval(url, SETTINGS, OwnParts(rerank=erasing)) as opened:
+            with pytest.raises(ScopeErased):
+                await opened.ask(question("What is RAG?", conversation="c1"))
+            assert await opened.state(ME, Access("default", ANN), "c1") is None
+        assert (await memory.erase(ME)).stores["checkpoints"].found == 0
+        async with open_retrieval(url, SETTINGS) as opened:
+            after = await opened.ask(question("What is RAG?", conversation="c1"))
+    assert after.metrics["queryCount"] == 1, "whoever asks from now on begins anew"
+
+
+@pytest.mark.parametrize("url", ["postgres", "mariadb"], indirect=True)
+@ERASED
+async def test_a_first_question_that_is_erased_while_a_server_stores_it_stays_erased(
+    url: str, erased: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_memory(url) as memory, open_retrieval(url, SETTINGS) as opened:
+        put = SqlCheckpoints._put
+
+        async def erased_meanwhile(store: SqlCheckpoints, putting: Any) -> None:
+            await memory.erase(erased)
+            await put(store, putting)
+
+        monkeypatch.setattr(SqlCheckpoints, "_put", erased_meanwhile)
+        with pytest.raises(ScopeErased):
+            await opened.ask(question("What is RAG?", conversation="c1"))
+        assert (await memory.erase(ME)).stores["checkpoints"].found == 0
+
+
+@ERASED
+async def test_a_question_that_lost_a_race_is_not_asked_again_once_it_is_erased(
+    url: str, erased: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_memory(url) as memory, open_retrieval(url, SETTINGS) as winner:
+        tries = 0
+
+        async def overtaken(_: str, rows: Sequence[Ranked]) -> Sequence[Ranked]:
+            await winner.ask(question("What is bread?", conversation="c1"))
+            return rows
+
+        async with open_retrieval(url, SETTINGS, OwnParts(rerank=overtaken)) as opened:
+            run = opened._run
+
+            async def erasing_before_the_second_try(*given: Any) -> Any:
+                nonlocal tries
+                tries += 1
+                if tries == 2:
+                    await memory.erase(erased)
+                    opened._parts = replace(opened._parts, rerank=None)
+                return await run(*given)
+
+            monkeypatch.setattr(opened, "_run", erasing_before_the_second_try)
+            with pytest.raises(ScopeErased):
+                await opened.ask(question("What is RAG?", conversation="c1"))
+        assert tries == 2
+        assert (await memory.erase(ME)).stores["checkpoints"].found == 0
 
 
 async def test_a_model_rewrites_the_follow_up_where_there_is_one(url: str) -> None:

@@ -84,7 +84,7 @@ class Retrieval:
         """What the conversation has kept, as far as this access may read it today; None where there is none."""
         if self._saver is None:
             return None
-        graph, config = self._threaded(owner, conversation)
+        graph, config = self._threaded(self._saver.for_user(owner.user, owner.tenant), conversation)
         state = cast("ConversationState", (await graph.aget_state(config)).values)
         if not state:
             return None
@@ -101,8 +101,11 @@ class Retrieval:
         return [entry for entry in entries if history.key_of(entry) in allowed]
 
     async def _remembered(self, request: RetrievalRequest, progress: Progress | None) -> RetrievalResult:
+        """Once for all tries: what is erased meanwhile is not asked again."""
         assert request.conversation is not None
-        graph, config = self._threaded(request.owner, request.conversation)
+        assert self._saver is not None
+        theirs = self._saver.for_user(request.owner.user, request.owner.tenant)
+        graph, config = self._threaded(await theirs.abeginning(request.conversation), request.conversation)
         for left in reversed(range(_TRIES)):
             try:
                 return await self._run(graph, request, progress, config)
@@ -111,10 +114,8 @@ class Retrieval:
                     raise
         raise AssertionError("unreachable")
 
-    def _threaded(self, owner: Scope, conversation: str) -> tuple[Any, RunnableConfig]:
-        assert self._saver is not None
-        graph = self._graph.copy({"checkpointer": self._saver.for_user(owner.user, owner.tenant)})
-        return graph, {"configurable": {"thread_id": conversation}}
+    def _threaded(self, saver: ThreadkeepSaver, conversation: str) -> tuple[Any, RunnableConfig]:
+        return self._graph.copy({"checkpointer": saver}), {"configurable": {"thread_id": conversation}}
 
     async def _run(
         self, graph: Any, request: RetrievalRequest, progress: Progress | None, config: RunnableConfig

@@ -14,9 +14,9 @@ from threadkeep.checkpoints.sqlite_threads import (
     copy_thread,
     delete_thread,
     erase_threads,
+    generation_of,
     thin_out,
     thread_ids,
-    was_deleted,
 )
 from threadkeep.checkpoints.turn_keys import HOLD, STANDS, SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage, recording
@@ -149,6 +149,9 @@ class SqliteCheckpoints:
     async def thin_out(self, thread: Thread, plan: Plan) -> None:
         await self._database.write(lambda connection: thin_out(connection, thread, plan))
 
+    async def generation(self, thread: Thread) -> int:
+        return await self._database.read(lambda connection: generation_of(connection, thread))
+
     async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
         return await self._database.read(lambda connection: thread_ids(connection, owner, facts))
 
@@ -168,6 +171,8 @@ def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now:
         *(parent, new.body, new.metadata, new.facts, now, now),
     )
     _hold_turn(connection, thread, new.turn, now, ends=new.ends_turn)
+    if new.generation is not None and generation_of(connection, thread) > new.generation:
+        raise ScopeErased(_DELETED)
     if new.parent_must_be_latest:
         _refuse_a_successor(connection, thread, ns, new)
     if parent is None or not touched:
@@ -175,7 +180,7 @@ def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now:
     if parent is None:
         connection.execute(_INSERT, values)
     elif not connection.execute(_INSERT_AFTER_PARENT, (*values, thread.key, ns, parent)).rowcount:
-        if was_deleted(connection, thread):
+        if generation_of(connection, thread):
             raise ScopeErased(_DELETED)
         if new.builds_on_parent:
             raise ParentGone
@@ -231,7 +236,7 @@ def put_writes(
     connection: sqlite3.Connection, thread: Thread, place: tuple[str, str], writes: Sequence[Write], now: int
 ) -> None:
     if not connection.execute("SELECT 1 FROM conversation_metadata WHERE thread_key = ?", (thread.key,)).fetchone():
-        if was_deleted(connection, thread):
+        if generation_of(connection, thread):
             raise ScopeErased(_DELETED)
         _touch(connection, thread, now)
     where = (thread.key, ns_key(place[0]), escaped(place[1]))

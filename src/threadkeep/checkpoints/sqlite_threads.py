@@ -30,11 +30,10 @@ _COPIED = {
 }
 
 
-def was_deleted(connection: sqlite3.Connection, thread: Thread) -> bool:
-    """Whether the thread, or all of its user's, were ever deleted or erased."""
-    places = places_of(thread)
-    query = "SELECT 1 FROM tk_generations WHERE place IN (?, ?, ?) LIMIT 1"
-    return connection.execute(query, places).fetchone() is not None
+def generation_of(connection: sqlite3.Connection, thread: Thread) -> int:
+    """How often the thread, or all of its user's, were deleted or erased."""
+    query = "SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (?, ?, ?)"
+    return connection.execute(query, places_of(thread)).fetchone()[0]
 
 
 def delete_thread(connection: sqlite3.Connection, thread: Thread) -> int:

@@ -67,6 +67,9 @@ class MeasuredCheckpoints:
     async def thin_out(self, thread: Thread, plan: Plan) -> None:
         await self._store.thin_out(thread, plan)
 
+    async def generation(self, thread: Thread) -> int:
+        return await self._store.generation(thread)
+
     async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
         return await self._store.threads(owner, facts)
 

@@ -72,6 +72,7 @@ class NewCheckpoint:
     turn: bytes | None = None  # the sealed key that it is encrypted under, which must still stand
     ends_turn: bool = False  # it is what stays of that turn: the key is looked at, and not moved on
     usage: Usage | None = None  # what is counted of the thread, where that is news
+    generation: int | None = None  # of the thread when the work began: it is refused in a later one
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,10 @@ class CheckpointThreads(Protocol):
 
     async def thin_out(self, thread: Thread, plan: Plan) -> None:
         """Remove what `plan` says of all the thread's checkpoints, in one step: nobody writes to it meanwhile."""
+        ...
+
+    async def generation(self, thread: Thread) -> int:
+        """How often it was deleted, or its conversation or its user erased."""
         ...
 
     async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:

@@ -61,6 +61,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         self._codec = Codec(self.serde)
         self._session = session
         self._identity = identity
+        self._generation: int | None = None
         self._reader = Reader(session)
         self._writer = Writer(session)
 
@@ -124,6 +125,14 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         """The same saver for one user's threads; what is open and cached is shared."""
         clone = copy.copy(self)
         clone._identity = Identity(tenant or self._identity.tenant, user)
+        return clone
+
+    async def abeginning(self, thread_id: str) -> Self:
+        """The same saver for work on one thread that begins now: what it puts once the thread was deleted, or its
+        conversation or its user erased, is refused, also where the thread had no checkpoint yet."""
+        thread = self._thread(thread_id)
+        clone = copy.copy(self)
+        clone._generation = await self._session.door.use(lambda store: store.generation(thread))
         return clone
 
     async def aclose(self) -> None:
@@ -269,7 +278,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
     def _asking(self) -> Asking:
         if self._codec.serde is not self.serde:  # LangGraph exchanges the serializer of a copy
             self._codec = Codec(self.serde)
-        return Asking(self._identity, self._codec, self._turns)
+        return Asking(self._identity, self._codec, self._turns, generation=self._generation)
 
     def _noted(self, config: RunnableConfig, found: CheckpointTuple | None) -> CheckpointTuple | None:
         """In the caller's context, which its puts will have."""

@@ -35,6 +35,7 @@ class Asking:
     turns: Turns | None = None
     in_turn: bool = False
     turn: bytes | None = None  # the sealed key, for writing
+    generation: int | None = None  # of the one thread that is written to, when the work began
     projecting: bool = False  # what stays of a turn: it is put after what the turn went on from
 
     async def reading(self, thread: Thread) -> Asking:

@@ -131,6 +131,7 @@ class Writer:
                 turn=asking.turn,
                 ends_turn=asking.projecting,
                 usage=usage,
+                generation=asking.generation,
             )
             try:
                 await self._session.door.use(lambda store, new=new: store.put(place.thread, new))

@@ -17,9 +17,9 @@ from threadkeep.checkpoints.sql.threads import (
     copy_thread,
     delete_thread,
     erase_threads,
+    generation_of,
     thin_out,
     thread_ids,
-    was_deleted,
 )
 from threadkeep.checkpoints.turn_keys import SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage
@@ -71,6 +71,7 @@ class SqlCheckpoints:
         self.turn_keys, self.usage = SqlTurnKeys(running, clock), SqlUsage(running)
 
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
+        await self._refuse_erased(thread, checkpoint)
         now = moment(self._clock())
         place = now - self._touched.get(thread.key, 0) > _TOUCHED_AGAIN_AFTER
         putting = Putting(thread, checkpoint, now, place, checkpoint.parent is not None)
@@ -82,11 +83,21 @@ class SqlCheckpoints:
                 await self._put(replace(putting, place=True))
         if place:
             self._remember(thread, now)
+        if checkpoint.parent is None:  # who erases at the same moment did not see it; who does from now on finds it
+            try:
+                await self._refuse_erased(thread, checkpoint)
+            except ScopeErased:
+                await self.delete(thread)
+                raise
+
+    async def _refuse_erased(self, thread: Thread, new: NewCheckpoint) -> None:
+        if new.generation is not None and await self.generation(thread) > new.generation:
+            raise ScopeErased(_DELETED)
 
     async def _put(self, putting: Putting) -> None:
         if await self._stored(putting):
             return
-        if await self._database.direct(partial(was_deleted, thread=putting.thread)):
+        if await self.generation(putting.thread):
             raise ScopeErased(_DELETED)
         if putting.new.builds_on_parent:
             raise ParentGone
@@ -116,7 +127,7 @@ class SqlCheckpoints:
 
     async def _begin(self, thread: Thread) -> None:
         """Writes may come before the first checkpoint of a thread; after its end they are refused."""
-        if await self._database.direct(partial(was_deleted, thread=thread)):
+        if await self.generation(thread):
             raise ScopeErased(_DELETED)
         values = place_values(thread, moment(self._clock()), postgres=self._postgres)
         await self._database.direct(lambda line: line.count(statements.touch(postgres=self._postgres), values))
@@ -161,6 +172,9 @@ class SqlCheckpoints:
 
     async def thin_out(self, thread: Thread, plan: Plan) -> None:
         await self._database.write(partial(thin_out, thread=thread, plan=plan), seconds=_LONG_SECONDS)
+
+    async def generation(self, thread: Thread) -> int:
+        return await self._database.direct(partial(generation_of, thread=thread))
 
     async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
         return await self._database.read(partial(thread_ids, owner=owner, facts=facts))

@@ -35,7 +35,7 @@ _COPIED = {
     "tk_thread_documents": "document",
 }
 _HOLD = text("SELECT thread_id FROM conversation_metadata WHERE thread_key = :key FOR UPDATE")
-_WAS_DELETED = "SELECT 1 FROM tk_generations WHERE place IN (:own, :conversation, :user) LIMIT 1"
+_GENERATION = "SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (:own, :conversation, :user)"
 _ANY = text("SELECT 1 FROM conversation_checkpoints WHERE thread_key = :key LIMIT 1")
 _ALL = text(
     f"SELECT {CHECKPOINT} FROM conversation_checkpoints c WHERE thread_key = :key ORDER BY checkpoint_id DESC"  # noqa: S608
@@ -48,10 +48,10 @@ _HOLD_PLACE = text(
 )
 
 
-async def was_deleted(line: Line, thread: Thread) -> bool:
-    """Whether the thread, or all of its user's, were ever deleted or erased."""
+async def generation_of(line: Line, thread: Thread) -> int:
+    """How often the thread, or all of its user's, were deleted or erased."""
     own, conversation, user = places_of(thread)
-    return bool(await line.rows(_WAS_DELETED, {"own": own, "conversation": conversation, "user": user}))
+    return int((await line.rows(_GENERATION, {"own": own, "conversation": conversation, "user": user}))[0][0])
 
 
 async def delete_thread(connection: AsyncConnection, thread: Thread) -> int:
