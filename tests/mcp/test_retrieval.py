@@ -209,6 +209,18 @@ async def test_a_cached_answer_falls_when_its_document_changes_and_when_it_is_no
     assert (await retrieval.ask(asked)).cached is False
 
 
+@ON_EVERY_DATABASE
+async def test_an_answer_from_the_cache_has_the_order_that_the_reranker_gave_it(url: str) -> None:
+    async def the_other_way_round(_: str, rows: Sequence[Ranked]) -> Sequence[Ranked]:
+        return rows[::-1]
+
+    asked = question("How does RAG combine search passages and a language model?")
+    async with open_retrieval(url, SETTINGS, OwnParts(rerank=the_other_way_round)) as opened:
+        first, again = await opened.ask(asked), await opened.ask(asked)
+    assert again.cached
+    assert found_in(again) == found_in(first) == ["how.md", "rag.md"]
+
+
 class Broken:
     """Anybody's code: raises what it likes."""
 

@@ -30,12 +30,14 @@ async def check_cache(state: ConversationState, runtime: Runtime[Turn]) -> Chang
         return {}
 
     async def read(answer: Any) -> list[Ranked] | None:
-        """Within the access filter once more: what is closed to them by now is not theirs to read."""
+        """Within the access filter once more: what is closed to them by now is not theirs to read. In the order that
+        was cached, which may be a reranker's."""
         rows = {ChunkKey(*row[:3]): row[3:] for row in answer["rows"]}
         found = await turn.parts.store.read(turn.request.access, rows)
         if list(answer["readable"]) != _numbers(found.readable) or len(found.passages) != len(rows):
             return None
-        return sorted((Ranked(one, *rows[one.key]) for one in found.passages), key=lambda row: -row.score)
+        there = {one.key: one for one in found.passages}
+        return [Ranked(there[key], *told) for key, told in rows.items()]
 
     rows = await or_without(turn, "cache", cache.get(turn.place, turn.near.vector, read))
     turn.rows, turn.cached = rows or [], bool(rows)
