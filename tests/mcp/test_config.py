@@ -63,12 +63,48 @@ def test_what_a_client_starts_depends_on_no_folder_and_no_path(tmp_path: Path) -
             assert (tmp_path / place).exists()
 
 
+def test_what_is_set_here_is_set_for_the_client_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is started elsewhere: with another embedder it would replace everybody's vectors, and mask by other rules."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "threadkeep.toml").write_text('redaction_rules = "rules.toml"\n')
+    monkeypatch.setenv("THREADKEEP_EMBEDDER", "ollama:bge-m3")
+    monkeypatch.setenv("CHROMA_PATH", "vectors")
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:6379/0")
+    monkeypatch.setenv("THREADKEEP_EMBEDDER_KEY", "sk-secret")
+    assert run(["mcp", "config", "--client", "vscode"]) == 0
+    printed = capsys.readouterr()
+    server = json.loads(printed.out)["servers"]["threadkeep"]
+    assert server["env"] == {
+        "THREADKEEP_CONFIG": str(tmp_path / "threadkeep.toml"),
+        "THREADKEEP_EMBEDDER": "ollama:bge-m3",
+        "THREADKEEP_REDACTION_RULES": str(tmp_path / "rules.toml"),
+        "CHROMA_PATH": str(tmp_path / "vectors"),
+    }
+    assert server["args"][-2:] == ["--redis", "redis://127.0.0.1:6379/0"]
+    assert "sk-secret" not in printed.out + printed.err
+    assert "THREADKEEP_EMBEDDER_KEY" in printed.err
+
+
+def test_a_gateway_needs_none_of_the_settings_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("THREADKEEP_EMBEDDER", "ollama:bge-m3")
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:6379/0")
+    assert run(["mcp", "config", "--client", "cursor", "--gateway", "https://memory.example.com"]) == 0
+    server = json.loads(capsys.readouterr().out)["mcpServers"]["threadkeep"]
+    assert "env" not in server
+    assert server["args"][-2:] == ["--gateway", "https://memory.example.com"]
+
+
 def test_a_server_is_named_only_if_it_was_given(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What stands in DATABASE_URL may hold a password, which belongs into no client's settings."""
     monkeypatch.setenv("DATABASE_URL", "postgresql://ann:secret@db/tk")
     assert run(["mcp", "config", "--client", "claude"]) == 0
-    printed = capsys.readouterr().out
-    assert "secret" not in printed
-    assert json.loads(printed)["mcpServers"]["threadkeep"]["args"][-1] == "mcp"
+    printed = capsys.readouterr()
+    assert "secret" not in printed.out + printed.err
+    assert json.loads(printed.out)["mcpServers"]["threadkeep"]["args"][-1] == "mcp"
+    assert "DATABASE_URL" in printed.err

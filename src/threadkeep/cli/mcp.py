@@ -13,11 +13,12 @@ from typing import Annotated, Literal
 import typer
 
 from threadkeep.cli.options import Json, Redis, Tenant, Url, store_path
+from threadkeep.cli.resolved import for_elsewhere, masked
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.http.logs import log_to
 from threadkeep.identity.principal import OF_A_USER, Principal
 from threadkeep.scope import DEFAULT_TENANT, Scope
-from threadkeep.settings import load_settings
+from threadkeep.settings import Settings, load_settings
 
 mcp = typer.Typer(name="mcp", help="An MCP server on stdin and stdout, and how clients start it.")
 TOKEN_VARIABLE = "THREADKEEP_TOKEN"
@@ -55,6 +56,7 @@ def serve(
 def config(
     client: Annotated[Literal["vscode", "claude", "cursor"], typer.Option(help="Which client's settings.")],
     url: Url = None,
+    redis: Redis = None,
     tenant: Tenant = None,
     user: User = None,
     gateway: Gateway = None,
@@ -64,20 +66,31 @@ def config(
     """Print what to paste into a client's settings."""
     from threadkeep.mcp.clients import FILES, snippet, snippet_over_http
 
-    place = url if gateway else _wherever_it_starts(url)
-    given = {"--url": place, "--tenant": tenant, "--user": user, "--gateway": gateway}
+    settings = load_settings()
+    stores, secret = ({}, []) if gateway else _stores(url, redis, settings)
+    environment, more = ({}, []) if gateway else for_elsewhere(settings)
+    given = {**stores, "--tenant": tenant, "--user": user, "--gateway": gateway}
     arguments = ["mcp", *(word for name, value in given.items() if value is not None for word in (name, value))]
     command, *first = _this_command()
-    told = snippet_over_http(client, http) if http else snippet(client, command, [*first, *arguments])
+    told = snippet_over_http(client, http) if http else snippet(client, command, [*first, *arguments], environment)
     if not json:
         sys.stderr.write(f"Put this into {FILES[client]}:\n")
+        if not http and (left := [*secret, *more]):
+            sys.stderr.write(f"(and set {', '.join(left)} there too: keys and passwords are not printed)\n")
     sys.stdout.write(encoder.dumps(told, indent=2) + "\n")
 
 
-def _wherever_it_starts(url: str | None) -> str | None:
-    """A client starts the server in a folder of its own, and without what this shell has set."""
-    path = store_path(url, load_settings())
-    return url if path is None else f"sqlite:///{path.absolute()}"
+def _stores(url: str | None, redis: str | None, settings: Settings) -> tuple[dict[str, str | None], list[str]]:
+    """As a client needs them told, which starts the server in a folder of its own, and without what this shell has set;
+    and which of these settings may hold a password, and are not told."""
+    path = store_path(url, settings)
+    place = url if path is None else f"sqlite:///{path.absolute()}"
+    hot = redis or (None if url else settings.redis_url)
+    secret = ["DATABASE_URL"] if place is None else []
+    if not redis and hot and masked(hot) != hot:
+        secret.append("REDIS_URL" if place is None else "--redis")  # beside --url the variable is not looked at
+        hot = None
+    return {"--url": place, "--redis": hot}, secret
 
 
 def _this_command() -> list[str]:

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices
 
-from threadkeep.settings import Settings, read_config_file
+from threadkeep.settings import CONFIG_FILE_VARIABLE, Settings, config_file, read_config_file
 
 Source = Literal["env", "toml", "default"]
 
 _MASK = "***"
+_PATHS = ("CHROMA_PATH", "THREADKEEP_OUTWARD_LOG", "THREADKEEP_REDACTION_RULES")  # of what any process may use
 _SECRET = re.compile(r"(?i)(KEY|SECRET|TOKEN|PASSWORD)$")  # how the names of such settings end
 # Passwords are often not escaped: before the last @ anything may stand, and an @ after ? or # tells nothing for sure.
 _URL = re.compile(
@@ -43,9 +44,26 @@ def resolve(settings: Settings) -> list[Resolved]:
     ]
 
 
+def for_elsewhere(settings: Settings) -> tuple[dict[str, str], list[str]]:
+    """The environment in which a process that is started in another folder has the same settings; and the names of
+    what it must be told by other means, since it holds secrets. Not which stores: these have options of their own."""
+    environment = {CONFIG_FILE_VARIABLE: str(config_file().absolute())} if config_file().is_file() else {}
+    secret: list[str] = []
+    for one in resolve(settings):
+        if one.source == "default" or one.name in ("DATABASE_URL", "REDIS_URL"):
+            continue
+        if one.name in _PATHS and "://" not in one.value:
+            environment[one.name] = str(Path(one.value).absolute())
+        elif one.source == "env" and _MASK in str(one.value):
+            secret.append(one.name)
+        elif one.source == "env":
+            environment[one.name] = os.environ[one.name]
+    return environment, secret
+
+
 def unknown_names() -> list[str]:
     """What looks like a setting of ours and is not: a typo would otherwise be passed over in silence."""
-    known = {name for names in _names().values() for name in names} | {"THREADKEEP_CONFIG"}
+    known = {name for names in _names().values() for name in names} | {CONFIG_FILE_VARIABLE}
     ours = (name for name in os.environ if name.startswith("THREADKEEP_"))
     return sorted({*ours, *read_config_file()} - known)
 

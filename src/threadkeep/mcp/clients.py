@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 ClientName = Literal["vscode", "claude", "cursor"]
@@ -13,9 +13,13 @@ FILES: dict[ClientName, str] = {
 }
 
 
-def snippet(client: ClientName, command: str, arguments: Sequence[str]) -> dict[str, Any]:
+def snippet(
+    client: ClientName, command: str, arguments: Sequence[str], environment: Mapping[str, str]
+) -> dict[str, Any]:
     """VS Code calls the list `servers` and wants the kind; the others call it `mcpServers`."""
     server: dict[str, Any] = {"command": command, "args": list(arguments)}
+    if environment:
+        server["env"] = dict(environment)
     if client == "vscode":
         return {"servers": {"threadkeep": {"type": "stdio", **server}}}
     return {"mcpServers": {"threadkeep": server}}
