@@ -23,6 +23,7 @@ from threadkeep.agent.retrieval_history import load_history, save_history
 from threadkeep.agent.retrieval_state import MOST_CONTEXTS, MOST_QUERIES
 from threadkeep.agent.retrieval_turn import Turn
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
+from threadkeep.compose_knowledge import Knowledge, open_knowledge
 from threadkeep.compose_retrieval import OwnParts, open_retrieval
 from threadkeep.errors import EmbedderUnavailable, InvalidInput, ScopeErased, TooLarge
 from threadkeep.ports.knowledge import Access
@@ -207,6 +208,34 @@ async def test_a_cached_answer_falls_when_its_document_changes_and_when_it_is_no
     assert (await retrieval.ask(replace(asked, use_cache=False))).cached is False
     await fill(url, document("rag.md", f"{RAG} It was improved."))
     assert (await retrieval.ask(asked)).cached is False
+
+
+ALIKE_TO_THE_OFFLINE_EMBEDDER = pytest.mark.parametrize(
+    ("early", "late", "asked"),
+    [
+        ("早餐", "晚餐", "請問在飯店的餐廳裡{}是幾點開始供應的？"),
+        ("bữa sáng", "bữa tối", "Xin cho hỏi khách sạn có phục vụ {} miễn phí cho khách không?"),
+    ],
+    ids=["zh-Hant", "vi"],
+)
+
+
+@ALIKE_TO_THE_OFFLINE_EMBEDDER
+async def test_another_question_is_not_answered_from_the_cache_in_a_language_the_embedder_does_not_know(
+    url: str, early: str, late: str, asked: str
+) -> None:
+    await fill(url, document("early.md", f"{early}: 07:00–10:00"), document("late.md", f"{late}: 18:00–21:00"))
+    async with open_retrieval(url, SETTINGS) as opened, open_knowledge(url, SETTINGS) as knowledge:
+        for who in (opened, knowledge):
+            answers = [await first_of(who, asked.format(meal)) for meal in (early, late)]
+            assert answers == ["early.md", "late.md"]
+        assert (await opened.ask(question(asked.format(late)))).cached, "the same again"
+
+
+async def first_of(who: Retrieval | Knowledge, query: str) -> str:
+    if isinstance(who, Retrieval):
+        return found_in(await who.ask(question(query)))[0]
+    return (await who.ask(Access("default", ANN), query)).hits[0].document_id
 
 
 @ON_EVERY_DATABASE

@@ -39,7 +39,8 @@ async def check_cache(state: ConversationState, runtime: Runtime[Turn]) -> Chang
         there = {one.key: one for one in found.passages}
         return [Ranked(there[key], *told) for key, told in rows.items()]
 
-    rows = await or_without(turn, "cache", cache.get(turn.place, turn.near.vector, read))
+    told_apart = turn.asked.trust_in(turn.near.model.name) == 1
+    rows = await or_without(turn, "cache", cache.get(turn.place, turn.near.vector, read, told_apart=told_apart))
     turn.rows, turn.cached = rows or [], bool(rows)
     return shown(turn) if turn.cached else {}
 

@@ -119,7 +119,8 @@ class Asking:
                 return None
             return [Ranked(one, *rows[one.key]) for one in found.passages]
 
-        return await self._parts.cache.get(asked.place, asked.near.vector, read)
+        told_apart = asked.question.trust_in(asked.near.model.name) == 1
+        return await self._parts.cache.get(asked.place, asked.near.vector, read, told_apart=told_apart)
 
 
 def _kept(rows: Sequence[Ranked], readable: port.Readable) -> dict[str, Any]:

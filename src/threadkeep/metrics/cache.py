@@ -20,8 +20,10 @@ class MeasuredCache(SemanticCache):
         super().__init__(*arguments, **options)
         self._meter = meter
 
-    async def get(self, place: CachePlace, vector: Vector, read: Callable[[Any], Awaitable[T | None]]) -> T | None:
-        found = await super().get(place, vector, read)
+    async def get(
+        self, place: CachePlace, vector: Vector, read: Callable[[Any], Awaitable[T | None]], *, told_apart: bool = True
+    ) -> T | None:
+        found = await super().get(place, vector, read, told_apart=told_apart)
         self._meter.count(CACHE, outcome="miss" if found is None else "hit")
         return found
 

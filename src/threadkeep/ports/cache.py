@@ -14,6 +14,7 @@ from threadkeep.ports.knowledge import Access
 from threadkeep.scope import Scope, length_prefixed
 
 SIMILAR = 0.95
+SAME = 0.9999  # the same words
 TTL_SECONDS = 3_600.0
 
 

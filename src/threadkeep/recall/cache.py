@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from threadkeep.errors import ThreadkeepError
-from threadkeep.ports.cache import SIMILAR, TTL_SECONDS, CachePlace, Entries, Entry
+from threadkeep.ports.cache import SAME, SIMILAR, TTL_SECONDS, CachePlace, Entries, Entry
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import Vector
 from threadkeep.recall.vectors import fitting
@@ -52,10 +52,17 @@ class SemanticCache:
         self._most = most
         self._clock = clock
 
-    async def get(self, place: CachePlace, vector: Vector, read: Callable[[Any], Awaitable[T | None]]) -> T | None:
-        """What `read` makes of the answer to the nearest question; None where there is none, or it stands no more."""
+    async def get(
+        self, place: CachePlace, vector: Vector, read: Callable[[Any], Awaitable[T | None]], *, told_apart: bool = True
+    ) -> T | None:
+        """What `read` makes of the answer to the nearest question; None where there is none, or it stands no more.
+
+        Not `told_apart`: breakfast and dinner are alike to an embedder that does not know the language. Then only the
+        same question is a hit.
+        """
+        similar = self._similar if told_apart else max(SAME, self._similar)
         try:
-            entry = self._nearest(await self._entries.read(place), fitting(vector, place.model)[0])
+            entry = self._nearest(await self._entries.read(place), fitting(vector, place.model)[0], similar)
             answer = None if entry is None else await read(entry.answer)
         except ThreadkeepError as problem:
             return self._failed("read", problem)
@@ -63,13 +70,13 @@ class SemanticCache:
         self.counts.misses += answer is None
         return answer
 
-    def _nearest(self, entries: Sequence[Entry], wanted: Vector) -> Entry | None:
+    def _nearest(self, entries: Sequence[Entry], wanted: Vector, similar: float) -> Entry | None:
         live = [one for one in entries if one.until > self._clock() and len(one.vector) == len(wanted)]
         if not live:
             return None
         scores = np.array([one.vector for one in live], np.float32) @ wanted
         best = len(live) - 1 - int(np.argmax(scores[::-1]))  # of equals the newest
-        return live[best] if scores[best] >= self._similar else None
+        return live[best] if scores[best] >= similar else None
 
     async def put(self, place: CachePlace, vector: Vector, answer: Any) -> None:
         """Remember an answer; the oldest makes room. A vector of zeros says nothing and is not kept."""
