@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.agent.conftest import EXAMPLES, SETTINGS, Open
-from tests.agent.recording import RecordingModel, turns_of
+from tests.agent.recording import RecordingModel, calls, turns_of
 from tests.servers.redis import RedisServer, client
 from tests.servers.server import Server
 from threadkeep import ModelResponse, Scope, UserMessage, open_memory
 from threadkeep.agent.afterthought import read_reflection
 from threadkeep.cli.app import run
+from threadkeep.errors import ModelUnavailable
 from threadkeep.model import ModelUsage, Reflection
 from threadkeep.models.reflecting import reflect_extractively
 from threadkeep.ports.reflections import MOST_EVIDENCE
@@ -179,6 +180,19 @@ async def test_on_servers_a_late_reflection_updates_the_latest_turn_in_redis(
         assert latest["reflection"] == {"summary": "A pool was asked for.", "causes": ["a hot day"]}
         assert len(await talk.memory.reflections(talk.scope)) == 2
         assert (await talk.memory.stats()).usage["recording"].calls == 2
+
+
+async def test_what_was_spent_is_counted_also_where_nothing_came_of_it(talk_with: Open, companion: Path) -> None:
+    away = ModelUnavailable("nobody there")
+    model = RecordingModel(calls("no_such_tool"), away, "Yes.", away)
+    async with talk_with(companion, model) as talk:
+        with pytest.raises(ModelUnavailable):
+            await talk.say("Is there a pool here?")  # a round of tools, and then no answer
+        await talk.assistant.settled()
+        assert (await talk.memory.stats(talk.scope)).usage == {"recording": ModelUsage(1, 5, 2)}
+        await talk.say("Is there a pool here?")  # an answer, and no reflection on it
+        await talk.assistant.settled()
+        assert (await talk.memory.stats(talk.scope)).usage == {"recording": ModelUsage(2, 12, 5)}
 
 
 async def test_stats_on_the_command_line_show_what_models_cost(

@@ -15,6 +15,7 @@ from threadkeep import ErasureProof, Memory, Scope, Settings, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.assistant import Assistant
 from threadkeep.compose_assistant import open_assistant
+from threadkeep.errors import ModelUnavailable
 from threadkeep.ports.chat import ChatReply, ChatRequest
 from threadkeep.ports.responder import Asked
 from threadkeep.testing.traces import Traces
@@ -30,10 +31,13 @@ class ModelThatWaits(RecordingModel):
     def __init__(self) -> None:
         super().__init__("With pleasure.")
         self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
+        self.fails = False
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         self.asked.set()
         await self.may_answer.wait()
+        if self.fails:
+            raise ModelUnavailable("nobody there")
         return await super().reply(request)
 
 
@@ -102,6 +106,44 @@ async def test_what_is_erased_while_it_is_answered_is_in_no_checkpoint_afterward
         await answering
         await assistant.settled()
         assert await left(url, tmp_path) == set()
+
+
+@pytest.mark.parametrize("earlier", [0, 1], ids=["in its first turn", "in its second turn"])
+@pytest.mark.parametrize("what", ["message", "conversation", "user"])
+async def test_nor_is_it_where_no_answer_came_of_it(
+    url: str, what: Literal["message", "conversation", "user"], earlier: int
+) -> None:
+    """Words of a turn that failed are readable, too, to whoever has the database: the turn's key is in it."""
+    model = ModelThatWaits()
+    async with talking(url, model) as (memory, assistant):
+        model.may_answer.set()
+        for _ in range(earlier):
+            await assistant.respond(Asked(PLACE, "Good evening, is the pool open?"))
+        await assistant.settled()
+        model.may_answer.clear()
+        model.asked.clear()
+        model.fails = True
+        answering = asyncio.create_task(assistant.respond(Asked(PLACE, f"Is there a {MARK} in the room?")))
+        await asyncio.wait_for(model.asked.wait(), 30)
+        assert (await erased(memory, what)).complete
+        model.may_answer.set()
+        with pytest.raises(ModelUnavailable):
+            await answering
+        await assistant.settled()
+        async with ThreadkeepSaver.from_url(url, tenant=PLACE.tenant, user=PLACE.user) as saver:
+            assert await saver.aget_tuple({"configurable": {"thread_id": str(PLACE.conversation)}}) is None
+
+
+async def test_an_erased_user_is_not_named_in_the_ledger_by_a_turn_that_was_under_way(url: str) -> None:
+    model = ModelThatWaits()
+    async with talking(url, model) as (memory, assistant):
+        answering = asyncio.create_task(assistant.respond(Asked(PLACE, "Is there a pool?")))
+        await asyncio.wait_for(model.asked.wait(), 30)
+        assert (await memory.erase(PLACE.whole_user)).complete
+        model.may_answer.set()
+        await answering
+        await assistant.settled()
+        assert (await memory.stats(PLACE.whole_user)).usage == {}
 
 
 async def erased(memory: Memory, what: Literal["message", "conversation", "user"]) -> ErasureProof:

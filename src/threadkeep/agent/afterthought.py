@@ -57,16 +57,21 @@ class Afterthought:
 
     async def _after(self, turn: Turn) -> None:
         try:
-            reflecting = self._parts.folder.config.reflection
-            if reflecting.after_each_turn and turn.reply_kind == "answer" and turn.reply_id and turn.user_message_id:
-                await self._reflect(turn)
-            if reflecting.rolling_summary and turn.reply_id:
-                await self._roll_on(turn)
-            await self._count(turn.scope, turn.usage)
+            try:
+                await self._think(turn)
+            finally:  # whatever came of it
+                await self._count(turn.scope, turn.usage)
         except (CapabilityMissing, ModelError, ScopeErased, StoreError) as error:
             _log.warning("a turn has no afterthought: %s (%s)", error, type(error).__name__)
         except Exception as error:  # nobody is there to hear of it, and its text may quote the turn
             _log.error("an afterthought failed (%s)", type(error).__name__)
+
+    async def _think(self, turn: Turn) -> None:
+        reflecting = self._parts.folder.config.reflection
+        if reflecting.after_each_turn and turn.reply_kind == "answer" and turn.reply_id and turn.user_message_id:
+            await self._reflect(turn)
+        if reflecting.rolling_summary and turn.reply_id:
+            await self._roll_on(turn)
 
     async def _reflect(self, turn: Turn) -> None:
         user = self._parts.redacted(turn.scope, turn.kept_text, turn.language)
@@ -112,8 +117,16 @@ class Afterthought:
 
     async def _count(self, scope: Scope, usage: Usage) -> None:
         ledger = self._parts.memory.ledger
-        if ledger is not None and (usage.input_tokens or usage.output_tokens):
+        spent = usage.input_tokens or usage.output_tokens
+        if ledger is not None and spent and not await self._user_is_gone(scope):
             await ledger.add(scope, self._parts.model.name, usage.input_tokens, usage.output_tokens)
+
+    async def _user_is_gone(self, scope: Scope) -> bool:
+        """Erased since the turn began: a line in the ledger would name whom nothing else names any more."""
+        memory, place = self._parts.memory, scope.with_conversation(scope.require_conversation())
+        if (await memory.history(place, 1)).scope.generation == scope.generation:
+            return False
+        return (await memory.stats(place.whole_user)).conversations == 0
 
 
 def read_reflection(text: str) -> Reflection | None:

@@ -52,10 +52,9 @@ class Answering:
         await self._add_summary(turn)
         request = self._request(turn, state.get("intent"))
         say = None if turn.emit is None else turn.say
-        done = await answered(self._parts.model, self._bench, request, self._context(turn), say)
+        done = await answered(self._parts.model, self._bench, request, self._context(turn), say, turn.count)
         turn.reply = turn.said = done.text.strip()
         turn.tools = done.traces
-        turn.count(done.usage)
         if not turn.reply:
             turn.reply = self._greeting(turn) or self._noted(turn) or self._parts.phrases(turn.language).nothing_found
             turn.say(turn.reply)

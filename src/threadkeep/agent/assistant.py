@@ -86,15 +86,15 @@ class Assistant:
         if not task.cancelled():
             task.exception()
 
-    def _end_turn(self, saver: ThreadkeepSaver | None, config: Any, turn: Turn) -> None:
+    def _end_turn(self, saver: ThreadkeepSaver | None, config: Any, turn: Turn, *, failed: bool) -> None:
         """Nobody waits for it: until it has ended, what the turn has left rests under the turn's own key."""
         if saver is not None:
-            ending = asyncio.create_task(self._ended_turn(saver, config, turn))
+            ending = asyncio.create_task(self._ended_turn(saver, config, turn, failed=failed))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
 
-    async def _ended_turn(self, saver: ThreadkeepSaver, config: Any, turn: Turn) -> None:
-        await saver.aend_turn(config)
+    async def _ended_turn(self, saver: ThreadkeepSaver, config: Any, turn: Turn, *, failed: bool) -> None:
+        await saver.aend_turn(config, abandon=failed)  # nobody goes on with it: a message is asked anew, or never
         await let_go_of_erased(self._parts, turn)
 
     async def _run(self, turn: Turn) -> Answer:
@@ -104,9 +104,12 @@ class Assistant:
             "configurable": {"thread_id": scope.conversation, "user_id": scope.user, "tenant_id": scope.tenant},
             "metadata": {FROM_MEMORY: True},
         }
-        saver = self._saver
-        with untraced():
-            state: Any = await self._graph.ainvoke(given, config, context=turn, **self._durability)
-        self._end_turn(saver, config, turn)
-        self._afterthought.begin(turn)
+        saver, failed = self._saver, True
+        try:
+            with untraced():
+                state: Any = await self._graph.ainvoke(given, config, context=turn, **self._durability)
+            failed = False
+        finally:  # a turn that fails has left a checkpoint, and cost something, too
+            self._end_turn(saver, config, turn, failed=failed)
+            self._afterthought.begin(turn)
         return turn.answer(state.get("intent"))

@@ -11,17 +11,16 @@ from threadkeep.ports.chat import CalledTools, ChatMessage, ChatModel, ChatReply
 from threadkeep.ports.responder import ToolTrace, Usage
 
 MOST_ROUNDS = 6  # of tool calls in one turn
-_NOTHING = Usage()
 
 
 @dataclass(slots=True, repr=False)
 class Looped:
     text: str = ""
     traces: list[ToolTrace] = field(default_factory=list[ToolTrace])
-    usage: Usage = _NOTHING
 
-    def count(self, usage: Usage) -> None:
-        self.usage = Usage(self.usage.input_tokens + usage.input_tokens, self.usage.output_tokens + usage.output_tokens)
+
+def _uncounted(usage: Usage) -> None:
+    """By whoever keeps no ledger."""
 
 
 async def answered(
@@ -30,8 +29,10 @@ async def answered(
     request: ChatRequest,
     context: ToolContext,
     say: Callable[[str], None] | None = None,
+    count: Callable[[Usage], None] = _uncounted,
 ) -> Looped:
-    """`say` gets the text piece by piece. After the last round the model is asked once more, without tools.
+    """`say` gets the text piece by piece, `count` what each round has cost: a later one may fail. After the last round
+    the model is asked once more, without tools.
 
     Raises `ModelTimeout` and `ModelUnavailable`; a tool that fails raises nothing.
     """
@@ -40,7 +41,7 @@ async def answered(
     for left in range(MOST_ROUNDS, -1, -1):
         asked = replace(request, messages=tuple(messages), tools=request.tools if left else ())
         reply = await _said(model, asked, say)
-        looped.count(reply.usage)
+        count(reply.usage)
         looped.text = reply.text
         if not reply.calls or not asked.tools:
             break
