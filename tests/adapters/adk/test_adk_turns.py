@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -235,7 +236,7 @@ class Waits(BaseAgent):
         yield said("guide", "there", ctx.invocation_id)
 
 
-@pytest.mark.parametrize("how", ["its task is cancelled", "its time is up"])
+@pytest.mark.parametrize("how", ["its task is cancelled", "its time is up", "its time is up in a task that goes on"])
 async def test_a_run_that_was_cancelled_keeps_nobody_out(how: str, service: ThreadkeepSessionService) -> None:
     app = App(name=APP, root_agent=Waits(name="guide"), plugins=[ThreadkeepPlugin(service)])
     runner = Runner(app=app, session_service=service)
@@ -247,12 +248,19 @@ async def test_a_run_that_was_cancelled_keeps_nobody_out(how: str, service: Thre
         async with limit:
             async for _ in runner.run_async(user_id="u", session_id="s", new_message=message):
                 waits.set()
-                if how == "its time is up":
+                if "time is up" in how:
                     limit.reschedule(asyncio.get_running_loop().time())
 
     if how == "its time is up":
         with pytest.raises(TimeoutError):
             await first(asyncio.timeout(None))
+    elif "goes on" in how:
+
+        async def patiently() -> None:
+            with suppress(TimeoutError):
+                await first(asyncio.timeout(None))
+
+        await asyncio.create_task(patiently())
     else:
         run = asyncio.create_task(first(asyncio.timeout(None)))
         await waits.wait()
@@ -282,6 +290,32 @@ async def test_a_run_that_is_driven_keeps_others_out_whatever_task_they_come_fro
     await say(runner, "u", "s", "third, quickly")
     stored = await sqlite_service.get_session(app_name=APP, user_id="u", session_id="s")
     assert texts(stored)[-3:] == ["third, quickly", "Let me look.", "there"]
+    assert "second, quickly" not in texts(stored)
+
+
+async def test_a_run_that_is_driven_a_step_at_a_time_keeps_others_out(sqlite_service: ThreadkeepSessionService) -> None:
+    """Each step in a task of its own, as `asyncio.wait_for` makes one before Python 3.12."""
+    app = App(name=APP, root_agent=Waits(name="guide"), plugins=[ThreadkeepPlugin(sqlite_service)])
+    runner = Runner(app=app, session_service=sqlite_service)
+    await sqlite_service.create_session(app_name=APP, user_id="u", session_id="s")
+    message = types.Content(role="user", parts=[text("first, quickly")])
+    run = runner.run_async(user_id="u", session_id="s", new_message=message)
+
+    async def step() -> Event:
+        return await anext(run)
+
+    await asyncio.create_task(step())
+    for _ in range(2):
+        with pytest.raises(StaleSessionError):
+            await asyncio.create_task(say(runner, "u", "s", "second, quickly"))
+    meanwhile = await sqlite_service.get_session(app_name=APP, user_id="u", session_id="s")
+    assert [one.name for event in meanwhile.events for one in event.get_function_calls()] == ["search"]  # type: ignore[union-attr]
+    await asyncio.create_task(step())
+    with pytest.raises(StopAsyncIteration):
+        await anext(run)
+    await say(runner, "u", "s", "third, quickly")
+    stored = await sqlite_service.get_session(app_name=APP, user_id="u", session_id="s")
+    assert texts(stored)[:3] == ["first, quickly", "Let me look.", "there"]
     assert "second, quickly" not in texts(stored)
 
 

@@ -6,24 +6,38 @@ ADK tells a plugin when a run has ended or failed, but not when it was cancelled
 from __future__ import annotations
 
 import asyncio
+import gc
+import time
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
+
+from google.adk.sessions.session import Session
 
 from threadkeep.scope import Scope
 
-_Driver = weakref.ref[asyncio.Task[Any]] | None
+_Task = asyncio.Task[Any]
+_COLLECT_SECONDS = 1.0  # not more often, however many come to a session that is taken
+
+
+class _Run(NamedTuple):
+    """`session` is the object that the run has read for itself, and that goes with it."""
+
+    task: weakref.ref[_Task] | None
+    session: weakref.ref[Session]
 
 
 class Runs:
     """May be asked from any thread."""
 
     def __init__(self) -> None:
-        self._driven: dict[Scope, dict[str, _Driver]] = {}
+        self._driven: dict[Scope, dict[str, _Run]] = {}
+        self._collected = float("-inf")
 
-    def hold(self, scope: Scope, invocation: str) -> None:
+    def hold(self, scope: Scope, invocation: str, session: Session) -> None:
         """It is the current task that drives it."""
         task = _current_task()
-        self._driven.setdefault(scope, {})[invocation] = None if task is None else weakref.ref(task)
+        run = _Run(None if task is None else weakref.ref(task), weakref.ref(session))
+        self._driven.setdefault(scope, {})[invocation] = run
 
     def holds(self, scope: Scope, invocation: str) -> bool:
         return invocation in self._driven.get(scope, ())
@@ -35,25 +49,32 @@ class Runs:
             self._driven.pop(scope, None)
 
     def over(self, scope: Scope, invocation: str) -> list[str]:
-        """Others that hold this session's turn and that nobody drives any more: their task has ended, or it is the one
-        that now begins this invocation."""
-        current = _current_task()
+        """Others that hold this session's turn and that nobody drives any more."""
         held = list(self._driven.get(scope, {}).items())
-        found = [
-            other
-            for other, driver in held
-            if other != invocation and driver is not None and _is_over(driver(), current)
-        ]
+        found = [other for other, run in held if other != invocation and self._is_over(run)]
         for other in found:
             self.let_go(scope, other)
         return found
 
+    def _is_over(self, run: _Run) -> bool:
+        """Its task was cancelled, or is the one that now begins another run. A task that has ended otherwise may have
+        been one step of many: `asyncio.wait_for` makes one for each, before Python 3.12."""
+        if run.task is None:
+            return False
+        task = run.task()
+        if task is not None and (task is _current_task() or task.cancelled()):
+            return True
+        return (task is None or task.done()) and self._is_gone(run.session)
 
-def _is_over(task: asyncio.Task[Any] | None, current: asyncio.Task[Any] | None) -> bool:
-    return task is None or task is current or task.done()
+    def _is_gone(self, session: weakref.ref[Session]) -> bool:
+        """What a cancelled run has left may hang together in circles."""
+        if session() is not None and time.monotonic() - self._collected >= _COLLECT_SECONDS:
+            gc.collect()
+            self._collected = time.monotonic()
+        return session() is None
 
 
-def _current_task() -> asyncio.Task[Any] | None:
+def _current_task() -> _Task | None:
     try:
         return asyncio.current_task()
     except RuntimeError:  # no loop runs here

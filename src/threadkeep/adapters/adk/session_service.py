@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
+from google.adk.errors._stale_session_error import StaleSessionError  # pyright: ignore[reportPrivateUsage]
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
@@ -110,7 +111,11 @@ class ThreadkeepSessionService(BaseSessionService):
             return event
         scope = self._known(session).scope
         over = self._runs.over(scope, event.invocation_id)
-        await self._stores.in_turn(scope, lambda stores: self._appended(stores, session, event, over))
+        try:
+            await self._stores.in_turn(scope, lambda stores: self._appended(stores, session, event, over))
+        except StaleSessionError:
+            self._runs.let_go(scope, event.invocation_id)  # it has no turn to hold
+            raise
         await super().append_event(session, event)
         session.last_update_time = event.timestamp
         return event
@@ -128,7 +133,7 @@ class ThreadkeepSessionService(BaseSessionService):
 
         Where that never comes, because the task that holds it was cancelled, it ends with the next write from here.
         """
-        self._runs.hold(self._known(session).scope, invocation_id)
+        self._runs.hold(self._known(session).scope, invocation_id, session)
 
     async def end_turn(self, session: Session, invocation_id: str) -> None:
         """What was in flight is gone, but for calls that wait for an answer. Ending twice is allowed."""
