@@ -31,8 +31,8 @@ ASKED = "I have a peanut allergy, is the breakfast safe for me?"
 class HeldUp(RecordingModel):
     """Answers with what it was asked last, once it may."""
 
-    def __init__(self) -> None:
-        super().__init__(lambda request: f"You asked: {request.messages[-1].content}")  # pyright: ignore
+    def __init__(self, words: str = "You asked:") -> None:
+        super().__init__(lambda request: f"{words} {request.messages[-1].content}")  # pyright: ignore
         self.may_go_on = asyncio.Event()
 
     async def reply(self, request: ChatRequest) -> ChatReply:
@@ -78,8 +78,8 @@ class Talk:
 
 
 @asynccontextmanager
-async def held_up_talk(settings: Settings, who: str = "assistant") -> AsyncGenerator[Talk]:
-    model = HeldUp()
+async def held_up_talk(settings: Settings, who: str = "assistant", words: str = "You asked:") -> AsyncGenerator[Talk]:
+    model = HeldUp(words)
 
     def opener(memory: Memory) -> Any:
         if who == "agent":
@@ -185,6 +185,37 @@ async def test_messages_that_wait_together_are_answered_one_by_one_and_each_once
     assert [one.json()["answer"]["message_id"] for one in again] == [answers[0]["message_id"], answers[2]["message_id"]]
     assert len(talk.model.requests) == 3
     assert (await talk.history())["unanswered"] == []
+
+
+@pytest.mark.parametrize("who", ["assistant", "agent"])
+async def test_a_message_that_reaches_two_processes_by_its_key_has_one_answer(database: Path, who: str) -> None:
+    async with held_up_talk(embedded(database), who) as one, held_up_talk(embedded(database), who, "Yes:") as other:
+        other.id = one.id
+        first = one.say("When is breakfast?", **{"Idempotency-Key": "k"})
+        await one.model.asked()
+        again = other.say("When is breakfast?", **{"Idempotency-Key": "k"})
+        await other.model.asked()
+        other.model.may_go_on.set()
+        answered = (await again).json()["answer"]
+        one.model.may_go_on.set()
+
+        assert answered["content"].startswith("Yes: When is breakfast?")
+        assert (await first).json()["answer"] == answered
+        assert (await one.contents())[-2:] == ["When is breakfast?", answered["content"]]
+        assert (await one.history())["unanswered"] == []
+
+
+async def test_those_who_begin_a_talk_by_the_same_key_at_once_are_greeted_once(talk: Talk) -> None:
+    begin = [talk.client.post("/conversations", headers={"Idempotency-Key": "k"}) for _ in range(4)]
+    begun = [one.json() for one in await asyncio.gather(*begin)]
+    assert [one for one in begun if one != begun[0]] == []
+    talk.id = begun[0]["conversation_id"]
+    known = [begun[0]["greeting"]["content"]] if begun[0]["greeting"] else []
+    assert await talk.contents() == known
+    await talk.client.delete(f"/conversations/{talk.id}")
+    anew = (await talk.client.post("/conversations", json={"conversation_id": talk.id})).json()
+    assert anew["conversation_id"] == talk.id
+    assert await talk.contents() == known
 
 
 @pytest.mark.parametrize("message", ["ok?", "When is breakfast served here?"])

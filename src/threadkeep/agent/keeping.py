@@ -56,9 +56,16 @@ async def keep_reply(
     """The entry for the graph's state, as memory keeps it. What is only the default tells no language."""
     said = ModelResponse(turn.reply, language=turn.settled_language, type=type_, answers=turn.user_message_id)
     with an_answer_that_fits():
-        turn.reply_id = await _kept(parts, turn, said)
+        turn.reply_id = await _kept(parts, turn, said, _key_of(turn))
     content = parts.redacted(turn.scope, turn.reply, turn.language)
     return ChatEntry(id=turn.reply_id or "", role="assistant", content=content, created_at=parts.clock().isoformat())
+
+
+def _key_of(turn: Turn) -> str | None:
+    """Two who begin the same talk at once greet once in it."""
+    if turn.kind == "greet":
+        return turn.scope.digest("greeting", str(turn.scope.generation)).hex()
+    return turn.asked.answer_key if turn.asked else None
 
 
 @contextmanager
@@ -108,9 +115,9 @@ def _first_gone(turn: Turn, now: History) -> str | None:
     return next((id_ for id_ in told if id_ is not None and id_ not in there), None)
 
 
-async def _kept(parts: AssistantParts, turn: Turn, event: Event) -> str | None:
+async def _kept(parts: AssistantParts, turn: Turn, event: Event, key: str | None = None) -> str | None:
     try:
-        receipt = await parts.memory.append(turn.scope, [event])
+        receipt = await parts.memory.append(turn.scope, [event], key)
     except (Conflict, ScopeErased, StoreError) as error:
         _went_on_without(turn, "keeping a message", error)
         return None

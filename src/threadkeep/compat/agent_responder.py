@@ -87,7 +87,8 @@ class AgentResponder:
         history = [_entry(one) for one in said_before(asked.message_id, earlier)]
         reply, traces = await self._asked(asked, language, history)
         with an_answer_that_fits():
-            message_id = await self._kept(asked.scope, ModelResponse(reply, language=language, answers=question))
+            said = ModelResponse(reply, language=language, answers=question)
+            message_id = await self._kept(asked.scope, said, asked.answer_key)
         return Answer(reply, language or UNDETERMINED, message_id=message_id, tools=_tools(traces))
 
     async def _asked(self, asked: Asked, language: str | None, history: list[dict[str, Any]]) -> tuple[str, Any]:
@@ -136,9 +137,9 @@ class AgentResponder:
                 _log.warning("answering without keeping the language (%s)", type(error).__name__)
         return decision.tag or None
 
-    async def _kept(self, scope: Scope, event: UserMessage | ModelResponse) -> str | None:
+    async def _kept(self, scope: Scope, event: UserMessage | ModelResponse, key: str | None = None) -> str | None:
         try:
-            receipt = await self._memory.append(scope, [event])
+            receipt = await self._memory.append(scope, [event], key)
         except (Conflict, ScopeErased, StoreError) as error:
             _log.warning("answering without keeping a message: %s (%s)", error, type(error).__name__)
             return None

@@ -20,7 +20,7 @@ from threadkeep.events import UserMessage
 from threadkeep.http.streams import Streams, messages_after
 from threadkeep.identity.principal import Principal
 from threadkeep.memory import Memory
-from threadkeep.model import Message, Receipt
+from threadkeep.model import History, Message, Receipt
 from threadkeep.ports.responder import Answer, AnswerKind, Asked, OfLanguages, Responder
 from threadkeep.scope import Scope
 
@@ -72,6 +72,11 @@ class Answering:
     async def greet(self, scope: Scope, language: str | None) -> Answer | None:
         return await self._responder.greet(scope, language) if self._responder else None
 
+    def said_first(self, talk: History) -> Answer | None:
+        """The greeting, if the talk was opened with one and that is still there."""
+        first = talk.messages[0] if talk.messages and talk.before is None else None
+        return _answer_of(first, self._default_language) if first is not None and first.role == "assistant" else None
+
     async def language_of(self, scope: Scope) -> str | None:
         """The talk's, if it has one and memory can tell."""
         try:
@@ -84,7 +89,8 @@ class Answering:
         said = asked.event or UserMessage(asked.text, language=asked.language)
         receipt = await self._memory.append(asked.scope, [said], key)
         self._streams.grown(asked.scope)
-        return Taken(replace(asked, message_id=receipt.kept[0] if receipt.kept else None), receipt)
+        once = None if key is None else asked.scope.digest("answer", key).hex()
+        return Taken(replace(asked, message_id=receipt.kept[0] if receipt.kept else None, answer_key=once), receipt)
 
     async def take_if_possible(self, asked: Asked, key: str | None) -> Taken:
         """The same, for a talk that goes on without memory while no store answers."""
@@ -98,7 +104,11 @@ class Answering:
         """Raises `CapabilityMissing` where there is no assistant, and what the responder raises."""
         if taken.receipt is not None and taken.receipt.replayed and (said := await self._said_before(taken)):
             return said
-        return await asyncio.shield(self.begin(taken))
+        answer = await asyncio.shield(self.begin(taken))
+        if answer.message_id is None and taken.asked.answer_key is not None:  # another process may have been first
+            with suppress(StoreError):
+                return await self._said_before(taken) or answer
+        return answer
 
     def begin(self, taken: Taken) -> asyncio.Task[Answer]:
         """Once for each message, however often it is asked for."""

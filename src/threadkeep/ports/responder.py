@@ -26,6 +26,8 @@ class Asked:
     # Of the user's message where it is in memory already (whoever acknowledged it stored it); it is then not appended
     # again, only answered. None: the responder keeps it.
     message_id: str | None = None
+    # Idempotency key for the answer, where the message may come again, to another process too: one answer is kept.
+    answer_key: str | None = None
     # How memory keeps what was not typed: a recording's or a picture's summary and facts. `text` is then for the model
     # of this turn alone, and nothing else may be made of it.
     event: UserMessage | None = None

@@ -14,7 +14,7 @@ from threadkeep.agent.pairs import unanswered
 from threadkeep.audit import reaching
 from threadkeep.errors import Conflict, NotFound, ScopeErased
 from threadkeep.http import chat_answers, chat_schemas, openapi
-from threadkeep.http.answering import Taken, as_asked_by
+from threadkeep.http.answering import Answering, Taken, as_asked_by
 from threadkeep.http.answers import ConversationsAnswer, ProofAnswer
 from threadkeep.http.chat_schemas import within
 from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, MessageId, ScopePart
@@ -25,7 +25,7 @@ from threadkeep.http.proof import proven
 from threadkeep.http.strict_request import StrictRoute
 from threadkeep.memory import Memory
 from threadkeep.model import Message
-from threadkeep.ports.responder import Asked
+from threadkeep.ports.responder import Answer, Asked
 from threadkeep.scope import Scope
 
 router = APIRouter(prefix="/conversations", tags=["conversations"], route_class=StrictRoute)
@@ -74,27 +74,28 @@ async def create(
     if (key is not None or chosen is not None) and await is_known(memory, scope):
         if key is None:
             raise Conflict("there is a conversation of this id already")
-        return await _created_before(memory, scope)
-    await memory.touch(scope)
+        return await _created_before(memory, answering, scope, language)
+    begun = (await memory.touch(scope)).scope
     if language is not None:
         await memory.set_language(scope, language)
-    greeting = await answering.greet(scope, language)
-    told = None if greeting is None else {name: chat_answers.reply_of(greeting)[name] for name in _GREETING}
-    spoken = language or (greeting.language if greeting else None)
-    return JsonAnswer({"conversation_id": scope.conversation, "language": spoken, "greeting": told}, 201)
+    return JsonAnswer(_begun(scope, language, await answering.greet(begun, language)), 201)
+
+
+async def _created_before(memory: Memory, answering: Answering, scope: Scope, language: str | None) -> JsonAnswer:
+    """One that is being begun at this moment is greeted in by whoever comes first."""
+    found = await memory.history(scope, 1_000)
+    spoken = found.language or language
+    greeting = answering.said_first(found) if found.messages else await answering.greet(found.scope, spoken)
+    return JsonAnswer(_begun(scope, spoken, greeting), 201, headers={"Idempotent-Replayed": "true"})
 
 
 _GREETING = ("message_id", "content", "language")
 
 
-async def _created_before(memory: Memory, scope: Scope) -> JsonAnswer:
-    found = await memory.history(scope, 1_000)
-    first = found.messages[0] if found.messages and found.before is None else None
-    greeting: dict[str, Any] | None = None
-    if first is not None and first.role == "assistant":
-        greeting = {"message_id": first.id, "content": first.content, "language": first.language or "und"}
-    answer = {"conversation_id": scope.conversation, "language": found.language, "greeting": greeting}
-    return JsonAnswer(answer, 201, headers={"Idempotent-Replayed": "true"})
+def _begun(scope: Scope, language: str | None, greeting: Answer | None) -> dict[str, Any]:
+    told = None if greeting is None else {name: chat_answers.reply_of(greeting)[name] for name in _GREETING}
+    spoken = language or (greeting.language if greeting else None)
+    return {"conversation_id": scope.conversation, "language": spoken, "greeting": told}
 
 
 @router.post(
