@@ -16,6 +16,7 @@ import pytest
 from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from tests.service.test_agent_chat import SESSION, chat, is_envelope
+from threadkeep.compose_assistant import open_assistant
 from threadkeep.errors import InvalidEvent, ModelUnavailable
 from threadkeep.http.app import create_app
 from threadkeep.media import Media
@@ -23,6 +24,7 @@ from threadkeep.ports.media import MediaSummary, Medium
 from threadkeep.settings import Settings
 from threadkeep.testing.traces import Traces
 
+HOTEL = Path(__file__).parents[2] / "examples" / "hotel_concierge"
 MARK = "canaryraw0001quill"
 SOUND = b"RIFF\x00\x00\x00\x00WAVE" + MARK.encode() * 10
 LARGE_SOUND = SOUND + bytes(2_000_000)  # past what is held in memory
@@ -246,3 +248,25 @@ async def test_the_same_form_sent_again_with_its_key_is_answered_once(client: ht
     assert again.headers["idempotent-replayed"] == "true"
     assert len(await kept(client)) == 1
     assert json.dumps(first.json()).count(MARK) == 0
+
+
+@pytest.mark.parametrize("sent", ["its summary", "the recording"])
+async def test_a_recording_in_a_language_that_nobody_speaks_here_does_not_settle_the_talks(
+    database: Path, temporary: Path, sent: str
+) -> None:
+    class German(Listening):
+        async def summarise(self, medium: Medium) -> MediaSummary:
+            return MediaSummary("Der Gast fragt nach einem Zimmer.", "Haben Sie ein Zimmer frei?", "de", 1_500)
+
+    settings = Settings(DATABASE_URL=f"sqlite:///{database}").model_copy(update={"embedder": "none"})
+    app = create_app(settings, responder_opener=lambda memory: open_assistant(memory, settings, HOTEL))
+    app.state.media = Media({"voice": German(temporary)})
+    own = {"mimeType": "audio/wav", "summary": "Der Gast fragt nach einem Zimmer.", "language": "de"}
+    async with client_of(app) as client:
+        first = await chat(client, None, audio=own if sent == "its summary" else encoded(SOUND, "audio/wav"))
+        assert first.json()["language"] == "pl"  # the hotel's own
+        then = await chat(client, "Good evening, what time is breakfast served tomorrow morning?")
+        assert then.json()["language"] == "en"
+        kept = (await client.get(f"/conversations/{SESSION}/history")).json()
+    assert kept["language"] == "en"
+    assert kept["messages"][0]["meta"]["language"] == "de"  # a fact of the recording

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request
 
 from threadkeep.audit import reaching
 from threadkeep.errors import InvalidInput
+from threadkeep.events import UserMessage
 from threadkeep.http import chat_answers, chat_schemas, openapi
 from threadkeep.http.answering import Answering, as_asked_by
 from threadkeep.http.chat_schemas import within
@@ -77,10 +79,16 @@ async def _shown(request: Request, answering: Answering, medium: Medium, scope: 
         data = body.bytes_within(most, field)
     if data is None:
         event = body.own_summary(modality, field, typed)
-        return Asked(scope, event.summary or "", body.language, event=event)
+        return _of_medium(answering, Asked(scope, event.summary or "", body.language), event)
     language = body.language or await answering.language_of(scope)
     found = await state.media.understood(data, mime, language=language, typed=typed, inside=field)
-    return Asked(scope, found.words, event=found.event)
+    return _of_medium(answering, Asked(scope, found.words), found.event)
+
+
+def _of_medium(answering: Answering, asked: Asked, event: UserMessage) -> Asked:
+    """A recording may be in a language that the assistant does not speak: the talk must not be held in it for good."""
+    event = replace(event, language=answering.spoken(event.language))
+    return replace(asked, language=answering.spoken(asked.language), event=event)
 
 
 @router.get("/agent/health", response_model=chat_answers.AgentHealth, responses=openapi.AGENT_PROBE)
