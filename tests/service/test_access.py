@@ -1,5 +1,6 @@
 """Who may call, and whose memory they reach. Every route of the document is asked, by everybody."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from threadkeep import Scope, UserMessage, open_memory
 from threadkeep.compose_identity import open_keys
 from threadkeep.errors import InvalidSetting
 from threadkeep.http.app import create_app
-from threadkeep.identity.api_keys import new_key
+from threadkeep.identity.api_keys import new_key, prefix_of
 from threadkeep.identity.principal import Principal
 from threadkeep.ports.clock import system_clock
 from threadkeep.ports.keys import Permission, Role
@@ -305,3 +306,30 @@ async def test_a_key_set_that_is_not_there_keeps_the_service_from_starting(datab
     with pytest.raises(InvalidSetting):
         async with app.router.lifespan_context(app):
             pass
+
+
+@pytest.mark.parametrize("credential", ["a key that is revoked", "a token that expires"])
+async def test_a_stream_ends_with_the_credential_that_opened_it(
+    served: Served, database: Path, monkeypatch: pytest.MonkeyPatch, credential: str
+) -> None:
+    monkeypatch.setattr("threadkeep.http.identity._ASKED_AGAIN_SECONDS", 0)
+    monkeypatch.setattr("threadkeep.identity.authenticator._FRESH_SECONDS", 0)
+    by_key = "key" in credential
+    headers = served.key("ann") if by_key else token(seconds=2 - Settings().jwt_skew_seconds)
+    streams = served.client._transport.app.state.streams  # pyright: ignore
+    listening = asyncio.create_task(served.client.get("/conversations/c1/stream", headers=headers))
+    async with asyncio.timeout(20):
+        while not streams.listened_to(Scope("shop", "ann", "c1")):
+            assert not listening.done()
+            await asyncio.sleep(0.01)
+        if by_key:
+            async with open_keys(f"sqlite:///{database}", Settings()) as keys:
+                await keys.revoke(str(prefix_of(served.keys["ann"])), system_clock())
+        while (await served.client.get("/conversations", headers=headers)).status_code != 401:
+            await asyncio.sleep(0.05)
+        said = {"scope": QUERY, "events": [{"kind": "UserMessage", "text": "and to cashews"}]}
+        await served.client.post("/v1/memory/append", json=said, headers=served.key("service"))
+        heard = (await listening).text
+
+    assert "event: ready" in heard
+    assert "cashews" not in heard

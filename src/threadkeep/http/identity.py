@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
 
 from threadkeep.audit import called_by, reaching
+from threadkeep.errors import StoreError, ThreadkeepError
 from threadkeep.http.fields import API_KEY_HEADER, TENANT_HEADER, USER_HEADER
 from threadkeep.identity.principal import Principal
 from threadkeep.ports.keys import Permission
 from threadkeep.scope import MAX_PART_LENGTH, Scope
 
 Identify = Callable[[Request], Awaitable[Principal]]
+
+_ASKED_AGAIN_SECONDS = 5.0
 
 _API_KEY = APIKeyHeader(
     name=API_KEY_HEADER, scheme_name="ApiKey", description="From `threadkeep keys create`", auto_error=False
@@ -49,6 +54,29 @@ class Identified:
             await request.app.state.limits.by_caller(who.counted_as)
         who.need(self.permission)
         return who
+
+
+class StillAllowed:
+    """Whether a caller that was let in may still read: what is answered bit by bit outlives tokens and keys."""
+
+    def __init__(self, request: Request, scope: Scope) -> None:
+        self._request = request
+        self._scope = scope
+        self._asked_at = time.monotonic()
+
+    async def __call__(self) -> bool:
+        if time.monotonic() - self._asked_at < _ASKED_AGAIN_SECONDS:
+            return True
+        self._asked_at = time.monotonic()
+        try:
+            who: Principal = await self._request.app.state.identify(self._request)
+            who.need("read")
+            who.reach(self._scope)
+        except StoreError:  # for now nobody can revoke anything either
+            return True
+        except (ThreadkeepError, HTTPException):
+            return False
+        return True
 
 
 async def by_credential(request: Request) -> Principal:

@@ -7,7 +7,7 @@ which one it saw last and gets what followed. Pieces of an answer that is being 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +23,7 @@ _MOST_WAITING = 1_000  # a listener that falls further behind is cut off; it com
 _POLL_SECONDS = 2.0  # how soon what other processes append is noticed
 _QUIET_SECONDS = 15.0
 _ALIVE = b": still here\n\n"
+Allowed = Callable[[], Awaitable[bool]]
 
 
 @dataclass(eq=False)
@@ -108,8 +109,8 @@ class Streams:
         newest = found.messages[-1].seq if found.messages else 0
         return newest if last is None else min(last, newest)
 
-    async def frames(self, scope: Scope, after: int) -> AsyncIterator[bytes]:
-        """Everything after that `seq`, in order, each message once, then what comes."""
+    async def frames(self, scope: Scope, after: int, allowed: Allowed | None = None) -> AsyncIterator[bytes]:
+        """Everything after that `seq`, in order, each message once, then what comes, as long as that is `allowed`."""
         listener = _Listener()
         channel = self._listen(scope, listener, after)
         try:
@@ -119,7 +120,7 @@ class Streams:
                 after = message.seq
             while not (self._closed or listener.cut_off):
                 item = await self._next(listener)
-                if item is None:
+                if item is None or (allowed is not None and not await allowed()):
                     return
                 if isinstance(item, bytes):
                     yield item

@@ -18,7 +18,7 @@ from threadkeep.http.answering import Answering, Taken, as_asked_by
 from threadkeep.http.answers import ConversationsAnswer, ProofAnswer
 from threadkeep.http.chat_schemas import within
 from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, MessageId, ScopePart
-from threadkeep.http.identity import Chatter, Eraser, For, Reader
+from threadkeep.http.identity import Chatter, Eraser, For, Reader, StillAllowed
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.opened import Answers, KeyHeader, Listening, Opened
 from threadkeep.http.proof import proven
@@ -189,6 +189,7 @@ _BEHIND = 20  # messages: more than usually wait at once
     },
 )
 async def stream(
+    request: Request,
     who: Reader,
     named: For,
     memory: Opened,
@@ -197,12 +198,14 @@ async def stream(
     last: LastEvent = None,
 ) -> StreamingResponse:
     """Listen to the conversation (server-sent events). `Last-Event-ID` resumes after what was seen, without a gap and
-    without doubles, also after the service was restarted; without it the stream begins now."""
+    without doubles, also after the service was restarted; without it the stream begins now. It ends with the
+    credential it was asked for with."""
     scope = named.scope(who, conversation_id)
     await need_known(memory, scope)
     after = await streams.position(scope, last)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(streams.frames(scope, after), media_type=EVENTS, headers=headers)
+    frames = streams.frames(scope, after, StillAllowed(request, scope))
+    return StreamingResponse(frames, media_type=EVENTS, headers=headers)
 
 
 @router.delete(
