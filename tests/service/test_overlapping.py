@@ -187,9 +187,13 @@ async def test_messages_that_wait_together_are_answered_one_by_one_and_each_once
     assert (await talk.history())["unanswered"] == []
 
 
+@pytest.mark.parametrize("where", ["embedded", "on_postgres", "on_mariadb"])
 @pytest.mark.parametrize("who", ["assistant", "agent"])
-async def test_a_message_that_reaches_two_processes_by_its_key_has_one_answer(database: Path, who: str) -> None:
-    async with held_up_talk(embedded(database), who) as one, held_up_talk(embedded(database), who, "Yes:") as other:
+async def test_a_message_that_reaches_two_processes_by_its_key_has_one_answer(
+    database: Path, request: pytest.FixtureRequest, who: str, where: str
+) -> None:
+    settings = embedded(database) if where == "embedded" else settings_of(request.getfixturevalue(where))
+    async with held_up_talk(settings, who) as one, held_up_talk(settings, who, "Yes:") as other:
         other.id = one.id
         first = one.say("When is breakfast?", **{"Idempotency-Key": "k"})
         await one.model.asked()
