@@ -17,7 +17,7 @@ from threadkeep.agent.assistant import Assistant
 from threadkeep.compose_assistant import open_assistant
 from threadkeep.errors import ModelUnavailable
 from threadkeep.ports.chat import ChatReply, ChatRequest
-from threadkeep.ports.responder import Asked
+from threadkeep.ports.responder import Answer, Asked
 from threadkeep.testing.traces import Traces
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hotel_concierge"
@@ -93,16 +93,8 @@ async def test_what_is_erased_while_it_is_answered_is_in_no_checkpoint_afterward
 ) -> None:
     model = ModelThatWaits()
     async with talking(url, model) as (memory, assistant):
-        model.may_answer.set()
-        for _ in range(earlier):
-            await assistant.respond(Asked(PLACE, "Good evening, is the pool open?"))
-        await assistant.settled()
-        model.may_answer.clear()
-        model.asked.clear()
-        answering = asyncio.create_task(assistant.respond(Asked(PLACE, f"Is there a {MARK} in the room?")))
-        await asyncio.wait_for(model.asked.wait(), 30)
-        assert (await erased(memory, what)).complete
-        model.may_answer.set()
+        await had_turns(earlier, model, assistant)
+        answering = await erased_under_way(what, model, memory, assistant)
         await answering
         await assistant.settled()
         assert await left(url, tmp_path) == set()
@@ -116,17 +108,9 @@ async def test_nor_is_it_where_no_answer_came_of_it(
     """Words of a turn that failed are readable, too, to whoever has the database: the turn's key is in it."""
     model = ModelThatWaits()
     async with talking(url, model) as (memory, assistant):
-        model.may_answer.set()
-        for _ in range(earlier):
-            await assistant.respond(Asked(PLACE, "Good evening, is the pool open?"))
-        await assistant.settled()
-        model.may_answer.clear()
-        model.asked.clear()
+        await had_turns(earlier, model, assistant)
         model.fails = True
-        answering = asyncio.create_task(assistant.respond(Asked(PLACE, f"Is there a {MARK} in the room?")))
-        await asyncio.wait_for(model.asked.wait(), 30)
-        assert (await erased(memory, what)).complete
-        model.may_answer.set()
+        answering = await erased_under_way(what, model, memory, assistant)
         with pytest.raises(ModelUnavailable):
             await answering
         await assistant.settled()
@@ -144,6 +128,26 @@ async def test_an_erased_user_is_not_named_in_the_ledger_by_a_turn_that_was_unde
         await answering
         await assistant.settled()
         assert (await memory.stats(PLACE.whole_user)).usage == {}
+
+
+async def had_turns(number: int, model: ModelThatWaits, assistant: Assistant) -> None:
+    model.may_answer.set()
+    for _ in range(number):
+        await assistant.respond(Asked(PLACE, "Good evening, is the pool open?"))
+    await assistant.settled()
+    model.may_answer.clear()
+    model.asked.clear()
+
+
+async def erased_under_way(
+    what: Literal["message", "conversation", "user"], model: ModelThatWaits, memory: Memory, assistant: Assistant
+) -> asyncio.Task[Answer]:
+    """A turn whose message is gone by the time the model may answer."""
+    answering = asyncio.create_task(assistant.respond(Asked(PLACE, f"Is there a {MARK} in the room?")))
+    await asyncio.wait_for(model.asked.wait(), 30)
+    assert (await erased(memory, what)).complete
+    model.may_answer.set()
+    return answering
 
 
 async def erased(memory: Memory, what: Literal["message", "conversation", "user"]) -> ErasureProof:
