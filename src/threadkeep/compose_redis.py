@@ -25,6 +25,7 @@ from threadkeep.sessions.hot import HotSessions
 from threadkeep.sessions.redis.absorbed import KeepText
 from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.cache import RedisEntries
+from threadkeep.sessions.redis.claims import RedisClaims
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
 from threadkeep.sessions.redis.inspect import Finding, inspect, takes_writes
 from threadkeep.sessions.redis.journal import RedisJournal
@@ -72,6 +73,7 @@ def behind_redis(
         sessions=FallbackSessions(HotSessions(hot), GuardedSessions(archived.sessions, guard), breaker),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         slots=RedisSlots(client, slot_key(settings.slot_key)),
+        claims=RedisClaims(client),
         reflections=archived.reflections,
         ledger=archived.ledger,
         latest=hot,

@@ -81,6 +81,7 @@ class Memory:
     ) -> None:
         self.scratch = stores.scratch
         self.slots = stores.slots
+        self.claims = stores.claims
         self.redactor_at = rules.redactor_at
         self.ledger = stores.ledger
         self._reflecting = Reflecting(stores)

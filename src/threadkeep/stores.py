@@ -10,6 +10,7 @@ from threadkeep.model import Message
 from threadkeep.ports.agent_rows import AgentRows
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.checkpoints import CheckpointThreads
+from threadkeep.ports.claims import Claims
 from threadkeep.ports.embedding import Embedding
 from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.health import Health
@@ -37,6 +38,7 @@ class Stores:
     scratch: Scratch
     index: TermIndex
     slots: Slots | None = None  # for what tools need later in the talk
+    claims: Claims | None = None  # where several processes share a store for them
     reflections: Reflections | None = None
     ledger: Ledger | None = None  # of chat models
     latest: LatestTurn | None = None  # as others read it

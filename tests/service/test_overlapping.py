@@ -17,6 +17,7 @@ from tests.service.test_agent_on_servers import settings_of
 from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.compat.agent_responder import answered_by
 from threadkeep.compose_assistant import open_assistant
+from threadkeep.errors import ModelUnavailable
 from threadkeep.http.answering import Answering
 from threadkeep.http.app import create_app
 from threadkeep.http.streams import Streams
@@ -34,10 +35,13 @@ class HeldUp(RecordingModel):
     def __init__(self, words: str = "You asked:") -> None:
         super().__init__(lambda request: f"{words} {request.messages[-1].content}")  # pyright: ignore
         self.may_go_on = asyncio.Event()
+        self.fails = False
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         reply = await super().reply(request)
         await self.may_go_on.wait()
+        if self.fails:
+            raise ModelUnavailable("away")
         return reply
 
     async def asked(self, times: int = 1) -> None:
@@ -187,12 +191,9 @@ async def test_messages_that_wait_together_are_answered_one_by_one_and_each_once
     assert (await talk.history())["unanswered"] == []
 
 
-@pytest.mark.parametrize("where", ["embedded", "on_postgres", "on_mariadb"])
 @pytest.mark.parametrize("who", ["assistant", "agent"])
-async def test_a_message_that_reaches_two_processes_by_its_key_has_one_answer(
-    database: Path, request: pytest.FixtureRequest, who: str, where: str
-) -> None:
-    settings = embedded(database) if where == "embedded" else settings_of(request.getfixturevalue(where))
+async def test_a_message_that_reaches_two_processes_by_its_key_has_one_answer(database: Path, who: str) -> None:
+    settings = embedded(database)
     async with held_up_talk(settings, who) as one, held_up_talk(settings, who, "Yes:") as other:
         other.id = one.id
         first = one.say("When is breakfast?", **{"Idempotency-Key": "k"})
@@ -207,6 +208,44 @@ async def test_a_message_that_reaches_two_processes_by_its_key_has_one_answer(
         assert (await first).json()["answer"] == answered
         assert (await one.contents())[-2:] == ["When is breakfast?", answered["content"]]
         assert (await one.history())["unanswered"] == []
+
+
+@pytest.fixture(params=["on_postgres", "on_mariadb"])
+async def two_processes(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Talk, Talk]]:
+    """Of one talk, that share a Redis."""
+    settings = settings_of(request.getfixturevalue(request.param))
+    async with held_up_talk(settings) as one, held_up_talk(settings, words="Yes:") as other:
+        other.id = one.id
+        yield one, other
+
+
+async def test_and_is_put_to_one_model_where_they_share_a_redis(two_processes: tuple[Talk, Talk]) -> None:
+    one, other = two_processes
+    first = one.say("When is breakfast?", **{"Idempotency-Key": "k"})
+    await one.model.asked()
+    other.model.may_go_on.set()
+    again = other.say("When is breakfast?", **{"Idempotency-Key": "k"})
+    await asyncio.sleep(0.2)  # were it not to wait, it would have asked by now
+    one.model.may_go_on.set()
+    answered = (await first).json()["answer"]
+
+    assert answered["content"].startswith("You asked: When is breakfast?")
+    assert (await again).json()["answer"] == answered
+    assert other.model.requests == []
+    assert (await one.history())["unanswered"] == []
+
+
+async def test_another_process_answers_what_the_first_could_not(two_processes: tuple[Talk, Talk]) -> None:
+    one, other = two_processes
+    one.model.fails = True
+    first = one.say("When is breakfast?", **{"Idempotency-Key": "k"})
+    await one.model.asked()
+    other.model.may_go_on.set()
+    again = other.say("When is breakfast?", **{"Idempotency-Key": "k"})
+    one.model.may_go_on.set()
+
+    assert is_problem(await first, 502, "model_unavailable")
+    assert (await again).json()["answer"]["content"].startswith("Yes: When is breakfast?")
 
 
 async def test_those_who_begin_a_talk_by_the_same_key_at_once_are_greeted_once(talk: Talk) -> None:

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from threadkeep.agent.pairs import answer_to
 from threadkeep.errors import CapabilityMissing, StoreError, ThreadkeepError
 from threadkeep.events import UserMessage
+from threadkeep.http.one_process import OneProcess
 from threadkeep.http.streams import Streams, messages_after
 from threadkeep.identity.principal import Principal
 from threadkeep.memory import Memory
@@ -52,6 +53,7 @@ class Answering:
         self._memory = memory
         self._responder = responder
         self._streams = streams
+        self._one_process = OneProcess(memory.claims) if memory.claims else None
         self._running: dict[tuple[bytes, str], asyncio.Task[Answer]] = {}
         self._turns: dict[bytes, tuple[asyncio.Lock, int]] = {}
 
@@ -139,7 +141,7 @@ class Answering:
         looking = asyncio.create_task(self._as_of_now(taken)) if waiting else None
         try:
             async with lock:
-                return await self._answered(await looking if looking else taken)
+                return await self._answered_once(await looking if looking else taken)
         finally:
             if looking:
                 looking.cancel()
@@ -155,6 +157,17 @@ class Answering:
             with suppress(StoreError):
                 asked = replace(asked, scope=(await self._memory.history(asked.scope, 1)).scope)
         return replace(taken, asked=asked)
+
+    async def _answered_once(self, taken: Taken) -> Answer:
+        """What came with a key may have come to another process too."""
+        key = taken.asked.answer_key
+        if key is None or self._one_process is None:
+            return await self._answered(taken)
+        async with self._one_process.at_work(taken.asked.scope, key):
+            with suppress(StoreError):
+                if said := await self._said_before(taken):
+                    return said
+            return await self._answered(taken)
 
     async def _answered(self, taken: Taken) -> Answer:
         asked = taken.asked

@@ -1,0 +1,22 @@
+"""Claims on Redis. A key holds digests alone, its value a random name of the process; both go with the claim."""
+
+from __future__ import annotations
+
+from threadkeep.scope import Scope
+from threadkeep.sessions.redis import scripts
+from threadkeep.sessions.redis.client import RedisClient
+
+
+class RedisClaims:
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+
+    async def take(self, scope: Scope, name: str, holder: str, seconds: float) -> bool:
+        return await self._hold(scope, name, holder, max(1, int(seconds * 1_000)))
+
+    async def give_back(self, scope: Scope, name: str, holder: str) -> None:
+        await self._hold(scope, name, holder, 0)
+
+    async def _hold(self, scope: Scope, name: str, holder: str, milliseconds: int) -> bool:
+        place = (await self._client.link()).keys.value("claim", scope, name)
+        return await self._client.run(scripts.HOLD, (place,), (holder, milliseconds)) == 1
