@@ -115,8 +115,18 @@ async def talks(
         for verb in verbs:
             memory = await stack.enter_async_context(open_memory(sql, redis=redis, worker=False, settings=BRIEF))
             opened[verb] = memory, new_scope()
-            await memory.append(opened[verb][1], SAID)
+            await begin(*opened[verb])
         yield opened
+
+
+async def begin(memory: Memory, scope: Scope) -> None:
+    """It does not wait for long, and the machine may be busy with other tests."""
+    for _ in range(20):
+        with suppress(StoreUnavailable):
+            await memory.append(scope, SAID, "begun")
+            return
+        await asyncio.sleep(0.5)
+    raise AssertionError("no store has answered for 30 seconds")
 
 
 async def in_all(opened: dict[str, tuple[Memory, Scope]]) -> dict[str, dict[Place, Waits]]:
@@ -213,7 +223,7 @@ async def test_an_erase_that_a_late_redis_cut_short_says_so_and_is_made_good_by_
         url = hot.url_for(redis_server.url)
         async with open_memory(postgres_server.url, redis=url, worker=False, settings=BRIEF) as memory:
             scope = new_scope()
-            await memory.append(scope, SAID)
+            await begin(memory, scope)
             await asyncio.gather(*(memory.erase(new_scope()) for _ in range(4)))  # connections made, scripts known
             hot.delay(LIMITS["redis"] * 0.6)
             proof = await memory.erase(scope)
