@@ -94,6 +94,16 @@ async def test_when_the_archive_is_back_the_talk_goes_on_where_it_is(watched: Fl
     assert [text for _, text in await watched.store.everything(scope)] == ["one", "two", "three"]
 
 
+async def test_a_turn_that_is_under_way_when_the_archive_is_back_goes_on_too(watched: Flushing) -> None:
+    scope = new_scope()
+    first = await watched.store.say(scope, "one")
+    begun = (await watched.store.now(scope)).scope
+    watched.archive.failure = None
+    watched.archive.knows(scope, 40, generation=3)
+    assert (await watched.store.say(begun, "two")).seq == first.seq + 1
+    assert [entry.scope.generation for entry in await watched.store.entries_of(scope)] == [None, 3]
+
+
 async def test_a_retry_is_known_while_the_archive_is_away_and_afterwards(watched: Flushing) -> None:
     scope, turn = new_scope(), admitted(draft("one", "m1"))
     first = await watched.store.hot.append(scope, turn, "k")

@@ -130,6 +130,10 @@ class RedisHotStore:
         with one_call():
             await self._run(scripts.TOUCH, scope, [b""])
             hot = await self.read(scope, pending=0)
+            if hot is not None and not hot.last_seq:  # new here, though perhaps not to the archive
+                with suppress(StoreError):
+                    known = await self._ask_archive(scope, (), None)
+                    hot = replace(hot, scope=scope.at(max(known.generation, hot.scope.generation or 0)))
         if hot is None:
             raise ScopeErased("this scope was erased in the moment it was touched")
         return hot

@@ -49,6 +49,19 @@ class HotErasureCases(WithHot):
                 await late
         assert await store.hot.read(scope) is None
 
+    async def test_so_it_is_where_the_archive_has_forgotten_it_and_we_have_not_been_told(
+        self, store: HotUnderTest
+    ) -> None:
+        scope = new_scope()
+        await store.say(scope, "one")
+        before = (await store.now(scope)).scope
+        await store.hot.erase(scope, generation=0)
+        store.archive.knows(scope, 0, generation=1)
+        with pytest.raises(ScopeErased):
+            await store.say(before, "late")
+        assert await store.hot.read(scope) is None
+        assert await store.entries_of(scope) == []
+
     async def test_the_generation_is_the_archives_when_it_is_given(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, "one")

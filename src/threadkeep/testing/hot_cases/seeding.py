@@ -110,6 +110,20 @@ class HotSeedingCases(WithHot):
             await store.say(scope.at(3), "three")
         assert await store.everything(scope) == [(1, "two")]
 
+    async def test_a_session_is_opened_in_the_generation_that_the_archive_knows(self, store: HotUnderTest) -> None:
+        """Of a user who was erased once, in a store that has lost its memory since."""
+        scope = new_scope()
+        store.archive.knows(scope, 0, generation=2)
+        begun = (await store.hot.touch(scope)).scope
+        assert (await store.say(begun, "one")).seq == 1
+        assert (await store.say(begun, "two")).seq == 2
+        assert {entry.scope.generation for entry in await store.entries_of(scope)} == {2}
+
+    async def test_a_session_is_opened_while_the_archive_is_away(self, store: HotUnderTest) -> None:
+        scope = new_scope()
+        store.archive.failure = StoreUnavailable("the archive is away")
+        assert (await store.hot.touch(scope)).window == ()
+
     async def test_another_message_at_a_number_that_is_taken_is_a_conflict(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, "one", "two")

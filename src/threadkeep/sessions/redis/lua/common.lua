@@ -97,9 +97,9 @@ local function state()
   return s
 end
 
--- The archive may have been told of an erase before we were.
+-- The archive may have been told of an erase before we were; but whoever began while it was away knew no generation.
 local function is_erased(s)
-  return GIVEN and GIVEN < math.max(s.gen, SEED == s.token and SEED_GEN or 0)
+  return GIVEN and GIVEN < math.max(s.gen, SEED == s.token and not s.unsure and SEED_GEN or 0)
 end
 
 local function wants_seed(s)
