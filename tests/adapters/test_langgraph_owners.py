@@ -117,6 +117,21 @@ async def test_a_run_cannot_write_to_a_thread_that_was_deleted_under_it(open_sav
     assert await saver.values(thread("t")) == {"x": "new"}
 
 
+async def test_a_first_run_cannot_write_to_a_thread_that_was_deleted_under_it(
+    open_saver: Open, mode: str, url: str, user: str
+) -> None:
+    saver = await open_saver()
+    begun = verbs_of(await saver.call("beginning", "t"), mode)
+    await saver.call("delete_thread", "t")
+    with pytest.raises(ScopeErased):
+        await begun.put(thread("t"), {"x": 1})
+    assert await count(url, "conversation_checkpoints", user) == 0
+    again = verbs_of(await saver.call("beginning", "t"), mode)
+    stored = await again.put(thread("t"), {"x": "new"})
+    await again.call("put_writes", stored, [("x", 1)], "task")
+    assert await saver.values(thread("t")) == {"x": "new"}
+
+
 async def test_a_copy_is_whole_and_on_its_own(saver: Verbs) -> None:
     first = await filled(saver, "source", "said")
     second = await saver.put(first, {"messages": ["said" * 50, "more" * 50], "large": "said" * 500, "x": "later"})

@@ -36,13 +36,13 @@ def generation_of(connection: sqlite3.Connection, thread: Thread) -> int:
     return connection.execute(query, places_of(thread)).fetchone()[0]
 
 
-def delete_thread(connection: sqlite3.Connection, thread: Thread) -> int:
-    """How many checkpoints it had."""
+def delete_thread(connection: sqlite3.Connection, thread: Thread, *, begun: bool = True) -> int:
+    """How many checkpoints it had. `begun`: a run may be under way that has stored nothing yet."""
     counts = [
         connection.execute(f"DELETE FROM {table} WHERE thread_key = ?", (thread.key,)).rowcount  # noqa: S608
         for table in _TABLES
     ]
-    if any(counts):
+    if begun or any(counts):
         connection.execute(
             "INSERT INTO tk_generations (place, generation) VALUES (?, 1)"
             " ON CONFLICT (place) DO UPDATE SET generation = generation + 1",
@@ -121,7 +121,7 @@ def erase_threads(connection: sqlite3.Connection, scope: Scope, fact: bytes | No
     removed = spared = 0
     for thread in (Thread(owner, id_) for id_ in ids):
         if fact is None or (told := _told(connection, thread, fact)) is None:
-            removed += delete_thread(connection, thread)
+            removed += delete_thread(connection, thread, begun=False)  # the archive's own erasure stops those
         else:
             spared += told
     return Erased(found=removed + spared, removed=removed)

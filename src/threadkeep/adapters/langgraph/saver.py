@@ -257,6 +257,9 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
     ) -> None:
         self._session.door.wait(self.aput_writes(config, writes, task_id, task_path))
 
+    def beginning(self, thread_id: str) -> Self:
+        return self._session.door.wait(self.abeginning(thread_id))
+
     def delete_thread(self, thread_id: str) -> None:
         self._session.door.wait(self.adelete_thread(thread_id))
 

@@ -54,14 +54,14 @@ async def generation_of(line: Line, thread: Thread) -> int:
     return int((await line.rows(_GENERATION, {"own": own, "conversation": conversation, "user": user}))[0][0])
 
 
-async def delete_thread(connection: AsyncConnection, thread: Thread) -> int:
-    """How many checkpoints it had."""
+async def delete_thread(connection: AsyncConnection, thread: Thread, *, begun: bool = True) -> int:
+    """How many checkpoints it had. `begun`: a run may be under way that has stored nothing yet."""
     there = (await connection.execute(_HOLD, {"key": thread.key})).first()
     counts: dict[str, int] = {}
     for table in _TABLES:
         gone = text(f"DELETE FROM {table} WHERE thread_key = :key")  # noqa: S608
         counts[table] = (await connection.execute(gone, {"key": thread.key})).rowcount
-    if there is not None:
+    if begun or there is not None:
         upsert = (
             "ON CONFLICT (place) DO UPDATE SET generation = tk_generations.generation + 1"
             if is_postgres(connection)
@@ -156,7 +156,7 @@ async def erase_threads(connection: AsyncConnection, scope: Scope, fact: bytes |
     removed = spared = 0
     for thread in (Thread(owner, id_) for id_ in ids):
         if fact is None or (told := await _told(connection, thread, fact)) is None:
-            removed += await delete_thread(connection, thread)
+            removed += await delete_thread(connection, thread, begun=False)  # the archive's own erasure stops those
         else:
             spared += told
     return Erased(found=removed + spared, removed=removed)
