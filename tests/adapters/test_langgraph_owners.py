@@ -132,6 +132,24 @@ async def test_a_first_run_cannot_write_to_a_thread_that_was_deleted_under_it(
     assert await saver.values(thread("t")) == {"x": "new"}
 
 
+async def test_a_run_may_write_to_other_threads_whatever_became_of_them_before(
+    open_saver: Open, mode: str, user: str
+) -> None:
+    saver = await open_saver()
+    for own in (saver, verbs_of(saver.saver.for_user(f"{user}-other"), mode)):
+        await own.put(thread("once deleted"), {"x": 1})
+        await own.call("delete_thread", "once deleted")
+    begun = await saver.call("beginning", "t")
+    for own in (verbs_of(begun, mode), verbs_of(begun.for_user(f"{user}-other"), mode)):
+        await own.put(thread("once deleted"), {"x": "new"})
+    both = verbs_of(await verbs_of(begun, mode).call("beginning", "once deleted"), mode)
+    for name in ("t", "once deleted"):
+        await both.put(thread(name), {"x": "newer"})
+        await saver.call("delete_thread", name)
+        with pytest.raises(ScopeErased):
+            await both.put(thread(name), {"x": "late"})
+
+
 async def test_a_copy_is_whole_and_on_its_own(saver: Verbs) -> None:
     first = await filled(saver, "source", "said")
     second = await saver.put(first, {"messages": ["said" * 50, "more" * 50], "large": "said" * 500, "x": "later"})

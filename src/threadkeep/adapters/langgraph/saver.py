@@ -61,7 +61,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         self._codec = Codec(self.serde)
         self._session = session
         self._identity = identity
-        self._generation: int | None = None
+        self._began: Mapping[bytes, int] = {}
         self._reader = Reader(session)
         self._writer = Writer(session)
 
@@ -128,11 +128,12 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         return clone
 
     async def abeginning(self, thread_id: str) -> Self:
-        """The same saver for work on one thread that begins now: what it puts once the thread was deleted, or its
+        """The same saver for work on a thread that begins now: what it puts there once the thread was deleted, or its
         conversation or its user erased, is refused, also where the thread had no checkpoint yet."""
         thread = self._thread(thread_id)
         clone = copy.copy(self)
-        clone._generation = await self._session.door.use(lambda store: store.generation(thread))
+        generation = await self._session.door.use(lambda store: store.generation(thread))
+        clone._began = {**self._began, thread.key: generation}
         return clone
 
     async def aclose(self) -> None:
@@ -281,7 +282,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
     def _asking(self) -> Asking:
         if self._codec.serde is not self.serde:  # LangGraph exchanges the serializer of a copy
             self._codec = Codec(self.serde)
-        return Asking(self._identity, self._codec, self._turns, generation=self._generation)
+        return Asking(self._identity, self._codec, self._turns, began=self._began)
 
     def _noted(self, config: RunnableConfig, found: CheckpointTuple | None) -> CheckpointTuple | None:
         """In the caller's context, which its puts will have."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -35,7 +36,7 @@ class Asking:
     turns: Turns | None = None
     in_turn: bool = False
     turn: bytes | None = None  # the sealed key, for writing
-    generation: int | None = None  # of the one thread that is written to, when the work began
+    began: Mapping[bytes, int] = field(default_factory=dict[bytes, int])  # by thread: its generation then
     projecting: bool = False  # what stays of a turn: it is put after what the turn went on from
 
     async def reading(self, thread: Thread) -> Asking:

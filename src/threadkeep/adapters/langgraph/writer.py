@@ -131,7 +131,7 @@ class Writer:
                 turn=asking.turn,
                 ends_turn=asking.projecting,
                 usage=usage,
-                generation=asking.generation,
+                generation=asking.began.get(place.thread.key),
             )
             try:
                 await self._session.door.use(lambda store, new=new: store.put(place.thread, new))
