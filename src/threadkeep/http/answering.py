@@ -53,7 +53,6 @@ class Answering:
         self._memory = memory
         self._responder = responder
         self._streams = streams
-        self._one_process = OneProcess(memory.claims) if memory.claims else None
         self._running: dict[tuple[bytes, str], asyncio.Task[Answer]] = {}
         self._turns: dict[bytes, tuple[asyncio.Lock, int]] = {}
 
@@ -161,9 +160,9 @@ class Answering:
     async def _answered_once(self, taken: Taken) -> Answer:
         """What came with a key may have come to another process too."""
         key = taken.asked.answer_key
-        if key is None or self._one_process is None:
+        if key is None or self._memory.claims is None:
             return await self._answered(taken)
-        async with self._one_process.at_work(taken.asked.scope, key):
+        async with OneProcess(self._memory.claims).at_work(taken.asked.scope, key):
             with suppress(StoreError):
                 if said := await self._said_before(taken):
                     return said
