@@ -73,7 +73,7 @@ def behind_redis(
         sessions=FallbackSessions(HotSessions(hot), GuardedSessions(archived.sessions, guard), breaker),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         slots=RedisSlots(client, slot_key(settings.slot_key)),
-        claims=RedisClaims(client),
+        claims=RedisClaims(client, breaker),
         reflections=archived.reflections,
         ledger=archived.ledger,
         latest=hot,
