@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from threadkeep.checkpoints.items import HEAD_BYTES, SqlItems
-from threadkeep.checkpoints.running import Dialect, Running, Step, among, text_id
+from threadkeep.checkpoints.items import HEAD_BYTES, ITEM, SqlItems
+from threadkeep.checkpoints.running import Running, Step, among, text_id, upsert
 from threadkeep.ports.agent_rows import Row, StoredRow
 from threadkeep.ports.clock import Clock, system_clock
 
 _AT_ONCE = 200
 _READ = "SELECT item_key, namespace, name, value, facts FROM tk_store_items"
 _ALIVE = "(expires_at IS NULL OR expires_at > :now)"
-_COLUMNS = (
-    "item_key, space, head, namespace, name, tenant, user_id, value, facts, ttl_minutes, created_at, updated_at,"
-    " expires_at"
-)
-_VALUES = ":key, :space, :head, :namespace, :name, :tenant, :user, :value, :facts, NULL, :now, :now, :expires_at"
+_PLACED = f"INTO tk_store_items ({', '.join(ITEM)}) VALUES ({', '.join(ITEM.values())})"
 _REPLACED = ("tenant", "user_id", "value", "facts", "updated_at", "expires_at")
 _SWAP = (
     "UPDATE tk_store_items SET value = :value, facts = :facts, updated_at = :now WHERE item_key = :key AND facts = :old"
@@ -84,12 +80,11 @@ class SqlAgentRows:
 
     def _inserted(self, row: Row) -> Step:
         if self._running.dialect == "mysql":
-            return f"INSERT IGNORE INTO tk_store_items ({_COLUMNS}) VALUES ({_VALUES})", self._values(row)  # noqa: S608
-        insert = f"INSERT INTO tk_store_items ({_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT (item_key) DO NOTHING"  # noqa: S608
-        return insert, self._values(row)
+            return f"INSERT IGNORE {_PLACED}", self._values(row)
+        return f"INSERT {_PLACED} ON CONFLICT (item_key) DO NOTHING", self._values(row)
 
     def _upserted(self, row: Row) -> Step:
-        return _upsert(self._running.dialect), self._values(row)
+        return upsert("tk_store_items", [ITEM], "item_key", _REPLACED, self._running.dialect), self._values(row)
 
     def _values(self, row: Row) -> dict[str, Any]:
         now, dialect = self._now(), self._running.dialect
@@ -103,18 +98,10 @@ class SqlAgentRows:
             "user": text_id(row.user, dialect),
             "value": row.value,
             "facts": row.facts,
+            "ttl_minutes": None,
             "now": now,
             "expires_at": None if row.ttl_seconds is None else now + int(row.ttl_seconds * 1_000_000),
         }
-
-
-def _upsert(dialect: Dialect) -> str:
-    insert = f"INSERT INTO tk_store_items ({_COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
-    if dialect == "mysql":
-        return f"{insert} ON DUPLICATE KEY UPDATE " + ", ".join(f"{name} = VALUES({name})" for name in _REPLACED)
-    return f"{insert} ON CONFLICT (item_key) DO UPDATE SET " + ", ".join(
-        f"{name} = excluded.{name}" for name in _REPLACED
-    )
 
 
 def _stored(row: Any) -> StoredRow:

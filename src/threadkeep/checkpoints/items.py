@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from threadkeep.checkpoints.running import Dialect, Running, Step, among, text_id
+from threadkeep.checkpoints.running import Dialect, Running, Step, among, text_id, upsert
 from threadkeep.model import Erased
 from threadkeep.ports.agent_rows import place_of
 from threadkeep.ports.clock import Clock, system_clock
@@ -17,10 +17,21 @@ _AT_ONCE = 200
 _SWEPT_AT_ONCE = 1_000
 _MINUTE = 60_000_000
 _COLUMNS = "item_key, namespace, name, value, created_at, updated_at"
-_ALL_COLUMNS = (
-    "item_key, space, head, namespace, name, tenant, user_id, value, facts, ttl_minutes, created_at, updated_at,"
-    " expires_at"
-)
+ITEM = {  # by column, where its value is bound
+    "item_key": ":key",
+    "space": ":space",
+    "head": ":head",
+    "namespace": ":namespace",
+    "name": ":name",
+    "tenant": ":tenant",
+    "user_id": ":user",
+    "value": ":value",
+    "facts": ":facts",
+    "ttl_minutes": ":ttl_minutes",
+    "created_at": ":now",
+    "updated_at": ":now",
+    "expires_at": ":expires_at",
+}
 _REPLACED = ("tenant", "user_id", "value", "facts", "ttl_minutes", "updated_at", "expires_at")
 _ALIVE = "(expires_at IS NULL OR expires_at > :now)"
 _INTEGER = {"sqlite": "INTEGER", "postgres": "BIGINT", "mysql": "SIGNED"}
@@ -61,7 +72,8 @@ class SqlItems:
             steps.append(("DELETE FROM tk_store_items WHERE item_key = :key", {"key": key}))
         for item in sorted(put, key=lambda one: one.key):
             steps.append(("DELETE FROM tk_store_items WHERE item_key = :key AND expires_at <= :now", _at(item, now)))
-            steps.append((_upsert(self._running.dialect), _values(item, now, self._running.dialect)))
+            statement = upsert("tk_store_items", [ITEM], "item_key", _REPLACED, self._running.dialect)
+            steps.append((statement, _values(item, now, self._running.dialect)))
             steps.append(("DELETE FROM tk_store_vectors WHERE item_key = :key", {"key": item.key}))
             for part, vector in enumerate(item.vectors):
                 steps.append((_VECTOR, {"key": item.key, "model": item.model, "part": part, "vector": vector}))
@@ -139,18 +151,6 @@ class SqlItems:
 
 
 _VECTOR = "INSERT INTO tk_store_vectors (item_key, model, part, vector) VALUES (:key, :model, :part, :vector)"
-
-
-def _upsert(dialect: Dialect) -> str:
-    values = (
-        ":key, :space, :head, :namespace, :name, :tenant, :user, :value, :facts, :ttl_minutes, :now, :now, :expires_at"
-    )
-    insert = f"INSERT INTO tk_store_items ({_ALL_COLUMNS}) VALUES ({values})"  # noqa: S608
-    if dialect == "mysql":
-        return f"{insert} ON DUPLICATE KEY UPDATE " + ", ".join(f"{name} = VALUES({name})" for name in _REPLACED)
-    return f"{insert} ON CONFLICT (item_key) DO UPDATE SET " + ", ".join(
-        f"{name} = excluded.{name}" for name in _REPLACED
-    )
 
 
 def _values(item: NewItem, now: int, dialect: Dialect) -> dict[str, Any]:

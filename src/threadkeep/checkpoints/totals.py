@@ -11,7 +11,7 @@ from threadkeep.ports.usage import Bounds, Spread, ThreadTotals
 _SECONDS: dict[Dialect, str] = {
     "sqlite": "(last_activity_at - started_at) / 1000000.0",
     "postgres": "extract(epoch FROM last_activity_at - started_at)",
-    "mysql": "timestampdiff(MICROSECOND, started_at, last_activity_at) / 1000000",
+    "mysql": "timestampdiff(MICROSECOND, started_at, last_activity_at) * 0.000001",
 }
 _BYTES = (
     "SELECT thread_key, length(checkpoint_blob) + coalesce(length(metadata_blob), 0) AS size"

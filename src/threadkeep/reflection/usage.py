@@ -15,8 +15,8 @@ _INSERT = (
     " VALUES (:key, :owner, :tenant, :user, :model, 1, :input, :output, :at)"
 )
 _ELSE = {
-    "mysql": " ON DUPLICATE KEY UPDATE calls = calls + 1, input_tokens = input_tokens + VALUES(input_tokens),"
-    " output_tokens = output_tokens + VALUES(output_tokens), used_at = VALUES(used_at)",
+    "mysql": " ON DUPLICATE KEY UPDATE calls = calls + 1, input_tokens = input_tokens + :input,"
+    " output_tokens = output_tokens + :output, used_at = :at",
     "other": " ON CONFLICT (usage_key) DO UPDATE SET calls = tk_model_usage.calls + 1,"
     " input_tokens = tk_model_usage.input_tokens + excluded.input_tokens,"
     " output_tokens = tk_model_usage.output_tokens + excluded.output_tokens, used_at = excluded.used_at",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from threadkeep.checkpoints.parts import CHECKPOINT, THREAD_HELD, WRITE
+from threadkeep.checkpoints.running import upsert
 
 _PLACE = "thread_key, tenant, user_id, thread_id, started_at, last_activity_at"
 NOW_ON_POSTGRES = "to_timestamp(CAST(:now AS DOUBLE PRECISION) / 1000000)"
@@ -20,7 +21,9 @@ _ROW = (
 )
 _REPLACED = ("parent_checkpoint_id", "checkpoint_blob", "metadata_blob", "facts", "updated_at")
 _AT = "thread_key = :key AND ns_key = :ns AND checkpoint_id"
-_WRITE_ROW = "thread_key, ns_key, checkpoint_id, task_id, idx, part, task_path, channel, data"
+_WRITE_PLACE = {"thread_key": ":key", "ns_key": ":ns", "checkpoint_id": ":id"}
+_WRITE_KEY = _WRITE_PLACE | {"task_id": ":task{0}", "idx": ":idx{0}", "part": ":part{0}"}
+_WRITE = _WRITE_KEY | {"task_path": ":path{0}", "channel": ":channel{0}", "data": ":data{0}"}
 _WRITES_OF = (
     " LEFT JOIN tk_checkpoint_writes w ON w.thread_key = c.thread_key AND w.ns_key = c.ns_key"
     " AND w.checkpoint_id = c.checkpoint_id"
@@ -132,19 +135,13 @@ def _item(name: str, *, postgres: bool) -> str:
 
 @cache
 def insert_writes(count: int, *, postgres: bool, replacing: bool) -> str:
-    names = ("task", "idx", "part", "path", "channel", "data")
-    rows = ", ".join(
-        "(:key, :ns, :id, " + ", ".join(f":{name}{number}" for name in names) + ")" for number in range(count)
-    )
-    replaced = ("task_path", "channel", "data")
-    if postgres:
-        updates = ", ".join(f"{name} = excluded.{name}" for name in replaced)
-        clause = "(thread_key, ns_key, checkpoint_id, task_id, idx, part) DO UPDATE SET " + updates
-        clause = f" ON CONFLICT {clause}" if replacing else " ON CONFLICT DO NOTHING"
-    else:
-        updates = ", ".join(f"{name} = VALUES({name})" for name in replaced)
-        clause = f" ON DUPLICATE KEY UPDATE {updates if replacing else 'idx = idx'}"
-    return f"INSERT INTO tk_checkpoint_writes ({_WRITE_ROW}) VALUES {rows}{clause}"  # noqa: S608
+    rows = [{name: value.format(number) for name, value in _WRITE.items()} for number in range(count)]
+    if replacing:
+        dialect, replaced = "postgres" if postgres else "mysql", ("task_path", "channel", "data")
+        return upsert("tk_checkpoint_writes", rows, ", ".join(_WRITE_KEY), replaced, dialect)
+    values = ", ".join(f"({', '.join(row.values())})" for row in rows)
+    unless_there = "ON CONFLICT DO NOTHING" if postgres else "ON DUPLICATE KEY UPDATE idx = idx"
+    return f"INSERT INTO tk_checkpoint_writes ({', '.join(_WRITE)}) VALUES {values} {unless_there}"  # noqa: S608
 
 
 OUTDATED_PARTS = (

@@ -81,7 +81,7 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
         raise Conflict("the target thread has checkpoints; copy into a new one")
     values = {"source": source.key, "target": target.key, "thread": escaped(target.id), "now": now}
     postgres = is_postgres(connection)
-    unless_there = "ON CONFLICT DO NOTHING" if postgres else "ON DUPLICATE KEY UPDATE thread_key = VALUES(thread_key)"
+    unless_there = "ON CONFLICT DO NOTHING" if postgres else "ON DUPLICATE KEY UPDATE thread_key = :target"
     key = "CAST(:target AS BYTEA)" if postgres else ":target"
     columns = "first_query, query_count, context_count, cache_hits, datasource_ids, access_level, started_at"
     when = statements.NOW_ON_POSTGRES if postgres else statements.NOW_ON_MYSQL
