@@ -69,6 +69,10 @@ class Talk:
             self.client.post(path, params={"wait": True}, json={"content": text}, headers=headers)
         )
 
+    def chat(self, text: str, **headers: str) -> asyncio.Task[httpx.Response]:
+        body = {"sessionId": self.id, "message": text}
+        return asyncio.create_task(self.client.post("/agent/chat", json=body, headers=headers))
+
     async def history(self) -> dict[str, Any]:
         return (await self.client.get(f"/conversations/{self.id}/history")).json()
 
@@ -246,6 +250,24 @@ async def test_another_process_answers_what_the_first_could_not(two_processes: t
 
     assert is_problem(await first, 502, "model_unavailable")
     assert (await again).json()["answer"]["content"].startswith("Yes: When is breakfast?")
+
+
+@pytest.mark.parametrize("what", ["conversation", "user"])
+async def test_what_was_erased_while_another_process_answered_it_is_put_to_nobody(
+    two_processes: tuple[Talk, Talk], what: str
+) -> None:
+    one, other = (replace(talk, id="3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10") for talk in two_processes)
+    first = one.chat(ASKED, **{"Idempotency-Key": "k"})
+    await one.model.asked()
+    other.model.may_go_on.set()
+    again = other.chat(ASKED, **{"Idempotency-Key": "k"})
+    await asyncio.sleep(0.2)  # it waits for the first one by now
+    await erase_everything(one, what)
+    one.model.may_go_on.set()
+
+    assert [(await first).status_code, (await again).status_code] == [200, 410]
+    assert other.model.requests == []
+    assert await other.contents() == []
 
 
 async def test_those_who_begin_a_talk_by_the_same_key_at_once_are_greeted_once(talk: Talk) -> None:

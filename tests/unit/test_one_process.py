@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -36,17 +37,21 @@ class Away(Claims):
         raise StoreUnavailable("Redis is away")
 
 
+async def nothing_to_see() -> None:
+    """For who does not mind what becomes of it while others are at work."""
+
+
 async def test_who_comes_second_begins_when_the_first_has_ended() -> None:
     claims, done = Claims(), list[str]()
     first_may_end = asyncio.Event()
 
     async def first() -> None:
-        async with OneProcess(claims).at_work(ME, "k"):
+        async with OneProcess(claims).at_work(ME, "k", nothing_to_see):
             await first_may_end.wait()
             done.append("first")
 
     async def second() -> None:
-        async with OneProcess(claims).at_work(ME, "k"):
+        async with OneProcess(claims).at_work(ME, "k", nothing_to_see):
             done.append("second")
 
     one = asyncio.create_task(first())
@@ -63,14 +68,14 @@ async def test_who_comes_second_begins_when_the_first_has_ended() -> None:
 async def test_a_failure_gives_the_claim_back() -> None:
     claims = Claims()
     with pytest.raises(ZeroDivisionError):
-        async with OneProcess(claims).at_work(ME, "k"):
+        async with OneProcess(claims).at_work(ME, "k", nothing_to_see):
             raise ZeroDivisionError
     assert claims.holders == {}
 
 
 async def test_a_claim_is_held_for_as_long_as_the_work_takes() -> None:
     claims = Claims()
-    async with OneProcess(claims, seconds=0.03).at_work(ME, "k"):
+    async with OneProcess(claims, seconds=0.03).at_work(ME, "k", nothing_to_see):
         while claims.taken < 4:
             await asyncio.sleep(0.01)
     assert claims.taken >= 4
@@ -87,6 +92,24 @@ async def test_one_that_has_died_is_waited_for_until_its_claim_ends() -> None:
     assert await waiting == "done"
 
 
+async def test_who_has_to_wait_looks_before_it_does_and_once() -> None:
+    claims, looks = Claims(), list[int]()
+
+    async def look() -> str:
+        looks.append(claims.taken)
+        return "as it was"
+
+    async with OneProcess(claims).at_work(ME, "k", look) as seen:
+        assert seen is None
+    claims.holders["k"] = "another"
+    waiting = asyncio.create_task(_seen(claims, look))
+    while claims.taken < 4:
+        await asyncio.sleep(0.01)
+    del claims.holders["k"]
+    assert await waiting == "as it was"
+    assert looks == [2]
+
+
 async def test_work_goes_on_where_the_store_cannot_tell(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "threadkeep.http"):
         assert await _work(Away()) == "done"
@@ -94,5 +117,10 @@ async def test_work_goes_on_where_the_store_cannot_tell(caplog: pytest.LogCaptur
 
 
 async def _work(claims: Claims) -> str:
-    async with OneProcess(claims).at_work(ME, "k"):
+    async with OneProcess(claims).at_work(ME, "k", nothing_to_see):
         return "done"
+
+
+async def _seen(claims: Claims, look: Callable[[], Awaitable[str]]) -> str | None:
+    async with OneProcess(claims).at_work(ME, "k", look) as seen:
+        return seen

@@ -162,7 +162,9 @@ class Answering:
         key = taken.asked.answer_key
         if key is None or self._memory.claims is None:
             return await self._answered(taken)
-        async with OneProcess(self._memory.claims).at_work(taken.asked.scope, key):
+        at_work = OneProcess(self._memory.claims).at_work
+        async with at_work(taken.asked.scope, key, lambda: self._as_of_now(taken)) as before_waiting:
+            taken = before_waiting or taken
             with suppress(StoreError):
                 if said := await self._said_before(taken):
                     return said

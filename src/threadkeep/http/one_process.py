@@ -10,12 +10,15 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
 
 from threadkeep.errors import StoreError
 from threadkeep.ports.claims import Claims
 from threadkeep.scope import Scope
+
+T = TypeVar("T")
 
 _log = logging.getLogger("threadkeep.http")
 _SECONDS = 10.0  # so long others wait for a process that has died
@@ -29,14 +32,15 @@ class OneProcess:
         self._seconds = seconds
 
     @asynccontextmanager
-    async def at_work(self, scope: Scope, name: str) -> AsyncGenerator[None]:
-        """Begins once no other process is at it, or nobody can tell."""
-        holder = secrets.token_hex(8)
-        while not await self._taken(scope, name, holder):  # noqa: ASYNC110 - another process cannot set an event
+    async def at_work(self, scope: Scope, name: str, look: Callable[[], Awaitable[T]]) -> AsyncGenerator[T | None]:
+        """Begins once no other process is at it, or nobody can tell; with what `look` saw before it had to wait."""
+        holder, seen = secrets.token_hex(8), None
+        while not await self._taken(scope, name, holder):
+            seen = seen or await look()
             await asyncio.sleep(_LOOK_AGAIN_AFTER)
         holding = asyncio.create_task(self._hold_on(scope, name, holder), name="threadkeep-claim")
         try:
-            yield
+            yield seen
         finally:
             holding.cancel()
             with suppress(StoreError):  # it goes by itself
