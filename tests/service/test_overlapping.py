@@ -12,7 +12,7 @@ import pytest
 
 from tests.agent.recording import RecordingModel
 from tests.service.conftest import client_of
-from tests.service.talking import is_problem
+from tests.service.talking import append, is_problem
 from tests.service.test_agent_on_servers import settings_of
 from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.compat.agent_responder import answered_by
@@ -294,6 +294,18 @@ async def test_a_replay_names_the_same_language(database: Path, message: str) ->
         ]
 
     assert first == again
+
+
+async def test_words_of_the_application_are_no_answer_to_a_message_that_waits(talk: Talk) -> None:
+    """An answer that names no message is one to the message before it, but this one is still to be put to anybody."""
+    first, second = await overlapping(talk, "When is breakfast?", "And when is dinner?")
+    taxi = {"kind": "ModelResponse", "text": "Your taxi is here."}
+    await append(talk.client, taxi, scope={"user": "default", "conversation": talk.id})
+    assert (await talk.contents())[-1] == "Your taxi is here."
+    talk.model.may_go_on.set()
+
+    assert (await first).json()["answer"]["content"].startswith("You asked: When is breakfast?")
+    assert (await second).json()["answer"]["content"].startswith("You asked: And when is dinner?")
 
 
 async def test_who_is_asked_sees_what_was_said_before_the_question_and_not_what_came_after(talk: Talk) -> None:

@@ -22,6 +22,7 @@ from threadkeep.http.streams import Streams, messages_after
 from threadkeep.identity.principal import Principal
 from threadkeep.memory import Memory
 from threadkeep.model import History, Message, Receipt
+from threadkeep.policy.fields import ANSWERS
 from threadkeep.ports.responder import Answer, AnswerKind, Asked, OfLanguages, Responder
 from threadkeep.scope import Scope
 
@@ -196,11 +197,16 @@ class Answering:
         return answer
 
     async def _said_before(self, taken: Taken) -> Answer | None:
-        """What followed the message when it came first, if anything did."""
+        """What followed the message when it came first, if anything did.
+
+        What an application says of its own accord names no message, and is no answer to one that has just come.
+        """
         assert taken.receipt is not None
         later = await messages_after(self._memory, taken.asked.scope, taken.receipt.seq)
         found = answer_to(taken.message_id, later)
-        return _answer_of(found, self._default_language) if found else None
+        if found is None or not (taken.receipt.replayed or ANSWERS in found.meta):
+            return None
+        return _answer_of(found, self._default_language)
 
     def _finished(self, name: tuple[bytes, str], done: asyncio.Task[Answer]) -> None:
         self._running.pop(name, None)
