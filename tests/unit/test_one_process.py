@@ -30,11 +30,25 @@ class Claims:
 
 
 class Away(Claims):
+    """As long as it is."""
+
+    def __init__(self, is_away: bool = True) -> None:
+        super().__init__()
+        self.is_away = is_away
+        self.asked_in_vain = 0
+
     async def take(self, scope: Scope, name: str, holder: str, seconds: float) -> bool:
-        raise StoreUnavailable("Redis is away")
+        self._ask()
+        return await super().take(scope, name, holder, seconds)
 
     async def give_back(self, scope: Scope, name: str, holder: str) -> None:
-        raise StoreUnavailable("Redis is away")
+        self._ask()
+        await super().give_back(scope, name, holder)
+
+    def _ask(self) -> None:
+        if self.is_away:
+            self.asked_in_vain += 1
+            raise StoreUnavailable("Redis is away")
 
 
 async def nothing_to_see() -> None:
@@ -116,8 +130,51 @@ async def test_work_goes_on_where_the_store_cannot_tell(caplog: pytest.LogCaptur
     assert '"event": "unclaimed"' in caplog.text
 
 
-async def _work(claims: Claims) -> str:
-    async with OneProcess(claims).at_work(ME, "k", nothing_to_see):
+async def test_who_knows_of_another_at_work_waits_for_it_while_the_store_is_away() -> None:
+    claims = Away(is_away=False)
+    claims.holders["k"] = "another"
+    waiting = asyncio.create_task(_work(claims, seconds=60))
+    await _until(lambda: claims.taken > 0)
+    claims.is_away = True
+    await _until(lambda: claims.asked_in_vain > 0)
+    assert not waiting.done()
+    claims.is_away = False
+    waiting.cancel()
+
+
+async def test_but_no_longer_than_for_one_that_has_died() -> None:
+    claims = Away(is_away=False)
+    claims.holders["k"] = "another"
+    waiting = asyncio.create_task(_work(claims, seconds=0.3))
+    await _until(lambda: claims.taken > 0)
+    claims.is_away = True
+    assert await waiting == "done"
+
+
+async def test_a_store_that_is_back_without_the_claim_is_told_of_it_before_others_look() -> None:
+    claims = Away(is_away=False)
+    async with OneProcess(claims, seconds=2).at_work(ME, "k", nothing_to_see):
+        waiting = asyncio.create_task(_work(claims, seconds=60))
+        await _until(lambda: claims.taken > 1)
+        claims.is_away = True
+        await _until(lambda: claims.asked_in_vain > 2)
+        held = claims.holders.copy()
+        claims.holders.clear()
+        claims.is_away = False
+        await _until(lambda: bool(claims.holders))
+        assert claims.holders == held
+        assert not waiting.done()
+    waiting.cancel()
+
+
+async def _until(it_is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not it_is_so():
+            await asyncio.sleep(0.01)
+
+
+async def _work(claims: Claims, seconds: float = 10) -> str:
+    async with OneProcess(claims, seconds).at_work(ME, "k", nothing_to_see):
         return "done"
 
 

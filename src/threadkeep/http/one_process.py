@@ -21,7 +21,7 @@ from threadkeep.scope import Scope
 T = TypeVar("T")
 
 _log = logging.getLogger("threadkeep.http")
-_SECONDS = 10.0  # so long others wait for a process that has died
+_SECONDS = 10.0  # so long others wait for a process that has died, or that the store can no longer tell of
 _RENEWED_AFTER = 3.0
 _LOOK_AGAIN_AFTER = 0.1
 
@@ -30,14 +30,13 @@ class OneProcess:
     def __init__(self, claims: Claims, seconds: float = _SECONDS) -> None:
         self._claims = claims
         self._seconds = seconds
+        self._renewed_after = min(_RENEWED_AFTER, seconds / 3)
 
     @asynccontextmanager
     async def at_work(self, scope: Scope, name: str, look: Callable[[], Awaitable[T]]) -> AsyncGenerator[T | None]:
         """Begins once no other process is at it, or nobody can tell; with what `look` saw before it had to wait."""
-        holder, seen = secrets.token_hex(8), None
-        while not await self._taken(scope, name, holder):
-            seen = seen or await look()
-            await asyncio.sleep(_LOOK_AGAIN_AFTER)
+        holder = secrets.token_hex(8)
+        seen = await self._waited(scope, name, holder, look)
         holding = asyncio.create_task(self._hold_on(scope, name, holder), name="threadkeep-claim")
         try:
             yield seen
@@ -46,14 +45,28 @@ class OneProcess:
             with suppress(StoreError):  # it goes by itself
                 await self._claims.give_back(scope, name, holder)
 
-    async def _taken(self, scope: Scope, name: str, holder: str) -> bool:
-        try:
-            return await self._claims.take(scope, name, holder, self._seconds)
-        except StoreError as error:
-            _log.warning(json.dumps({"event": "unclaimed", "error": error.code}))
-            return True
+    async def _waited(self, scope: Scope, name: str, holder: str, look: Callable[[], Awaitable[T]]) -> T | None:
+        """Another process does not stop because the store is away: it has as long as it would have had to die."""
+        seen, others_until, now = None, 0.0, asyncio.get_running_loop().time
+        while True:
+            try:
+                if await self._claims.take(scope, name, holder, self._seconds):
+                    return seen
+                others_until, pause = now() + self._seconds, _LOOK_AGAIN_AFTER
+            except StoreError as error:
+                if now() >= others_until:
+                    _log.warning(json.dumps({"event": "unclaimed", "error": error.code}))
+                    return seen
+                pause = min(self._renewed_after, others_until - now())
+            seen = seen or await look()
+            await asyncio.sleep(pause)
 
     async def _hold_on(self, scope: Scope, name: str, holder: str) -> None:
+        pause = self._renewed_after
         while True:
-            await asyncio.sleep(min(_RENEWED_AFTER, self._seconds / 3))
-            await self._taken(scope, name, holder)
+            await asyncio.sleep(pause)
+            try:
+                await self._claims.take(scope, name, holder, self._seconds)
+                pause = self._renewed_after
+            except StoreError:
+                pause = _LOOK_AGAIN_AFTER  # a store that has lost the claim is told of it before others look again
