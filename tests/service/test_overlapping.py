@@ -169,6 +169,25 @@ async def test_a_question_that_was_erased_while_it_waited_is_put_to_nobody(talk:
     assert is_problem(await talk.client.get(f"/conversations/{talk.id}/history"), 404, "not_found")
 
 
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k"}])
+async def test_nor_is_one_that_was_erased_by_itself(talk: Talk, headers: dict[str, str]) -> None:
+    first = talk.say("Good evening, when is dinner served?")
+    await talk.model.asked()
+    known = await talk.contents()
+    second, third = talk.say(ASKED, **headers), talk.say("And when is breakfast?")
+    await talk.has(messages=len(known) + 2)
+    (message,) = [one["id"] for one in (await talk.history())["messages"] if one["content"] == ASKED]
+    proof = await talk.client.delete(f"/conversations/{talk.id}/messages/{message}")
+    assert proof.json()["complete"] is True
+    talk.model.may_go_on.set()
+
+    assert [(await one).status_code for one in (first, third)] == [200, 200]
+    assert is_problem(await second, 410, "scope_erased")
+    assert len(talk.model.requests) == 2
+    assert "peanut" not in str(await talk.contents())
+    assert (await talk.history())["unanswered"] == []
+
+
 async def overlapping(talk: Talk, *texts: str) -> list[asyncio.Task[httpx.Response]]:
     """Each is kept before the next one is sent, and none is answered yet."""
     saying: list[asyncio.Task[httpx.Response]] = []
@@ -268,6 +287,23 @@ async def test_what_was_erased_while_another_process_answered_it_is_put_to_nobod
     assert [(await first).status_code, (await again).status_code] == [200, 410]
     assert other.model.requests == []
     assert await other.contents() == []
+
+
+async def test_nor_is_a_message_that_was_erased_by_itself_there(two_processes: tuple[Talk, Talk]) -> None:
+    one, other = two_processes
+    one.model.fails = True
+    first = one.say(ASKED, **{"Idempotency-Key": "k"})
+    await one.model.asked()
+    other.model.may_go_on.set()
+    again = other.say(ASKED, **{"Idempotency-Key": "k"})
+    await asyncio.sleep(0.2)  # it waits for the first one by now
+    message = (await one.history())["messages"][-1]["id"]
+    await one.client.delete(f"/conversations/{one.id}/messages/{message}")
+    one.model.may_go_on.set()
+
+    assert is_problem(await first, 502, "model_unavailable")
+    assert is_problem(await again, 410, "scope_erased")
+    assert other.model.requests == []
 
 
 async def test_those_who_begin_a_talk_by_the_same_key_at_once_are_greeted_once(talk: Talk) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from starlette.requests import Request
 
 from threadkeep.agent.pairs import answer_to
-from threadkeep.errors import CapabilityMissing, StoreError, ThreadkeepError
+from threadkeep.errors import CapabilityMissing, Conflict, ScopeErased, StoreError, ThreadkeepError
 from threadkeep.events import UserMessage
 from threadkeep.http.one_process import OneProcess
 from threadkeep.http.streams import Streams, messages_after
@@ -88,8 +88,7 @@ class Answering:
 
     async def take(self, asked: Asked, key: str | None) -> Taken:
         """Raises what `Memory.append` raises."""
-        said = asked.event or UserMessage(asked.text, language=asked.language)
-        receipt = await self._memory.append(asked.scope, [said], key)
+        receipt = await self._memory.append(asked.scope, [_said_by(asked)], key)
         self._streams.grown(asked.scope)
         once = None if key is None else asked.scope.digest("answer", key).hex()
         return Taken(replace(asked, message_id=receipt.kept[0] if receipt.kept else None, answer_key=once), receipt)
@@ -141,7 +140,7 @@ class Answering:
         looking = asyncio.create_task(self._as_of_now(taken)) if waiting else None
         try:
             async with lock:
-                return await self._answered_once(await looking if looking else taken)
+                return await self._answered_once(await self._unless_erased(await looking) if looking else taken)
         finally:
             if looking:
                 looking.cancel()
@@ -158,6 +157,18 @@ class Answering:
                 asked = replace(asked, scope=(await self._memory.history(asked.scope, 1)).scope)
         return replace(taken, asked=asked)
 
+    async def _unless_erased(self, taken: Taken) -> Taken:
+        """One message may be, and its talk go on. To say it again tells: what is there is not said twice.
+
+        Raises `ScopeErased`.
+        """
+        if taken.message_id is not None:
+            with suppress(Conflict, StoreError):
+                again = replace(_said_by(taken.asked), id=taken.message_id)
+                if "erased" in (await self._memory.append(taken.asked.scope, [again])).refused:
+                    raise ScopeErased("what was asked was erased before it was answered")
+        return taken
+
     async def _answered_once(self, taken: Taken) -> Answer:
         """What came with a key may have come to another process too."""
         key = taken.asked.answer_key
@@ -165,11 +176,10 @@ class Answering:
             return await self._answered(taken)
         at_work = OneProcess(self._memory.claims).at_work
         async with at_work(taken.asked.scope, key, lambda: self._as_of_now(taken)) as before_waiting:
-            taken = before_waiting or taken
             with suppress(StoreError):
-                if said := await self._said_before(taken):
+                if said := await self._said_before(before_waiting or taken):
                     return said
-            return await self._answered(taken)
+            return await self._answered(await self._unless_erased(before_waiting) if before_waiting else taken)
 
     async def _answered(self, taken: Taken) -> Answer:
         asked = taken.asked
@@ -228,6 +238,10 @@ class Answering:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+
+def _said_by(asked: Asked) -> UserMessage:
+    return asked.event or UserMessage(asked.text, language=asked.language)
 
 
 def _answer_of(message: Message, default: str) -> Answer:
