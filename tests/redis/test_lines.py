@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from redis.exceptions import ResponseError
 
 from tests.redis.conftest import PATIENT
 from tests.servers.ports import LOOPBACK, free_port
 from tests.servers.redis import RedisServer
 from tests.servers.redis import client as plain_client
+from tests.servers.self_signed import self_signed
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.wire import Wire
@@ -42,7 +38,7 @@ def through_a_socket(new_redis: NewRedis) -> str:
 
 def encrypted(new_redis: NewRedis) -> str:
     server, port = new_redis(), free_port()
-    certificate, key = _self_signed(Path(server.folder))
+    certificate, key = self_signed(Path(server.folder))
     named = {"tls-cert-file": certificate, "tls-key-file": key, "tls-ca-cert-file": certificate}
     with plain_client(server.url) as redis:
         try:
@@ -51,21 +47,6 @@ def encrypted(new_redis: NewRedis) -> str:
         except ResponseError as error:
             pytest.skip(f"this server was built without TLS ({error})")
     return f"rediss://{LOOPBACK}:{port}/0?ssl_ca_certs={certificate}&ssl_check_hostname=false"
-
-
-def _self_signed(folder: Path) -> tuple[str, str]:
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(1).not_valid_before(now - datetime.timedelta(days=1))
-    builder = builder.not_valid_after(now + datetime.timedelta(days=1))
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
-    (folder / "cert.pem").write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(pem))
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
-    for file in ("cert.pem", "key.pem"):
-        (folder / file).chmod(0o644)  # the server may run as another user
-    return str(folder / "cert.pem"), str(folder / "key.pem")
 
 
 @pytest.fixture(params=[with_password, through_a_socket, encrypted], ids=lambda way: way.__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.sql import tls
 from threadkeep.sql.half_open import close_once_open
 
 _DRIVERS = {
@@ -22,10 +23,9 @@ _DRIVERS = {
     "mariadb": ("mysql+asyncmy", "mysql"),
 }
 _SUPABASE_POOLER_PORT = 6543
-_OUR_OPTIONS = ("pooler", "pgbouncer", "sslmode", "sslrootcert", "application_name", "charset")
-_POSTGRES_OPTIONS = {"host", "port"}
-_MYSQL_OPTIONS = {"unix_socket", "ssl", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_check_hostname"}
-_SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+_OUR_OPTIONS = {"pooler", "pgbouncer", "application_name", "charset", *tls.OPTIONS}
+_POSTGRES_OPTIONS = {"host", "port", *_OUR_OPTIONS} - tls.MYSQL_OPTIONS
+_MYSQL_OPTIONS = {"unix_socket", *_OUR_OPTIONS}
 _IDLE_SECONDS = 1_800
 _LOST = 2013  # what the clients of MySQL say of a connection that is gone
 
@@ -88,28 +88,30 @@ def _parsed(url: str) -> URL:
         raise InvalidSetting("DATABASE_URL", "is not a database URL", "percent-encode the password: @ is %40, / is %2F")
     if not parsed.database:
         raise InvalidSetting("DATABASE_URL", "names no database", "end it with /database")
-    known = _POSTGRES_OPTIONS if parsed.get_backend_name().startswith("postgres") else _MYSQL_OPTIONS
-    unknown = sorted({*parsed.query} - known - {*_OUR_OPTIONS})
+    known = _MYSQL_OPTIONS if _is_mysql(parsed) else _POSTGRES_OPTIONS
+    unknown = sorted({*parsed.query} - known)
     if unknown:
-        raise InvalidSetting("DATABASE_URL", f"has an option we do not know, {unknown[0]}", "leave it out")
+        fix = tls.HOW if re.search("ssl|tls", unknown[0], re.IGNORECASE) else "leave it out"
+        raise InvalidSetting("DATABASE_URL", f"has an option we do not know, {unknown[0]}", fix)
     return parsed
 
 
 def _connect_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
-    return _mysql_args(limits) if _is_mysql(url) else _postgres_args(url, limits)
+    return _mysql_args(url, limits) if _is_mysql(url) else _postgres_args(url, limits)
 
 
 def _is_mysql(url: URL) -> bool:
     return url.get_backend_name() in ("mysql", "mariadb")
 
 
-def _mysql_args(limits: PoolLimits) -> dict[str, Any]:
+def _mysql_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
     # Strict, or the server would cut what is too long and say nothing. Naming the whole mode also rules out
     # NO_BACKSLASH_ESCAPES, under which the driver's quoting would not be safe.
     patience = max(1, int(limits.work_seconds / 2))
     return {
         "charset": "utf8mb4",
         "connect_timeout": limits.connect_seconds,
+        "ssl": tls.mysql_tls(url.query),
         "async_creator_fn": _connect_mysql,
         "init_command": "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',"
         f" SESSION innodb_lock_wait_timeout = {patience}",
@@ -135,8 +137,8 @@ async def _awaited(connecting: Any) -> Any:
 
 def _postgres_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
     arguments: dict[str, Any] = {"timeout": limits.connect_seconds}
-    if "sslmode" in url.query or "sslrootcert" in url.query:
-        arguments["ssl"] = _ssl(url)
+    if (asked := tls.postgres_tls(url.query)) is not None:
+        arguments["ssl"] = asked
     if "application_name" in url.query:
         arguments["server_settings"] = {"application_name": url.query["application_name"]}
     if _is_pooled(url):
@@ -152,20 +154,3 @@ def _postgres_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
 
 def _no_name() -> str:
     return ""
-
-
-def _ssl(url: URL) -> Any:
-    """As libpq reads it; asyncpg takes the mode's name, or a context once there is a certificate to trust."""
-    mode = url.query.get("sslmode", "verify-full")
-    if mode not in _SSL_MODES:
-        raise InvalidSetting("DATABASE_URL", "has an sslmode we do not know", f"use one of {', '.join(_SSL_MODES)}")
-    if "sslrootcert" not in url.query:
-        return mode
-    try:
-        context = ssl.create_default_context(cafile=str(url.query["sslrootcert"]))
-    except OSError:
-        raise InvalidSetting(
-            "DATABASE_URL", "names a file in sslrootcert that cannot be read", "check its path"
-        ) from None
-    context.check_hostname = mode == "verify-full"
-    return context

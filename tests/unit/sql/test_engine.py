@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
 import pytest
@@ -48,6 +49,10 @@ def test_a_scheme_names_its_driver(url: str, driver: str) -> None:
         ("postgresql://ann:hunter2@db/memory?sslmode=maybe", "sslmode"),
         ("postgresql://ann:hunter2@db/memory?sslrootcert=/no/such/file", "sslrootcert"),
         ("mysql://ann:hunter2@db/memory?local_infile=1", "local_infile"),
+        ("mysql://ann:hunter2@db/memory?ssl=true", "for TLS use sslmode=require"),
+        ("mysql://ann:hunter2@db/memory?sslmode=prefer", "sslmode=prefer"),
+        ("mysql://ann:hunter2@db/memory?ssl_ca=/no/such/file", "ssl_ca"),
+        ("mysql://ann:hunter2@db/memory?ssl_cert=/no/such/file", "ssl_cert"),
     ],
 )
 def test_a_url_that_cannot_work_is_told_plainly(url: str, told: str) -> None:
@@ -80,6 +85,17 @@ def test_options_of_ours_do_not_reach_the_driver() -> None:
 
 def test_tls_is_asked_for_as_libpq_writes_it() -> None:
     assert _arguments("postgresql://ann:pw@db/memory?sslmode=require")["ssl"] == "require"
+    assert _arguments("mysql://ann:pw@db/memory?sslmode=require")["ssl"].verify_mode is ssl.CERT_NONE
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
+@pytest.mark.parametrize(("mode", "by_name"), [("verify-ca", False), ("verify-full", True)])
+def test_a_server_is_held_against_the_machines_certificates_where_none_is_named(
+    scheme: str, mode: str, by_name: bool
+) -> None:
+    context = _arguments(f"{scheme}://ann:pw@db/memory?sslmode={mode}")["ssl"]
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname is by_name
 
 
 def test_mysql_is_always_strict_and_its_quoting_safe() -> None:
