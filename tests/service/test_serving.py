@@ -79,3 +79,14 @@ def test_with_authentication_it_may_listen_for_others_and_knows_its_callers(
 
     assert (stranger.status_code, known.status_code, open_to_all.status_code) == (401, 201, 200)
     assert made["key"] not in log
+
+
+@pytest.mark.parametrize("host", ["", "192.0.2.1"])
+def test_a_host_that_cannot_be_listened_on_is_what_is_named(
+    threadkeep: Command, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setenv("THREADKEEP_API_KEY_SECRET", SECRET)
+    ended = threadkeep("serve", "--json", "--host", host, "--port", "0", "--url", "sqlite://")
+
+    assert (ended.code, ended.problem["field"]) == (1, "--host")
+    assert "0.0.0.0" in ended.problem["fix"]

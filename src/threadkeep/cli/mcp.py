@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from threadkeep.cli.options import Json, Redis, Tenant, Url, store_path
-from threadkeep.cli.resolved import for_elsewhere, masked
+from threadkeep.cli.resolved import TOKEN_VARIABLE, for_elsewhere, masked
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.http.logs import log_to
 from threadkeep.identity.principal import OF_A_USER, Principal
@@ -21,7 +21,6 @@ from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings, load_settings
 
 mcp = typer.Typer(name="mcp", help="An MCP server on stdin and stdout, and how clients start it.")
-TOKEN_VARIABLE = "THREADKEEP_TOKEN"
 ANONYMOUS = "anonymous"
 
 User = Annotated[str | None, typer.Option("--user", help=f"Whose memory and documents. Otherwise {ANONYMOUS!r}.")]

@@ -15,6 +15,7 @@ from threadkeep.settings import CONFIG_FILE_VARIABLE, Settings, config_file, rea
 
 Source = Literal["env", "toml", "default"]
 
+TOKEN_VARIABLE = "THREADKEEP_TOKEN"  # no setting: the credential of `threadkeep mcp --gateway`
 _MASK = "***"
 _PATHS = ("CHROMA_PATH", "THREADKEEP_OUTWARD_LOG", "THREADKEEP_REDACTION_RULES")  # of what any process may use
 _SECRET = re.compile(r"(?i)(KEY|SECRET|TOKEN|PASSWORD)$")  # how the names of such settings end
@@ -63,7 +64,7 @@ def for_elsewhere(settings: Settings) -> tuple[dict[str, str], list[str]]:
 
 def unknown_names() -> list[str]:
     """What looks like a setting of ours and is not: a typo would otherwise be passed over in silence."""
-    known = {name for names in _names().values() for name in names} | {CONFIG_FILE_VARIABLE}
+    known = {name for names in _names().values() for name in names} | {CONFIG_FILE_VARIABLE, TOKEN_VARIABLE}
     ours = (name for name in os.environ if name.startswith("THREADKEEP_"))
     return sorted({*ours, *read_config_file()} - known)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import signal
 import socket
 import sys
@@ -24,6 +25,7 @@ from threadkeep.memory import Memory
 from threadkeep.ports.responder import Responder
 from threadkeep.settings import Settings, load_settings
 
+_HOST_FIX = "give 127.0.0.1, 0.0.0.0, or one of the machine's own addresses; the port goes into --port"
 MemoryOpener = Callable[[], AbstractAsyncContextManager[Memory]]
 
 
@@ -87,7 +89,10 @@ def _refuse_strangers(host: str, settings: Settings) -> None:
 
 def _bind(host: str, port: int) -> socket.socket:
     """Ours to bind, so that a taken port is told like any other error."""
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        raise InvalidInput("--host", "is no address and no name that is known here", _HOST_FIX) from None
     # asyncio turns Nagle's algorithm off only where the protocol is named; left on, every answer waits 40 ms.
     listening = socket.socket(family, kind, protocol)
     try:
@@ -96,6 +101,8 @@ def _bind(host: str, port: int) -> socket.socket:
         listening.listen()  # from here on a caller waits its turn instead of being turned away
     except OSError as error:
         listening.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise InvalidInput("--host", "is no address of this machine", _HOST_FIX) from None
         raise InvalidInput("--port", f"cannot be listened on ({error.strerror})", "give another, or 0") from None
     return listening
 

@@ -16,6 +16,7 @@ def test_it_shows_each_value_and_where_it_came_from(
     (tmp_path / "threadkeep.toml").write_text('session_max_messages = 30\nsession_ttl_min = 5\ntypo = "x"\n')
     monkeypatch.setenv("SESSION_MAX_MESSAGES", "40")
     monkeypatch.setenv("THREADKEEP_TYPO", "x")
+    monkeypatch.setenv("THREADKEEP_TOKEN", "of `threadkeep mcp --gateway`")
     report = threadkeep("doctor", "--json").json
 
     assert report["settings"]["SESSION_MAX_MESSAGES"] == {"value": 40, "source": "env"}
