@@ -175,13 +175,26 @@ class Settings(BaseSettings):
 
 
 def config_file() -> Path:
-    return Path(os.environ.get(CONFIG_FILE_VARIABLE, CONFIG_FILE)).expanduser()
+    return Path(os.path.expanduser(os.environ.get(CONFIG_FILE_VARIABLE) or CONFIG_FILE))
 
 
 def read_config_file() -> dict[str, Any]:
-    """Nothing where there is none; some editors mark theirs as UTF-8. Raises `ValueError`."""
-    path = config_file()
-    return tomllib.loads(path.read_text("utf-8-sig")) if path.is_file() else {}
+    """Nothing where there is none; some editors mark theirs as UTF-8. Raises `ValueError` on what is no TOML.
+
+    One that was asked for, or is there and cannot be read, is not passed over: it may say what is to be masked, or who
+    may call. Raises `InvalidSetting`.
+    """
+    named = bool(os.environ.get(CONFIG_FILE_VARIABLE))
+    try:
+        text = config_file().read_text("utf-8-sig")
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not named:
+            return {}
+        problem = f"{config_file()} cannot be read ({error.strerror})"
+        raise InvalidSetting(
+            CONFIG_FILE_VARIABLE if named else CONFIG_FILE, problem, "check its path and its rights"
+        ) from None
+    return tomllib.loads(text)
 
 
 def load_settings() -> Settings:

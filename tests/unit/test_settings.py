@@ -98,6 +98,22 @@ def test_a_config_file_elsewhere_is_named_by_a_variable(monkeypatch: pytest.Monk
     assert load_settings().session_max_messages == 3
 
 
+@pytest.mark.parametrize("named", ["elsewhere.toml", ".", "~nobody-of-that-name/threadkeep.toml"])
+def test_a_config_file_that_was_named_must_be_there(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    monkeypatch.setenv("THREADKEEP_CONFIG", named)
+    with pytest.raises(InvalidSetting, match="cannot be read") as caught:
+        load_settings()
+    assert caught.value.field == "THREADKEEP_CONFIG"
+    assert named in str(caught.value)
+
+
+def test_a_config_file_that_is_there_and_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "threadkeep.toml").mkdir()  # as Docker makes it of a file that it was to mount and did not find
+    with pytest.raises(InvalidSetting, match="cannot be read") as caught:
+        load_settings()
+    assert caught.value.field == "threadkeep.toml"
+
+
 def test_a_config_file_that_an_editor_has_marked_as_utf_8_is_read(tmp_path: Path) -> None:
     (tmp_path / "threadkeep.toml").write_bytes(b"\xef\xbb\xbfsession_max_messages = 3\r\n")
     assert load_settings().session_max_messages == 3
@@ -105,6 +121,7 @@ def test_a_config_file_that_an_editor_has_marked_as_utf_8_is_read(tmp_path: Path
 
 def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SESSION_MAX_MESSAGES", "")
+    monkeypatch.setenv("THREADKEEP_CONFIG", "")
     assert load_settings().session_max_messages == 20
 
 
