@@ -1,6 +1,9 @@
 """`threadkeep serve` with an assistant, and on addresses that others can reach."""
 
+import os
 import re
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -8,6 +11,7 @@ import pytest
 
 from tests.service.running import RunningService
 from tests.unit.cli.conftest import Command, threadkeep
+from threadkeep.settings import Settings
 
 __all__ = ["threadkeep"]
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -90,3 +94,32 @@ def test_a_host_that_cannot_be_listened_on_is_what_is_named(
 
     assert (ended.code, ended.problem["field"]) == (1, "--host")
     assert "0.0.0.0" in ended.problem["fix"]
+
+
+@pytest.fixture
+def own_signals() -> Iterator[None]:
+    """What a service that runs in this process has changed is as before."""
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("own_signals")
+@pytest.mark.parametrize(("options", "retains"), [((), True), (("--no-worker",), False)])
+def test_it_lets_go_of_what_was_kept_long_enough_unless_a_worker_does(
+    threadkeep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], retains: bool
+) -> None:
+    begun: list[tuple[str | None, float]] = []
+
+    async def retain_daily(url: str | None, settings: Settings, **_: object) -> None:
+        begun.append((url, settings.turn_retention_days))
+
+    monkeypatch.setattr("threadkeep.cli.sweeping.retain_daily", retain_daily)
+    monkeypatch.setattr("threadkeep.cli.serve._announce", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setenv("THREADKEEP_TURN_RETENTION_DAYS", "30")
+    url = f"sqlite:///{tmp_path}/memory.db"
+    ended = threadkeep("serve", "--json", "--port", "0", "--url", url, *options)
+
+    assert ended.code == 0
+    assert begun == ([(url, 30)] if retains else [])

@@ -17,6 +17,7 @@ import typer
 
 from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import notes
+from threadkeep.cli.sweeping import retaining_daily
 from threadkeep.compose import open_memory
 from threadkeep.compose_identity import authentication_is_configured, authenticator
 from threadkeep.compose_metrics import when_served
@@ -35,7 +36,8 @@ def serve(
     url: Url = None,
     redis: Redis = None,
     worker: Annotated[
-        bool, typer.Option(help="Whether this process flushes the journal; without, run `threadkeep worker`.")
+        bool,
+        typer.Option(help="Whether this process flushes the journal and retains; without, run `threadkeep worker`."),
     ] = True,
     assistant: Annotated[
         str | None, typer.Option(help="Folder of the assistant that answers. Otherwise THREADKEEP_ASSISTANT.")
@@ -50,7 +52,7 @@ def serve(
     with listening:
         opener = partial(open_memory, url, redis=redis, worker=worker, settings=settings)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_serve(listening, opener, settings, as_json=json))
+            runner.run(_serve(listening, opener, settings, worker=worker, as_json=json))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -116,7 +118,9 @@ def responder_on(memory: Memory, settings: Settings) -> AbstractAsyncContextMana
     return open_assistant(memory, settings)
 
 
-async def _serve(listening: socket.socket, opener: MemoryOpener, settings: Settings, *, as_json: bool) -> None:
+async def _serve(
+    listening: socket.socket, opener: MemoryOpener, settings: Settings, *, worker: bool, as_json: bool
+) -> None:
     """Memory and assistant are opened here, before the server starts: what keeps them from it is told in a line."""
     import uvicorn
 
@@ -127,7 +131,8 @@ async def _serve(listening: socket.socket, opener: MemoryOpener, settings: Setti
     log_to(sys.stderr)
     stopping = _signals_noted()
     authenticator(settings, None)  # what is wrong with its settings is told here
-    async with opener() as memory, responder_on(memory, settings) as responder:
+    retaining = retaining_daily(settings.database_url, settings) if worker else nullcontext()
+    async with opener() as memory, responder_on(memory, settings) as responder, retaining:
         app = create_app(settings, lambda: nullcontext(memory), responder_opener=lambda _: nullcontext(responder))
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10

@@ -1,9 +1,27 @@
-"""Turns of graphs that nobody ended: found by the worker and by `threadkeep retention run`."""
+"""Letting go of what has been kept long enough, every day beside what else a process does; and turns of graphs that
+nobody ended, which `threadkeep retention run` finds as well."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from threadkeep.compose_retention import retain_daily
 from threadkeep.errors import MissingExtra
 from threadkeep.settings import Settings
+
+
+@asynccontextmanager
+async def retaining_daily(url: str | None, settings: Settings) -> AsyncGenerator[None]:
+    """Any number of processes may do so on one store."""
+    retaining = asyncio.create_task(retain_daily(url, settings, also=partial(sweep_turns, url, settings)))
+    try:
+        yield
+    finally:
+        retaining.cancel()
+        await asyncio.gather(retaining, return_exceptions=True)
 
 
 async def sweep_turns(url: str | None, settings: Settings, *, dry_run: bool = False) -> int:

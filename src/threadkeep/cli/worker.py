@@ -8,15 +8,13 @@ import logging
 import signal
 import sys
 from dataclasses import asdict
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from threadkeep.cli.options import Json, RedisJournal, Url
 from threadkeep.cli.output import notes
-from threadkeep.cli.sweeping import sweep_turns
-from threadkeep.compose_retention import retain_daily
+from threadkeep.cli.sweeping import retaining_daily
 from threadkeep.compose_worker import OpenWorker, open_worker
 from threadkeep.errors import ThreadkeepError
 from threadkeep.http.logs import LAG, log_to
@@ -45,17 +43,16 @@ async def _work(url: str | None, redis: str | None, settings: Settings, *, as_js
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with open_worker(url, redis=redis, settings=settings) as opened:
+    async with open_worker(url, redis=redis, settings=settings) as opened, retaining_daily(url, settings):
         _announce(opened.name, as_json=as_json)
         telling = asyncio.create_task(_tell_lag(opened, settings.lag_log_seconds))
         stopping = asyncio.create_task(_stop_when(stop, opened))
-        retaining = asyncio.create_task(retain_daily(url, settings, also=partial(sweep_turns, url, settings)))
         try:
             await opened.run()
         finally:
-            for task in (telling, stopping, retaining):
+            for task in (telling, stopping):
                 task.cancel()
-            await asyncio.gather(telling, stopping, retaining, return_exceptions=True)
+            await asyncio.gather(telling, stopping, return_exceptions=True)
 
 
 async def _stop_when(stop: asyncio.Event, opened: OpenWorker) -> None:
