@@ -33,6 +33,33 @@ from threadkeep.testing.hot_cases.under_test import ArchiveAsked
 NewRedis = Callable[..., RedisServer]
 
 
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("redis://:p@hunter2/is@db:6379/0", "percent-encode the password"),
+        ("redis://:p@hunter2?is@db:6379/0", "percent-encode the password"),
+        ("redis://:p@hunter2#is@db:6379/0", "percent-encode the password"),
+        ("redis://:hunter2@db:6379/shop", "no number"),
+        ("redis://:hunter2@db:6379/0?db=shop", "an option that will not do, db"),
+        ("redis://:hunter2@db:6379/0?ssl=true", "an option that will not do, ssl; .*rediss://"),
+        ("rediss://:hunter2@db:6379/0?ssl_ca_certs=/no/such/file", "ssl_ca_certs"),
+    ],
+)
+def test_a_url_that_cannot_work_is_told_plainly(url: str, told: str) -> None:
+    with pytest.raises(InvalidSetting, match=told) as caught:
+        RedisClient(url)
+    assert caught.value.field == "REDIS_URL"
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["redis://db", "redis://db/", "rediss://a:b%40c@db:6379/15?ssl_cert_reqs=none", "unix://:pw@/run/redis.sock?db=3"],
+)
+def test_what_the_driver_knows_is_taken(url: str) -> None:
+    assert RedisClient(url).place.startswith("Redis at ")
+
+
 @pytest.mark.parametrize("url", ["", "localhost:6379", "http://x", "redis://host:port", "mysql://x"])
 def test_a_url_that_is_none_is_named_and_not_repeated(url: str) -> None:
     with pytest.raises(InvalidSetting, match="REDIS_URL"):

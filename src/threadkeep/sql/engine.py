@@ -84,8 +84,10 @@ def _parsed(url: str) -> URL:
         ) from None
     if parsed.get_backend_name() not in _DRIVERS:
         raise InvalidSetting("DATABASE_URL", "names no database we know", "use postgresql://… or mysql://…")
-    if {*"[]@"} & {*(parsed.host or "")} or "@" in (parsed.database or ""):  # errors name host and database
-        raise InvalidSetting("DATABASE_URL", "is not a database URL", "percent-encode the password: @ is %40, / is %2F")
+    if {*"[]@"} & {*(parsed.host or "")} or "@" in f"{parsed.database} {url.partition('?')[2]}":
+        # a piece of the password is taken for host and database, which errors name
+        fix = "percent-encode the password: @ is %40, / is %2F, ? is %3F"
+        raise InvalidSetting("DATABASE_URL", "is not a database URL", fix)
     if not parsed.database:
         raise InvalidSetting("DATABASE_URL", "names no database", "end it with /database")
     known = _MYSQL_OPTIONS if _is_mysql(parsed) else _POSTGRES_OPTIONS

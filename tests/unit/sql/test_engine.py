@@ -48,6 +48,7 @@ def test_a_scheme_names_its_driver(url: str, driver: str) -> None:
         ("postgresql://ann:hunter2@db/memory?channel_binding=require", "channel_binding"),
         ("postgresql://ann:hunter2@db/memory?sslmode=maybe", "sslmode"),
         ("postgresql://ann:hunter2@db/memory?sslrootcert=/no/such/file", "sslrootcert"),
+        ("postgresql://ann:p@hunter2/is?it@db/memory", "percent-encode the password"),
         ("mysql://ann:hunter2@db/memory?local_infile=1", "local_infile"),
         ("mysql://ann:hunter2@db/memory?ssl=true", "for TLS use sslmode=require"),
         ("mysql://ann:hunter2@db/memory?sslmode=prefer", "sslmode=prefer"),

@@ -9,15 +9,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from redis import exceptions as theirs
-from redis.asyncio import Redis, RedisCluster
+from redis.asyncio import ConnectionPool, Redis, RedisCluster
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 
 from threadkeep.errors import CapabilityMissing, InvalidSetting, MemoryClosed
 from threadkeep.resilience.one_call import waiting
+from threadkeep.sessions.redis.address import place_of, refused_option
 from threadkeep.sessions.redis.errors import DRIVER_ERRORS, our_errors, translated
 from threadkeep.sessions.redis.keys import Keys
 from threadkeep.sessions.redis.scripts import Script
@@ -55,12 +55,13 @@ class RedisClient:
         self._closed = False
         self._finding = asyncio.Lock()
         self._free = asyncio.Semaphore(options.max_connections)
-        self.place = _place(url)
+        self.place = place_of(url)
+        _check_options(url)
 
     @classmethod
     def around(cls, server: Redis | RedisCluster, options: RedisOptions = RedisOptions()) -> RedisClient:  # noqa: B008
         """On a client that the application opened, and closes. It must not decode answers."""
-        client = cls("redis://the-application's-client", options)
+        client = cls("redis://the-applications-client", options)
         if cast(Any, server).get_encoder().decode_responses:
             raise InvalidSetting("redis", "decodes answers", "make the client with decode_responses=False")
         client._given = server
@@ -181,6 +182,14 @@ class RedisClient:
         )
 
 
+def _check_options(url: str) -> None:
+    """By a connection that is not opened."""
+    try:
+        ConnectionPool.from_url(url).make_connection()  # pyright: ignore[reportUnknownMemberType]
+    except (TypeError, ValueError) as error:
+        raise refused_option(error) from None
+
+
 async def _if_need_be_twice(work: Callable[[float], Awaitable[Any]], until: float) -> Any:
     """Once more when the connection broke: every call of ours may be repeated without harm."""
     try:
@@ -217,15 +226,3 @@ def _check_version(facts: dict[str, str]) -> None:
     version = facts.get("redis_version", "0")
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
         raise CapabilityMissing(f"Redis {version} is too old; point REDIS_URL at Redis 7 or newer, or at Valkey")
-
-
-def _place(url: str) -> str:
-    """Where, without who: for error messages. Raises `InvalidSetting` when the URL is none."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise InvalidSetting("REDIS_URL", "is not a URL", "use redis://host:6379/0 or rediss://host:6379/0") from None
-    if parts.scheme not in ("redis", "rediss", "unix"):
-        raise InvalidSetting("REDIS_URL", "is not a Redis URL", "use redis://host:6379/0 or rediss://host:6379/0")
-    return f"Redis at {parts.hostname or parts.path or 'localhost'}" + (f":{port}" if port else "")

@@ -14,6 +14,7 @@ DRIVER_ERRORS = (theirs.RedisError, OSError, TimeoutError)
 _CODE = re.compile(r"-?([A-Z]{2,20})\b")
 _DENIED_IN_A_SCRIPT = ("The user executing the script can't", "ACL failure in script")  # Redis, Valkey
 _REFUSED_CREDENTIALS = "refused the credentials; correct the user and password in REDIS_URL"
+_AWAY = "cannot be reached (is it up, and REDIS_URL right?)"
 _BY_CODE: dict[str, tuple[type[StoreError], str]] = {
     "OOM": (StoreFull, "is out of memory; raise maxmemory or free some"),
     "MISCONF": (StoreFull, "cannot write its snapshot and refuses writes; free its disk"),
@@ -26,6 +27,7 @@ _BY_CODE: dict[str, tuple[type[StoreError], str]] = {
     "TRYAGAIN": (StoreUnavailable, "is moving slots"),
     "NOAUTH": (LoginRefused, _REFUSED_CREDENTIALS),
     "WRONGPASS": (LoginRefused, _REFUSED_CREDENTIALS),
+    "DB": (StoreError, "has no database of that number; correct the end of REDIS_URL"),
     "NOPERM": (StoreError, "denied a command to this user; grant it in the server's ACL"),
 }
 _BY_KIND: list[tuple[type[Exception], type[StoreError], str]] = [
@@ -38,10 +40,10 @@ _BY_KIND: list[tuple[type[Exception], type[StoreError], str]] = [
     (theirs.NoPermissionError, *_BY_CODE["NOPERM"]),
     (theirs.MaxConnectionsError, StoreUnavailable, "has no free connection for us; raise the pool's size"),
     (theirs.TimeoutError, StoreUnavailable, "did not answer in time; a write may or may not have happened"),
-    (theirs.ConnectionError, StoreUnavailable, "cannot be reached; a write may or may not have happened"),
+    (theirs.ConnectionError, StoreUnavailable, f"{_AWAY}; a write may or may not have happened"),
     (theirs.RedisClusterException, StoreUnavailable, "is a cluster that cannot be reached"),
     (TimeoutError, StoreUnavailable, "did not answer in time; a write may or may not have happened"),
-    (OSError, StoreUnavailable, "cannot be reached"),
+    (OSError, StoreUnavailable, _AWAY),
 ]
 
 
