@@ -57,6 +57,7 @@ async def open_assistant(
     if where is None:
         raise InvalidSetting("THREADKEEP_ASSISTANT", "is not set", "name the assistant's folder")
     loaded: AssistantFolder = _part("threadkeep.agent.folder").load_folder(Path(where), settings)
+    graph = _part("threadkeep.agent.assistant")  # before the documents, which would name an extra that is not enough
     archive = url or settings.database_url
     async with AsyncExitStack() as stack:
         chosen = model or _chat_model(loaded, settings)
@@ -75,7 +76,7 @@ async def open_assistant(
             partial(_documents, shelf, loaded) if loaded.knowledge else None,
             clock,
         )
-        assistant = _part("threadkeep.agent.assistant").Assistant(parts)
+        assistant = graph.Assistant(parts)
         saver = partial(_saver, archive, settings)
         await stack.enter_async_context(opened_once_possible("checkpoints", saver, assistant.checkpoint_with))
         stack.push_async_callback(assistant.settled)
@@ -155,7 +156,7 @@ def _part(name: str) -> Any:
     """Imported only now: a graph needs LangGraph, which comes with an extra."""
     try:
         return import_module(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("threadkeep"):
+    except (ModuleNotFoundError, MissingExtra) as error:
+        if (getattr(error, "name", None) or "").startswith("threadkeep"):
             raise
         raise MissingExtra("assistant", "an assistant") from None

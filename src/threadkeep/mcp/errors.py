@@ -6,8 +6,6 @@ What is said is made of our own words: messages of stores name files of this mac
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 import mcp_types as types
@@ -30,17 +28,6 @@ def told(error: errors.ThreadkeepError) -> dict[str, Any]:
     if words is None and isinstance(error, errors.InvalidInput):
         problem |= {"field": error.field, "fix": error.fix}
     return problem
-
-
-@contextmanager
-def called(ours: str, theirs: str, fix: str | None = None) -> Generator[None]:
-    """A field by the name that a client gave it by."""
-    try:
-        yield
-    except errors.InvalidInput as error:
-        if error.field != ours:
-            raise
-        raise type(error)(theirs, error.problem, fix or error.fix) from None
 
 
 def tool_error(error: errors.ThreadkeepError) -> types.CallToolResult:

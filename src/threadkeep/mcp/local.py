@@ -1,8 +1,10 @@
-"""What the tools do, on the stores of this process."""
+"""What the tools do, on the stores of this process. The service has it without the extra `mcp`, so nothing of that is
+imported here."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.errors import InvalidInput, MissingExtra, NotFound
@@ -15,7 +17,6 @@ from threadkeep.mcp.arguments import (
     RetrieveArguments,
 )
 from threadkeep.mcp.calls import Call
-from threadkeep.mcp.errors import called
 from threadkeep.memory import Memory
 from threadkeep.model import ConversationPage
 
@@ -53,7 +54,7 @@ class LocalBackend:
         call.principal.need("write")
         scope = call.in_conversation(given.conversation)
         event = UserMessage(given.text) if given.role == "user" else ModelResponse(given.text)
-        with called("events[0].text", "text"):
+        with _called("events[0].text", "text"):
             receipt = await self._memory.append(scope, [event], given.key)
         return {"conversation": scope.conversation, **receipt.as_dict()}
 
@@ -81,7 +82,7 @@ class LocalBackend:
 
     async def conversations(self, call: Call, after: str | None) -> ConversationPage:
         call.principal.need("read")
-        with called("after", "cursor", "pass the `nextCursor` of the page before"):
+        with _called("after", "cursor", "pass the `nextCursor` of the page before"):
             return await self._memory.conversations(call.scope(), after, _PAGE)
 
     async def conversation(self, call: Call, name: str) -> dict[str, Any]:
@@ -102,3 +103,14 @@ class LocalBackend:
         except MissingExtra:
             return {}
         return dict(await retrieval.state(call.scope(), call.access, conversation) or {})
+
+
+@contextmanager
+def _called(ours: str, theirs: str, fix: str | None = None) -> Generator[None]:
+    """A field by the name that a client gave it by."""
+    try:
+        yield
+    except InvalidInput as error:
+        if error.field != ours:
+            raise
+        raise type(error)(theirs, error.problem, fix or error.fix) from None

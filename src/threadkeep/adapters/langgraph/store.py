@@ -21,7 +21,6 @@ from threadkeep.adapters.langgraph.item_vectors import ItemVectors
 from threadkeep.compose_checkpoints import is_bound_to_its_loop
 from threadkeep.compose_items import embedder_named, open_items, rules_of
 from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra, StoreError
-from threadkeep.models.embedders.langchain import langchain_embedder
 from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.items import ItemStore
 from threadkeep.scope import DEFAULT_TENANT, Scope
@@ -166,9 +165,8 @@ def _opened(url: str, settings: Settings) -> Coroutine[Any, Any, ItemStore]:
 def _from_langgraph(index: Any) -> tuple[Any, Sequence[str] | None]:
     embed = index.get("embed")
     if not isinstance(embed, str) and not hasattr(embed, "embed"):
-        embed = langchain_embedder(
-            ensure_embeddings(embed), getattr(embed, "__name__", type(embed).__name__), dimensions=index.get("dims")
-        )
+        name = getattr(embed, "__name__", type(embed).__name__)
+        embed = _adapted(ensure_embeddings(embed), name, dimensions=index.get("dims"))
     return embed, index.get("fields")
 
 
@@ -190,7 +188,16 @@ def _embedder(given: Any, settings: Settings) -> Embedder | None:
             raise MissingExtra("embeddings", "a store that is searched by meaning")
         return found
     if hasattr(given, "aembed_documents"):
-        return langchain_embedder(given, type(given).__name__)
+        return _adapted(given, type(given).__name__)
     if not hasattr(given, "embed"):
         raise InvalidSetting("embedder", f"is a {type(given).__name__}", "give a name, an Embedder or Embeddings")
     return cast("Embedder", given)
+
+
+def _adapted(embeddings: Any, name: str, *, dimensions: int | None = None) -> Embedder:
+    """Imported only now: vectors need numpy, which comes with another extra."""
+    try:
+        from threadkeep.models.embedders.langchain import langchain_embedder
+    except ModuleNotFoundError:
+        raise MissingExtra("embeddings", "a store that is searched by meaning") from None
+    return langchain_embedder(embeddings, name, dimensions=dimensions)

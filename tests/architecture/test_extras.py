@@ -1,0 +1,107 @@
+"""An extra brings all that its part needs: whoever installs it alone, as the pages say, can use the part.
+
+Every other distribution of this environment is hidden from a process of its own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+HIDING = """
+import importlib, sys
+
+class Hiding:
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in sys.argv[2:] else self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = map(Hiding, sys.meta_path)
+importlib.import_module(sys.argv[1])
+"""
+
+
+def brought(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[str]]]) -> Iterator[str]:
+    """The distributions that come with one, itself included."""
+    if (name, extras) in seen:
+        return
+    seen.add((name, extras))
+    yield name
+    try:
+        needed = [Requirement(line) for line in requires(name) or ()]
+    except PackageNotFoundError:  # for another system
+        return
+    for one in needed:
+        if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras or {""}):
+            yield from brought(canonicalize_name(one.name), frozenset(one.extras), seen)
+
+
+def hidden_beside(extra: str) -> list[str]:
+    here = {*brought("threadkeep", frozenset({extra}), set())}
+    provided = packages_distributions()
+    return [module for module, by in provided.items() if not {canonicalize_name(one) for one in by} & here]
+
+
+@pytest.mark.parametrize(
+    ("extra", "module"),
+    [
+        ("", "threadkeep"),
+        ("cli", "threadkeep.cli.app"),
+        ("service", "threadkeep.http.app"),
+        ("service", "threadkeep.http.mounting"),
+        ("service", "threadkeep.http.server"),
+        ("metrics", "threadkeep.metrics.prometheus"),
+        ("postgres", "threadkeep.compose_sql"),
+        ("mysql", "threadkeep.compose_sql"),
+        ("redis", "threadkeep.compose_redis"),
+        ("tokens", "threadkeep.models.tokens"),
+        ("langgraph", "threadkeep.adapters.langgraph"),
+        ("adk", "threadkeep.adapters.adk"),
+        ("openai-agents", "threadkeep.adapters.openai_agents"),
+        ("embeddings", "threadkeep.compose_knowledge"),
+        ("embeddings", "threadkeep.compose_vectors"),
+        ("mcp", "threadkeep.compose_mcp"),
+        ("mcp", "threadkeep.compose_retrieval"),
+        ("mcp", "threadkeep.mcp.stdio"),
+        ("mcp", "threadkeep.mcp.gateway"),
+        ("assistant", "threadkeep.compose_assistant"),
+    ],
+)
+def test_an_extra_is_enough_for_its_part(extra: str, module: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", HIDING, module, *hidden_beside(extra)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+
+
+def test_an_assistant_without_its_parts_names_the_extra_that_is_enough() -> None:
+    asked = """
+import asyncio
+from threadkeep.compose import open_memory
+from threadkeep.compose_assistant import open_assistant
+
+async def main():
+    async with open_memory("sqlite://") as memory, open_assistant(memory, folder="examples/pc_shop"):
+        pass
+
+asyncio.run(main())
+"""
+    hidden = hidden_beside("service")
+    ended = subprocess.run(
+        [sys.executable, "-c", HIDING + asked, "threadkeep", *hidden], capture_output=True, text=True, check=False
+    )
+    assert "MissingExtra: an assistant needs" in ended.stderr
+    assert "threadkeep[assistant]" in ended.stderr
+
+
+def test_what_an_extra_does_not_bring_is_hidden() -> None:
+    assert {"fastapi", "mcp", "numpy"} <= {*hidden_beside("cli")}
