@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
 from sqlalchemy import URL
@@ -24,6 +25,10 @@ _POOLED: set[str | int] = {"26000", "42P05"}
 _TOLD_POOLED = (
     "a statement that was prepared is not there, or twice; behind PgBouncer in transaction mode, add"
     " ?pooler=transaction to DATABASE_URL"
+)
+_TOLD_STRANGER = (
+    "the server's certificate does not show that it is the one asked for; check host, sslmode and sslrootcert in"
+    " DATABASE_URL"
 )
 _READ_ONLY: set[str | int] = {"25006", 1290, 1792, 1836}
 # SQLSTATEs of PostgreSQL and error numbers of MySQL and MariaDB.
@@ -58,7 +63,16 @@ def translated(error: BaseException, url: URL) -> StoreError:
     code = code_of(error)
     kind = next((kind for kind, codes in _KINDS if code in codes), None) or _by_nature(error, code)
     seen = f"{type(_original(error)).__name__}" + (f" {code}" if code is not None else "")
-    return kind(f"{place_of(url)}: {_TOLD_POOLED if code in _POOLED else _TELLING[kind]} ({seen})")
+    told = _TOLD_POOLED if code in _POOLED else _TOLD_STRANGER if _is_a_stranger(error) else _TELLING[kind]
+    return kind(f"{place_of(url)}: {told} ({seen})")
+
+
+def _is_a_stranger(error: BaseException) -> bool:
+    """Drivers make an error of their own of it, and keep the first one behind that."""
+    first: BaseException | None = _original(error)
+    while first is not None and not isinstance(first, ssl.SSLCertVerificationError):
+        first = first.__cause__ or first.__context__
+    return first is not None
 
 
 def was_rolled_back(error: BaseException) -> bool:
