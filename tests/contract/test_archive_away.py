@@ -41,7 +41,7 @@ async def opened(redis: str, sql: str, watching: Watching) -> AsyncIterator[tupl
     there, clock = urlsplit(sql), FakeClock()
     await asyncio.to_thread(prepare, sql)
     async with FaultProxy(there.hostname or "", there.port or 0) as line:
-        database = SqlDatabase.at(line.url_for(sql), PoolLimits(work_seconds=1, connect_seconds=1))
+        database = SqlDatabase.at(line.url_for(sql), PoolLimits(work_seconds=5, connect_seconds=5))
         await database.open()
         archive = SqlArchive(database, every_term, LIMITS, clock)
         guard = guard_for(cast("ArchiveWithPlacing", archive), watching)
