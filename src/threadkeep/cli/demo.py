@@ -13,7 +13,7 @@ from rich.table import Table
 
 from threadkeep.cli.demo_script import QUESTIONS, SCRIPT, Step
 from threadkeep.cli.erase import print_proof
-from threadkeep.cli.options import Json, Url, store_path
+from threadkeep.cli.options import AnyStore, Json, store_path
 from threadkeep.cli.output import print_json, screen
 from threadkeep.scope import Scope
 from threadkeep.settings import load_settings
@@ -35,7 +35,7 @@ class _Stage:
         return sum(text.encode("utf-8") in content for text in texts)
 
 
-def demo(url: Url = None, json: Json = False) -> None:
+def demo(url: AnyStore = None, json: Json = False) -> None:
     """Keep, refuse, mask, recall, erase: on a temporary store unless --url names one."""
     with tempfile.TemporaryDirectory(prefix="threadkeep-demo-") as folder:
         settings = load_settings()

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from threadkeep.cli.options import Json, Tenant, Url, as_it_is, store_path
+from threadkeep.cli.options import Json, OfTenant, Tenant, Url, as_it_is, store_path
 from threadkeep.cli.output import in_columns, notes, print_json, screen
 from threadkeep.cli.resolved import shown_path
 from threadkeep.compose_identity import key_secret, open_keys
@@ -61,7 +61,7 @@ def create(
 
 
 @keys.command(name="list")
-def list_(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
+def list_(tenant: OfTenant = None, url: Url = None, json: Json = False) -> None:
     """Every key by its prefix: whose it is, what it allows, whether it still holds. Never the key itself."""
     found = asyncio.run(_all(url, tenant))
     if json:

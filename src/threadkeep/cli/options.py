@@ -22,14 +22,9 @@ def _named(url: str | None) -> str | None:
     return url
 
 
-Url = Annotated[
-    str | None,
-    typer.Option(
-        "--url",
-        callback=_named,
-        help="The archive, such as sqlite:///path.db or postgresql://…. Otherwise DATABASE_URL.",
-    ),
-]
+_ARCHIVE = "The archive, such as sqlite:///path.db or postgresql://…."
+Url = Annotated[str | None, typer.Option("--url", callback=_named, help=f"{_ARCHIVE} Otherwise DATABASE_URL.")]
+AnyStore = Annotated[str | None, typer.Option("--url", callback=_named, help=f"{_ARCHIVE} Otherwise a temporary one.")]
 Redis = Annotated[
     str | None,
     typer.Option(
@@ -45,6 +40,7 @@ Mapping = Annotated[
     typer.Option("--mapping", help="config.json of tables that are yours. Otherwise MEMORY_CONFIG_PATH."),
 ]
 Tenant = Annotated[str | None, typer.Option("--tenant", help=f"Otherwise {DEFAULT_TENANT!r}.")]
+OfTenant = Annotated[str | None, typer.Option("--tenant", help="Otherwise of every tenant.")]
 User = Annotated[str | None, typer.Option("--user", help="Otherwise the whole store.")]
 Conversation = Annotated[str | None, typer.Option("--conversation", help="Otherwise the whole user.")]
 

@@ -23,7 +23,8 @@ T = TypeVar("T")
 _log = logging.getLogger("threadkeep.http")
 _SECONDS = 10.0  # so long others wait for a process that has died, or that the store can no longer tell of
 _RENEWED_AFTER = 3.0
-_LOOK_AGAIN_AFTER = 0.1
+_LOOK_AGAIN_AFTER, _LONGEST_PAUSE = 0.1, 1.0
+_PAUSE_OF_THE_WAIT = 0.1  # who has waited long need not look as often
 
 
 class OneProcess:
@@ -48,11 +49,13 @@ class OneProcess:
     async def _waited(self, scope: Scope, name: str, holder: str, look: Callable[[], Awaitable[T]]) -> T | None:
         """Another process does not stop because the store is away: it has as long as it would have had to die."""
         seen, others_until, now = None, 0.0, asyncio.get_running_loop().time
+        began = now()
         while True:
             try:
                 if await self._claims.take(scope, name, holder, self._seconds):
                     return seen
-                others_until, pause = now() + self._seconds, _LOOK_AGAIN_AFTER
+                others_until, waited = now() + self._seconds, now() - began
+                pause = min(max(_LOOK_AGAIN_AFTER, waited * _PAUSE_OF_THE_WAIT), _LONGEST_PAUSE)
             except StoreError as error:
                 if now() >= others_until:
                     _log.warning(json.dumps({"event": "unclaimed", "error": error.code}))
