@@ -54,7 +54,15 @@ def test_a_url_that_cannot_work_is_told_plainly(url: str, told: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["redis://db", "redis://db/", "rediss://a:b%40c@db:6379/15?ssl_cert_reqs=none", "unix://:pw@/run/redis.sock?db=3"],
+    [
+        "redis://db",
+        "redis://db/",
+        "redis://db/1/",
+        "redis://db/1?client_name=desk@corp",
+        "redis://db/1?username=ann&password=p@w",
+        "rediss://a:b%40c@db:6379/15?ssl_cert_reqs=none",
+        "unix://:pw@/run/redis.sock?db=3",
+    ],
 )
 def test_what_the_driver_knows_is_taken(url: str) -> None:
     assert RedisClient(url).place.startswith("Redis at ")

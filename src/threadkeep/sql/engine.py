@@ -26,6 +26,7 @@ _SUPABASE_POOLER_PORT = 6543
 _OUR_OPTIONS = {"pooler", "pgbouncer", "application_name", "charset", *tls.OPTIONS}
 _POSTGRES_OPTIONS = {"host", "port", *_OUR_OPTIONS} - tls.MYSQL_OPTIONS
 _MYSQL_OPTIONS = {"unix_socket", *_OUR_OPTIONS}
+_WHO = re.compile(r"[^:]+://([^:/]*(:[^@]*)?@)?")  # as SQLAlchemy reads it: a ? in a password is part of that
 _IDLE_SECONDS = 1_800
 _LOST = 2013  # what the clients of MySQL say of a connection that is gone
 
@@ -84,13 +85,15 @@ def _parsed(url: str) -> URL:
         ) from None
     if parsed.get_backend_name() not in _DRIVERS:
         raise InvalidSetting("DATABASE_URL", "names no database we know", "use postgresql://… or mysql://…")
-    if {*"[]@"} & {*(parsed.host or "")} or "@" in f"{parsed.database} {url.partition('?')[2]}":
+    known = _MYSQL_OPTIONS if _is_mysql(parsed) else _POSTGRES_OPTIONS
+    options = _WHO.sub("", url, count=1).partition("?")[2].split("&")
+    strange = any("@" in option and option.partition("=")[0] not in known for option in options)
+    if {*"[]@"} & {*(parsed.host or "")} or "@" in (parsed.database or "") or strange:
         # a piece of the password is taken for host and database, which errors name
         fix = "percent-encode the password: @ is %40, / is %2F, ? is %3F"
         raise InvalidSetting("DATABASE_URL", "is not a database URL", fix)
     if not parsed.database:
         raise InvalidSetting("DATABASE_URL", "names no database", "end it with /database")
-    known = _MYSQL_OPTIONS if _is_mysql(parsed) else _POSTGRES_OPTIONS
     unknown = sorted({*parsed.query} - known)
     if unknown:
         fix = tls.HOW if re.search("ssl|tls", unknown[0], re.IGNORECASE) else "leave it out"

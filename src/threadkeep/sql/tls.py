@@ -21,14 +21,18 @@ _CHECKED = ("verify-ca", "verify-full")
 _UNSURE = ("allow", "prefer")
 _MODES = ("disable", *_UNSURE, "require", *_CHECKED)
 _LIBPQ_CERTIFICATES = "~/.postgresql/root.crt"
+_NO = ("false", "0", "no", "off", "n", "f")
 
 
 def postgres_tls(query: Mapping[str, Any]) -> ssl.SSLContext | str | None:
-    """None where the URL says nothing: the driver then takes TLS where the server has it."""
+    """None where the URL says nothing: the driver then takes TLS where the server has it.
+
+    The mode's name where the driver finds certificates by itself: those to trust, and those that show who we are.
+    """
     mode = _mode(query)
-    if mode in (None, "disable") or (mode not in _CHECKED and "sslrootcert" not in query):
+    if mode is None or mode == "disable" or ("sslrootcert" not in query and _is_left_to_the_driver(mode)):
         return mode
-    return _context(mode, query.get("sslrootcert") or _present(os.path.expanduser(_LIBPQ_CERTIFICATES)))
+    return _context(mode, query.get("sslrootcert"))
 
 
 def mysql_tls(query: Mapping[str, Any]) -> ssl.SSLContext | None:
@@ -50,7 +54,7 @@ def _mode(query: Mapping[str, Any]) -> str | None:
     """What is said, or what follows from the certificates that are named."""
     mode = query.get("sslmode")
     if mode is None and {"sslrootcert", "ssl_ca", "ssl_capath"} & {*query}:
-        return "verify-ca" if query.get("ssl_check_hostname", "").lower() in ("false", "0") else "verify-full"
+        return "verify-ca" if query.get("ssl_check_hostname", "").lower() in _NO else "verify-full"
     if mode is None and MYSQL_OPTIONS & {*query}:
         return "require"
     if mode is not None and mode not in _MODES:
@@ -71,8 +75,9 @@ def _context(mode: str, file: str | None, folder: str | None = None) -> ssl.SSLC
     return context
 
 
-def _present(path: str) -> str | None:
-    return path if os.path.isfile(path) else None
+def _is_left_to_the_driver(mode: str) -> bool:
+    told_elsewhere = os.environ.get("PGSSLROOTCERT") or os.path.isfile(os.path.expanduser(_LIBPQ_CERTIFICATES))
+    return mode not in _CHECKED or bool(told_elsewhere)
 
 
 def _unreadable(option: str) -> InvalidSetting:

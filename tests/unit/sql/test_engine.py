@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +98,38 @@ def test_a_server_is_held_against_the_machines_certificates_where_none_is_named(
     context = _arguments(f"{scheme}://ann:pw@db/memory?sslmode={mode}")["ssl"]
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname is by_name
+
+
+@pytest.mark.parametrize("places", [("PGSSLROOTCERT", "ca.pem"), ("HOME", ".postgresql/root.crt")])
+def test_certificates_that_libpq_is_told_of_elsewhere_are_left_to_the_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: tuple[str, str]
+) -> None:
+    """It reads them, and those that show who we are, as libpq does."""
+    variable, name = places
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.touch()
+    monkeypatch.setenv(variable, str(tmp_path if variable == "HOME" else file))
+    assert _arguments("postgresql://ann:pw@db/memory?sslmode=verify-full")["ssl"] == "verify-full"
+
+
+@pytest.mark.parametrize("no", ["false", "False", "0", "no", "off"])
+def test_a_certificate_of_any_name_does_where_names_are_not_to_be_checked(no: str) -> None:
+    context = _arguments(f"mysql://ann:pw@db/memory?ssl_capath=/&ssl_check_hostname={no}")["ssl"]
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, False)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:p?w@db/memory",
+        "postgresql://ann:p?w@db/memory?application_name=desk@corp",
+        "postgresql://ann@corp:p?w@db/memory",
+        "mysql://ann:p?w@db/memory?unix_socket=/run/ann@corp/mysql.sock",
+    ],
+)
+def test_a_sign_that_need_not_be_escaped_where_it_stands_is_taken(url: str) -> None:
+    assert engine_for(url).url.host == "db"
 
 
 def test_mysql_is_always_strict_and_its_quoting_safe() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from threadkeep.errors import InvalidSetting
 
 _USE = "use redis://host:6379/0 or rediss://host:6379/0"
 _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
+_FREE = (*_FILES, "client_name", "username", "password")  # what these say may have an @
 _OPTION = re.compile(r"'(\w+)'")
 
 
@@ -30,10 +31,12 @@ def place_of(url: str) -> str:
 
 
 def _check_rest(parts: SplitResult) -> None:
-    if "@" in parts.path + parts.query + parts.fragment:  # then what looks like the host is a piece of the password
+    options = [option for option in parts.query.split("&") if option.partition("=")[0] not in _FREE]
+    rest = "".join([parts.path, *options, parts.fragment])
+    if "@" in rest:  # then what looks like the host is a piece of the password
         fix = "percent-encode the password: @ is %40, / is %2F, ? is %3F, # is %23"
         raise InvalidSetting("REDIS_URL", "is not a URL", fix)
-    if not re.fullmatch(r"(/\d*)?", parts.path):
+    if not re.fullmatch(r"/*\d*/*", unquote(parts.path).rstrip()):
         raise InvalidSetting("REDIS_URL", "names a database that is no number", "end it with /0")
 
 
