@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from tests.adapters.verbs import thread, verbs_of
 from threadkeep import ModelResponse, Reflection, Scope, UserMessage, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.cli.app import run
+from threadkeep.cli.sweeping import sweep_turns
 from threadkeep.compose_retention import open_retention, retain_daily
-from threadkeep.errors import InvalidSetting
+from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.ports.usage import Retained
 from threadkeep.settings import Settings, load_settings
 from threadkeep.worker.retention import seconds_until
@@ -194,6 +196,18 @@ async def test_the_worker_runs_it_daily(tmp_path: object, user: str, caplog: pyt
             while "retention: 1 expired, 0 deleted, 0 turns" not in caplog.messages:
                 await asyncio.sleep(0.01)
         running.cancel()
+
+
+async def test_a_service_answers_while_langgraph_is_imported_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+
+    def slowly(_: str) -> None:
+        assert answered.wait(10)
+        raise MissingExtra("langgraph", "a graph")
+
+    monkeypatch.setattr("threadkeep.cli.sweeping.import_module", slowly)
+    asyncio.get_running_loop().call_soon(answered.set)
+    assert await sweep_turns("sqlite://", Settings()) == 0
 
 
 def test_the_command_says_what_would_go_and_what_went(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
+from importlib import import_module
 
 from threadkeep.compose_retention import retain_daily
 from threadkeep.errors import MissingExtra
@@ -27,9 +28,10 @@ async def retaining_daily(url: str | None, settings: Settings) -> AsyncGenerator
 async def sweep_turns(url: str | None, settings: Settings, *, dry_run: bool = False) -> int:
     """How many were abandoned for a day and have been ended, or would be. 0 where LangGraph is not installed."""
     try:
-        from threadkeep.adapters.langgraph import ThreadkeepSaver
+        # takes a second, in which a service would answer nobody
+        adapter = await asyncio.to_thread(import_module, "threadkeep.adapters.langgraph")
     except MissingExtra:
         return 0
     where = url or settings.database_url
-    async with ThreadkeepSaver.from_url(where, tool_traffic="turn", settings=settings) as saver:
+    async with adapter.ThreadkeepSaver.from_url(where, tool_traffic="turn", settings=settings) as saver:
         return await saver.asweep_turns(dry_run=dry_run)
