@@ -43,6 +43,11 @@ NewRedis = Callable[..., RedisServer]
         ("redis://:hunter2@db:6379/0?db=shop", "an option that will not do, db"),
         ("redis://:hunter2@db:6379/0?ssl=true", "an option that will not do, ssl; .*rediss://"),
         ("rediss://:hunter2@db:6379/0?ssl_ca_certs=/no/such/file", "ssl_ca_certs"),
+        (
+            "rediss://:hunter2@db:6379/0?ssl_cert_reqs=CERT_NONE",
+            "that will not do, ssl_cert_reqs; .*ssl_cert_reqs=none",
+        ),
+        ("redis://:hunter2@db:6379/0?protocol=4", "options that will not do"),
     ],
 )
 def test_a_url_that_cannot_work_is_told_plainly(url: str, told: str) -> None:

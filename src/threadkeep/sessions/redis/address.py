@@ -47,8 +47,9 @@ def _check_files(parts: SplitResult) -> None:
             raise InvalidSetting("REDIS_URL", f"names a file in {option} that cannot be read", "check its path")
 
 
-def refused_option(error: TypeError | ValueError) -> InvalidSetting:
-    """What the driver raises quotes the option, never its value."""
-    named = _OPTION.search(str(error))
+def refused_option(error: Exception) -> InvalidSetting:
+    """What the driver raises quotes the option, never its value; of one it tells in words."""
+    named = _OPTION.search(str(error).replace("SSL Certificate Requirements Flag", "'ssl_cert_reqs'"))
     problem = f"has an option that will not do, {named[1]}" if named else "has options that will not do"
-    return InvalidSetting("REDIS_URL", problem, "leave it out; TLS is asked for by rediss://")
+    fix = "leave it out; TLS is asked for by rediss://, and any certificate taken by ssl_cert_reqs=none"
+    return InvalidSetting("REDIS_URL", problem, fix)

@@ -186,7 +186,7 @@ def _check_options(url: str) -> None:
     """By a connection that is not opened."""
     try:
         ConnectionPool.from_url(url).make_connection()  # pyright: ignore[reportUnknownMemberType]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, theirs.RedisError) as error:
         raise refused_option(error) from None
 
 
