@@ -49,7 +49,14 @@ def encrypted(new_redis: NewRedis) -> str:
     return f"rediss://{LOOPBACK}:{port}/0?ssl_ca_certs={certificate}&ssl_check_hostname=false"
 
 
-@pytest.fixture(params=[with_password, through_a_socket, encrypted], ids=lambda way: way.__name__)
+def asked_for_in_the_newer_protocol(new_redis: NewRedis) -> str:
+    return f"{new_redis().url}?protocol=3&decode_responses=true"
+
+
+WAYS = [with_password, through_a_socket, encrypted, asked_for_in_the_newer_protocol]
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: way.__name__)
 async def client(request: pytest.FixtureRequest, new_redis: NewRedis) -> AsyncIterator[RedisClient]:
     client = RedisClient(request.param(new_redis), PATIENT)
     assert isinstance((await client.link()).server, Wire)

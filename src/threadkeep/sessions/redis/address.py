@@ -12,6 +12,7 @@ from threadkeep.errors import InvalidSetting
 _USE = "use redis://host:6379/0 or rediss://host:6379/0"
 _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 _FREE = (*_FILES, "client_name", "username", "password")  # what these say may have an @
+_OURS = ("protocol", "decode_responses")
 _OPTION = re.compile(r"'(\w+)'")
 
 
@@ -45,6 +46,12 @@ def _check_files(parts: SplitResult) -> None:
     for option in _FILES:
         if not all(os.access(file, os.R_OK) for file in options.get(option, ())):
             raise InvalidSetting("REDIS_URL", f"names a file in {option} that cannot be read", "check its path")
+
+
+def as_we_speak(url: str) -> str:
+    """Without what the driver would take from the URL before it takes it from us: how answers are written and read."""
+    where, _, options = url.partition("?")
+    return f"{where}?" + "&".join(option for option in options.split("&") if option.partition("=")[0] not in _OURS)
 
 
 def refused_option(error: Exception) -> InvalidSetting:

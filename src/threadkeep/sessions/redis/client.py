@@ -17,7 +17,7 @@ from redis.backoff import ExponentialBackoff, NoBackoff
 
 from threadkeep.errors import CapabilityMissing, InvalidSetting, MemoryClosed
 from threadkeep.resilience.one_call import waiting
-from threadkeep.sessions.redis.address import place_of, refused_option
+from threadkeep.sessions.redis.address import as_we_speak, place_of, refused_option
 from threadkeep.sessions.redis.errors import DRIVER_ERRORS, our_errors, translated
 from threadkeep.sessions.redis.keys import Keys
 from threadkeep.sessions.redis.scripts import Script
@@ -48,7 +48,7 @@ class RedisClient:
     """Share one among the hot store, the journal, scratch and slots. Who made the server object closes it."""
 
     def __init__(self, url: str, options: RedisOptions = RedisOptions()) -> None:  # noqa: B008
-        self._url = url
+        self._url = as_we_speak(url)
         self._options = options
         self._given: Server | None = None
         self._link: Link | None = None
