@@ -155,6 +155,26 @@ async def test_half_an_answer_that_failed_gives_way_to_the_next(tab: Tab) -> Non
     await expect(tab.locator("#writing")).to_be_empty()
 
 
+async def test_a_receipt_that_comes_late_does_not_hide_that_no_answer_came(tab: Tab) -> None:
+    async def late(route: Route) -> None:
+        receipt = await route.fetch()
+        await expect(tab.locator("#note")).to_contain_text("No answer came")
+        await route.fulfill(response=receipt)
+
+    await tab.get_by_role("button", name="New conversation").click()
+    await tab.route("**/messages", late)
+
+    await say(tab, "be away now")
+
+    await expect(tab.locator("#note .receipt")).to_contain_text("stored")
+    await expect(tab.locator("#note")).to_contain_text("No answer came")
+
+    await tab.unroute("**/messages")
+    await say(tab, "marmalade")
+    await expect(tab.locator("#note .receipt")).to_have_count(1)
+    await expect(tab.locator("#note")).not_to_contain_text("No answer came")
+
+
 async def test_an_erased_talk_is_gone_from_other_windows_which_ask_for_it_no_more(tab: Tab) -> None:
     await tab.get_by_role("button", name="New conversation").click()
     other = await tab.context.new_page()

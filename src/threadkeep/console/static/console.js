@@ -1,5 +1,11 @@
 "use strict";
 
+// What was told of the message before goes when another is sent; the receipt joins what has been told of it meanwhile.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (event.target.id === "say") {
+    document.getElementById("note").replaceChildren();
+  }
+});
 // The field is cleared once the message is taken, and Enter sends it; with Shift it begins a new line.
 document.addEventListener("htmx:afterRequest", (event) => {
   if (event.target.id === "say" && event.detail.successful && !event.detail.xhr.responseText.includes("problem")) {
