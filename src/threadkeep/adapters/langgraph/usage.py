@@ -33,9 +33,7 @@ class UsageTeller:
     def news(self, thread: Thread, values: Mapping[str, Any], *, open_text: bool) -> News | None:
         """None when nothing is new. Where values are encrypted, no text is told, only numbers."""
         told = self._told.get(thread.key)
-        if told is not None and "queries" not in values and told == _counted(values.get("messages")):
-            return None
-        usage = _of_queries(values) or _of_messages(values)
+        usage = _of_queries(values) or _of_messages(values, first=told is None)
         if usage is None:
             return None
         seen = replace(usage, first_query=None)
@@ -78,10 +76,10 @@ def _of_queries(values: Mapping[str, Any]) -> Usage | None:
     )
 
 
-def _of_messages(values: Mapping[str, Any]) -> Usage | None:
+def _of_messages(values: Mapping[str, Any], *, first: bool) -> Usage | None:
     counted = _counted(values.get("messages"))
-    if counted is None:
-        return None
+    if counted is None or not first:
+        return counted
     asked = (one for one in cast("list[Any]", values["messages"]) if isinstance(one, HumanMessage))
     return replace(counted, first_query=next((text for one in asked if (text := text_of(one))), None))
 

@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import ormsgpack
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 
 from threadkeep.adapters.langgraph.messages import PACKING
 from threadkeep.ports.checkpoints import Run
@@ -50,6 +50,23 @@ def _collector_tells_all() -> bool:
 _values_of = get_referents if _collector_tells_all() else _chained
 
 
+def _parts_of_a_message() -> tuple[int, int, int, int]:
+    """How many things a message refers to, in the collector's eyes, and which of them are these. Zero if not all are.
+
+    To ask it for the parts of all messages at once takes half the time of asking each for three attributes.
+    """
+    probe = HumanMessage("text")
+    places = {id(part): place for place, part in enumerate(get_referents(probe))}
+    asked = (probe.__pydantic_extra__, probe.__dict__, type(probe))
+    if not all(id(part) in places for part in asked):
+        return (0, 0, 0, 0)
+    extra, dict_, type_ = (places[id(part)] for part in asked)
+    return len(places), extra, dict_, type_
+
+
+_PARTS, _EXTRA, _DICT, _TYPE = _parts_of_a_message()
+
+
 class ListSnapshot:
     """The messages as they were; nothing in it is shared with them that could change. It grows as its list does."""
 
@@ -75,9 +92,7 @@ class ListSnapshot:
     def _common_with(self, values: Sequence[Any]) -> int:
         count = len(self._kinds)
         head = values[:count]
-        if [*map(type, head)] != self._kinds or any(map(_extra_of, head)):
-            return 0
-        fields = _values_of(*map(_dict_of, head))
+        fields = self._fields_of(head)
         if fields != self._fields:
             return 0
         if self._nested and not self._same_depths([*map(fields.__getitem__, self._nested)]):
@@ -85,6 +100,17 @@ class ListSnapshot:
         if fields[0] is not self._fields[0] and type(fields[0]) is str:
             self._adopt_texts(fields)
         return count
+
+    def _fields_of(self, head: Sequence[Any]) -> list[Any] | None:
+        """None if they are not all messages of the same classes as these, or have more than their classes' fields."""
+        parts = get_referents(*head) if _PARTS else []
+        if len(parts) == _PARTS * len(head) and parts[_TYPE::_PARTS] == self._kinds:
+            extras, dicts = parts[_EXTRA::_PARTS], parts[_DICT::_PARTS]
+        elif [*map(type, head)] == self._kinds:
+            extras, dicts = map(_extra_of, head), map(_dict_of, head)
+        else:
+            return None
+        return None if any(extras) else _values_of(*dicts)
 
     def _same_depths(self, nested: list[Any]) -> bool:
         """All in one call: a list's bytes are those of its elements, behind a header that tells how many they are."""

@@ -27,7 +27,7 @@ def conditions_of(wanted: Search, *, postgres: bool) -> tuple[tuple[str, ...], d
     if wanted.ns is not None:
         also("c.ns_key = :ns", ns=ns_key(wanted.ns))
     if wanted.id is not None:
-        also("c.checkpoint_id = :id", id=escaped(wanted.id))
+        also("c.checkpoint_id BETWEEN :id AND :id", id=escaped(wanted.id))  # not "=": see `statements._one`
     if wanted.before is not None:
         also("c.checkpoint_id < :before", before=escaped(wanted.before))
     for number, fact in enumerate(wanted.facts):

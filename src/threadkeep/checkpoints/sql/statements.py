@@ -24,16 +24,25 @@ _AT = "thread_key = :key AND ns_key = :ns AND checkpoint_id"
 _WRITE_PLACE = {"thread_key": ":key", "ns_key": ":ns", "checkpoint_id": ":id"}
 _WRITE_KEY = _WRITE_PLACE | {"task_id": ":task{0}", "idx": ":idx{0}", "part": ":part{0}"}
 _WRITE = _WRITE_KEY | {"task_path": ":path{0}", "channel": ":channel{0}", "data": ":data{0}"}
-_WRITES_OF = (
-    " LEFT JOIN tk_checkpoint_writes w ON w.thread_key = c.thread_key AND w.ns_key = c.ns_key"
-    " AND w.checkpoint_id = c.checkpoint_id"
-)
+_ITS_WRITES = "w.thread_key = c.thread_key AND w.ns_key = c.ns_key AND w.checkpoint_id = c.checkpoint_id"
+_WRITES_OF = f" LEFT JOIN tk_checkpoint_writes w ON {_ITS_WRITES}"
+_WRITES_OF_EACH = f" LEFT JOIN LATERAL (SELECT * FROM tk_checkpoint_writes w WHERE {_ITS_WRITES} OFFSET 0) w ON true"  # noqa: S608
 
 # Whatever locks rows of a thread takes the thread's own first, or it and a deletion may wait for each other.
 HOLD_THREAD = {
     "postgres": "SELECT 1 FROM conversation_metadata WHERE thread_key = :key FOR KEY SHARE",
     "mysql": "SELECT 1 FROM conversation_metadata WHERE thread_key = :key LOCK IN SHARE MODE",
 }
+
+
+def _one(id_: str, *, postgres: bool) -> str:
+    """Which row of `conversation_checkpoints` has this id.
+
+    PostgreSQL plans a statement for good, and often while the table is empty. Then the primary key is worth no more to
+    it than the index of (thread_key, created_at), and with that it reads all of a thread's rows each time. Only the
+    primary key has the rows in this order.
+    """
+    return f"{_AT} BETWEEN {id_} AND {id_} ORDER BY checkpoint_id" if postgres else f"{_AT} = {id_}"
 
 
 @cache
@@ -63,8 +72,8 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int, counting
     how = "FOR NO KEY UPDATE" if place or counting else "FOR KEY SHARE"
     parts = [f"thread AS MATERIALIZED (SELECT 1 FROM conversation_metadata WHERE thread_key = :key {how})"]  # noqa: S608
     if parent:
-        row = f"SELECT 1 FROM conversation_checkpoints WHERE {_AT} = :parent AND {THREAD_HELD} FOR KEY SHARE"  # noqa: S608
-        parts.append(f"held AS MATERIALIZED ({row})")
+        row = f"{THREAD_HELD} AND {_one(':parent', postgres=True)} FOR KEY SHARE"
+        parts.append(f"held AS MATERIALIZED (SELECT 1 FROM conversation_checkpoints WHERE {row})")  # noqa: S608
     else:
         parts.append("held AS MATERIALIZED (SELECT count(*) FROM thread)")
     if place:
@@ -95,7 +104,7 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int, counting
 @cache
 def mysql_row(*, parent: bool) -> str:
     """Stored only if the parent is there, whose row is held."""
-    held = f" FROM conversation_checkpoints WHERE {_AT} = :parent LOCK IN SHARE MODE" if parent else ""
+    held = f" FROM conversation_checkpoints WHERE {_one(':parent', postgres=False)} LOCK IN SHARE MODE" if parent else ""
     # MySQL warns of VALUES() each time, and a warning costs another trip; MariaDB knows nothing else to name a new row.
     new = (":parent", ":body", ":metadata", ":facts", NOW_ON_MYSQL)
     replaced = ", ".join(f"{name} = {value}" for name, value in zip(_REPLACED, new, strict=True))
@@ -152,20 +161,38 @@ LATEST = (
     f"SELECT {CHECKPOINT}, {WRITE} FROM (SELECT * FROM conversation_checkpoints"  # noqa: S608
     " WHERE thread_key = :key AND ns_key = :ns ORDER BY checkpoint_id DESC LIMIT 1) c" + _WRITES_OF
 )
-NAMED = (
-    f"SELECT {CHECKPOINT}, {WRITE} FROM conversation_checkpoints c{_WRITES_OF}"  # noqa: S608
-    " WHERE c.thread_key = :key AND c.ns_key = :ns AND c.checkpoint_id = :id"
+SUCCESSOR = (
+    f"SELECT 1 FROM conversation_checkpoints WHERE {_AT} > :parent AND checkpoint_id <> :id"  # noqa: S608
+    " ORDER BY checkpoint_id LIMIT 1"
 )
-SUCCESSOR = f"SELECT 1 FROM conversation_checkpoints WHERE {_AT} > :parent AND checkpoint_id <> :id LIMIT 1"  # noqa: S608
-LINEAGE = (
-    "WITH RECURSIVE line (id, parent, depth) AS ("  # noqa: S608
-    f"SELECT checkpoint_id, parent_checkpoint_id, 0 FROM conversation_checkpoints WHERE {_AT} = :id"
-    " UNION ALL SELECT p.checkpoint_id, p.parent_checkpoint_id, line.depth + 1 FROM line"
-    " JOIN conversation_checkpoints p ON p.thread_key = :key AND p.ns_key = :ns AND p.checkpoint_id = line.parent"
-    f" WHERE line.depth + 1 < :most) SELECT {CHECKPOINT}, {WRITE} FROM line"
-    " JOIN conversation_checkpoints c ON c.thread_key = :key AND c.ns_key = :ns AND c.checkpoint_id = line.id"
-    f"{_WRITES_OF} ORDER BY line.depth"
-)
+
+
+@cache
+def named(*, postgres: bool) -> str:
+    row = f"SELECT * FROM conversation_checkpoints WHERE {_one(':id', postgres=postgres)}"  # noqa: S608
+    return f"SELECT {CHECKPOINT}, {WRITE} FROM ({row}) c{_WRITES_OF}"  # noqa: S608
+
+
+@cache
+def lineage(*, postgres: bool) -> str:
+    """A checkpoint and its ancestors. Each is found by its id: told to join tables it takes for empty, PostgreSQL would
+    compare all of a thread's rows with each other."""
+    one = _one(":id", postgres=postgres)
+    row = f"SELECT checkpoint_id, parent_checkpoint_id, 0 FROM conversation_checkpoints WHERE {one}"  # noqa: S608
+    return (
+        f"WITH RECURSIVE line (id, parent, depth) AS ({f'({row})' if postgres else row}"  # noqa: S608
+        " UNION ALL SELECT p.checkpoint_id, p.parent_checkpoint_id, line.depth + 1 FROM line"
+        f" {_joined('p', 'line.parent', postgres=postgres)} WHERE line.depth + 1 < :most)"
+        f" SELECT {CHECKPOINT}, {WRITE} FROM line {_joined('c', 'line.id', postgres=postgres)}"
+        f"{_WRITES_OF_EACH if postgres else _WRITES_OF} ORDER BY line.depth"
+    )
+
+
+def _joined(name: str, id_: str, *, postgres: bool) -> str:
+    if postgres:
+        return f"CROSS JOIN LATERAL (SELECT * FROM conversation_checkpoints WHERE {_one(id_, postgres=True)}) {name}"  # noqa: S608
+    at = f"{name}.thread_key = :key AND {name}.ns_key = :ns AND {name}.checkpoint_id = {id_}"
+    return f"JOIN conversation_checkpoints {name} ON {at}"
 
 
 @cache

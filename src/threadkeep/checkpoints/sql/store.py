@@ -138,7 +138,7 @@ class SqlCheckpoints:
         values: dict[str, Any] = {"key": thread.key, "ns": ns_key(ns)}
         if checkpoint is not None:
             values["id"] = exact(escaped(checkpoint), postgres=self._postgres)
-        query = statements.LATEST if checkpoint is None else statements.NAMED
+        query = statements.LATEST if checkpoint is None else statements.named(postgres=self._postgres)
 
         async def work(line: Line) -> StoredCheckpoint | None:
             found = joined(await line.rows(query, values))
@@ -155,7 +155,7 @@ class SqlCheckpoints:
     async def lineage(self, thread: Thread, ns: str, checkpoint: str, limit: int) -> Sequence[StoredCheckpoint]:
         id_ = exact(escaped(checkpoint), postgres=self._postgres)
         values = {"key": thread.key, "ns": ns_key(ns), "id": id_, "most": limit}
-        return joined(await self._rows(statements.LINEAGE, values))
+        return joined(await self._rows(statements.lineage(postgres=self._postgres), values))
 
     async def pages(self, thread: Thread, runs: Sequence[Run]) -> Sequence[Page]:
         return await self._database.direct(lambda line: read_pages(line, thread, runs))
