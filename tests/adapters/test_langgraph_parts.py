@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from threadkeep.adapters.langgraph import squeeze, writing
+from threadkeep.adapters.langgraph import squeeze, whole_lists, writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.messages import fingerprint, template_of
 from threadkeep.adapters.langgraph.plain_messages import MORE, plain_value
@@ -331,6 +331,26 @@ def test_a_change_in_the_depths_of_a_message_is_noticed() -> None:
     assert before.common_with([message])
     message.response_metadata["added"] = 1
     assert not before.common_with([message])
+
+
+class Slotted(HumanMessage):
+    __slots__ = ("of_its_own",)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("kind", [HumanMessage, Slotted])
+def test_messages_are_taken_apart_at_once_or_one_by_one_with_the_same_result(
+    kind: type[HumanMessage], at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not at_once:
+        monkeypatch.setattr(whole_lists, "_PARTS", 0)
+    talk = [HumanMessage("a"), kind("b"), AIMessage("c")]
+    before = taken_of(talk)
+    assert before.common_with([*talk, HumanMessage("d")]) == 3
+    talk[1].extra_field = "added"  # type: ignore[attr-defined]
+    assert not before.common_with(talk)
+    assert not before.common_with([talk[0], AIMessage("b"), talk[2]])
+    assert not before.common_with([talk[0], "b", talk[2]])
 
 
 @pytest.mark.parametrize("odd", [type("Odd", (int,), {})(1), numpy.array([1, 2])], ids=["subclass", "array"])

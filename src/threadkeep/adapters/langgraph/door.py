@@ -59,6 +59,11 @@ class Door(Generic[S]):
             self._thread.start(self._close_second()).result()
         self._thread.stop()
 
+    async def give_way(self) -> None:
+        """Before long work: who waits in this loop for a server's answer that is there already has it first."""
+        if self._bound:
+            await asyncio.sleep(0)
+
     async def use(self, work: Callable[[S], Awaitable[T]]) -> T:
         store = self._store
         if store is None:

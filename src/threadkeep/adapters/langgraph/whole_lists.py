@@ -93,7 +93,7 @@ class ListSnapshot:
         count = len(self._kinds)
         head = values[:count]
         fields = self._fields_of(head)
-        if fields != self._fields:
+        if fields is None or fields != self._fields:
             return 0
         if self._nested and not self._same_depths([*map(fields.__getitem__, self._nested)]):
             return 0
@@ -104,7 +104,7 @@ class ListSnapshot:
     def _fields_of(self, head: Sequence[Any]) -> list[Any] | None:
         """None if they are not all messages of the same classes as these, or have more than their classes' fields."""
         parts = get_referents(*head) if _PARTS else []
-        if len(parts) == _PARTS * len(head) and parts[_TYPE::_PARTS] == self._kinds:
+        if parts and len(parts) == _PARTS * len(head) and parts[_TYPE::_PARTS] == self._kinds:
             extras, dicts = parts[_EXTRA::_PARTS], parts[_DICT::_PARTS]
         elif [*map(type, head)] == self._kinds:
             extras, dicts = map(_extra_of, head), map(_dict_of, head)

@@ -93,7 +93,7 @@ class Writer:
         must_be_latest = reports and not goes_back_on_purpose(place)
         news = self._news(place, asking, checkpoint)
         usage = None if news is None else news.told
-        await asyncio.sleep(0)  # whose answer has come by now, goes first: to look at a long list takes a while
+        await self._session.door.give_way()  # to look at a long list takes a while
         with self._putting(place.thread):
             draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest, usage))
         if news is not None and self._session.usage is not None:

@@ -104,7 +104,7 @@ def postgres_put(*, parent: bool, place: bool, fresh: int, shared: int, counting
 @cache
 def mysql_row(*, parent: bool) -> str:
     """Stored only if the parent is there, whose row is held."""
-    held = f" FROM conversation_checkpoints WHERE {_one(':parent', postgres=False)} LOCK IN SHARE MODE" if parent else ""
+    held = f" FROM conversation_checkpoints WHERE {_AT} = :parent LOCK IN SHARE MODE" if parent else ""
     # MySQL warns of VALUES() each time, and a warning costs another trip; MariaDB knows nothing else to name a new row.
     new = (":parent", ":body", ":metadata", ":facts", NOW_ON_MYSQL)
     replaced = ", ".join(f"{name} = {value}" for name, value in zip(_REPLACED, new, strict=True))

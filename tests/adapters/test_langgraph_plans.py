@@ -1,0 +1,59 @@
+"""PostgreSQL keeps a plan that it made while a table was empty: it must be one for long threads too."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+from psycopg import AsyncConnection
+
+from tests.servers.server import Server
+from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.checkpoints.sql import statements
+from threadkeep.checkpoints.sql.search import conditions_of
+from threadkeep.ports.checkpoints import Search
+from threadkeep.scope import Scope
+from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.lines import _numbered  # pyright: ignore[reportPrivateUsage]
+
+NAMED = Search(Scope("t", "u"), thread="t", ns="", id="1")
+STATEMENTS = {
+    "put": statements.postgres_put(parent=True, place=False, fresh=0, shared=0),
+    "put with items": statements.postgres_put(parent=True, place=True, fresh=2, shared=0),
+    "latest": statements.LATEST,
+    "named": statements.named(postgres=True),
+    "listed by its id": statements.find(conditions_of(NAMED, postgres=True)[0]),
+    "successor": statements.SUCCESSOR,
+    "ancestors": statements.lineage(postgres=True),
+}
+
+
+@pytest.fixture
+async def empty(postgres_server: Server) -> AsyncIterator[AsyncConnection]:
+    """A connection to a database of its own, with our tables."""
+    name = f"plans_{uuid4().hex}"
+    url = f"{postgres_server.url.rsplit('/', 1)[0]}/{name}"
+    async with await AsyncConnection.connect(postgres_server.url, autocommit=True) as server:
+        await server.execute(f"CREATE DATABASE {name}".encode())
+        database = SqlDatabase.at(url)
+        await ensure_schema(database, migrate_if_needed=True)
+        await database.close()
+        async with await AsyncConnection.connect(url, autocommit=True) as connection:
+            await connection.execute("SET plan_cache_mode = force_generic_plan")
+            yield connection
+        await server.execute(f"DROP DATABASE {name}".encode())
+
+
+@pytest.mark.parametrize("what", STATEMENTS)
+async def test_a_checkpoint_is_found_by_its_key_though_the_table_was_empty_then(
+    empty: AsyncConnection, what: str
+) -> None:
+    query, names = _numbered(STATEMENTS[what])
+    await empty.execute(f"PREPARE statement AS {query}".encode())
+    told = await empty.execute(f"EXPLAIN EXECUTE statement ({', '.join('NULL' for _ in names)})".encode())
+    plan = "\n".join([row[0] async for row in told])
+    scans = [line for line in plan.splitlines() if " on conversation_checkpoints" in line and "Scan" in line]
+    assert scans
+    assert all("conversation_checkpoints_pkey" in line for line in scans), plan
+    assert "Join Filter" not in plan, plan
