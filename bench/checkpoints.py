@@ -22,7 +22,7 @@ Rounds = list[dict[str, Samples]]
 
 def main(args: argparse.Namespace) -> dict[str, Any]:
     plan = QUICK if args.quick else Plan()
-    count = args.rounds or (1 if args.quick else 3)
+    count = args.rounds or (1 if args.quick else 7)
     result: dict[str, Any] = {"bench": "checkpoints", "turns": plan.turns, "rounds": count, "databases": {}}
     for database, opened in (("sqlite", _sqlite), ("postgres", _postgres), ("mariadb", _mariadb)):
         if args.store not in (database, "all"):
