@@ -20,12 +20,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from threadkeep.adapters.langgraph import squeeze, whole_lists, writing
 from threadkeep.adapters.langgraph.codec import Codec
-from threadkeep.adapters.langgraph.messages import fingerprint, template_of
+from threadkeep.adapters.langgraph.messages import copies, fingerprint, template_of
 from threadkeep.adapters.langgraph.plain_messages import MORE, plain_value
 from threadkeep.adapters.langgraph.reading import State, StateCache
 from threadkeep.adapters.langgraph.splitting import Split, fresh, grow_never, split
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
-from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap
+from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap, values_of
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
@@ -109,7 +109,7 @@ def test_a_copy_equals_what_was_decoded(message: BaseMessage) -> None:
     decoded = SERDE.loads_typed(SERDE.dumps_typed(message))
     template = template_of(decoded)
     if template is not None:
-        assert state_of(template.copy()) == state_of(decoded)
+        assert state_of(copies([template])[0]) == state_of(decoded)
 
 
 def test_a_fingerprint_tells_every_change_and_nothing_else() -> None:
@@ -272,6 +272,93 @@ def test_of_two_runs_that_go_on_from_one_list_only_the_first_takes_its_snapshot_
     assert found.length == 2
     lists.forget(thread)
     assert lists.known(thread, one, [*start, AIMessage("one")]) is None
+
+
+def test_a_list_that_has_lost_messages_is_not_worth_a_long_look() -> None:
+    thread, lists, runs = thread_named("t"), LatestLists(), (Run(b"s", 0, 3),)
+    talk = [HumanMessage("one"), AIMessage("two"), HumanMessage("three")]
+    lists.stored(thread, Continued((), runs, None, taken_of(talk)))
+    following = [AIMessage("four"), HumanMessage("five")]
+    for other in (talk[:2], [*talk[1:], *following], [*talk[:2], *following], ["odd"] * 4):
+        assert lists.known(thread, runs, other) is None
+    known = lists.known(thread, runs, [*talk, *following])
+    assert known is not None
+    assert known.holds()
+    assert (known.length, known.questions) == (3, 2)
+    changed = lists.known(thread, runs, [HumanMessage("other"), *talk[1:], *following])
+    assert changed is not None
+    assert not changed.holds()
+
+
+def test_a_list_whose_snapshot_has_gone_on_with_another_run_is_not_taken_to_go_on() -> None:
+    thread, lists, runs = thread_named("t"), LatestLists(), (Run(b"s", 0, 1),)
+    start = [HumanMessage("begin")]
+    lists.stored(thread, Continued((), runs, None, taken_of(start)))
+    ours = lists.known(thread, runs, [*start, AIMessage("ours")])
+    theirs = lists.known(thread, runs, [*start, AIMessage("theirs")])
+    assert ours is not None
+    assert theirs is not None
+    lists.stored(thread, Continued(runs, (Run(b"s", 0, 2),), theirs, taken_of([AIMessage("theirs")])))
+    assert not ours.holds()
+    assert not theirs.holds()  # it was asked before, for what it was then
+
+
+def test_a_snapshot_is_as_large_as_what_it_holds() -> None:
+    words = "x" * 10_000
+    blocks = [{"type": "text", "text": words}]
+    call = CALL | {"args": {"x": words}}
+    for message in (HumanMessage(words), HumanMessage(blocks), AIMessage("", tool_calls=[call])):
+        assert 10_000 <= taken_of([message]).size < 60_000
+
+
+def test_a_list_that_another_thread_adds_to_just_now_does_not_go_on() -> None:
+    taken = taken_of([AIMessage("a", additional_kwargs={"n": 1})])
+    taken._nested.append(10)  # the first of what adding does
+    assert not taken.common_with([AIMessage("a", additional_kwargs={"n": 1})])
+
+
+class Touchy:
+    """Of an application's own: it refuses to be compared."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("not with me")
+
+    __hash__ = None
+
+
+def test_what_refuses_to_be_compared_is_no_reason_to_fail() -> None:
+    found = ToolMessage("found", tool_call_id="c1", artifact={"n": 1})
+    taken = taken_of([found])
+    odd = found.model_copy(update={"artifact": Touchy()})
+    assert snapshot([odd]) is None
+    assert not taken.may_begin([odd])
+    assert not taken.common_with([odd])
+
+
+def test_an_item_that_another_thread_makes_a_template_of_is_read_all_the_same() -> None:
+    class Overtaken(Item):
+        """Between two looks at it the other thread has come."""
+
+        @property
+        def template(self) -> Any:
+            self.data = b""
+            return None
+
+        @template.setter
+        def template(self, value: Any) -> None:
+            """Nothing is kept."""
+
+    message = HumanMessage("hello", id="1")
+    kind, data, _ = CODEC.encode(message, "x")
+    assert Overtaken(kind, data).value(CODEC, "x") == message
+    assert Overtaken(kind, data).tells_same(CODEC) == CODEC.same(kind, data)
+
+
+def test_copies_and_decoded_values_come_in_their_order() -> None:
+    given = [*MESSAGES, "text", {"a": [1]}, *MESSAGES]
+    items = [Item.of(value, CODEC, "x") for value in given]
+    assert {item.template is None for item in items} == {True, False}
+    assert values_of(items, CODEC, "x") == [CODEC.decode(item.kind, item.data, "x") for item in items] == given
 
 
 def taken_of(values: Sequence[BaseMessage]) -> ListSnapshot:

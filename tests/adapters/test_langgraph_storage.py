@@ -162,6 +162,25 @@ async def test_a_message_that_was_changed_in_place_is_stored_as_it_is_now(saver:
     assert first.checkpoint["channel_values"]["messages"] == messages(5)
 
 
+@pytest.mark.parametrize("place", [0, 3, 7])
+async def test_a_message_that_was_changed_in_place_late_in_a_talk_is_stored_as_it_is_now(
+    open_saver: Open, place: int
+) -> None:
+    """The list has been seen to be added to, again and again: that it was now cannot be taken for granted."""
+    saver = await open_saver()
+    state = messages(5)
+    config = await saver.put(thread("t"), {"messages": state})
+    for number in range(3):
+        state = [*state, AIMessage("and more", id=f"more{number}")]
+        config = await saver.put(config, {"messages": state})
+    state[place].response_metadata["changed"] = "in place"
+    state = [*state, AIMessage("and on", id="on")]
+    await saver.put(config, {"messages": state})
+    for reader in (saver, await open_saver()):
+        assert (await reader.values(thread("t")))["messages"] == state
+        assert (await reader.values(config))["messages"][place].response_metadata == {}
+
+
 async def test_what_is_handed_out_shares_nothing_with_what_is_handed_out_next(saver: Verbs) -> None:
     call = {"name": "look", "args": {"deep": [1]}, "id": "c1", "type": "tool_call"}
     state = [

@@ -66,6 +66,31 @@ async def test_the_messages_of_a_chat_are_counted_and_the_first_is_redacted(save
     assert told.first_query == "write to [REDACTED:EMAIL]"
 
 
+async def test_questions_are_counted_also_where_a_message_has_become_another(saver: Verbs) -> None:
+    state = [HumanMessage("one"), AIMessage("two"), HumanMessage("three"), AIMessage("four")]
+    config = await saver.put(thread("t"), {"messages": state[:3]})
+    config = await saver.put(config, {"messages": state})
+    config = await saver.put(config, {"messages": [*state, HumanMessage("five")]})
+    assert (await saver.call("get_conversation_metadata", "t")).query_count == 3
+    state[1] = HumanMessage("instead of two")
+    await saver.put(config, {"messages": [*state, HumanMessage("five"), HumanMessage("six")]})
+    assert (await saver.call("get_conversation_metadata", "t")).query_count == 5
+
+
+async def test_a_thread_that_another_process_began_is_counted_at_once(open_saver: Open) -> None:
+    config = await (await open_saver()).put(thread("t"), {"messages": [HumanMessage("one"), AIMessage("two")]})
+    other = await open_saver()
+    await other.put(config, {"messages": [HumanMessage("one"), AIMessage("two"), HumanMessage("three")]})
+    assert (await other.call("get_conversation_metadata", "t")).query_count == 2
+
+
+async def test_a_channel_is_counted_that_only_its_version_calls_new(saver: Verbs) -> None:
+    config = await saver.put(thread("t"), {"messages": [HumanMessage("one")]}, new=[])
+    assert (await saver.call("get_conversation_metadata", "t")).query_count == 1
+    await saver.put(config, {"messages": [HumanMessage("one"), HumanMessage("two")]}, new=[])
+    assert (await saver.call("get_conversation_metadata", "t")).query_count == 2
+
+
 async def test_a_first_query_with_a_picture_is_told_by_its_words(saver: Verbs) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     said = [{"type": "text", "text": "whose is this? ann@example.org"}, picture]

@@ -37,6 +37,8 @@ STRANGERS_KEY: dict[str, str] = {}
 ASKED: Counter[tuple[str, str]] = Counter()
 # What is promised of statuses is checked below; that strangers are refused, `test_access.py` asks of every route.
 NOT_CHECKED_HERE = [schemathesis.checks.not_a_server_error, ignored_auth]
+# The service runs in a thread of this process and may use `random` while a request is drawn here: no strategy does.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the .random. module inside strategies")
 SEEDED = settings(
     max_examples=CASES, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )

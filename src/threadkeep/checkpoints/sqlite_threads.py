@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of
-from threadkeep.checkpoints.thinning import pages_to_drop, places_of
+from threadkeep.checkpoints.thinning import PageSpan, ends_of, pages_to_drop, places_of
 from threadkeep.errors import Conflict
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import Plan, Run
@@ -72,6 +72,7 @@ def copy_thread(connection: sqlite3.Connection, source: Thread, target: Thread, 
             f" SELECT ?{', ?' if named else ''}, {columns} FROM {table} WHERE thread_key = ? ON CONFLICT DO NOTHING",
             (*values, source.key),
         )
+    _hold_places(connection, target, ends_of(_pages(connection, target)))
 
 
 def thin_out(connection: sqlite3.Connection, thread: Thread, plan: Plan) -> None:
@@ -93,15 +94,23 @@ def thin_out(connection: sqlite3.Connection, thread: Thread, plan: Plan) -> None
 
 
 def _drop_unused(connection: sqlite3.Connection, thread: Thread, still_used: Sequence[Run]) -> None:
-    query = "SELECT strand, start, stop FROM tk_checkpoint_items WHERE thread_key = ? AND part = 0"
-    dropping = pages_to_drop(connection.execute(query, (thread.key,)).fetchall(), still_used)
+    dropping = pages_to_drop(_pages(connection, thread), still_used)
     connection.executemany(
         "DELETE FROM tk_checkpoint_items WHERE thread_key = ? AND strand = ? AND start = ?",
         [(thread.key, strand, start) for strand, start, _ in dropping.pages],
     )
+    _hold_places(connection, thread, dropping.placeholders)
+
+
+def _pages(connection: sqlite3.Connection, thread: Thread) -> list[PageSpan]:
+    query = "SELECT strand, start, stop FROM tk_checkpoint_items WHERE thread_key = ? AND part = 0"
+    return connection.execute(query, (thread.key,)).fetchall()
+
+
+def _hold_places(connection: sqlite3.Connection, thread: Thread, places: Sequence[PageSpan]) -> None:
     connection.executemany(
         "INSERT INTO tk_checkpoint_items (thread_key, strand, start, part, stop, data) VALUES (?, ?, ?, 0, ?, x'')",
-        [(thread.key, *span) for span in dropping.placeholders],
+        [(thread.key, *span) for span in places],
     )
 
 

@@ -34,6 +34,14 @@ def pages_to_drop(pages: Iterable[PageSpan], still_used: Sequence[Run]) -> Dropp
     return Dropping(dropped, [(strand, *span) for strand, span in tails.items()])
 
 
+def ends_of(pages: Iterable[PageSpan]) -> list[PageSpan]:
+    """Placeholders behind every strand of a copy: others may know items there, of a thread that had its name before."""
+    ends: dict[bytes, int] = {}
+    for strand, _, stop in pages:
+        ends[strand] = max(stop, ends.get(strand, 0))
+    return [(strand, end, end + 1) for strand, end in ends.items()]
+
+
 def _meets(page: PageSpan, run: Run) -> bool:
     return page[1] < run.stop and page[2] > run.start
 

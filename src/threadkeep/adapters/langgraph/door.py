@@ -60,8 +60,11 @@ class Door(Generic[S]):
         self._thread.stop()
 
     async def give_way(self) -> None:
-        """Before long work: who waits in this loop for a server's answer that is there already has it first."""
-        if self._bound:
+        """Before long work: who waits in this loop for a server's answer that is there already has it first.
+
+        The loop first finds out that there is something to read, then reads it, then wakes who waits.
+        """
+        for _ in range(3 if self._bound else 0):
             await asyncio.sleep(0)
 
     async def use(self, work: Callable[[S], Awaitable[T]]) -> T:

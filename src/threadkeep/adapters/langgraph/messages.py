@@ -6,6 +6,10 @@ takes 0.4 and a copy 1.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 import ormsgpack
@@ -28,6 +32,8 @@ _set_fields = _slots["__dict__"].__set__
 _set_given = _slots["__pydantic_fields_set__"].__set__
 _set_extra = _slots["__pydantic_extra__"].__set__
 _set_private = _slots["__pydantic_private__"].__set__
+_new: Any = object.__new__
+_kind_of, _given_of = attrgetter("kind"), attrgetter("given")
 
 
 def fingerprint(value: Any) -> int | None:
@@ -59,33 +65,52 @@ def plain_fingerprint(value: Any) -> int | None:
 
 
 class Template:
-    """Makes copies of one decoded message that share no mutable part with each other."""
+    """One decoded message, to make copies of that share no mutable part with each other."""
 
-    __slots__ = ("_dicts", "_extra", "_fields", "_given", "_kind", "_lists", "_nested")
+    __slots__ = ("dicts", "extra", "fields", "given", "kind", "lists", "nested")
 
     def __init__(self, message: BaseMessage) -> None:
         """Raises `ValueError` when it holds more than plain values."""
         if message.__pydantic_private__ is not None:
             raise ValueError("private attributes")
-        self._kind = type(message)
-        self._fields = dict(message.__dict__)
-        self._given = frozenset(message.__pydantic_fields_set__)
-        self._extra = _packed(message.__pydantic_extra__) if message.__pydantic_extra__ else None
-        containers = {name: value for name, value in self._fields.items() if type(value) not in _ATOMS}
-        self._dicts = [name for name, value in containers.items() if type(value) is dict and not value]
-        self._lists = [name for name, value in containers.items() if type(value) is list and not value]
-        self._nested = [(name, _packed(value)) for name, value in containers.items() if value not in ({}, [])]
+        self.kind = type(message)
+        self.fields = dict(message.__dict__)
+        self.given = frozenset(message.__pydantic_fields_set__)
+        self.extra = _packed(message.__pydantic_extra__) if message.__pydantic_extra__ else None
+        containers = {name: value for name, value in self.fields.items() if type(value) not in _ATOMS}
+        self.dicts = [name for name, value in containers.items() if type(value) is dict and not value]
+        self.lists = [name for name, value in containers.items() if type(value) is list and not value]
+        self.nested = [(name, _packed(value)) for name, value in containers.items() if value not in ({}, [])]
 
-    def copy(self) -> BaseMessage:
-        fields = self._fields.copy()
-        for name in self._dicts:
+
+def copies(templates: Sequence[Template]) -> list[BaseMessage]:
+    """One of each, in their order. Step by step for all of them takes three quarters of the time of one by one."""
+    messages: list[BaseMessage] = [*map(_new, map(_kind_of, templates))]
+    _for_each(_set_fields, messages, _own_fields(templates))
+    _for_each(_set_given, messages, map(set, map(_given_of, templates)))
+    _for_each(_set_extra, messages, map(_own_extra, templates))
+    _for_each(_set_private, messages, repeat(None))
+    return messages
+
+
+def _own_extra(template: Template) -> dict[str, Any]:
+    return {} if template.extra is None else ormsgpack.unpackb(template.extra)
+
+
+def _own_fields(templates: Sequence[Template]) -> list[dict[str, Any]]:
+    copied = [template.fields.copy() for template in templates]
+    for template, fields in zip(templates, copied, strict=True):
+        for name in template.dicts:
             fields[name] = {}
-        for name in self._lists:
+        for name in template.lists:
             fields[name] = []
-        for name, data in self._nested:
+        for name, data in template.nested:
             fields[name] = ormsgpack.unpackb(data, option=ormsgpack.OPT_NON_STR_KEYS)
-        extra: dict[str, Any] = {} if self._extra is None else ormsgpack.unpackb(self._extra)
-        return made(self._kind, fields, set(self._given), extra)
+    return copied
+
+
+def _for_each(call: Callable[..., None], *arguments: Iterable[Any]) -> None:
+    deque(map(call, *arguments), maxlen=0)  # a loop with no step of Python's own in it
 
 
 def made(kind: type[BaseMessage], fields: dict[str, Any], given: set[str], extra: dict[str, Any]) -> BaseMessage:

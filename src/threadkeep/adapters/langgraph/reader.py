@@ -11,7 +11,7 @@ from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory, Pend
 from threadkeep.adapters.langgraph.body import unpack_body
 from threadkeep.adapters.langgraph.facts import checked_filter, matches, wanted_facts
 from threadkeep.adapters.langgraph.place import Place, configurable
-from threadkeep.adapters.langgraph.reading import metadata_of, pending_write, where_is
+from threadkeep.adapters.langgraph.reading import ItemsMissing, metadata_of, pending_write, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
 from threadkeep.ports.checkpoints import Search, StoredCheckpoint
@@ -44,7 +44,16 @@ class Reader:
             if place.checkpoint is None:
                 self._session.forget(place.thread)  # perhaps it was deleted elsewhere
             return None
-        return await self._session.reading.tuple_of(place.thread.owner, row, asking.codec, asking.identity)
+        return await self._tuple(asking, place.thread, row)
+
+    async def _tuple(self, asking: Asking, thread: Thread, row: StoredCheckpoint) -> CheckpointTuple | None:
+        """None for a checkpoint that was pruned or deleted after its row was read."""
+        try:
+            return await self._session.reading.tuple_of(thread.owner, row, asking.codec, asking.identity)
+        except ItemsMissing:
+            if await self._session.door.use(lambda store: store.get(thread, row.ns, row.id)) is not None:
+                raise
+            return None
 
     async def find(
         self,
@@ -65,13 +74,17 @@ class Reader:
             for row in rows:
                 if left == 0:
                     break
-                reading = await self._reading(asking, row, Thread(search.owner, row.thread), known)
+                thread = Thread(search.owner, row.thread)
+                reading = await self._reading(asking, row, thread, known)
                 if reading is None:
                     continue
                 if wanted and not matches(metadata_of(row, reading.codec), wanted.items()):
                     continue
+                found = await self._tuple(reading, thread, row)
+                if found is None:
+                    continue
                 left = None if left is None else left - 1
-                yield await self._session.reading.tuple_of(search.owner, row, reading.codec, asking.identity)
+                yield found
             if len(rows) < size:
                 return
             search = _following(search, rows[-1])

@@ -16,7 +16,7 @@ from threadkeep.adapters.langgraph.codec import Codec, is_in_flight, unpacked
 from threadkeep.adapters.langgraph.pages import items_of
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
-from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap
+from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap, values_of
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Wanting, Write
 from threadkeep.scope import Scope
@@ -26,6 +26,10 @@ FetchPages = Callable[[Thread, Sequence[Run]], Awaitable[Sequence[Page]]]
 Held = dict[Run, list[Item]]
 StateKey = tuple[bytes, str, str]  # thread, namespace, checkpoint
 _MOST_STATES = 2_000
+
+
+class ItemsMissing(CheckpointCorrupt):
+    """Unless the checkpoint itself has gone by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Reading:
         return None if self._strands.knows(thread) else _all_runs
 
     def remember(self, thread: Thread, ns: str, id_: str, body: Body) -> None:
-        self._states[thread.key, ns, id_] = State(body.versions, body.refs)
+        self._states[thread.key, ns, id_] = State({**body.versions}, body.refs)  # others have the checkpoint's own
 
     async def values(self, thread: Thread, refs: Mapping[str, Ref], codec: Codec, where: str) -> dict[str, Any]:
         held = await self.fetch(thread, [run for ref in refs.values() for run in runs_of(ref)], where)
@@ -112,10 +116,10 @@ def _filled(
     run: Run, here: list[Item | None] | None, fetched: Mapping[tuple[bytes, int], Item], where: str
 ) -> list[Item]:
     whole = here or list[Item | None]([None] * (run.stop - run.start))
-    if None in whole:
+    if not all(whole):
         whole = [item or fetched.get((run.strand, place)) for place, item in enumerate(whole, run.start)]
-    if None in whole:
-        raise CheckpointCorrupt(f"{where} refers to items that are not stored")
+    if not all(whole):
+        raise ItemsMissing(f"{where} refers to items that are not stored")
     return cast("list[Item]", whole)
 
 
@@ -141,7 +145,7 @@ def _value(ref: Ref, held: Held, codec: Codec, where: str) -> Any:
         return codec.decode(ref.kind, ref.data, where)
     if isinstance(ref, Whole):
         return held[ref.run][0].value(codec, where)
-    values = [item.value(codec, where) for run in ref.runs for item in held[run]]
+    values = values_of([item for run in ref.runs for item in held[run]], codec, where)
     return _DeltaSnapshot(values) if ref.snapshot else values
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from threadkeep.adapters.langgraph.codec import Codec
-from threadkeep.adapters.langgraph.messages import Template, template_of
+from threadkeep.adapters.langgraph.messages import Template, copies, fingerprint, template_of
 from threadkeep.ports.checkpoints import Run
 from threadkeep.threads import Thread
 
@@ -37,16 +37,20 @@ class Item:
     @classmethod
     def of(cls, value: Any, codec: Codec, where: str, quick: int | None = None) -> Item:
         """Ready to be stored, and, where it is a simple message, to be copied without being decoded."""
+        before = fingerprint(value) if quick is None else quick
         item = cls(*codec.encode(value, where), quick)
         read = codec.as_read(value)
         item.template = None if read is None else template_of(read)
+        if before != fingerprint(value):  # another thread has changed it meanwhile: only its bytes tell what is stored
+            item.template = item.quick = None
         return item
 
     def value(self, codec: Codec, where: str) -> Any:
         """Decoded anew, or a copy: nobody else has it. Who asks a second time will ask more often."""
+        data = self.data  # before the template: another thread lets go of the bytes once that is there
         if self.template is not None:
-            return self.template.copy()
-        value = codec.decode(self.kind, self.data, where)
+            return copies([self.template])[0]
+        value = codec.decode(self.kind, data, where)
         if self.asked:
             self._make_template(value, codec)
         self.asked = True
@@ -59,9 +63,20 @@ class Item:
             self.template, self.data = template, b""  # the text once is enough
 
     def tells_same(self, codec: Codec) -> int | None:
+        data = self.data
         if self.same is None:
-            self.same = codec.same(self.kind, self.data)
+            self.same = codec.same(self.kind, data)
         return self.same
+
+
+def values_of(items: Sequence[Item], codec: Codec, where: str) -> list[Any]:
+    """Each item's value, those that are copies made together."""
+    templates = [item.template for item in items]
+    copied = iter(copies([template for template in templates if template is not None]))
+    return [
+        item.value(codec, where) if template is None else next(copied)
+        for item, template in zip(items, templates, strict=True)
+    ]
 
 
 @dataclass(slots=True)
@@ -151,7 +166,7 @@ def gap(run: Run, held: list[Item | None] | None) -> Run | None:
     """The part of the run that must be fetched, where `held` is here of it."""
     if held is None:
         return run
-    if None not in held:
+    if all(held):
         return None
     missing = [place for place, item in enumerate(held, run.start) if item is None]
     return Run(run.strand, missing[0], missing[-1] + 1)

@@ -4,18 +4,26 @@ those that keep `queries` (a retrieval graph), and those that keep `messages`.""
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from threadkeep.adapters.langgraph.projection import text_of
+from threadkeep.adapters.langgraph.whole_lists import Known
 from threadkeep.ports.usage import Usage, documents_of
 from threadkeep.threads import Thread
 
 _LONGEST_QUERY = 1_000  # characters
 _MOST_REMEMBERED = 10_000
+MESSAGES = "messages"
+_TELLING = {MESSAGES, "queries", "counts", "firstQuery", "retrievedContexts", "cached", "datasourceIds", "accessLevel"}
+
+
+class Changes(NamedTuple):
+    channels: Collection[str]  # those that have a new value
+    messages: Known | None  # what the messages begin with as they did before
 
 
 class News(NamedTuple):
@@ -30,10 +38,12 @@ class UsageTeller:
         self._redact = redact
         self._told: OrderedDict[bytes, Usage] = OrderedDict()
 
-    def news(self, thread: Thread, values: Mapping[str, Any], *, open_text: bool) -> News | None:
+    def news(self, thread: Thread, values: Mapping[str, Any], changes: Changes, *, open_text: bool) -> News | None:
         """None when nothing is new. Where values are encrypted, no text is told, only numbers."""
+        if _TELLING.isdisjoint(changes.channels):
+            return None
         told = self._told.get(thread.key)
-        usage = _of_queries(values) or _of_messages(values, first=told is None)
+        usage = _of_queries(values) or _of_messages(values, changes.messages, first=told is None)
         if usage is None:
             return None
         seen = replace(usage, first_query=None)
@@ -76,23 +86,22 @@ def _of_queries(values: Mapping[str, Any]) -> Usage | None:
     )
 
 
-def _of_messages(values: Mapping[str, Any], *, first: bool) -> Usage | None:
-    counted = _counted(values.get("messages"))
-    if counted is None or not first:
-        return counted
-    asked = (one for one in cast("list[Any]", values["messages"]) if isinstance(one, HumanMessage))
-    return replace(counted, first_query=next((text for one in asked if (text := text_of(one))), None))
-
-
-def _counted(found: Any) -> Usage | None:
-    """Of a list with questions in it, how many they are."""
+def _of_messages(values: Mapping[str, Any], known: Known | None, *, first: bool) -> Usage | None:
+    """Of a list with questions in it, how many they are; only those are counted that were not before."""
+    found: Any = values.get(MESSAGES)
     if type(found) is not list:
         return None
-    kinds = [*map(type, cast("list[Any]", found))]  # to ask each whether it is one takes five times as long
-    count = kinds.count(HumanMessage)
-    if count + kinds.count(AIMessage) != len(kinds):  # more than a plain talk
-        count = sum([kinds.count(kind) for kind in {*kinds} if issubclass(kind, HumanMessage)])
-    return Usage(query_count=count) if count else None
+    messages = cast("list[Any]", found)
+    length, count = (known.length, known.questions) if known else (0, 0)
+    count += sum(isinstance(one, HumanMessage) for one in messages[length:])
+    if not count:
+        return None
+    return Usage(query_count=count, first_query=_first_question(messages) if first else None)
+
+
+def _first_question(messages: list[Any]) -> str | None:
+    asked = (one for one in messages if isinstance(one, HumanMessage))
+    return next((text for one in asked if (text := text_of(one))), None)
 
 
 def _entries(value: Any) -> list[dict[str, Any]]:

@@ -70,13 +70,14 @@ _PARTS, _EXTRA, _DICT, _TYPE = _parts_of_a_message()
 class ListSnapshot:
     """The messages as they were; nothing in it is shared with them that could change. It grows as its list does."""
 
-    __slots__ = ("_fields", "_kinds", "_nested", "_packed", "size")
+    __slots__ = ("_fields", "_kinds", "_nested", "_packed", "questions", "size")
 
     def __init__(self) -> None:
         self._kinds: list[type] = []
         self._fields: list[Any] = []  # of all messages, one after the other; each class has its number of them
         self._nested: list[int] = []  # places of those that equality alone does not tell apart (1 and True)
         self._packed = bytearray()  # those, as bytes
+        self.questions = 0  # how many messages are a user's
         self.size = 0
 
     def __len__(self) -> int:
@@ -86,8 +87,19 @@ class ListSnapshot:
         """How many messages this has, if `values` begins with all of them; else 0."""
         try:
             return self._common_with(values)
-        except (TypeError, ValueError):  # whatever was put into a message may refuse to be compared
+        except Exception:  # what was put into a message may refuse to be compared; another thread may just add to this
             return 0
+
+    def may_begin(self, values: Sequence[Any]) -> bool:
+        """A quick look at its last message: where a list has lost some, another one is in that place."""
+        count = len(self._kinds)
+        if not 0 < count <= len(values) or type(values[count - 1]) is not self._kinds[-1]:
+            return False
+        fields = [*_dict_of(values[count - 1]).values()]
+        try:
+            return fields == self._fields[-len(fields) :]
+        except Exception:  # as above
+            return False
 
     def _common_with(self, values: Sequence[Any]) -> int:
         count = len(self._kinds)
@@ -129,15 +141,18 @@ class ListSnapshot:
         for value in _values_of(_dict_of(message)):
             if value is None or type(value) is str:
                 self._fields.append(value)
-            elif value in (_NO_DICT, _NO_LIST) and type(value) in (dict, list):
+                self.size += len(value or "")
+            elif type(value) in (dict, list) and not value:
                 self._fields.append(_NO_DICT if type(value) is dict else _NO_LIST)
             else:
                 data = _packed(value)
                 self._nested.append(len(self._fields))
                 self._packed += data
+                self.size += 4 * len(data)  # as bytes, and as what they say
                 self._fields.append(ormsgpack.unpackb(data, option=ormsgpack.OPT_NON_STR_KEYS))
         self._kinds.append(type(message))
-        self.size += _OVERHEAD + len(message.content)
+        self.questions += isinstance(message, HumanMessage)
+        self.size += _OVERHEAD
 
     def grow(self, more: ListSnapshot) -> None:
         offset = len(self._fields)
@@ -145,6 +160,7 @@ class ListSnapshot:
         self._packed += more._packed
         self._fields += more._fields
         self._kinds += more._kinds
+        self.questions += more.questions
         self.size += more.size
 
 
@@ -166,10 +182,16 @@ def _packed(value: Any) -> bytes:
 
 
 class Known(NamedTuple):
-    """A list begins with all that `snapshot` had, so many messages, when it was looked at."""
+    """A list that seems to begin with all that `snapshot` had, so many messages."""
 
     snapshot: ListSnapshot
     length: int
+    questions: int  # so many of them are a user's
+    values: Sequence[Any]
+
+    def holds(self) -> bool:
+        """Whether it does begin so, and the snapshot has not gone on with another run's list."""
+        return self.snapshot.common_with(self.values) == self.length
 
 
 class Continued(NamedTuple):
@@ -190,10 +212,12 @@ class LatestLists:
         self._changing = threading.Lock()
 
     def known(self, thread: Thread, runs: tuple[Run, ...], values: Sequence[Any]) -> Known | None:
-        """None where nothing is known, or the list was changed elsewhere than at its end."""
-        taken = self._lists.get((thread.key, runs))
-        count = taken.common_with(values) if taken is not None else 0
-        return Known(taken, count) if taken is not None and count else None
+        """None where nothing is known, or the list has surely changed elsewhere than at its end."""
+        with self._changing:
+            taken = self._lists.get((thread.key, runs))
+            if taken is None or not taken.may_begin(values):
+                return None
+            return Known(taken, len(taken), taken.questions, values)
 
     def stored(self, thread: Thread, continued: Continued) -> None:
         """Only what was stored: until then its positions may become another's. What it was before is asked no more."""
@@ -202,7 +226,7 @@ class LatestLists:
             self._pop((thread.key, continued.after))
             whole = continued.added
             if continued.known is not None:
-                whole, length = continued.known
+                whole, length = continued.known.snapshot, continued.known.length
                 if whole is not before or len(whole) != length:
                     return  # another run has gone on from there: the next put looks at what is stored
                 whole.grow(continued.added)

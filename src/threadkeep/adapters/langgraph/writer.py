@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -18,14 +19,15 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.base.id import uuid6
 
-from threadkeep.adapters.langgraph.body import Listed, unpack_body
+from threadkeep.adapters.langgraph.body import Listed, Ref, unpack_body
+from threadkeep.adapters.langgraph.codec import Encoded
 from threadkeep.adapters.langgraph.facts import facts_of
 from threadkeep.adapters.langgraph.place import Place
-from threadkeep.adapters.langgraph.reading import State, where_is
+from threadkeep.adapters.langgraph.reading import ItemsMissing, State, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.adapters.langgraph.splitting import MayGrow, grow_never
 from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
-from threadkeep.adapters.langgraph.usage import News
+from threadkeep.adapters.langgraph.usage import MESSAGES, Changes, News
 from threadkeep.adapters.langgraph.whole_lists import Known
 from threadkeep.adapters.langgraph.writing import (
     Draft,
@@ -47,10 +49,22 @@ from threadkeep.ports.checkpoints import (
     TurnOver,
     Write,
 )
-from threadkeep.ports.usage import Usage
 from threadkeep.threads import Thread, short_id
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a put has to store, and for whom."""
+
+    place: Place
+    asking: Asking
+    checkpoint: Checkpoint
+    new_versions: ChannelVersions
+    metadata: bytes
+    facts: bytes | None
+    encoded: dict[str, Encoded] = field(default_factory=dict[str, "Encoded"])  # by channel: drafted twice, encoded once
 
 
 class Writer:
@@ -89,13 +103,8 @@ class Writer:
             raise CapabilityMissing('a graph with delta channels cannot be kept with tool_traffic="turn"')
         meta = encoded_metadata(told, asking.codec)
         facts = facts_of(told) if asking.codec.plain else None
-        reports = self._session.stale_writers == "report" and not asking.projecting
-        must_be_latest = reports and not goes_back_on_purpose(place)
-        news = self._news(place, asking, checkpoint)
-        usage = None if news is None else news.told
-        await self._session.door.give_way()  # to look at a long list takes a while
         with self._putting(place.thread):
-            draft = await self._put(place, asking, checkpoint, new_versions, (meta, facts, must_be_latest, usage))
+            draft, news = await self._put(_Given(place, asking, checkpoint, new_versions, meta, facts))
         if news is not None and self._session.usage is not None:
             self._session.usage.stored(place.thread, news)
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
@@ -105,37 +114,22 @@ class Writer:
             self._session.strands.add(place.thread, addition.strand, addition.start, addition.items)
         return asking.identity.config(place.thread.owner, place.thread.id, place.ns, id_)
 
-    async def _put(
-        self,
-        place: Place,
-        asking: Asking,
-        checkpoint: Checkpoint,
-        new_versions: ChannelVersions,
-        rest: tuple[bytes, bytes | None, bool, Usage | None],
-    ) -> Draft:
-        parent = await self._parent(place, asking, checkpoint, new_versions)
-        may_grow: MayGrow = grow_never if asking.in_turn else partial(self._session.strands.ends_at, place.thread)
+    async def _put(self, given: _Given) -> tuple[Draft, News | None]:
+        """Drafted as if lists were only added to. To look whether they were takes a while, so who waits for an answer
+        that has come by then has it first."""
+        thread = given.place.thread
+        may_grow: MayGrow = grow_never if given.asking.in_turn else partial(self._session.strands.ends_at, thread)
+        parent = await self._parent(given, trusting=True)
         while True:
-            limits = DraftLimits(self._session.limits.max_value_bytes, may_grow)
-            draft = Drafting(place.thread, asking.codec, limits, parent).draft(checkpoint, new_versions)
-            meta, facts, must_be_latest, usage = rest
-            new = NewCheckpoint(
-                ns=place.ns,
-                id=checkpoint["id"],
-                parent=place.checkpoint,
-                body=draft.body,
-                metadata=meta,
-                facts=facts,
-                pages=draft.pages,
-                builds_on_parent=draft.builds_on_parent,
-                parent_must_be_latest=must_be_latest,
-                turn=asking.turn,
-                ends_turn=asking.projecting,
-                usage=usage,
-                generation=asking.began.get(place.thread.key),
-            )
+            draft = self._draft(given, parent, may_grow)
+            await self._session.door.give_way()
+            if parent is not None and not parent.holds():
+                parent = await self._parent(given, trusting=False)
+                continue
+            news = self._news(given, parent, draft)
+            new = self._new(given, draft, news)
             try:
-                await self._session.door.use(lambda store, new=new: store.put(place.thread, new))
+                await self._session.door.use(lambda store, new=new: store.put(thread, new))
             except PositionTaken:
                 if may_grow is grow_never:
                     raise
@@ -144,44 +138,76 @@ class Writer:
                 parent = None  # pruned meanwhile: refer to nothing of it
             except NotTheLatest:
                 raise StaleWriter(
-                    f"thread {place.thread.id!r}: another run has gone on from checkpoint {place.checkpoint!r};"
+                    f"thread {thread.id!r}: another run has gone on from checkpoint {given.place.checkpoint!r};"
                     " nothing was stored. Read the latest state and run again"
                 ) from None
             else:
-                return draft
+                return draft, news
 
-    def _news(self, place: Place, asking: Asking, checkpoint: Checkpoint) -> News | None:
+    def _draft(self, given: _Given, parent: Parent | None, may_grow: MayGrow) -> Draft:
+        limits = DraftLimits(self._session.limits.max_value_bytes, may_grow)
+        drafting = Drafting(given.place.thread, given.asking.codec, limits, parent, given.encoded)
+        return drafting.draft(given.checkpoint, given.new_versions)
+
+    def _new(self, given: _Given, draft: Draft, news: News | None) -> NewCheckpoint:
+        place, asking = given.place, given.asking
+        reports = self._session.stale_writers == "report" and not asking.projecting
+        return NewCheckpoint(
+            ns=place.ns,
+            id=given.checkpoint["id"],
+            parent=place.checkpoint,
+            body=draft.body,
+            metadata=given.metadata,
+            facts=given.facts,
+            pages=draft.pages,
+            builds_on_parent=draft.builds_on_parent,
+            parent_must_be_latest=reports and not goes_back_on_purpose(place),
+            turn=asking.turn,
+            ends_turn=asking.projecting,
+            usage=None if news is None else news.told,
+            generation=asking.began.get(place.thread.key),
+        )
+
+    def _news(self, given: _Given, parent: Parent | None, draft: Draft) -> News | None:
         """Of the whole graph: what a subgraph keeps is a part of it."""
-        if self._session.usage is None or place.ns:
+        if self._session.usage is None or given.place.ns:
             return None
-        values = checkpoint["channel_values"]
-        return self._session.usage.news(place.thread, values, open_text=asking.codec.open_text)
+        before: Mapping[str, Ref] = parent.state.refs if parent else {}
+        changed = [channel for channel, ref in draft.parsed.refs.items() if ref != before.get(channel)]
+        changes = Changes(changed, parent.known(MESSAGES) if parent else None)
+        values = given.checkpoint["channel_values"]
+        return self._session.usage.news(given.place.thread, values, changes, open_text=given.asking.codec.open_text)
 
-    async def _parent(
-        self, place: Place, asking: Asking, checkpoint: Checkpoint, new_versions: ChannelVersions
-    ) -> Parent | None:
+    async def _parent(self, given: _Given, *, trusting: bool) -> Parent | None:
+        """`trusting`: without what is stored of lists that seem to go on."""
+        place = given.place
         if place.checkpoint is None:
             return None
         state = self._session.states[place.thread.key, place.ns, place.checkpoint]
         if state is None:
-            state = await self._read_parent(place, asking)
+            state = await self._read_parent(place, given.asking)
         if state is None:
             return None
         going_on: dict[tuple[Run, ...], Known] = {}
         wanted: list[Run] = []
         for channel, ref in state.refs.items():
-            if channel in new_versions and isinstance(ref, Listed):
-                value, _ = inner_value(checkpoint["channel_values"].get(channel))
+            if channel in given.new_versions and isinstance(ref, Listed):
+                value, _ = inner_value(given.checkpoint["channel_values"].get(channel))
                 known = None
-                if isinstance(value, list):
+                if trusting and isinstance(value, list):
                     known = self._session.latest_lists.known(place.thread, ref.runs, cast("list[Any]", value))
                 if known is None:
                     wanted += ref.runs
                 else:
                     going_on[ref.runs] = known
-                    wanted += () if asking.in_turn else _end_of(ref.runs)
+                    wanted += () if given.asking.in_turn else _end_of(ref.runs)
         where = f"thread {place.thread.id!r}, checkpoint {place.checkpoint!r}"
-        return Parent(state, await self._session.reading.fetch(place.thread, wanted, where), going_on)
+        try:
+            return Parent(state, await self._session.reading.fetch(place.thread, wanted, where), going_on)
+        except ItemsMissing:
+            if await self._read_parent(place, given.asking) is not None:
+                raise
+            return None  # pruned or deleted meanwhile
 
     async def _read_parent(self, place: Place, asking: Asking) -> State | None:
         row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint))

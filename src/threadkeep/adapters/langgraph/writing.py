@@ -42,11 +42,20 @@ _NOTHING = State({}, {})
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What the parent refers to; of the lists that have changed since, the items, or that they were only added to."""
+    """What the parent refers to; of the lists that have changed since, the items, or that they seem only added to."""
 
     state: State
     held: Held
     going_on: Mapping[tuple[Run, ...], Known]
+
+    def known(self, channel: str) -> Known | None:
+        """Of a list that was only added to, what it began with."""
+        ref = self.state.refs.get(channel)
+        return self.going_on.get(ref.runs) if isinstance(ref, Listed) else None
+
+    def holds(self) -> bool:
+        """Whether all that seemed to be added to was changed nowhere else."""
+        return all(known.holds() for known in self.going_on.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class Draft:
 
 
 class Drafting:
-    """One put. Without a parent everything is written anew."""
+    """One put. Without a parent everything is written anew. `encoded` are values that an earlier draft encoded."""
 
     def __init__(
         self,
@@ -76,8 +85,10 @@ class Drafting:
         codec: Codec,
         limits: DraftLimits,
         parent: Parent | None = None,
+        encoded: dict[str, Encoded] | None = None,
     ) -> None:
         self._thread = thread
+        self._encoded: dict[str, Encoded] = {} if encoded is None else encoded
         self._codec = codec
         self._most_bytes = limits.most_bytes
         self._may_grow = limits.may_grow
@@ -116,7 +127,9 @@ class Drafting:
         inner, snapshot = inner_value(value)
         if type(inner) is list and inner:
             return self._list_ref(channel, cast("list[Any]", inner), old, snapshot=snapshot)
-        encoded = self._checked(channel, self._codec.encode(value, _where(channel)))
+        encoded = self._encoded.get(channel)
+        if encoded is None:
+            encoded = self._encoded[channel] = self._checked(channel, self._codec.encode(value, _where(channel)))
         most = _PASSING_INLINE_BYTES if channel.startswith("__") else _INLINE_BYTES
         return Inline(encoded.kind, encoded.data) if len(encoded.data) <= most else self._whole(encoded)
 
@@ -156,8 +169,8 @@ class Drafting:
         known = self._going_on.get(old.runs)
         held = [] if known else [item for run in old.runs for item in self._held[run]]
         common = known.length if known else None
+        added = snapshot_of(values[common or 0 :])  # first: a change while they are encoded is seen by the next put
         made = split(values, held, old.runs, self._codec, where, may_grow=self._may_grow, common=common)
-        added = snapshot_of(values[common or 0 :])
         if added is not None:
             self._continued_lists.append(Continued(old.runs, made.runs, known, added))
         return made

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, text_of
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact, holds
-from threadkeep.checkpoints.thinning import pages_to_drop, places_of
+from threadkeep.checkpoints.thinning import PageSpan, ends_of, pages_to_drop, places_of
 from threadkeep.errors import Conflict
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import Plan, Run
@@ -102,6 +102,7 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
             ),
             values,
         )
+    await _hold_places(connection, target, ends_of(await _pages(connection, target)))
 
 
 async def thin_out(connection: AsyncConnection, thread: Thread, plan: Plan) -> None:
@@ -122,12 +123,20 @@ async def thin_out(connection: AsyncConnection, thread: Thread, plan: Plan) -> N
 
 
 async def _drop_unused(connection: AsyncConnection, thread: Thread, still_used: Sequence[Run]) -> None:
-    spans = (await connection.execute(_PAGES, {"key": thread.key})).all()
-    dropping = pages_to_drop([(bytes(strand), start, stop) for strand, start, stop in spans], still_used)
+    dropping = pages_to_drop(await _pages(connection, thread), still_used)
     if dropping.pages:
         gone = [{"key": thread.key, "strand": strand, "start": start} for strand, start, _ in dropping.pages]
         await connection.execute(_DROP_PAGE, gone)
-    for strand, start, stop in dropping.placeholders:
+    await _hold_places(connection, thread, dropping.placeholders)
+
+
+async def _pages(connection: AsyncConnection, thread: Thread) -> list[PageSpan]:
+    rows = (await connection.execute(_PAGES, {"key": thread.key})).all()
+    return [(bytes(strand), start, stop) for strand, start, stop in rows]
+
+
+async def _hold_places(connection: AsyncConnection, thread: Thread, places: Sequence[PageSpan]) -> None:
+    for strand, start, stop in places:
         values = {"key": thread.key, "strand": strand, "start": start, "stop": stop, "nothing": b""}
         await connection.execute(_HOLD_PLACE, values)
 
