@@ -24,7 +24,8 @@ BROKEN = b"not valid json {{{"
 
 
 class Watched(sqlite3.Connection):
-    """Counted while it is open; statements that begin as one of `failing` fail, and the next COMMIT waits for `go`."""
+    """Counted while it is open; statements that begin as one of `failing` fail, and the next COMMIT of changed messages
+    waits for `go`."""
 
     every: ClassVar[list[Watched]] = []
     failing: tuple[str, ...] = ()
@@ -34,13 +35,16 @@ class Watched(sqlite3.Connection):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._changes_messages = False  # beside them commits whoever embeds what is new
         self.every.append(self)
 
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
         if statement.startswith(Watched.failing):
             raise sqlite3.OperationalError("disk I/O error")
         cursor = super().execute(statement, *values)
-        if Watched.pausing and statement == "COMMIT":
+        if statement.startswith(("BEGIN", "INSERT INTO tk_messages", "DELETE FROM tk_messages")):
+            self._changes_messages = not statement.startswith("BEGIN")
+        if Watched.pausing and statement == "COMMIT" and self._changes_messages:
             Watched.pausing = False
             self.committed.set()
             assert self.go.wait(timeout=30)
