@@ -19,8 +19,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from threadkeep.adapters.langgraph import squeeze, whole_lists, writing
-from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.codec import Codec, packed
 from threadkeep.adapters.langgraph.messages import copies, fingerprint, template_of
+from threadkeep.adapters.langgraph.pages import pages_for, stretches_of
 from threadkeep.adapters.langgraph.plain_messages import MORE, plain_value
 from threadkeep.adapters.langgraph.reading import State, StateCache
 from threadkeep.adapters.langgraph.splitting import Split, fresh, grow_never, split
@@ -30,7 +31,7 @@ from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelle
 from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
 from threadkeep.errors import CheckpointCorrupt, TooLarge
-from threadkeep.ports.checkpoints import Run
+from threadkeep.ports.checkpoints import Page, Run
 from threadkeep.ports.stored_shapes import SHAPES
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread, escaped, unescaped
@@ -359,6 +360,31 @@ def test_copies_and_decoded_values_come_in_their_order() -> None:
     items = [Item.of(value, CODEC, "x") for value in given]
     assert {item.template is None for item in items} == {True, False}
     assert values_of(items, CODEC, "x") == [CODEC.decode(item.kind, item.data, "x") for item in items] == given
+
+
+def test_pages_that_stand_side_by_side_are_one_stretch() -> None:
+    items = [Item.of(value, CODEC, "x") for value in (*MESSAGES, "text", {"a": [1]})]
+    items.append(Item("odd", b"of another serializer"))
+    one, two, three = ([*pages_for(b"one", start, items)] for start in (0, len(items), 3 * len(items)))
+    place = Page(b"one", 2 * len(items), 2 * len(items) + 1, b"")  # it only holds a place
+    found = [*stretches_of([*one, *two, place, *three, *pages_for(b"two", 5, items[:1])], "x")]
+    assert [(strand, start, len(some)) for strand, start, some in found] == [
+        (b"one", 0, 2 * len(items)),
+        (b"one", 3 * len(items), len(items)),
+        (b"two", 5, 1),
+    ]
+    assert [(item.kind, item.data) for item in found[0][2]] == [(item.kind, item.data) for item in items * 2]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [b"\xc1", b"", packed([b"a"]) * 2, packed([b"a", b"b"]), packed([[1]]), packed(1), packed([["a", b"b", 1, 2, 3]])],
+)
+def test_one_damaged_page_among_others_is_told(rows: bytes) -> None:
+    [whole] = pages_for(b"s", 0, [Item.of("text", CODEC, "x")])
+    damaged = Page(b"s", 1, 2, squeezed(rows))
+    with pytest.raises(CheckpointCorrupt, match="thread 't'"):
+        list(stretches_of([whole, damaged, Page(b"s", 2, 3, whole.data)], "thread 't'"))
 
 
 def taken_of(values: Sequence[BaseMessage]) -> ListSnapshot:

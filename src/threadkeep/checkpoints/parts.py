@@ -30,12 +30,13 @@ def parts_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 def pages_of(rows: Iterable[Any]) -> list[Page]:
     """From rows of strand, start, stop, data, in the order of strand, start and part."""
     pages: list[Page] = []
+    last_strand, last_start = b"", -1
     for strand, start, stop, data in rows:
-        last = pages[-1] if pages else None
-        if last is not None and last.start == start and last.strand == strand:
-            pages[-1] = Page(last.strand, start, stop, last.data + data)
+        if start == last_start and strand == last_strand:
+            pages[-1] = Page(last_strand, start, stop, pages[-1].data + data)
         else:
-            pages.append(Page(bytes(strand), start, stop, bytes(data)))
+            last_strand, last_start = bytes(strand), start
+            pages.append(Page(last_strand, start, stop, bytes(data)))
     return pages
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from threadkeep.model import Erased
 from threadkeep.ports.turn_keys import TurnKeys
@@ -47,9 +47,11 @@ class Run:
     stop: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Items of a strand, packed together by the adapter. `if_absent`: the strand's name is its content."""
+class Page(NamedTuple):
+    """Items of a strand, packed together by the adapter. `if_absent`: the strand's name is its content.
+
+    A tuple, since a long talk has hundreds of them.
+    """
 
     strand: bytes
     start: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import ormsgpack
@@ -18,6 +19,7 @@ from threadkeep.errors import CheckpointCorrupt, InvalidInput
 
 T = TypeVar("T")
 _USUAL = "msgpack"
+_LIST, _END = b"\xdd", b"\xc0"  # of msgpack: before a list's number of items, in four bytes, and them; and None
 IN_FLIGHT = "+turn"  # behind the kind of a value that is encrypted under its turn's key
 _SPELLED = "spelled:"  # before the kind of a value whose lone surrogates were spelled out
 
@@ -131,3 +133,12 @@ def packed(value: Any) -> bytes:
 def unpacked(data: bytes) -> Any:
     """Of plain types only. Raises `ValueError`."""
     return ormsgpack.unpackb(data)
+
+
+def unpacked_all(several: Sequence[bytes]) -> list[Any]:
+    """Of each, in one call: they become the items of one list. Raises `ValueError`, also where one is more or less than
+    a value, and what follows would take another's place."""
+    *values, last = ormsgpack.unpackb(b"".join((_LIST, (len(several) + 1).to_bytes(4), *several, _END)))
+    if last is not None:
+        raise ValueError("is not one value")
+    return values

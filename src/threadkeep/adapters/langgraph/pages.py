@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from threadkeep.adapters.langgraph.codec import packed, unpacked
+from threadkeep.adapters.langgraph.codec import packed, unpacked_all
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
 from threadkeep.adapters.langgraph.strands import Item
 from threadkeep.errors import CheckpointCorrupt
@@ -34,15 +34,28 @@ def _page(strand: bytes, start: int, items: list[Item], if_absent: bool) -> Page
     return Page(strand, start, start + len(items), squeezed(packed(rows)), if_absent)
 
 
-def items_of(page: Page, where: str) -> list[Item]:
-    """Raises `CheckpointCorrupt`. A page that only holds a place has none."""
-    if not page.data:
-        return []
+def stretches_of(pages: Sequence[Page], where: str) -> Iterator[tuple[bytes, int, list[Item]]]:
+    """Strand, position and items of neighbouring pages together: a page has what one put has added, so there are many.
+
+    Raises `CheckpointCorrupt`.
+    """
+    filled = [page for page in pages if page.data]  # the others only hold a place
+    strand, start, stretch = b"", 0, list[Item]()
+    for page, items in zip(filled, _items_of(filled, where), strict=True):
+        if page.start != start + len(stretch) or page.strand != strand:
+            if stretch:
+                yield strand, start, stretch
+            strand, start, stretch = page.strand, page.start, []
+        if len(items) != page.stop - page.start:
+            raise CheckpointCorrupt(f"{where} has {len(items)} items where {page.stop - page.start} are due")
+        stretch += items
+    if stretch:
+        yield strand, start, stretch
+
+
+def _items_of(pages: Sequence[Page], where: str) -> list[list[Item]]:
     try:
-        rows = unpacked(unsqueezed(page.data))
-        items = [Item(_USUAL, row) if isinstance(row, bytes) else Item(*row) for row in rows]
+        rows = unpacked_all([unsqueezed(page.data) for page in pages])
+        return [[Item(_USUAL, one) if type(one) is bytes else Item(*one) for one in row] for row in rows]
     except (ValueError, TypeError) as error:
         raise CheckpointCorrupt(f"{where} cannot be read ({error})") from error
-    if len(items) != page.stop - page.start:
-        raise CheckpointCorrupt(f"{where} has {len(items)} items where {page.stop - page.start} are due")
-    return items

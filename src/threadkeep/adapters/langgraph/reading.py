@@ -13,7 +13,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[r
 
 from threadkeep.adapters.langgraph.body import Body, Inline, Ref, Whole, kind_of, runs_in, runs_of, unpack_body
 from threadkeep.adapters.langgraph.codec import Codec, is_in_flight, unpacked
-from threadkeep.adapters.langgraph.pages import items_of
+from threadkeep.adapters.langgraph.pages import stretches_of
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap, values_of
@@ -74,7 +74,7 @@ class Reading:
         where = where_is(row)
         body = unpack_body(row.body, codec, where)
         self.remember(thread, row.ns, row.id, body)
-        for strand, start, items in _stretches(row.pages, where):
+        for strand, start, items in stretches_of(row.pages, where):
             self._strands.add(thread, strand, start, items)
         values = await self.values(thread, body.refs, codec, where)
         checkpoint = cast("Checkpoint", {**body.checkpoint, "channel_values": values})
@@ -106,7 +106,7 @@ class Reading:
         here = {run: self._strands.items(thread, run) for run in runs}
         missing = [part for run, items in here.items() if (part := gap(run, items)) is not None]
         fetched: dict[tuple[bytes, int], Item] = {}
-        for strand, start, items in _stretches(await self._pages(thread, missing) if missing else (), where):
+        for strand, start, items in stretches_of(await self._pages(thread, missing) if missing else (), where):
             self._strands.add(thread, strand, start, items)
             fetched.update(((strand, position), item) for position, item in enumerate(items, start))
         return {run: _filled(run, items, fetched, where) for run, items in here.items()}
@@ -125,19 +125,6 @@ def _filled(
 
 def _all_runs(row: StoredCheckpoint) -> list[Run]:
     return runs_in(row.body, where_is(row))
-
-
-def _stretches(pages: Sequence[Page], where: str) -> Iterator[tuple[bytes, int, list[Item]]]:
-    """Neighbouring pages together: a page has what one put has added, so there are many."""
-    strand, start, stretch = b"", 0, list[Item]()
-    for page in pages:
-        if page.strand != strand or page.start != start + len(stretch):
-            if stretch:
-                yield strand, start, stretch
-            strand, start, stretch = page.strand, page.start, []
-        stretch += items_of(page, where)
-    if stretch:
-        yield strand, start, stretch
 
 
 def _value(ref: Ref, held: Held, codec: Codec, where: str) -> Any:
