@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from tests.adapters.test_langgraph_storage import messages
 from tests.adapters.verbs import Open, Verbs, thread
+from threadkeep.adapters.langgraph import writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.session import Limits
-from threadkeep.errors import ScopeErased
+from threadkeep.errors import ScopeErased, TooLarge
 from threadkeep.ports.checkpoints import PositionTaken
+
+
+def overtaken(monkeypatch: pytest.MonkeyPatch, reader: Verbs, by: Callable[[], Awaitable[object]]) -> None:
+    """What is done between a checkpoint's row and its items, once."""
+    reading = reader.saver._session.reading
+    fetch = reading.fetch
+
+    async def late(*args: Any) -> Any:
+        monkeypatch.setattr(reading, "fetch", fetch)
+        await by()
+        return await fetch(*args)
+
+    monkeypatch.setattr(reading, "fetch", late)
 
 
 async def test_a_message_that_is_changed_while_it_is_put_is_stored_by_the_next_put(
@@ -26,14 +43,14 @@ async def test_a_message_that_is_changed_while_it_is_put_is_stored_by_the_next_p
     late = AIMessage("as it was", id="late")
     encode = Codec.encode
 
-    def overtaken(codec: Codec, value: Any, where: str) -> Any:
+    def changing(codec: Codec, value: Any, where: str) -> Any:
         encoded = encode(codec, value, where)
         if value is late:
             late.content = "as it is now"
         return encoded
 
     with monkeypatch.context() as patched:
-        patched.setattr(Codec, "encode", overtaken)
+        patched.setattr(Codec, "encode", changing)
         state = [*state, late]
         config = await saver.put(config, {"messages": state})
     fresh = await open_saver()
@@ -138,16 +155,9 @@ async def test_a_checkpoint_that_goes_while_it_is_read_is_not_called_damaged(
     await writer.put(old, {"messages": [HumanMessage("all anew " * 20, id="new")]})
     reader, other = await open_saver(), await open_saver()
     await reader.get(thread("nobody"))
-    reading = reader.saver._session.reading
-    fetch = reading.fetch
-
-    async def late(*args: Any) -> Any:
-        monkeypatch.setattr(reading, "fetch", fetch)
-        await (other.saver.aprune(["t"]) if how == "prune" else other.saver.adelete_thread("t"))
-        return await fetch(*args)
-
-    monkeypatch.setattr(reading, "wanting", lambda thread: None)
-    monkeypatch.setattr(reading, "fetch", late)
+    monkeypatch.setattr(reader.saver._session.reading, "wanting", lambda thread: None)
+    going = (lambda: other.saver.aprune(["t"])) if how == "prune" else (lambda: other.saver.adelete_thread("t"))
+    overtaken(monkeypatch, reader, going)
     assert await reader.get(old) is None
     assert [*await reader.list(thread("t", checkpoint_id=old["configurable"]["checkpoint_id"]))] == []
 
@@ -167,3 +177,88 @@ async def test_a_parent_that_goes_while_a_put_asks_for_it_is_not_called_damaged(
     else:
         config = await small.put(config, {"messages": state})
         assert (await other.values(config))["messages"] == state
+
+
+@pytest.mark.parametrize("how", ["prune", "turn"])
+@pytest.mark.parametrize("verb", ["get", "list"])
+async def test_the_latest_that_goes_while_it_is_read_is_another_by_then(
+    open_saver: Open, monkeypatch: pytest.MonkeyPatch, how: str, verb: str
+) -> None:
+    """A thread that has a checkpoint at any time is never found without one: a graph would begin anew."""
+    traffic = {"tool_traffic": "turn"} if how == "turn" else {}
+    writer, reader = await open_saver(**traffic), await open_saver(**traffic)
+    config = await writer.put(thread("t"), {"messages": messages(3)})
+    await reader.get(thread("t"))  # so that it asks only for what it does not know
+    state = [*messages(3), HumanMessage("second " * 20, id="second")]
+    config = await writer.put(config, {"messages": state})
+
+    async def go_on() -> None:
+        if how == "turn":
+            assert await writer.saver.aend_turn(thread("t"))
+        else:
+            state[:] = [HumanMessage("all anew " * 20, id="new")]
+            newest = empty_checkpoint() | {"channel_values": {"messages": state}, "channel_versions": {"messages": "9"}}
+            await writer.saver.aput(config, newest, {}, {"messages": "9"})
+            await writer.saver.aprune(["t"])
+
+    overtaken(monkeypatch, reader, go_on)
+    found = await reader.get(thread("t")) if verb == "get" else (await reader.list(thread("t"), limit=1))[0]
+    assert found is not None
+    assert [message.id for message in found.checkpoint["channel_values"]["messages"]] == [one.id for one in state]
+
+
+async def test_the_history_of_a_delta_channel_that_is_pruned_while_it_is_read_is_read_again(
+    open_saver: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, reader = await open_saver(), await open_saver()
+    config = await writer.put(thread("t"), {"d": _DeltaSnapshot([HumanMessage("hello " * 30, id="h")])})
+    config = await writer.put(config, {"d": _DeltaSnapshot([AIMessage("z" * 200, id="z")])})
+    await reader.get(config)
+    overtaken(monkeypatch, reader, lambda: writer.saver.aprune(["t"]))
+    assert await reader.call("get_delta_channel_history", config=config, channels=["d"]) == {"d": {"writes": []}}
+
+
+@pytest.mark.parametrize("how", ["append", "pop"])
+async def test_a_list_that_another_thread_changes_while_it_is_put_is_stored_as_it_was_at_the_beginning(
+    open_saver: Open, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Neither twice nor not at all, now or in a later put."""
+    saver = await open_saver()
+    state = messages(3)
+    config = await saver.put(thread("t"), {"messages": state})
+    config = await saver.put(config, {"messages": state})
+    taken = writing.snapshot_of
+    more = AIMessage("more", id="more")
+
+    def changing(values: Sequence[Any]) -> Any:
+        try:
+            return taken(values)
+        finally:
+            monkeypatch.setattr(writing, "snapshot_of", taken)
+            state.append(AIMessage("late", id="late")) if how == "append" else state.pop()
+
+    state.append(more)
+    put = [*state]
+    monkeypatch.setattr(writing, "snapshot_of", changing)
+    config = await saver.put(config, {"messages": state})
+    assert (await (await open_saver()).values(config))["messages"] == put
+    for number in range(2):
+        state.append(AIMessage("on", id=f"on{number}"))
+        config = await saver.put(config, {"messages": state})
+        for reader in (saver, await open_saver()):
+            assert (await reader.values(config))["messages"] == state
+
+
+async def test_a_list_with_more_in_front_is_not_too_large_where_its_parts_are_not(open_saver: Open) -> None:
+    """As if it were only added to, all of its second half would have to be stored again."""
+    saver = await open_saver(limits=Limits(max_value_bytes=3_000))
+    state: list[Any] = [AIMessage("ok"), HumanMessage("?")]
+    config = await saver.put(thread("t"), {"messages": state})
+    for more in ([HumanMessage("b" * 1_800)], [HumanMessage("c" * 1_800), AIMessage("ok")]):
+        state = [*state, *more]
+        config = await saver.put(config, {"messages": state})
+    state = [*(HumanMessage(f"{number}") for number in range(4)), *state]  # the fifth is as it was
+    config = await saver.put(config, {"messages": state})
+    assert (await (await open_saver()).values(config))["messages"] == state
+    with pytest.raises(TooLarge):
+        await saver.put(config, {"messages": [*state, HumanMessage("d" * 3_000)]})

@@ -362,6 +362,21 @@ def test_copies_and_decoded_values_come_in_their_order() -> None:
     assert values_of(items, CODEC, "x") == [CODEC.decode(item.kind, item.data, "x") for item in items] == given
 
 
+def test_what_another_thread_adds_while_a_value_is_looked_through_does_no_harm() -> None:
+    growing: dict[str, Any] = {}
+
+    class Overtaken(str):
+        """While it is looked at the other thread comes."""
+
+        def isascii(self) -> bool:
+            growing[f"new {len(growing)}"] = [Overtaken("x")]
+            return True
+
+    growing["first"] = Overtaken("x")
+    assert not has_lone(growing)
+    assert len(growing) == 2
+
+
 def test_pages_that_stand_side_by_side_are_one_stretch() -> None:
     items = [Item.of(value, CODEC, "x") for value in (*MESSAGES, "text", {"a": [1]})]
     items.append(Item("odd", b"of another serializer"))

@@ -221,3 +221,11 @@ async def test_encryption_covers_every_value_and_the_metadata(open_saver: Open, 
 async def test_without_encryption_the_scan_would_find_the_canary(saver: Verbs, url: str) -> None:
     await saver.put(thread("t"), {"small": "canary-77aa"})
     assert [value for value in await every_value(url) if b"canary-77aa" in value]
+
+
+async def test_of_two_writes_to_a_special_channel_the_last_one_counts(saver: Verbs) -> None:
+    config = await saver.put(thread("t"), {"x": 1})
+    await saver.call("put_writes", config, [("__interrupt__", "first"), ("x", 1), ("__interrupt__", "last")], "task")
+    found = await saver.get(config)
+    assert found is not None
+    assert sorted(found.pending_writes or [], key=str) == [("task", "__interrupt__", "last"), ("task", "x", 1)]

@@ -11,11 +11,12 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from tests.adapters.database import rows
+from tests.adapters.database import count, rows
 from tests.adapters.verbs import Open, Verbs, thread
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.adapters.langgraph.codec import packed, unpacked
 from threadkeep.adapters.langgraph.session import Limits
+from threadkeep.adapters.langgraph.squeeze import unsqueezed
 
 WORDS = [f"word{number}" for number in range(500)]
 
@@ -222,6 +223,47 @@ async def test_forks_of_a_thread_do_not_see_each_other(open_saver: Open) -> None
     for reader in (saver, other, await open_saver()):
         assert (await reader.values(left))["messages"] == [*base, *(f"left {n}" * 20 for n in range(4))]
         assert (await reader.values(right))["messages"] == [*base, *(f"right {n}" * 20 for n in range(4))]
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+async def test_prune_frees_what_stands_beside_what_is_still_used(
+    open_saver: Open, url: str, user: str, kept: int
+) -> None:
+    """All three were put together, so they stand in one page."""
+    saver = await open_saver()
+    texts = [f"canary {number} " * 10 for number in range(3)]
+    state = [HumanMessage(text, id=str(number)) for number, text in enumerate(texts)]
+    config = await saver.put(thread("t"), {"messages": state})
+    state = [state[kept]]
+    config = await saver.put(config, {"messages": state})
+    assert await stored_of(url, user, texts) == texts
+    for _ in range(2):
+        await saver.call("prune", ["t"])
+        assert await stored_of(url, user, texts) == [texts[kept]]
+        for reader in (saver, await open_saver()):
+            assert (await reader.values(thread("t")))["messages"] == state
+        state = [*state, AIMessage("and on", id="on")]
+        config = await saver.put(config, {"messages": state})
+        assert (await (await open_saver()).values(config))["messages"] == state
+
+
+async def stored_of(url: str, user: str, texts: list[str]) -> list[str]:
+    theirs = f"thread_key IN (SELECT thread_key FROM conversation_metadata WHERE user_id = '{user}')"
+    pages = [row[0] for row in await rows(url, f"SELECT data FROM tk_checkpoint_items WHERE {theirs}")]
+    stored = [unsqueezed(page) for page in pages if isinstance(page, bytes) and page]
+    return [text for text in texts if any(text.encode() in page for page in stored)]
+
+
+async def test_copies_of_copies_hold_no_more_places(saver: Verbs, url: str, user: str) -> None:
+    config = await saver.put(thread("c0"), {"messages": messages(3), "note": "x" * 300})
+    await saver.put(config, {"messages": messages(5), "note": "y" * 300})
+    counts = [await count(url, "tk_checkpoint_items", user)]
+    for number in range(3):
+        await saver.call("copy_thread", f"c{number}", f"c{number + 1}")
+        counts.append(await count(url, "tk_checkpoint_items", user))
+    first, *copied = [after - before for before, after in zip([0, *counts], counts, strict=False)]
+    assert len({*copied}) == 1
+    assert first < copied[0] <= 2 * first
 
 
 async def test_positions_of_a_pruned_fork_are_never_given_again(open_saver: Open) -> None:

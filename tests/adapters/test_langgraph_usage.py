@@ -91,6 +91,37 @@ async def test_a_channel_is_counted_that_only_its_version_calls_new(saver: Verbs
     assert (await saver.call("get_conversation_metadata", "t")).query_count == 2
 
 
+@pytest.mark.parametrize("how", ["restored", "begun anew"])
+async def test_questions_are_counted_in_a_thread_that_was_deleted_elsewhere(open_saver: Open, how: str) -> None:
+    """What was told of the thread before does not hold any more."""
+    saver, other = await open_saver(), await open_saver()
+    asked = [HumanMessage(f"question {number} " * 10, id=str(number)) for number in range(4)]
+    config = await saver.put(thread("t"), {"messages": asked[:1]})
+    await saver.call("copy_thread", "t", "backup")
+    await saver.put(config, {"messages": asked[:2]})
+    await other.call("delete_thread", "t")
+    if how == "restored":
+        await other.call("copy_thread", "backup", "t")
+    else:
+        await other.put(thread("t"), {"messages": asked[:1]})
+    found = await saver.get(thread("t"))
+    assert found is not None
+    await saver.put(found.config, {"messages": [asked[0], asked[3]]})
+    assert (await saver.call("get_conversation_metadata", "t")).query_count == 2
+
+
+async def test_the_first_query_is_the_first_that_has_words(saver: Verbs) -> None:
+    picture = HumanMessage([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}])
+    state = [picture, AIMessage("nice")]
+    config = await saver.put(thread("t"), {"messages": state})
+    assert (await saver.call("get_conversation_metadata", "t")).first_query is None
+    for said in ("what is it?", "and that?"):
+        state = [*state, HumanMessage(said)]
+        config = await saver.put(config, {"messages": state})
+    told = await saver.call("get_conversation_metadata", "t")
+    assert (told.first_query, told.query_count) == ("what is it?", 3)
+
+
 async def test_a_first_query_with_a_picture_is_told_by_its_words(saver: Verbs) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     said = [{"type": "text", "text": "whose is this? ann@example.org"}, picture]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of
-from threadkeep.checkpoints.thinning import PageSpan, ends_of, pages_to_drop, places_of
+from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, parts_of
+from threadkeep.checkpoints.thinning import HOLD_ENDS, PageSpan, pages_to_drop, places_of
 from threadkeep.errors import Conflict
 from threadkeep.model import Erased
-from threadkeep.ports.checkpoints import Plan, Run
+from threadkeep.ports.checkpoints import Plan, Removal
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread, escaped, ns_key, unescaped
 
@@ -28,6 +28,10 @@ _COPIED = {
     "tk_checkpoint_writes": "ns_key, checkpoint_id, task_id, idx, part, task_path, channel, data",
     "tk_thread_documents": "document",
 }
+
+
+_DROP_PAGE = "DELETE FROM tk_checkpoint_items WHERE thread_key = ? AND strand = ? AND start = ?"
+_INSERT_PART = "INSERT INTO tk_checkpoint_items (thread_key, strand, start, part, stop, data) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def generation_of(connection: sqlite3.Connection, thread: Thread) -> int:
@@ -72,7 +76,7 @@ def copy_thread(connection: sqlite3.Connection, source: Thread, target: Thread, 
             f" SELECT ?{', ?' if named else ''}, {columns} FROM {table} WHERE thread_key = ? ON CONFLICT DO NOTHING",
             (*values, source.key),
         )
-    _hold_places(connection, target, ends_of(_pages(connection, target)))
+    connection.execute(HOLD_ENDS, {"key": target.key})
 
 
 def thin_out(connection: sqlite3.Connection, thread: Thread, plan: Plan) -> None:
@@ -90,16 +94,21 @@ def thin_out(connection: sqlite3.Connection, thread: Thread, plan: Plan) -> None
             f"DELETE FROM {table} WHERE thread_key = ? AND ns_key = ? AND checkpoint_id = ?",  # noqa: S608
             places,
         )
-    _drop_unused(connection, thread, removal.still_used)
+    _drop_unused(connection, thread, removal)
 
 
-def _drop_unused(connection: sqlite3.Connection, thread: Thread, still_used: Sequence[Run]) -> None:
-    dropping = pages_to_drop(_pages(connection, thread), still_used)
-    connection.executemany(
-        "DELETE FROM tk_checkpoint_items WHERE thread_key = ? AND strand = ? AND start = ?",
-        [(thread.key, strand, start) for strand, start, _ in dropping.pages],
-    )
+def _drop_unused(connection: sqlite3.Connection, thread: Thread, removal: Removal) -> None:
+    dropping = pages_to_drop(_pages(connection, thread), removal.still_used)
+    connection.executemany(_DROP_PAGE, [(thread.key, strand, start) for strand, start, _ in dropping.pages])
     _hold_places(connection, thread, dropping.placeholders)
+    for (strand, start, stop), free in dropping.partly:
+        whole = "SELECT data FROM tk_checkpoint_items WHERE thread_key = ? AND strand = ? AND start = ? ORDER BY part"
+        data = b"".join(row[0] for row in connection.execute(whole, (thread.key, strand, start)))
+        left = removal.emptied(data, free)
+        if left != data:
+            connection.execute(_DROP_PAGE, (thread.key, strand, start))
+            parts = [(thread.key, strand, start, part, stop, some) for part, some in parts_of(left)]
+            connection.executemany(_INSERT_PART, parts)
 
 
 def _pages(connection: sqlite3.Connection, thread: Thread) -> list[PageSpan]:
@@ -108,10 +117,8 @@ def _pages(connection: sqlite3.Connection, thread: Thread) -> list[PageSpan]:
 
 
 def _hold_places(connection: sqlite3.Connection, thread: Thread, places: Sequence[PageSpan]) -> None:
-    connection.executemany(
-        "INSERT INTO tk_checkpoint_items (thread_key, strand, start, part, stop, data) VALUES (?, ?, ?, 0, ?, x'')",
-        [(thread.key, *span) for span in places],
-    )
+    held = [(thread.key, strand, start, 0, stop, b"") for strand, start, stop in places]
+    connection.executemany(_INSERT_PART, held)
 
 
 def thread_ids(connection: sqlite3.Connection, owner: Scope, facts: Sequence[bytes]) -> list[str]:

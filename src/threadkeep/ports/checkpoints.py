@@ -6,8 +6,8 @@ only grows; a position is written once and means the same for ever. So a new ver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from threadkeep.model import Erased
@@ -115,10 +115,14 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Checkpoints by namespace and id, with their writes; and what the others still refer to."""
+    """Checkpoints by namespace and id, with their writes; and what the others still refer to.
+
+    `emptied` makes of a page's data one with nothing at some of its places: those that nobody refers to any more.
+    """
 
     checkpoints: Sequence[tuple[str, str]]
-    still_used: Sequence[Run] = field(default_factory=tuple[Run, ...])
+    still_used: Sequence[Run]
+    emptied: Callable[[bytes, Collection[int]], bytes]
 
 
 Plan = Callable[[Sequence[StoredCheckpoint]], Removal]

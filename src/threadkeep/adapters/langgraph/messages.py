@@ -140,7 +140,7 @@ def _packed(value: Any) -> bytes:
 
 def _refuse_all_but_plain(value: Any) -> None:
     if type(value) is dict:
-        for key, one in value.items():  # pyright: ignore[reportUnknownVariableType]
+        for key, one in [*value.items()]:  # pyright: ignore  # another thread may add to it meanwhile
             if type(key) is not str:  # pyright: ignore[reportUnknownArgumentType]
                 raise ValueError("a key that is no text")
             _refuse_all_but_plain(one)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from threadkeep.adapters.langgraph.codec import packed, unpacked_all
+from threadkeep.adapters.langgraph.codec import packed, unpacked, unpacked_all
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
 from threadkeep.adapters.langgraph.strands import Item
 from threadkeep.errors import CheckpointCorrupt
@@ -32,6 +32,15 @@ def pages_for(strand: bytes, start: int, items: Sequence[Item], *, if_absent: bo
 def _page(strand: bytes, start: int, items: list[Item], if_absent: bool) -> Page:
     rows = [item.data if item.kind == _USUAL else [item.kind, item.data] for item in items]
     return Page(strand, start, start + len(items), squeezed(packed(rows)), if_absent)
+
+
+def emptied(data: bytes, places: Collection[int]) -> bytes:
+    """A page's data with nothing at these of its places; as it is, where it is damaged."""
+    try:
+        rows = unpacked(unsqueezed(data))
+        return squeezed(packed([b"" if place in places else row for place, row in enumerate(rows)]))
+    except (ValueError, TypeError):
+        return data
 
 
 def stretches_of(pages: Sequence[Page], where: str) -> Iterator[tuple[bytes, int, list[Item]]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory, PendingWrite
@@ -17,8 +17,13 @@ from threadkeep.errors import CheckpointCorrupt, InvalidInput
 from threadkeep.ports.checkpoints import Search, StoredCheckpoint
 from threadkeep.threads import Thread, short_id, thread_of
 
+T = TypeVar("T")
 _PAGE = 50
 _ANCESTORS_AT_ONCE = 100
+
+
+class _Gone(Exception):
+    """A checkpoint was pruned or deleted, or went with its turn, after its row was read."""
 
 
 class Reader:
@@ -26,18 +31,21 @@ class Reader:
         self._session = session
 
     async def get(self, asking: Asking, config: RunnableConfig) -> CheckpointTuple | None:
-        """A turn that ends while it is being read is read again, as it is by then."""
-        thread = asking.identity.place(config).thread
+        """A turn that ends while it is being read is read again, as it is by then; and the latest, if it has gone."""
+        place = asking.identity.place(config)
+        thread = place.thread
         while True:
             key = None if asking.turns is None else await asking.turns.key(thread)
             try:
-                return await self._get(await asking.reading(thread), config)
+                return await self._get(await asking.reading(thread), place)
+            except _Gone:
+                if place.checkpoint is not None:
+                    return None
             except CheckpointCorrupt:
                 if asking.turns is None or await asking.turns.key(thread) == key:
                     raise
 
-    async def _get(self, asking: Asking, config: RunnableConfig) -> CheckpointTuple | None:
-        place = asking.identity.place(config)
+    async def _get(self, asking: Asking, place: Place) -> CheckpointTuple | None:
         wanting = self._session.reading.wanting(place.thread)
         row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint, wanting))
         if row is None:
@@ -46,14 +54,18 @@ class Reader:
             return None
         return await self._tuple(asking, place.thread, row)
 
-    async def _tuple(self, asking: Asking, thread: Thread, row: StoredCheckpoint) -> CheckpointTuple | None:
-        """None for a checkpoint that was pruned or deleted after its row was read."""
+    async def _tuple(self, asking: Asking, thread: Thread, row: StoredCheckpoint) -> CheckpointTuple:
+        with_items = self._session.reading.tuple_of(thread.owner, row, asking.codec, asking.identity)
+        return await self._unless_gone(thread, row, with_items)
+
+    async def _unless_gone(self, thread: Thread, row: StoredCheckpoint, with_items: Awaitable[T]) -> T:
+        """Raises `_Gone`."""
         try:
-            return await self._session.reading.tuple_of(thread.owner, row, asking.codec, asking.identity)
+            return await with_items
         except ItemsMissing:
             if await self._session.door.use(lambda store: store.get(thread, row.ns, row.id)) is not None:
                 raise
-            return None
+            raise _Gone from None
 
     async def find(
         self,
@@ -63,11 +75,15 @@ class Reader:
         before: RunnableConfig | None,
         limit: int | None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """What the database can tell it filters; what only Python can (an encrypted value, None) is asked here."""
+        """What the database can tell it filters; what only Python can (an encrypted value, None) is asked here.
+
+        Where the first one goes while it is read, the search begins anew: there may be others by now.
+        """
         wanted = checked_filter(given_filter)
-        search = self._search(asking, config, before, wanted)
+        search = beginning = self._search(asking, config, before, wanted)
         left = _checked_limit(limit)
         known: dict[bytes, Asking] = {}
+        any_found = False
         while left is None or left > 0:
             size = _PAGE if left is None or wanted else min(_PAGE, left)
             rows = await self._session.door.use(lambda store, asked=search, size=size: store.find(asked, size))
@@ -75,24 +91,28 @@ class Reader:
                 if left == 0:
                     break
                 thread = Thread(search.owner, row.thread)
-                reading = await self._reading(asking, row, thread, known)
-                if reading is None:
-                    continue
-                if wanted and not matches(metadata_of(row, reading.codec), wanted.items()):
-                    continue
-                found = await self._tuple(reading, thread, row)
-                if found is None:
-                    continue
+                try:
+                    reading = await self._reading(asking, row, thread, known)
+                    if wanted and not matches(metadata_of(row, reading.codec), wanted.items()):
+                        continue
+                    found = await self._tuple(reading, thread, row)
+                except _Gone:
+                    if any_found:
+                        continue
+                    search = beginning
+                    break
+                any_found = True
                 left = None if left is None else left - 1
                 yield found
-            if len(rows) < size:
-                return
-            search = _following(search, rows[-1])
+            else:
+                if len(rows) < size:
+                    return
+                search = _following(search, rows[-1])
 
     async def _reading(
         self, asking: Asking, row: StoredCheckpoint, thread: Thread, known: dict[bytes, Asking]
-    ) -> Asking | None:
-        """None for a checkpoint that went with its turn while it was being listed."""
+    ) -> Asking:
+        """Raises `_Gone`."""
         if asking.turns is None:
             return asking
         if thread.key not in known:
@@ -102,7 +122,8 @@ class Reader:
         except CheckpointCorrupt:
             known[thread.key] = await asking.reading(thread)
             here = await self._session.door.use(lambda store: store.get(thread, row.ns, row.id))
-            return None if here is None else known[thread.key]
+            if here is None:
+                raise _Gone from None
         return known[thread.key]
 
     def _search(
@@ -126,16 +147,25 @@ class Reader:
     ) -> Mapping[str, DeltaChannelHistory]:
         if not channels:
             return {}
-        walk = _Walk(channels)
         place = asking.identity.place(config)
-        asking = await asking.reading(place.thread)
+        while True:
+            try:
+                return await self._history(await asking.reading(place.thread), place, channels)
+            except _Gone:
+                continue  # the ancestors are others by now
+
+    async def _history(
+        self, asking: Asking, place: Place, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        walk = _Walk(channels)
         async for row in self._ancestors(place):
             body = unpack_body(row.body, asking.codec, where_is(row))
             for write in reversed(row.writes):
                 if write.channel in walk.remaining:
                     walk.writes[write.channel].append(pending_write(write, asking.codec, where_is(row)))
             seeds = {channel: ref for channel, ref in body.refs.items() if channel in walk.remaining}
-            walk.seeds |= await self._session.reading.values(place.thread, seeds, asking.codec, where_is(row))
+            values = self._session.reading.values(place.thread, seeds, asking.codec, where_is(row))
+            walk.seeds |= await self._unless_gone(place.thread, row, values)
             walk.remaining -= {*seeds}
             if not walk.remaining:
                 break

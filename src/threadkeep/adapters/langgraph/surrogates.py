@@ -22,13 +22,13 @@ _SPELLED = re.compile(f"{_MARK}([0-9a-f]{{4}})")
 
 
 def has_lone(value: Any) -> bool:
-    """Whether any text in it holds one, however deep."""
+    """Whether any text in it holds one, however deep. Copies are looked through: other threads may change the value."""
     if isinstance(value, str):
         return not value.isascii() and _LONE.search(value) is not None
     if isinstance(value, Mapping):
-        return any(has_lone(key) or has_lone(one) for key, one in value.items())  # pyright: ignore[reportUnknownVariableType]
+        return any(has_lone(key) or has_lone(one) for key, one in [*value.items()])  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list | tuple | set | frozenset | deque):
-        return any(has_lone(one) for one in value)  # pyright: ignore[reportUnknownVariableType]
+        return any(has_lone(one) for one in [*value])  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, PurePath):
         return has_lone(str(value))
     fields = _fields(value)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from threadkeep.adapters.langgraph.body import runs_in, unpack_body
 from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.pages import emptied
 from threadkeep.adapters.langgraph.reading import metadata_of, where_is
 from threadkeep.ports.checkpoints import Plan, Removal, StoredCheckpoint
 
@@ -43,7 +44,8 @@ def _all_but(rows: Sequence[StoredCheckpoint], staying: Iterable[StoredCheckpoin
     for row in staying:
         kept |= {(row.ns, row.id), *_needed(row, by_key, codec)}
     gone = [key for key in by_key if key not in kept]
-    return Removal(gone, [run for key in kept for run in runs_in(by_key[key].body, where_is(by_key[key]))])
+    still_used = [run for key in kept for run in runs_in(by_key[key].body, where_is(by_key[key]))]
+    return Removal(gone, still_used, emptied)
 
 
 def _needed(row: StoredCheckpoint, by_key: dict[Key, StoredCheckpoint], codec: Codec) -> list[Key]:

@@ -22,13 +22,22 @@ _TELLING = {MESSAGES, "queries", "counts", "firstQuery", "retrievedContexts", "c
 
 
 class Changes(NamedTuple):
+    since: str | None  # the checkpoint before
     channels: Collection[str]  # those that have a new value
     messages: Known | None  # what the messages begin with as they did before
 
 
+class _Told(NamedTuple):
+    """What was told of a thread up to a checkpoint. Of what goes on from another one that tells nothing."""
+
+    seen: Usage  # without texts, to know it again
+    first_query: bool  # whether that was told, or never will be
+    checkpoint: str | None = None
+
+
 class News(NamedTuple):
     told: Usage  # to be stored
-    seen: Usage  # without texts, to know it again
+    known: _Told  # when it is
 
 
 class UsageTeller:
@@ -36,30 +45,39 @@ class UsageTeller:
 
     def __init__(self, redact: Callable[[Thread, str], str]) -> None:
         self._redact = redact
-        self._told: OrderedDict[bytes, Usage] = OrderedDict()
+        self._told: OrderedDict[bytes, _Told] = OrderedDict()
 
     def news(self, thread: Thread, values: Mapping[str, Any], changes: Changes, *, open_text: bool) -> News | None:
         """None when nothing is new. Where values are encrypted, no text is told, only numbers."""
         if _TELLING.isdisjoint(changes.channels):
             return None
-        told = self._told.get(thread.key)
-        usage = _of_queries(values) or _of_messages(values, changes.messages, first=told is None)
+        told = self._told_at(thread, changes.since)
+        first = told is None or not told.first_query
+        usage = _of_queries(values) or _of_messages(values, changes.messages, first=first)
         if usage is None:
             return None
+        query = usage.first_query if first and open_text else None
         seen = replace(usage, first_query=None)
-        if told == seen:
+        if told is not None and told.seen == seen and query is None:
             return None
+        known = _Told(seen, not first or query is not None or not open_text)
         if not open_text:
-            return News(replace(seen, datasource_ids=None, documents=()), seen)
-        first = usage.first_query if told is None else None
-        redacted = self._redact(thread, first)[:_LONGEST_QUERY] if first else None
-        return News(replace(usage, first_query=redacted), seen)
+            return News(replace(seen, datasource_ids=None, documents=()), known)
+        redacted = self._redact(thread, query)[:_LONGEST_QUERY] if query else None
+        return News(replace(usage, first_query=redacted), known)
 
-    def stored(self, thread: Thread, news: News) -> None:
+    def stored(self, thread: Thread, since: str | None, checkpoint: str, news: News | None) -> None:
+        """With or without news: a checkpoint that goes on from `since`."""
+        known = news.known if news else self._told_at(thread, since)
         self._told.pop(thread.key, None)  # so that it stands at the end
-        self._told[thread.key] = news.seen
+        if known is not None:
+            self._told[thread.key] = known._replace(checkpoint=checkpoint)
         if len(self._told) > _MOST_REMEMBERED:
             self._told.popitem(last=False)
+
+    def _told_at(self, thread: Thread, checkpoint: str | None) -> _Told | None:
+        told = self._told.get(thread.key)
+        return told if told is not None and told.checkpoint == checkpoint else None
 
     def forget(self, thread: Thread) -> None:
         self._told.pop(thread.key, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -34,11 +35,12 @@ from threadkeep.adapters.langgraph.writing import (
     Drafting,
     DraftLimits,
     Parent,
+    as_it_stands,
     encoded_metadata,
     encoded_writes,
     inner_value,
 )
-from threadkeep.errors import CapabilityMissing, ScopeErased, StaleWriter
+from threadkeep.errors import CapabilityMissing, InvalidInput, ScopeErased, StaleWriter
 from threadkeep.ports.checkpoints import (
     CheckpointStore,
     NewCheckpoint,
@@ -71,6 +73,7 @@ class Writer:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._underway: dict[bytes, set[Future[None]]] = {}
+        self._counting = threading.Lock()
 
     async def put(
         self,
@@ -96,7 +99,8 @@ class Writer:
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         place, config = where
-        checkpoint = checkpoint if checkpoint.get("id") else {**checkpoint, "id": str(uuid6())}
+        checkpoint = as_it_stands(checkpoint)
+        checkpoint["id"] = checkpoint.get("id") or str(uuid6())
         id_ = short_id("checkpoint.id", checkpoint["id"])
         told = cast("Mapping[str, Any]", get_serializable_checkpoint_metadata(config, metadata))
         if asking.in_turn and told.get("counters_since_delta_snapshot"):
@@ -105,8 +109,8 @@ class Writer:
         facts = facts_of(told) if asking.codec.plain else None
         with self._putting(place.thread):
             draft, news = await self._put(_Given(place, asking, checkpoint, new_versions, meta, facts))
-        if news is not None and self._session.usage is not None:
-            self._session.usage.stored(place.thread, news)
+        if self._session.usage is not None and not place.ns:
+            self._session.usage.stored(place.thread, place.checkpoint, id_, news)
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
         for continued in draft.continued:
             self._session.latest_lists.stored(place.thread, continued)
@@ -115,17 +119,11 @@ class Writer:
         return asking.identity.config(place.thread.owner, place.thread.id, place.ns, id_)
 
     async def _put(self, given: _Given) -> tuple[Draft, News | None]:
-        """Drafted as if lists were only added to. To look whether they were takes a while, so who waits for an answer
-        that has come by then has it first."""
         thread = given.place.thread
         may_grow: MayGrow = grow_never if given.asking.in_turn else partial(self._session.strands.ends_at, thread)
         parent = await self._parent(given, trusting=True)
         while True:
-            draft = self._draft(given, parent, may_grow)
-            await self._session.door.give_way()
-            if parent is not None and not parent.holds():
-                parent = await self._parent(given, trusting=False)
-                continue
+            draft, parent = await self._drafted(given, parent, may_grow)
             news = self._news(given, parent, draft)
             new = self._new(given, draft, news)
             try:
@@ -143,6 +141,23 @@ class Writer:
                 ) from None
             else:
                 return draft, news
+
+    async def _drafted(self, given: _Given, parent: Parent | None, may_grow: MayGrow) -> tuple[Draft, Parent | None]:
+        """As if lists were only added to; with another parent where a look finds that they were not.
+
+        That look takes a while, so who waits for an answer that has come by then has it first.
+        """
+        try:
+            draft = self._draft(given, parent, may_grow)
+            await self._session.door.give_way()
+        except InvalidInput:  # perhaps only because it takes for new what has only moved
+            if parent is None or parent.holds():
+                raise
+        else:
+            if parent is None or parent.holds():
+                return draft, parent
+        parent = await self._parent(given, trusting=False)
+        return self._draft(given, parent, may_grow), parent
 
     def _draft(self, given: _Given, parent: Parent | None, may_grow: MayGrow) -> Draft:
         limits = DraftLimits(self._session.limits.max_value_bytes, may_grow)
@@ -174,7 +189,7 @@ class Writer:
             return None
         before: Mapping[str, Ref] = parent.state.refs if parent else {}
         changed = [channel for channel, ref in draft.parsed.refs.items() if ref != before.get(channel)]
-        changes = Changes(changed, parent.known(MESSAGES) if parent else None)
+        changes = Changes(given.place.checkpoint, changed, parent.known(MESSAGES) if parent else None)
         values = given.checkpoint["channel_values"]
         return self._session.usage.news(given.place.thread, values, changes, open_text=given.asking.codec.open_text)
 
@@ -234,7 +249,8 @@ class Writer:
         writes, task_id, task_path = given
         encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
         work = partial(_store_writes, place=place, id_=id_, writes=encoded, turn=asking.turn)
-        underway = tuple(self._underway.get(place.thread.key, ()))
+        with self._counting:
+            underway = tuple(self._underway.get(place.thread.key, ()))
         try:
             await self._session.door.use(work)
         except ScopeErased:
@@ -247,14 +263,16 @@ class Writer:
     @contextmanager
     def _putting(self, thread: Thread) -> Generator[None]:
         done: Future[None] = Future()
-        puts = self._underway.setdefault(thread.key, set())
-        puts.add(done)
+        with self._counting:
+            puts = self._underway.setdefault(thread.key, set())
+            puts.add(done)
         try:
             yield
         finally:
-            puts.discard(done)
-            if not puts:
-                self._underway.pop(thread.key, None)
+            with self._counting:
+                puts.discard(done)
+                if not puts:
+                    self._underway.pop(thread.key, None)
             done.set_result(None)
 
 

@@ -197,19 +197,34 @@ def encoded_metadata(metadata: Mapping[str, Any], codec: Codec) -> bytes:
 def encoded_writes(
     writes: Sequence[tuple[str, Any]], task_id: str, task_path: str, codec: Codec, most_bytes: int
 ) -> list[Write]:
-    """A special channel has an `idx` of its own, below zero."""
-    found: list[Write] = []
+    """A special channel has an `idx` of its own, below zero: of several values for it the last one counts."""
+    found: dict[int, Write] = {}
     for number, (channel, value) in enumerate(writes):
         kind, data, _ = codec.encode(value, f"write to {channel!r}")
         if len(data) > most_bytes:
             raise TooLarge(f"write to {channel!r}", f"has {len(data):,} bytes", f"the limit is {most_bytes:,}")
         idx = WRITES_IDX_MAP.get(channel, number)
-        found.append(Write(short_id("task_id", task_id), idx, task_path, channel, squeezed(packed([kind, data]))))
-    return found
+        found[idx] = Write(short_id("task_id", task_id), idx, task_path, channel, squeezed(packed([kind, data])))
+    return [*found.values()]
 
 
 def _where(channel: str) -> str:
     return f"channel {channel!r}"
+
+
+def as_it_stands(checkpoint: Checkpoint) -> Checkpoint:
+    """With lists and versions of its own: whoever has the other may add to them while it is put."""
+    values = {channel: _own(value) for channel, value in checkpoint["channel_values"].items()}
+    versions = {**checkpoint["channel_versions"]}
+    return cast("Checkpoint", {**checkpoint, "channel_values": values, "channel_versions": versions})
+
+
+def _own(value: Any) -> Any:
+    inner, snapshot = inner_value(value)
+    if type(inner) is not list:
+        return value
+    own = [*cast("list[Any]", inner)]
+    return _DeltaSnapshot(own) if snapshot else own
 
 
 def inner_value(value: Any) -> tuple[object, bool]:

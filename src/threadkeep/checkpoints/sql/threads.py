@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, text_of
+from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, parts_of, text_of
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact, holds
-from threadkeep.checkpoints.thinning import PageSpan, ends_of, pages_to_drop, places_of
+from threadkeep.checkpoints.thinning import HOLD_ENDS, PageSpan, pages_to_drop, places_of
 from threadkeep.errors import Conflict
 from threadkeep.model import Erased
-from threadkeep.ports.checkpoints import Plan, Run
+from threadkeep.ports.checkpoints import Plan, Removal
 from threadkeep.scope import Scope
 from threadkeep.sql.lines import Line
 from threadkeep.sql.rows import is_postgres
@@ -42,9 +42,12 @@ _ALL = text(
 )
 _PAGES = text("SELECT strand, start, stop FROM tk_checkpoint_items WHERE thread_key = :key AND part = 0")
 _DROP_PAGE = text("DELETE FROM tk_checkpoint_items WHERE thread_key = :key AND strand = :strand AND start = :start")
-_HOLD_PLACE = text(
+_WHOLE_PAGE = text(
+    "SELECT data FROM tk_checkpoint_items WHERE thread_key = :key AND strand = :strand AND start = :start ORDER BY part"
+)
+_INSERT_PART = text(
     "INSERT INTO tk_checkpoint_items (thread_key, strand, start, part, stop, data)"
-    " VALUES (:key, :strand, :start, 0, :stop, :nothing)"
+    " VALUES (:key, :strand, :start, :part, :stop, :data)"
 )
 
 
@@ -102,7 +105,7 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
             ),
             values,
         )
-    await _hold_places(connection, target, ends_of(await _pages(connection, target)))
+    await connection.execute(text(HOLD_ENDS), {"key": target.key})
 
 
 async def thin_out(connection: AsyncConnection, thread: Thread, plan: Plan) -> None:
@@ -119,15 +122,23 @@ async def thin_out(connection: AsyncConnection, thread: Thread, plan: Plan) -> N
     for table in ("tk_checkpoint_writes", "conversation_checkpoints"):
         gone = text(f"DELETE FROM {table} WHERE thread_key = :key AND ns_key = :ns AND checkpoint_id = :id")  # noqa: S608
         await connection.execute(gone, places)
-    await _drop_unused(connection, thread, removal.still_used)
+    await _drop_unused(connection, thread, removal)
 
 
-async def _drop_unused(connection: AsyncConnection, thread: Thread, still_used: Sequence[Run]) -> None:
-    dropping = pages_to_drop(await _pages(connection, thread), still_used)
+async def _drop_unused(connection: AsyncConnection, thread: Thread, removal: Removal) -> None:
+    dropping = pages_to_drop(await _pages(connection, thread), removal.still_used)
     if dropping.pages:
         gone = [{"key": thread.key, "strand": strand, "start": start} for strand, start, _ in dropping.pages]
         await connection.execute(_DROP_PAGE, gone)
     await _hold_places(connection, thread, dropping.placeholders)
+    for (strand, start, stop), free in dropping.partly:
+        page = {"key": thread.key, "strand": strand, "start": start}
+        data = b"".join(bytes(row[0]) for row in await connection.execute(_WHOLE_PAGE, page))
+        left = removal.emptied(data, free)
+        if left != data:
+            await connection.execute(_DROP_PAGE, page)
+            parts = [page | {"stop": stop, "part": part, "data": some} for part, some in parts_of(left)]
+            await connection.execute(_INSERT_PART, parts)
 
 
 async def _pages(connection: AsyncConnection, thread: Thread) -> list[PageSpan]:
@@ -136,9 +147,12 @@ async def _pages(connection: AsyncConnection, thread: Thread) -> list[PageSpan]:
 
 
 async def _hold_places(connection: AsyncConnection, thread: Thread, places: Sequence[PageSpan]) -> None:
-    for strand, start, stop in places:
-        values = {"key": thread.key, "strand": strand, "start": start, "stop": stop, "nothing": b""}
-        await connection.execute(_HOLD_PLACE, values)
+    if places:
+        held = [
+            {"key": thread.key, "strand": strand, "start": start, "part": 0, "stop": stop, "data": b""}
+            for strand, start, stop in places
+        ]
+        await connection.execute(_INSERT_PART, held)
 
 
 async def thread_ids(connection: AsyncConnection, owner: Scope, facts: Sequence[bytes] = ()) -> list[str]:
