@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -13,11 +14,12 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from tests.adapters.test_langgraph_storage import messages
 from tests.adapters.verbs import Open, Verbs, thread
-from threadkeep.adapters.langgraph import writing
+from threadkeep.adapters.langgraph import ThreadkeepSaver, writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.session import Limits
 from threadkeep.errors import ScopeErased, TooLarge
 from threadkeep.ports.checkpoints import PositionTaken
+from threadkeep.settings import Settings
 
 
 def overtaken(monkeypatch: pytest.MonkeyPatch, reader: Verbs, by: Callable[[], Awaitable[object]]) -> None:
@@ -262,3 +264,61 @@ async def test_a_list_with_more_in_front_is_not_too_large_where_its_parts_are_no
     assert (await (await open_saver()).values(config))["messages"] == state
     with pytest.raises(TooLarge):
         await saver.put(config, {"messages": [*state, HumanMessage("d" * 3_000)]})
+
+
+@pytest.mark.parametrize("how", ["named", "latest", "listed", "history"])
+async def test_what_is_freed_beside_what_is_used_while_it_is_read_is_gone_and_not_damaged(
+    open_saver: Open, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """All ten stand in one page, of which the second half is still used."""
+    writer, reader = await open_saver(), await open_saver()
+    state = messages(10)
+    config = await writer.put(thread("t"), {"messages": state, "d": _DeltaSnapshot(state)})
+    half = {"messages": state[5:], "d": _DeltaSnapshot(state[5:])}
+    going_on = await writer.put(config, half) if how != "latest" else config
+    await reader.get(await writer.put(thread("t", "sub"), {"x": "y" * 300}))  # so that items come after the row
+
+    async def go_on() -> None:
+        if how == "latest":
+            newest = empty_checkpoint() | {"channel_values": half, "channel_versions": dict.fromkeys(half, "9")}
+            await writer.saver.aput(config, newest, {}, dict.fromkeys(half, "9"))
+        await writer.saver.aprune(["t"])
+
+    overtaken(monkeypatch, reader, go_on)
+    if how == "named":
+        assert await reader.get(config) is None
+    elif how == "latest":
+        assert (await reader.values(thread("t")))["messages"] == state[5:]
+    elif how == "listed":
+        only = thread("t", checkpoint_id=config["configurable"]["checkpoint_id"])
+        assert [*await reader.list(only)] == []
+    else:
+        found = await reader.call("get_delta_channel_history", config=going_on, channels=["d"])
+        assert found == {"d": {"writes": []}}
+
+
+async def test_what_was_freed_is_read_again_in_a_thread_that_was_restored_from_a_copy(open_saver: Open) -> None:
+    writer, other = await open_saver(), await open_saver()
+    state = messages(10)
+    begun = await writer.put(thread("t"), {"messages": state})
+    config = await writer.put(begun, {"messages": state[5:]})
+    await writer.call("copy_thread", "t", "backup")
+    await writer.call("prune", ["t"])
+    assert (await other.values(config))["messages"] == state[5:]
+    await writer.call("delete_thread", "t")
+    await writer.call("copy_thread", "backup", "t")
+    for reader in (other, writer, await open_saver()):
+        assert (await reader.values(begun))["messages"] == state
+
+
+@pytest.mark.parametrize("traffic", ["keep", "turn"])
+async def test_what_is_appended_after_a_put_was_begun_is_not_in_it(url: str, user: str, traffic: Any) -> None:
+    state = messages(3)
+    async with ThreadkeepSaver.from_url(url, user=user, tool_traffic=traffic, settings=Settings()) as saver:
+        checkpoint = empty_checkpoint() | {"channel_values": {"messages": state}, "channel_versions": {"messages": "1"}}
+        putting = asyncio.create_task(saver.aput(thread("t"), checkpoint, {}, {"messages": "1"}))
+        await asyncio.sleep(0)
+        state.append(HumanMessage("later"))
+        found = await saver.aget_tuple(await putting)
+    assert found is not None
+    assert found.checkpoint["channel_values"]["messages"] == state[:3]

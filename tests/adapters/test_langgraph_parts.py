@@ -7,6 +7,7 @@ import sys
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy
@@ -30,6 +31,7 @@ from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap, values
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
+from threadkeep.checkpoints.thinning import pages_to_drop
 from threadkeep.errors import CheckpointCorrupt, TooLarge
 from threadkeep.ports.checkpoints import Page, Run
 from threadkeep.ports.stored_shapes import SHAPES
@@ -375,6 +377,21 @@ def test_what_another_thread_adds_while_a_value_is_looked_through_does_no_harm()
     growing["first"] = Overtaken("x")
     assert not has_lone(growing)
     assert len(growing) == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=6), st.lists(st.integers(1, 9), max_size=6))
+def test_of_pages_all_that_is_not_used_may_go(spans: list[tuple[int, int]], sizes: list[int]) -> None:
+    runs = [Run(b"s", start, start + length) for start, length in spans]
+    used = {place for run in runs for place in range(run.start, run.stop)}
+    ends = list(accumulate(sizes, initial=0))
+    pages = [(b"s", start, stop) for start, stop in pairwise(ends)]
+    dropping = pages_to_drop([*pages, (b"other", 0, 1)], [*runs, Run(b"third", 0, 1)])
+    whole = [page for page in pages if used.isdisjoint(range(*page[1:]))]
+    assert [*dropping.pages] == [*whole, (b"other", 0, 1)]
+    free = {page: [place - page[1] for place in range(*page[1:]) if place not in used] for page in pages}
+    assert [*dropping.partly] == [(page, places) for page, places in free.items() if places and page not in whole]
+    behind = [page for page in whole if used and page[1] > max(used)]
+    assert [*dropping.placeholders] == ([(b"s", behind[0][1], behind[-1][2])] if behind else [])
 
 
 def test_pages_that_stand_side_by_side_are_one_stretch() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from tests.adapters.database import count, every_value, rows
 from tests.adapters.verbs import thread, verbs_of
@@ -84,6 +84,18 @@ async def test_an_idle_thread_expires_and_is_deleted_a_week_later(url: str, user
         assert told is not None
         assert told.expired_at is not None
         assert (await verbs_of(saver, "async").values(thread("idle")))["name"] == "idle"
+
+
+async def test_a_run_that_goes_on_after_its_thread_was_let_go_tells_its_questions_again(url: str, user: str) -> None:
+    asked = [HumanMessage(f"question {number} " * 10, id=str(number)) for number in range(2)]
+    async with saver_at(url, user) as saver, open_retention(url, settings=Settings()) as retention:
+        config = await verbs_of(saver, "async").put(thread("t"), {"messages": asked})
+        await age(url, user, "t", "expired_at", 8)
+        assert (await retention.run()).deleted >= 1
+        await verbs_of(saver, "async").put(config, {"messages": [*asked, AIMessage("an answer " * 20)]})
+        told = await saver.aget_conversation_metadata("t")
+    assert told is not None
+    assert (told.query_count, told.first_query) == (2, asked[0].content)
 
 
 async def test_old_turns_go_and_the_conversations_own_row_stays(url: str, user: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 
 from threadkeep.ports.checkpoints import Run
 from threadkeep.scope import Scope
@@ -31,31 +33,53 @@ class Dropping:
 
 
 def pages_to_drop(pages: Sequence[PageSpan], still_used: Sequence[Run]) -> Dropping:
-    used: dict[bytes, list[Run]] = {}
-    for run in still_used:
-        used.setdefault(run.strand, []).append(run)
-    dropped = [page for page in pages if not any(_meets(page, run) for run in used.get(page[0], ()))]
-    ends = {strand: max(run.stop for run in runs) for strand, runs in used.items()}
+    used = _Used(still_used)
+    dropped: list[PageSpan] = []
+    partly: list[tuple[PageSpan, list[int]]] = []
     tails: dict[bytes, tuple[int, int]] = {}
-    for strand, start, stop in dropped:
-        if strand in ends and start >= ends[strand]:
-            first, last = tails.get(strand, (start, stop))
-            tails[strand] = (min(first, start), max(last, stop))
-    partly = [(page, free) for page in pages if (free := _free_places(page, used.get(page[0], ())))]
+    for page in pages:
+        strand, start, stop = page
+        free = used.free_places(page)
+        if free and len(free) < stop - start:
+            partly.append((page, free))
+        elif free:
+            dropped.append(page)
+            if used.ends(strand, start):
+                first, last = tails.get(strand, (start, stop))
+                tails[strand] = (min(first, start), max(last, stop))
     return Dropping(dropped, [(strand, *span) for strand, span in tails.items()], partly)
 
 
-def _free_places(page: PageSpan, used: Sequence[Run]) -> list[int]:
-    """None of a page that is used as a whole, or not at all."""
-    _, start, stop = page
-    if any(run.start <= start and stop <= run.stop for run in used):
-        return []
-    taken = {place for run in used for place in range(max(start, run.start), min(stop, run.stop))}
-    return [place - start for place in range(start, stop) if place not in taken] if taken else []
+class _Used:
+    """What is used of each strand, as stretches that neither meet nor overlap, in order."""
 
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._stretches: dict[bytes, list[tuple[int, int]]] = {}
+        for run in sorted({*runs}, key=attrgetter("strand", "start")):
+            stretches = self._stretches.setdefault(run.strand, [])
+            if stretches and run.start <= stretches[-1][1]:
+                stretches[-1] = (stretches[-1][0], max(stretches[-1][1], run.stop))
+            else:
+                stretches.append((run.start, run.stop))
 
-def _meets(page: PageSpan, run: Run) -> bool:
-    return page[1] < run.stop and page[2] > run.start
+    def ends(self, strand: bytes, place: int) -> bool:
+        """Whether the strand is used, and nowhere behind that place."""
+        stretches = self._stretches.get(strand)
+        return stretches is not None and stretches[-1][1] <= place
+
+    def free_places(self, page: PageSpan) -> list[int]:
+        """Those that nobody uses, counted from the page's start."""
+        strand, start, stop = page
+        stretches = self._stretches.get(strand, [])
+        free: list[int] = []
+        at = start
+        for index in range(bisect_right(stretches, start, key=itemgetter(1)), len(stretches)):
+            first, last = stretches[index]
+            if first >= stop:
+                break
+            free += range(at - start, first - start)
+            at = last
+        return [*free, *range(at - start, stop - start)]
 
 
 def places_of(thread: Thread) -> tuple[bytes, bytes, bytes]:

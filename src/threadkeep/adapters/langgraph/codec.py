@@ -139,6 +139,6 @@ def unpacked_all(several: Sequence[bytes]) -> list[Any]:
     """Of each, in one call: they become the items of one list. Raises `ValueError`, also where one is more or less than
     a value, and what follows would take another's place."""
     *values, last = ormsgpack.unpackb(b"".join((_LIST, (len(several) + 1).to_bytes(4), *several, _END)))
-    if last is not None:
+    if last is not None or not all(several):
         raise ValueError("is not one value")
     return values

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from threadkeep.adapters.langgraph.codec import packed, unpacked, unpacked_all
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
-from threadkeep.adapters.langgraph.strands import Item
-from threadkeep.errors import CheckpointCorrupt
+from threadkeep.adapters.langgraph.strands import FREED, Item
+from threadkeep.errors import CheckpointCorrupt, MissingExtra
 from threadkeep.ports.checkpoints import Page
 
 _USUAL = "msgpack"  # the kind that is left out
 _PAGE_BYTES = 1 << 18
 _MOST_ITEMS = 256
+_NOTHING = b""  # which no value is in msgpack
 
 
 def pages_for(strand: bytes, start: int, items: Sequence[Item], *, if_absent: bool = False) -> Iterator[Page]:
@@ -35,11 +37,11 @@ def _page(strand: bytes, start: int, items: list[Item], if_absent: bool) -> Page
 
 
 def emptied(data: bytes, places: Collection[int]) -> bytes:
-    """A page's data with nothing at these of its places; as it is, where it is damaged."""
+    """A page's data with nothing at these of its places; as it is, where it cannot be read."""
     try:
         rows = unpacked(unsqueezed(data))
-        return squeezed(packed([b"" if place in places else row for place, row in enumerate(rows)]))
-    except (ValueError, TypeError):
+        return squeezed(packed([_NOTHING if place in places else row for place, row in enumerate(rows)]))
+    except (ValueError, TypeError, MissingExtra):
         return data
 
 
@@ -65,6 +67,12 @@ def stretches_of(pages: Sequence[Page], where: str) -> Iterator[tuple[bytes, int
 def _items_of(pages: Sequence[Page], where: str) -> list[list[Item]]:
     try:
         rows = unpacked_all([unsqueezed(page.data) for page in pages])
-        return [[Item(_USUAL, one) if type(one) is bytes else Item(*one) for one in row] for row in rows]
+        return [[_item(one) for one in row] for row in rows]
     except (ValueError, TypeError) as error:
         raise CheckpointCorrupt(f"{where} cannot be read ({error})") from error
+
+
+def _item(row: Any) -> Item:
+    if type(row) is bytes:
+        return Item(_USUAL, row) if row else FREED
+    return Item(*row)

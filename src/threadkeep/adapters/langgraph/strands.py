@@ -69,6 +69,18 @@ class Item:
         return self.same
 
 
+class _Freed(Item):
+    """Where nobody referred to an item any more, and it went: it is not here, but its place is taken."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+FREED = _Freed("", b"")
+
+
 def values_of(items: Sequence[Item], codec: Codec, where: str) -> list[Any]:
     """Each item's value, those that are copies made together."""
     templates = [item.template for item in items]
@@ -107,7 +119,8 @@ class StrandCache:
             self._used(thread, strand, held)
             held.items.extend([None] * (start + len(items) - len(held.items)))
             for position, item in enumerate(items, start):
-                if held.items[position] is None:
+                here = held.items[position]
+                if here is None or (item and not here):
                     held.items[position] = item
                     held.size += len(item.data) + _OVERHEAD
                     self._bytes += len(item.data) + _OVERHEAD
@@ -137,7 +150,7 @@ class StrandCache:
         run's last item is here, so is what its page holds behind it. False where that item is not here.
         """
         last = self.items(thread, Run(run.strand, run.stop - 1, run.stop + 1))
-        return last is not None and last[0] is not None and last[1] is None
+        return last is not None and bool(last[0]) and last[1] is None
 
     def forget(self, thread: Thread) -> None:
         with self._changing:
@@ -168,5 +181,5 @@ def gap(run: Run, held: list[Item | None] | None) -> Run | None:
         return run
     if all(held):
         return None
-    missing = [place for place, item in enumerate(held, run.start) if item is None]
+    missing = [place for place, item in enumerate(held, run.start) if not item]
     return Run(run.strand, missing[0], missing[-1] + 1)

@@ -53,7 +53,7 @@ class UsageTeller:
             return None
         told = self._told_at(thread, changes.since)
         first = told is None or not told.first_query
-        usage = _of_queries(values) or _of_messages(values, changes.messages, first=first)
+        usage = _of_queries(values) or _of_messages(values, changes.messages, told)
         if usage is None:
             return None
         query = usage.first_query if first and open_text else None
@@ -104,8 +104,11 @@ def _of_queries(values: Mapping[str, Any]) -> Usage | None:
     )
 
 
-def _of_messages(values: Mapping[str, Any], known: Known | None, *, first: bool) -> Usage | None:
-    """Of a list with questions in it, how many they are; only those are counted that were not before."""
+def _of_messages(values: Mapping[str, Any], known: Known | None, told: _Told | None) -> Usage | None:
+    """Of a list with questions in it, how many they are; only those are counted that were not before.
+
+    The first one with words, unless it was told, is looked for where it can be: also before, if nothing was told yet.
+    """
     found: Any = values.get(MESSAGES)
     if type(found) is not list:
         return None
@@ -114,7 +117,9 @@ def _of_messages(values: Mapping[str, Any], known: Known | None, *, first: bool)
     count += sum(isinstance(one, HumanMessage) for one in messages[length:])
     if not count:
         return None
-    return Usage(query_count=count, first_query=_first_question(messages) if first else None)
+    if told is not None and told.first_query:
+        return Usage(query_count=count)
+    return Usage(query_count=count, first_query=_first_question(messages[length:] if told else messages))
 
 
 def _first_question(messages: list[Any]) -> str | None:

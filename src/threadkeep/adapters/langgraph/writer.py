@@ -84,6 +84,8 @@ class Writer:
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         place = asking.identity.place(config)
+        checkpoint = as_it_stands(checkpoint)
+        checkpoint["id"] = checkpoint.get("id") or str(uuid6())
         return await _in_its_turn(
             asking,
             place.thread,
@@ -99,8 +101,6 @@ class Writer:
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         place, config = where
-        checkpoint = as_it_stands(checkpoint)
-        checkpoint["id"] = checkpoint.get("id") or str(uuid6())
         id_ = short_id("checkpoint.id", checkpoint["id"])
         told = cast("Mapping[str, Any]", get_serializable_checkpoint_metadata(config, metadata))
         if asking.in_turn and told.get("counters_since_delta_snapshot"):
@@ -189,7 +189,8 @@ class Writer:
             return None
         before: Mapping[str, Ref] = parent.state.refs if parent else {}
         changed = [channel for channel, ref in draft.parsed.refs.items() if ref != before.get(channel)]
-        changes = Changes(given.place.checkpoint, changed, parent.known(MESSAGES) if parent else None)
+        since = given.place.checkpoint if parent else None  # what was told of one that is gone went with it
+        changes = Changes(since, changed, parent.known(MESSAGES) if parent else None)
         values = given.checkpoint["channel_values"]
         return self._session.usage.news(given.place.thread, values, changes, open_text=given.asking.codec.open_text)
 
