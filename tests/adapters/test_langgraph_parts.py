@@ -22,12 +22,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from threadkeep.adapters.langgraph import squeeze, whole_lists, writing
 from threadkeep.adapters.langgraph.codec import Codec, packed
 from threadkeep.adapters.langgraph.messages import copies, fingerprint, template_of
-from threadkeep.adapters.langgraph.pages import pages_for, stretches_of
+from threadkeep.adapters.langgraph.pages import emptied, pages_for, stretches_of
 from threadkeep.adapters.langgraph.plain_messages import MORE, plain_value
 from threadkeep.adapters.langgraph.reading import State, StateCache
 from threadkeep.adapters.langgraph.splitting import Split, fresh, grow_never, split
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
-from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap, values_of
+from threadkeep.adapters.langgraph.strands import FREED, Item, StrandCache, gap, values_of
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
@@ -379,19 +379,27 @@ def test_what_another_thread_adds_while_a_value_is_looked_through_does_no_harm()
     assert len(growing) == 2
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=6), st.lists(st.integers(1, 9), max_size=6))
-def test_of_pages_all_that_is_not_used_may_go(spans: list[tuple[int, int]], sizes: list[int]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=6),
+    st.lists(st.integers(1, 9), max_size=6),
+    st.sets(st.integers(0, 5)),
+)
+def test_of_pages_all_that_is_not_used_may_go_and_no_place_is_given_out_again(
+    spans: list[tuple[int, int]], sizes: list[int], gone: set[int]
+) -> None:
     runs = [Run(b"s", start, start + length) for start, length in spans]
     used = {place for run in runs for place in range(run.start, run.stop)}
     ends = list(accumulate(sizes, initial=0))
-    pages = [(b"s", start, stop) for start, stop in pairwise(ends)]
+    pages = [(b"s", start, stop) for number, (start, stop) in enumerate(pairwise(ends)) if number not in gone]
     dropping = pages_to_drop([*pages, (b"other", 0, 1)], [*runs, Run(b"third", 0, 1)])
     whole = [page for page in pages if used.isdisjoint(range(*page[1:]))]
-    assert [*dropping.pages] == [*whole, (b"other", 0, 1)]
+    assert {*dropping.pages} == {*whole, (b"other", 0, 1)}
     free = {page: [place - page[1] for place in range(*page[1:]) if place not in used] for page in pages}
     assert [*dropping.partly] == [(page, places) for page, places in free.items() if places and page not in whole]
-    behind = [page for page in whole if used and page[1] > max(used)]
-    assert [*dropping.placeholders] == ([(b"s", behind[0][1], behind[-1][2])] if behind else [])
+    kept = [page for page in pages if page not in whole]
+    written = range(kept[0][1], pages[-1][2]) if kept else ()
+    held = [place for _, *span in (*kept, *dropping.placeholders) for place in range(*span)]
+    assert sorted(held) == [*written]
 
 
 def test_pages_that_stand_side_by_side_are_one_stretch() -> None:
@@ -406,6 +414,26 @@ def test_pages_that_stand_side_by_side_are_one_stretch() -> None:
         (b"two", 5, 1),
     ]
     assert [(item.kind, item.data) for item in found[0][2]] == [(item.kind, item.data) for item in items * 2]
+
+
+def test_what_is_freed_of_a_page_is_gone_and_the_rest_of_it_stays() -> None:
+    items = [Item.of(value, CODEC, "x") for value in (*MESSAGES, "text")]
+    [page] = pages_for(b"s", 0, items)
+    [(_, _, found)] = stretches_of([Page(b"s", 0, len(items), emptied(page.data, [0, 2]))], "x")
+    assert found[0] is FREED
+    assert found[2] is FREED
+    kept = [(item.kind, item.data) for place, item in enumerate(items) if place not in (0, 2)]
+    assert [(item.kind, item.data) for item in found if item is not FREED] == kept
+
+
+def test_a_page_that_cannot_be_read_here_is_not_made_worse_by_freeing_some_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [page] = pages_for(b"s", 0, [Item.of("a text that comes twice " * 20, CODEC, "x")] * 2)
+    damaged = page.data[:-3]
+    assert emptied(damaged, [0]) == damaged
+    monkeypatch.setattr(squeeze, "_zstd", lambda: None)
+    assert emptied(page.data, [0]) == page.data
 
 
 @pytest.mark.parametrize(

@@ -279,6 +279,33 @@ async def test_positions_of_a_pruned_fork_are_never_given_again(open_saver: Open
         assert (await reader.values(late))["messages"] == [*base, "instead " * 30]
 
 
+@pytest.mark.parametrize("held", [True, False], ids=["held", "left open by an earlier version"])
+async def test_places_between_what_is_still_used_are_never_given_again(
+    open_saver: Open, url: str, user: str, held: bool
+) -> None:
+    """Of three pages the middle one is pruned; later the list ends before it, and another process goes on there."""
+    saver, other = await open_saver(), await open_saver()
+    old = [HumanMessage(f"old {number} " * 10, id=f"old {number}") for number in range(15)]
+    config = thread("t")
+    for stop in (5, 10, 15):
+        config = await saver.put(config, {"messages": old[:stop]})
+    without = await saver.put(config, {"messages": old[:5] + old[10:]})
+    await saver.call("prune", ["t"])
+    if not held:
+        theirs = f"thread_key IN (SELECT thread_key FROM conversation_metadata WHERE user_id = '{user}')"
+        await rows(url, f"DELETE FROM tk_checkpoint_items WHERE length(data) = 0 AND {theirs}")
+        await saver.call("prune", ["t"])  # which has no checkpoint to remove
+    await saver.put(without, {"messages": old[:5]})
+    assert len((await other.values(thread("t")))["messages"]) == 5
+    latest = await other.get(thread("t"))
+    assert latest is not None
+    state = old[:5] + [HumanMessage(f"new {number} " * 10, id=f"new {number}") for number in range(7)]
+    after = await other.put(latest.config, {"messages": state})
+    for reader in (saver, other, await open_saver()):
+        assert (await reader.values(after))["messages"] == state
+        assert (await reader.values(without))["messages"] == old[:5] + old[10:]
+
+
 async def test_pruning_frees_what_nobody_refers_to(saver: Verbs, url: str, user: str) -> None:
     config = thread("t")
     for number in range(10):

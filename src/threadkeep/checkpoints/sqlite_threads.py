@@ -86,8 +86,6 @@ def thin_out(connection: sqlite3.Connection, thread: Thread, plan: Plan) -> None
         (thread.key,),
     )
     removal = plan([checkpoint_of(row) for row in rows])
-    if not removal.checkpoints:
-        return
     places = [(thread.key, ns_key(ns), escaped(id_)) for ns, id_ in removal.checkpoints]
     for table in ("conversation_checkpoints", "tk_checkpoint_writes"):
         connection.executemany(

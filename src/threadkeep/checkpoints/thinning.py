@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 
@@ -25,8 +25,8 @@ HAVING max(CASE WHEN length(data) = 0 THEN stop ELSE 0 END) < max(stop)
 @dataclass(frozen=True, slots=True)
 class Dropping:
     pages: Sequence[PageSpan]
-    # A position means the same for ever: where a strand that is still used loses its end, an empty page holds the
-    # place, so that whoever grows the strand next begins one of their own.
+    # A position means the same for ever: where a strand that is still used loses its end or what is between, an empty
+    # page holds the place, so that whoever goes on from there begins a strand of their own.
     placeholders: Sequence[PageSpan]
     # Pages that stay, though not for all of their items: those that may go, by their places in the page.
     partly: Sequence[tuple[PageSpan, Sequence[int]]]
@@ -36,18 +36,29 @@ def pages_to_drop(pages: Sequence[PageSpan], still_used: Sequence[Run]) -> Dropp
     used = _Used(still_used)
     dropped: list[PageSpan] = []
     partly: list[tuple[PageSpan, list[int]]] = []
-    tails: dict[bytes, tuple[int, int]] = {}
-    for page in pages:
+    kept: dict[bytes, list[PageSpan]] = {}
+    ends: dict[bytes, int] = {}
+    for page in sorted(pages):
         strand, start, stop = page
         free = used.free_places(page)
-        if free and len(free) < stop - start:
-            partly.append((page, free))
-        elif free:
+        ends[strand] = max(ends.get(strand, 0), stop)
+        if len(free) == stop - start:
             dropped.append(page)
-            if used.ends(strand, start):
-                first, last = tails.get(strand, (start, stop))
-                tails[strand] = (min(first, start), max(last, stop))
-    return Dropping(dropped, [(strand, *span) for strand, span in tails.items()], partly)
+            continue
+        kept.setdefault(strand, []).append(page)
+        if free:
+            partly.append((page, free))
+    placeholders = [hole for strand, some in kept.items() for hole in _holes(some, ends[strand])]
+    return Dropping(dropped, placeholders, partly)
+
+
+def _holes(kept: Sequence[PageSpan], end: int) -> Iterator[PageSpan]:
+    """What no page covers behind the first one, up to where the strand has been written."""
+    strand, _, at = kept[0]
+    for _, start, stop in [*kept[1:], (strand, end, end)]:
+        if start > at:
+            yield strand, at, start
+        at = max(at, stop)
 
 
 class _Used:
@@ -61,11 +72,6 @@ class _Used:
                 stretches[-1] = (stretches[-1][0], max(stretches[-1][1], run.stop))
             else:
                 stretches.append((run.start, run.stop))
-
-    def ends(self, strand: bytes, place: int) -> bool:
-        """Whether the strand is used, and nowhere behind that place."""
-        stretches = self._stretches.get(strand)
-        return stretches is not None and stretches[-1][1] <= place
 
     def free_places(self, page: PageSpan) -> list[int]:
         """Those that nobody uses, counted from the page's start."""

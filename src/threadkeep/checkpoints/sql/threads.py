@@ -112,14 +112,12 @@ async def thin_out(connection: AsyncConnection, thread: Thread, plan: Plan) -> N
     await connection.execute(_HOLD, {"key": thread.key})
     rows = (await connection.execute(_ALL, {"key": thread.key})).all()
     removal = plan([checkpoint_of(row) for row in rows])
-    if not removal.checkpoints:
-        return
     postgres = is_postgres(connection)
     places = [
         {"key": thread.key, "ns": ns_key(ns), "id": exact(escaped(id_), postgres=postgres)}
         for ns, id_ in removal.checkpoints
     ]
-    for table in ("tk_checkpoint_writes", "conversation_checkpoints"):
+    for table in ("tk_checkpoint_writes", "conversation_checkpoints") if places else ():
         gone = text(f"DELETE FROM {table} WHERE thread_key = :key AND ns_key = :ns AND checkpoint_id = :id")  # noqa: S608
         await connection.execute(gone, places)
     await _drop_unused(connection, thread, removal)
