@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,14 +17,14 @@ from bench.checkpoints_measure import Plan, Samples, measured
 from bench.checkpoints_savers import OURS, Contestant, on_mysql, on_postgres, on_sqlite
 from bench.report import median, table
 
-QUICK = Plan(turns=12, early=6, timed_turns=3, reads=3, cold_reads=1, alone=3)
+QUICK = Plan(turns=12, early=6, young=1, timed_turns=3, reads=3, cold_reads=1, alone=3)
 TIMED = ("put", "put alone", "put_writes", "put_writes alone", "get_tuple", "get_tuple, cold", "list")
 Rounds = list[dict[str, Samples]]
 
 
 def main(args: argparse.Namespace) -> dict[str, Any]:
     plan = QUICK if args.quick else Plan()
-    count = args.rounds or (1 if args.quick else 7)
+    count = args.rounds or (1 if args.quick else 5)
     result: dict[str, Any] = {"bench": "checkpoints", "turns": plan.turns, "rounds": count, "databases": {}}
     for database, opened in (("sqlite", _sqlite), ("postgres", _postgres), ("mariadb", _mariadb)):
         if args.store not in (database, "all"):
@@ -36,16 +38,22 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _rounds(database: str, opened: Callable[[], Any], plan: Plan, count: int) -> Rounds:
+    """Each in a process of its own: in memory that other rounds have left in pieces, all that is large takes longer."""
     rounds: Rounds = []
     for number in range(count):
         print(f"{database}: round {number + 1} of {count}", file=sys.stderr)
         try:
-            with opened() as contestants:
-                rounds.append(asyncio.run(measured(contestants, plan)))
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+                rounds.append(process.submit(_round, opened, plan).result())
         except FileNotFoundError as missing:
             print(f"{database}: left out, {missing}", file=sys.stderr)
             break
     return rounds
+
+
+def _round(opened: Callable[[], Any], plan: Plan) -> dict[str, Samples]:
+    with opened() as contestants:
+        return asyncio.run(measured(contestants, plan))
 
 
 @contextmanager

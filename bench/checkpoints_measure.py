@@ -1,4 +1,4 @@
-"""Two talks in a real graph for each saver, a young one and an old one; every call to the saver is timed.
+"""Talks in a real graph for each saver, young ones and an old one; every call to the saver is timed.
 
 All that is compared is measured in turns, a call after the other's: what slows one down for a moment slows the others
 down as well.
@@ -31,14 +31,18 @@ STAGES = ("early", "late")
 class Plan:
     turns: int = 200
     early: int = 20
-    timed_turns: int = 12  # of each talk, after it has grown
+    young: int = 3  # talks, one after the other, that are timed when they are as long as `early` says
+    timed_turns: int = 12  # of each of them; of the old talk as many as of all of them
     reads: int = 15
     cold_reads: int = 4
     alone: int = 30
     listed: int = 10
 
     def length(self, stage: str) -> int:
-        return self.early if stage == "early" else self.turns
+        """Of the talks, in turns, when all that is timed has been said."""
+        if stage == "early":
+            return self.early + self.timed_turns
+        return self.turns + self.young * self.timed_turns
 
 
 @dataclass
@@ -52,21 +56,28 @@ class Samples:
 
 @dataclass
 class Lane:
-    """A saver in a graph, with the two talks it has been given."""
+    """A saver in a graph, with the two talks it has been given: the old one, and the latest of the young ones."""
 
     contestant: Contestant
     saver: Saver
-    talks: dict[str, Iterator[Turn]]
     samples: Samples
+    talks: dict[str, Iterator[Turn]] = field(default_factory=dict[str, "Iterator[Turn]"])
+    threads: dict[str, str] = field(default_factory=dict[str, str])
     graph: Any = None
     stage: str | None = None
     answer: str = ""
     puts: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {stage: [] for stage in STAGES})
     """What LangGraph gave it, of the last turn. To let go of an old state takes time, so it is done between turns."""
 
+    def begin(self, stage: str, number: int = 0) -> None:
+        self.talks[stage], self.threads[stage] = turns(), f"{stage}{number}"
+
+    def config(self, stage: str) -> dict[str, Any]:
+        return config_of(self.threads[stage])
+
     async def turn(self, stage: str) -> None:
         (_, said), (_, self.answer) = next(self.talks[stage])
-        await self.graph.ainvoke({"messages": [HumanMessage(said)]}, config_of(stage), durability="sync")
+        await self.graph.ainvoke({"messages": [HumanMessage(said)]}, self.config(stage), durability="sync")
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -84,16 +95,21 @@ class Lane:
         self.samples.calls.setdefault(verb, {}).setdefault(stage, []).append(milliseconds)
 
 
-def config_of(stage: str) -> dict[str, Any]:
-    return {"configurable": {"thread_id": stage}}
+def config_of(thread: str) -> dict[str, Any]:
+    return {"configurable": {"thread_id": thread}}
 
 
 async def measured(contestants: Sequence[Contestant], plan: Plan) -> dict[str, Samples]:
     async with AsyncExitStack() as stack:
         lanes = [await _lane(stack, one) for one in contestants]
         for lane in lanes:
-            await _grow(lane, plan)
-        for number in range(plan.timed_turns):
+            lane.begin("late")
+            await _grow_old(lane, plan)
+        for number in range(plan.young * plan.timed_turns):
+            if number % plan.timed_turns == 0:
+                for lane in lanes:
+                    lane.begin("early", number)
+                    await _grow_young(lane, plan)
             for lane, stage in _shuffled(lanes, number):
                 with lane.timed(stage):
                     await lane.turn(stage)
@@ -113,7 +129,7 @@ async def measured(contestants: Sequence[Contestant], plan: Plan) -> dict[str, S
 
 async def _lane(stack: AsyncExitStack, contestant: Contestant) -> Lane:
     saver = await stack.enter_async_context(contestant.open())
-    lane = Lane(contestant, saver, {stage: turns() for stage in STAGES}, Samples())
+    lane = Lane(contestant, saver, Samples())
     for verb in VERBS:
         setattr(saver, f"a{verb}", _timed(lane, verb, getattr(saver, f"a{verb}")))
     lane.graph = _graph(lane)
@@ -145,13 +161,16 @@ def _graph(lane: Lane) -> Any:
     return graph.compile(checkpointer=lane.saver)
 
 
-async def _grow(lane: Lane, plan: Plan) -> None:
-    """The old talk first, alone in its tables, so that they tell what it takes."""
+async def _grow_old(lane: Lane, plan: Plan) -> None:
+    """Alone in its tables, so that they tell what it takes."""
     for number in range(1, plan.turns + 1):
         await lane.turn("late")
         if number in (plan.early - 1, plan.early, 49, 50, plan.turns - 1, plan.turns):
             lane.samples.bytes[number] = await lane.contestant.stored()
     lane.samples.on_disk = await lane.contestant.on_disk()
+
+
+async def _grow_young(lane: Lane, plan: Plan) -> None:
     for _ in range(plan.early):
         await lane.turn("early")
 
@@ -186,9 +205,9 @@ async def _alone(lane: Lane, stage: str) -> None:
 async def _read(lane: Lane, stage: str, plan: Plan) -> None:
     """The latest state, then the newest few, as the process that serves the talk reads them."""
     with lane.timed(stage):
-        await lane.saver.aget_tuple(config_of(stage))
+        await lane.saver.aget_tuple(lane.config(stage))
         start = time.perf_counter()
-        found = [one async for one in lane.saver.alist(config_of(stage), limit=plan.listed)]
+        found = [one async for one in lane.saver.alist(lane.config(stage), limit=plan.listed)]
         lane.note("list", (time.perf_counter() - start) * 1_000)
     assert len(found) == plan.listed
 
@@ -199,15 +218,14 @@ async def _read_cold(lane: Lane, stage: str) -> None:
         await fresh.aget_tuple(config_of("nobody"))
         with lane.timed(stage):
             start = time.perf_counter()
-            await fresh.aget_tuple(config_of(stage))
+            await fresh.aget_tuple(lane.config(stage))
             lane.note("get_tuple, cold", (time.perf_counter() - start) * 1_000)
 
 
 async def _check(lane: Lane, plan: Plan) -> None:
     for stage in STAGES:
-        state = await lane.saver.aget_tuple(config_of(stage))
-        length = plan.length(stage) + plan.timed_turns
-        expected = [text for _, turn in zip(range(length), turns(), strict=False) for _, text in turn]
+        state = await lane.saver.aget_tuple(lane.config(stage))
+        expected = [text for _, turn in zip(range(plan.length(stage)), turns(), strict=False) for _, text in turn]
         kept = [message.content for message in state.checkpoint["channel_values"]["messages"]] if state else []
         if kept != expected:
             raise RuntimeError(f"{lane.contestant.name} did not return the talk it was given")
