@@ -220,7 +220,7 @@ async def test_a_lock_that_nobody_gives_up_ends_in_time(own_url: str) -> None:
                 await memory.append(scope, WORDS)
             return time.monotonic() - began
 
-        assert await holder.read(hold) < 1.5
+        assert await holder.read(hold) < 2 * settings.store_timeout_seconds
         assert (await memory.append(scope, WORDS)).seq == 2
         await holder.close()
 
@@ -352,7 +352,7 @@ class TestALineThatFails:
         began = time.monotonic()
         with pytest.raises(StoreUnavailable):
             await database.read(_one)
-        assert time.monotonic() - began < 1.1
+        assert time.monotonic() - began < 2  # not once to find it out and once more to try again
         proxy.restore()
         assert await database.read(_one) == 1
 

@@ -51,7 +51,7 @@ async def test_a_silent_redis_does_not_hold_up_the_callers_loop(redis_url: str, 
         began = time.monotonic()
         for number in range(5):
             module.store_conversation("c1", "u1", f"turn {number}", "ok", None)
-        assert time.monotonic() - began < 0.2
+        assert time.monotonic() - began < QUICK["redis_timeout_seconds"]
         await asyncio.to_thread(module.close)  # finishes what was begun: straight into the table
         proxy.restore()
     assert await asyncio.to_thread(count, sql_url) == 5
@@ -59,12 +59,13 @@ async def test_a_silent_redis_does_not_hold_up_the_callers_loop(redis_url: str, 
 
 async def test_a_slow_redis_costs_a_read_no_more_than_a_moment(redis_url: str, sql_url: str) -> None:
     async with proxy_to(redis_url) as proxy:
-        module = MemoryModule(None, proxy.url_for(redis_url), sql_url, settings=Settings(**QUICK))
+        patient = {**QUICK, "redis_timeout_seconds": 20}
+        module = MemoryModule(None, proxy.url_for(redis_url), sql_url, settings=Settings(**patient))
         await asyncio.to_thread(module.store_short_term, "c1", "u1", "before", "ok", None)
         proxy.blackhole()
         began = time.monotonic()
         assert module.load_recent_context("c1") is None
-        assert time.monotonic() - began < 0.6
+        assert time.monotonic() - began < 10
         proxy.restore()
         await asyncio.to_thread(module.close)
 

@@ -1,12 +1,12 @@
 """A summary is a few of the text's own sentences, in their order, never more than was asked for."""
 
-import time
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.growth import assert_growth
 from threadkeep.models.sentences import sentences as split
 from threadkeep.models.summary import summarise
 
@@ -102,7 +102,7 @@ def test_one_sentence_that_is_too_long_is_cut_at_a_word() -> None:
 @pytest.mark.parametrize(
     "unit", ["word ", "Một câu nữa. ", "a. b! ", "。", "x", "\n- item 5 here", "花生過敏。", "..."]
 )
-def test_a_megabyte_is_summarised_in_bounded_time(unit: str) -> None:
-    started = time.process_time()
-    assert len(summarise(unit * (1_000_000 // len(unit)))) <= 600
-    assert time.process_time() - started < 10
+def test_a_megabyte_is_summarised_in_linear_time(unit: str) -> None:
+    short, long = (unit * (length // len(unit)) for length in (100_000, 1_000_000))
+    assert len(summarise(long)) <= 600
+    assert_growth(summarise, short, long, at_most=40)
