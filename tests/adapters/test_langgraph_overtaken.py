@@ -64,6 +64,24 @@ async def test_a_message_that_is_changed_while_it_is_put_is_stored_by_the_next_p
             assert (await reader.values(config))["messages"] == state
 
 
+async def test_the_first_put_of_a_thread_loses_nothing_to_a_prune_beside_it(open_saver: Open) -> None:
+    """There is nothing yet that whoever prunes could hold while they look."""
+    pruner, writer = await open_saver(), await open_saver()
+    await asyncio.gather(pruner.get(thread("t")), writer.get(thread("t")))
+    names = [f"t{number}" for number in range(100)]
+    for number, name in enumerate(names):
+        first = writer.put(thread(name), {"messages": messages(1)})
+        await asyncio.gather(_after(number % 5, pruner.call("prune", [name])), _after(number // 5 % 5, first))
+    reader = await open_saver()
+    for name in names:
+        assert (await reader.values(thread(name)))["messages"] == messages(1)
+
+
+async def _after(moments: int, work: Awaitable[object]) -> None:
+    await asyncio.sleep(moments * 0.0005)
+    await work
+
+
 async def test_what_changes_while_a_put_finds_its_place_taken_is_stored_whole(
     open_saver: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -419,7 +419,9 @@ def test_pages_that_stand_side_by_side_are_one_stretch() -> None:
 def test_what_is_freed_of_a_page_is_gone_and_the_rest_of_it_stays() -> None:
     items = [Item.of(value, CODEC, "x") for value in (*MESSAGES, "text")]
     [page] = pages_for(b"s", 0, items)
-    [(_, _, found)] = stretches_of([Page(b"s", 0, len(items), emptied(page.data, [0, 2]))], "x")
+    left = emptied(page.data, [0, 2])
+    assert emptied(left, [0, 2]) is left
+    [(_, _, found)] = stretches_of([Page(b"s", 0, len(items), left)], "x")
     assert found[0] is FREED
     assert found[2] is FREED
     kept = [(item.kind, item.data) for place, item in enumerate(items) if place not in (0, 2)]

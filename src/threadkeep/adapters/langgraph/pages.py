@@ -40,7 +40,8 @@ def emptied(data: bytes, places: Collection[int]) -> bytes:
     """A page's data with nothing at these of its places; as it is, where it cannot be read."""
     try:
         rows = unpacked(unsqueezed(data))
-        return squeezed(packed([_NOTHING if place in places else row for place, row in enumerate(rows)]))
+        left = [_NOTHING if place in places else row for place, row in enumerate(rows)]
+        return data if left == rows else squeezed(packed(left))
     except (ValueError, TypeError, MissingExtra):
         return data
 

@@ -109,7 +109,8 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
 
 
 async def thin_out(connection: AsyncConnection, thread: Thread, plan: Plan) -> None:
-    await connection.execute(_HOLD, {"key": thread.key})
+    if (await connection.execute(_HOLD, {"key": thread.key})).first() is None:
+        return  # nothing is stored, and nothing is held: pages that come now belong to a checkpoint that was not seen
     rows = (await connection.execute(_ALL, {"key": thread.key})).all()
     removal = plan([checkpoint_of(row) for row in rows])
     postgres = is_postgres(connection)
