@@ -17,7 +17,7 @@ from tests.adapters.verbs import Open, Verbs, thread
 from threadkeep.adapters.langgraph import ThreadkeepSaver, writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.session import Limits
-from threadkeep.errors import ScopeErased, TooLarge
+from threadkeep.errors import Conflict, ScopeErased, TooLarge
 from threadkeep.ports.checkpoints import PositionTaken
 from threadkeep.settings import Settings
 
@@ -80,6 +80,28 @@ async def test_the_first_put_of_a_thread_loses_nothing_to_a_prune_beside_it(open
 async def _after(moments: int, work: Awaitable[object]) -> None:
     await asyncio.sleep(moments * 0.0005)
     await work
+
+
+async def test_of_two_copies_into_one_new_thread_one_is_whole_and_the_other_refused(open_saver: Open) -> None:
+    one, other, reader = await open_saver(), await open_saver(), await open_saver()
+    for number in range(20):
+        sources, target = (f"one{number}", f"other{number}"), f"target{number}"
+        start = await one.put(thread(sources[0]), {"messages": messages(4)})
+        await one.call("copy_thread", *sources)
+        for length in (5, 6):
+            start = await one.put(start, {"messages": messages(length)})
+        copies = [
+            _after(number % 2, saver.call("copy_thread", source, target))
+            for saver, source in zip((one, other), sources, strict=True)
+        ]
+        outcomes = await asyncio.gather(*copies, return_exceptions=True)
+        assert sorted(map(type, outcomes), key=str) == [type(None), Conflict]
+        copied = sources[outcomes.index(None)]
+        assert await _told(reader, target) == await _told(reader, copied)
+
+
+async def _told(reader: Verbs, name: str) -> list[tuple[str, Any]]:
+    return [(one.checkpoint["id"], one.checkpoint["channel_values"]) for one in await reader.list(thread(name))]
 
 
 async def test_what_changes_while_a_put_finds_its_place_taken_is_stored_whole(

@@ -32,7 +32,7 @@ class MariaDbServer(OwnedServer):
         return f"mysql://{USER}:{PASSWORD}@{LOOPBACK}:{self.port}/{DATABASE}"
 
     def prepare(self) -> None:
-        options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
+        options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", self._tmpdir]
         run_to_end(["mariadb-install-db", "--no-defaults", f"--datadir={self._data}", *options], self.folder)
         first_words = self.folder / "first_words.sql"
         first_words.write_text(
@@ -48,7 +48,7 @@ class MariaDbServer(OwnedServer):
             self._program,
             "--no-defaults",
             f"--datadir={self._data}",
-            f"--tmpdir={self.folder}",  # a server that starts removes the temporary tables of all others in /tmp
+            self._tmpdir,
             f"--bind-address={LOOPBACK}",
             f"--port={self.port}",
             f"--socket={self.folder / 'socket'}",
@@ -65,6 +65,11 @@ class MariaDbServer(OwnedServer):
 
     def wipe(self) -> None:
         wipe_database(self.url)
+
+    @property
+    def _tmpdir(self) -> str:
+        """A server that starts removes the temporary tables of all others in /tmp."""
+        return f"--tmpdir={self.folder}"
 
     @property
     def _data(self) -> Path:

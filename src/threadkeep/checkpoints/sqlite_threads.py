@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, parts_of
-from threadkeep.checkpoints.thinning import HOLD_ENDS, PageSpan, pages_to_drop, places_of
+from threadkeep.checkpoints.thinning import HOLD_ENDS, IN_FLIGHT, NOT_NEW, PageSpan, pages_to_drop, places_of
 from threadkeep.errors import Conflict
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import Plan, Removal
@@ -59,8 +59,10 @@ def copy_thread(connection: sqlite3.Connection, source: Thread, target: Thread, 
     there = "SELECT 1 FROM conversation_checkpoints WHERE thread_key = ? LIMIT 1"
     if not connection.execute(there, (source.key,)).fetchone():
         return
+    if connection.execute("SELECT 1 FROM tk_turn_keys WHERE thread_key = ?", (source.key,)).fetchone():
+        raise Conflict(IN_FLIGHT)
     if connection.execute(there, (target.key,)).fetchone():
-        raise Conflict("the target thread has checkpoints; copy into a new one")
+        raise Conflict(NOT_NEW)
     connection.execute(
         "INSERT INTO conversation_metadata (thread_key, tenant, user_id, thread_id, first_query, query_count,"
         " context_count, cache_hits, datasource_ids, access_level, started_at, last_activity_at)"

@@ -12,6 +12,9 @@ from threadkeep.scope import Scope
 from threadkeep.threads import Thread
 
 PageSpan = tuple[bytes, int, int]  # strand, start, stop
+# Why a thread is not copied.
+IN_FLIGHT = "a turn of the thread is in flight; copy it when it has ended"
+NOT_NEW = "the target thread has checkpoints; copy into a new one"
 # Placeholders behind every strand of a copy that has none: others may know items there, of a thread that had its name
 # before.
 HOLD_ENDS = """

@@ -178,7 +178,8 @@ class CheckpointThreads(Protocol):
         ...
 
     async def copy(self, source: Thread, target: Thread) -> None:
-        """Everything, under another name. Raises `Conflict` when the target has checkpoints."""
+        """Everything, under another name. Raises `Conflict` while a turn is in flight, whose key no copy has, and
+        when the target has checkpoints."""
         ...
 
     async def thin_out(self, thread: Thread, plan: Plan) -> None:

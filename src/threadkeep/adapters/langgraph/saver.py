@@ -34,7 +34,7 @@ from threadkeep.adapters.langgraph.turn_verbs import ToolTraffic, TurnRules, Tur
 from threadkeep.adapters.langgraph.usage import UsageTeller
 from threadkeep.adapters.langgraph.writer import Writer
 from threadkeep.compose_checkpoints import is_bound_to_its_loop, open_checkpoints
-from threadkeep.errors import Conflict, InvalidInput
+from threadkeep.errors import InvalidInput
 from threadkeep.settings import Settings, load_settings
 from threadkeep.threads import Thread, thread_of
 
@@ -200,10 +200,9 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
                 self._session.states.forget(thread)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Everything, delta history included. Raises `Conflict` when the target has checkpoints."""
+        """Everything, delta history included. Raises `Conflict` while a turn is in flight (`tool_traffic="turn"`), and
+        when the target has checkpoints."""
         source, target = self._thread(source_thread_id), self._thread(target_thread_id)
-        if self._turns is not None and await self._turns.key(source) is not None:
-            raise Conflict("a turn of the thread is in flight; copy it when it has ended")
         await self._session.door.use(lambda store: store.copy(source, target))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:

@@ -7,11 +7,13 @@ that stays holds on to its ancestors back to a snapshot of each such channel.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from threadkeep.adapters.langgraph.body import runs_in, unpack_body
-from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.body import kind_of, runs_in, unpack_body
+from threadkeep.adapters.langgraph.codec import Codec, is_in_flight
 from threadkeep.adapters.langgraph.pages import emptied
 from threadkeep.adapters.langgraph.reading import metadata_of, where_is
+from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Plan, Removal, StoredCheckpoint
 
 Key = tuple[str, str]  # namespace, checkpoint
@@ -33,9 +35,23 @@ def without_runs(codec: Codec, run_ids: set[str]) -> Plan:
     """All but these runs' checkpoints; of those, what the others need stays as well."""
 
     def plan(rows: Sequence[StoredCheckpoint]) -> Removal:
-        return _all_but(rows, [row for row in rows if metadata_of(row, codec).get("run_id") not in run_ids], codec)
+        return _all_but(rows, [row for row in rows if _run_of(row, codec) not in run_ids], codec)
 
     return plan
+
+
+def _run_of(row: StoredCheckpoint, codec: Codec) -> Any:
+    """None where it is not known: of a turn in flight whose key is another's, or whose key has gone meanwhile."""
+    try:
+        return metadata_of(row, codec).get("run_id")
+    except CheckpointCorrupt:
+        if _is_in_flight(row):
+            return None
+        raise
+
+
+def _is_in_flight(row: StoredCheckpoint) -> bool:
+    return is_in_flight(kind_of(row.body, where_is(row)))
 
 
 def _all_but(rows: Sequence[StoredCheckpoint], staying: Iterable[StoredCheckpoint], codec: Codec) -> Removal:
@@ -49,7 +65,9 @@ def _all_but(rows: Sequence[StoredCheckpoint], staying: Iterable[StoredCheckpoin
 
 
 def _needed(row: StoredCheckpoint, by_key: dict[Key, StoredCheckpoint], codec: Codec) -> list[Key]:
-    """The ancestors back to where every delta channel that has no value here has one."""
+    """The ancestors back to where every delta channel that has no value here has one. A turn in flight has no such."""
+    if _is_in_flight(row):
+        return []
     seeking = set(metadata_of(row, codec).get("counters_since_delta_snapshot") or ())
     seeking -= {*unpack_body(row.body, codec, where_is(row)).refs}
     needed: list[Key] = []

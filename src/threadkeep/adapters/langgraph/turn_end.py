@@ -59,8 +59,7 @@ class TurnEnd:
                 self._turns.forget(thread)  # somebody else has ended it, or the thread was deleted
                 self._session.forget(thread)
             except CheckpointCorrupt:
-                now = await self._turns.key(thread)
-                if now is not None and now.sealed == key.sealed:
+                if await self._turns.stands(thread, key.sealed):
                     raise  # nobody else has ended the turn while it was being read
         return True
 

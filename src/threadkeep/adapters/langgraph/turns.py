@@ -27,6 +27,11 @@ class Turns:
     async def key(self, thread: Thread) -> TurnKey | None:
         return await self._door.use(lambda store: store.turn_keys.get(thread))
 
+    async def stands(self, thread: Thread, sealed: bytes | None) -> bool:
+        """Whether that is still the key of the thread's turn."""
+        key = await self.key(thread)
+        return key is not None and key.sealed == sealed
+
     def opened(self, thread: Thread, key: TurnKey) -> bytes:
         """Raises `CheckpointCorrupt` where it was sealed with another setting."""
         return self._seal.opened(key.sealed, thread.key)

@@ -40,7 +40,7 @@ from threadkeep.adapters.langgraph.writing import (
     encoded_writes,
     inner_value,
 )
-from threadkeep.errors import CapabilityMissing, InvalidInput, ScopeErased, StaleWriter
+from threadkeep.errors import CapabilityMissing, CheckpointCorrupt, InvalidInput, ScopeErased, StaleWriter
 from threadkeep.ports.checkpoints import (
     CheckpointStore,
     NewCheckpoint,
@@ -86,11 +86,12 @@ class Writer:
         place = asking.identity.place(config)
         checkpoint = as_it_stands(checkpoint)
         checkpoint["id"] = checkpoint.get("id") or str(uuid6())
-        return await _in_its_turn(
-            asking,
-            place.thread,
-            lambda asked: self._put_once(asked, (place, config), checkpoint, metadata, new_versions),
-        )
+        with self._putting(place.thread):
+            return await _in_its_turn(
+                asking,
+                place.thread,
+                lambda asked: self._put_once(asked, (place, config), checkpoint, metadata, new_versions),
+            )
 
     async def _put_once(
         self,
@@ -107,8 +108,7 @@ class Writer:
             raise CapabilityMissing('a graph with delta channels cannot be kept with tool_traffic="turn"')
         meta = encoded_metadata(told, asking.codec)
         facts = facts_of(told) if asking.codec.plain else None
-        with self._putting(place.thread):
-            draft, news = await self._put(_Given(place, asking, checkpoint, new_versions, meta, facts))
+        draft, news = await self._put(_Given(place, asking, checkpoint, new_versions, meta, facts))
         if self._session.usage is not None and not place.ns:
             self._session.usage.stored(place.thread, place.checkpoint, id_, news)
         self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
@@ -291,9 +291,13 @@ async def _store_writes(
 async def _in_its_turn(asking: Asking, thread: Thread, work: Callable[[Asking], Awaitable[T]]) -> T:
     """Under the turn's key; where that has gone meanwhile, once more under a new one."""
     while True:
+        asked = await asking.writing(thread)
         try:
-            return await work(await asking.writing(thread))
+            return await work(asked)
         except TurnOver:
             if asking.turns is None:
                 raise
-            asking.turns.forget(thread)
+        except CheckpointCorrupt:  # perhaps only because others have ended the turn and begun another
+            if asking.turns is None or await asking.turns.stands(thread, asked.turn):
+                raise
+        asking.turns.forget(thread)

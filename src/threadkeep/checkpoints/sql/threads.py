@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, parts_of, text_of
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact, holds
-from threadkeep.checkpoints.thinning import HOLD_ENDS, PageSpan, pages_to_drop, places_of
+from threadkeep.checkpoints.thinning import HOLD_ENDS, IN_FLIGHT, NOT_NEW, PageSpan, pages_to_drop, places_of
 from threadkeep.errors import Conflict
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import Plan, Removal
@@ -37,6 +37,7 @@ _COPIED = {
 _HOLD = text("SELECT thread_id FROM conversation_metadata WHERE thread_key = :key FOR UPDATE")
 _GENERATION = "SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (:own, :conversation, :user)"
 _ANY = text("SELECT 1 FROM conversation_checkpoints WHERE thread_key = :key LIMIT 1")
+_TURN = text("SELECT 1 FROM tk_turn_keys WHERE thread_key = :key")
 _ALL = text(
     f"SELECT {CHECKPOINT} FROM conversation_checkpoints c WHERE thread_key = :key ORDER BY checkpoint_id DESC"  # noqa: S608
 )
@@ -80,8 +81,8 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
         await connection.execute(_HOLD, {"key": thread.key})
     if (await connection.execute(_ANY, {"key": source.key})).first() is None:
         return
-    if (await connection.execute(_ANY, {"key": target.key})).first() is not None:
-        raise Conflict("the target thread has checkpoints; copy into a new one")
+    if (await connection.execute(_TURN, {"key": source.key})).first() is not None:
+        raise Conflict(IN_FLIGHT)
     values = {"source": source.key, "target": target.key, "thread": escaped(target.id), "now": now}
     postgres = is_postgres(connection)
     unless_there = "ON CONFLICT DO NOTHING" if postgres else "ON DUPLICATE KEY UPDATE thread_key = :target"
@@ -96,6 +97,9 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
         ),
         values,
     )
+    await connection.execute(_HOLD, {"key": target.key})  # ours, or that of another copy that came first
+    if (await connection.execute(_ANY, {"key": target.key})).first() is not None:
+        raise Conflict(NOT_NEW)
     for table, columns in _COPIED.items():
         name, bound = (", thread_id", ", :thread") if table == "conversation_checkpoints" else ("", "")
         await connection.execute(
