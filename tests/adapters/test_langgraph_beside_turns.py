@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from typing import Any
 
 import pytest
@@ -12,10 +13,15 @@ from tests.adapters.agent import agent
 from tests.adapters.test_langgraph_turns import only_async, said
 from tests.adapters.verbs import Open, Verbs, thread
 from threadkeep.adapters.langgraph import writer as writing
-from threadkeep.errors import Conflict, ScopeErased
+from threadkeep.errors import CheckpointCorrupt, Conflict, ScopeErased
+from threadkeep.settings import Settings
 
 pytestmark = only_async
 WAITING = said("use 1 confirm: it")
+KEY, OTHER_KEY = (
+    Settings(THREADKEEP_SLOT_KEY=base64.b64encode(letter * 32).decode())  # type: ignore[call-arg]
+    for letter in (b"k", b"o")
+)
 
 
 async def ask(saver: Verbs, given: Any, run: str | None = None) -> Any:
@@ -116,3 +122,41 @@ async def test_a_put_under_the_key_of_a_turn_that_others_have_ended_goes_on_with
     assert waiting is not None
     after = await saver.put(waiting.config, waiting.checkpoint["channel_values"])
     assert await other.values(after) == waiting.checkpoint["channel_values"]
+
+
+async def test_what_was_before_a_turn_outlives_its_key_also_where_the_thread_was_pruned(
+    open_saver: Open,
+) -> None:
+    saver, keeping = await open_saver(tool_traffic="turn", settings=KEY), await open_saver()
+    await ask(saver, said("hello"))
+    await ask(saver, WAITING)
+    await keeping.call("prune", ["t"])
+    other = await open_saver(tool_traffic="turn", settings=OTHER_KEY)
+    assert await other.call("end_turn", thread("t"), abandon=True) is True
+    messages = (await keeping.values(thread("t")))["messages"]
+    assert [one.content for one in messages] == ["hello", "Done after 0 result(s)."]
+
+
+async def test_channels_that_stay_outlive_a_turn_that_is_pruned_and_abandoned_by_one_who_knows_less(
+    open_saver: Open,
+) -> None:
+    saver = await open_saver(tool_traffic="turn", turn_keeps=["notes"])
+    first = await saver.put(thread("t"), {"messages": [], "notes": "kept"})
+    await saver.call("end_turn", thread("t"), abandon=True)
+    first = (await saver.get(thread("t"))).config  # type: ignore[union-attr]
+    for number in range(2):
+        first = await saver.put(first, {"messages": [], "notes": "kept", "n": number})
+    await (await open_saver()).call("prune", ["t"])
+    await (await open_saver(tool_traffic="turn")).call("end_turn", thread("t"), abandon=True)
+    assert (await saver.values(thread("t")))["notes"] == "kept"
+
+
+async def test_the_key_of_a_turn_that_cannot_be_opened_here_is_not_remembered(open_saver: Open) -> None:
+    saver = await open_saver(tool_traffic="turn", settings=KEY)
+    other = await open_saver(tool_traffic="turn", settings=OTHER_KEY)
+    await ask(saver, WAITING)
+    with pytest.raises(CheckpointCorrupt, match="another THREADKEEP_SLOT_KEY"):
+        await other.put(thread("t"), {"n": 1})
+    await saver.call("end_turn", thread("t"), abandon=True)
+    after = await other.put(thread("t"), {"n": 1})
+    assert await other.values(after) == {"n": 1}

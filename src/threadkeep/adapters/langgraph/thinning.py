@@ -20,15 +20,28 @@ Key = tuple[str, str]  # namespace, checkpoint
 
 
 def keep_latest(codec: Codec) -> Plan:
-    """Of each namespace the newest, and what it needs."""
+    """Of each namespace the newest, and what it needs. Where that is in flight, also what its turn went on from: that is
+    all that stays if the turn's key is lost."""
 
     def plan(rows: Sequence[StoredCheckpoint]) -> Removal:
         latest: dict[str, StoredCheckpoint] = {}
         for row in rows:  # newest first
             latest.setdefault(row.ns, row)
-        return _all_but(rows, latest.values(), codec)
+        by_key = {(row.ns, row.id): row for row in rows}
+        return _all_but(rows, [one for row in latest.values() for one in _back_to_settled(row, by_key)], codec)
 
     return plan
+
+
+def _back_to_settled(row: StoredCheckpoint, by_key: dict[Key, StoredCheckpoint]) -> list[StoredCheckpoint]:
+    """It and its ancestors, up to the first that is not in flight."""
+    line = [row]
+    while _is_in_flight(row) and row.parent is not None and (row.ns, row.parent) in by_key:
+        row = by_key[row.ns, row.parent]
+        if row in line:
+            break
+        line.append(row)
+    return line
 
 
 def without_runs(codec: Codec, run_ids: set[str]) -> Plan:

@@ -43,13 +43,15 @@ class Turns:
     async def writing(self, thread: Thread, codec: Codec) -> tuple[TurnCodec, bytes]:
         """And the sealed key, for the store to see that it still stands."""
         _, sealed = self._begun.get(thread.key, (thread, None))
-        if sealed is None:
-            new = self._seal.new(thread.key)
-            sealed = (await self._door.use(lambda store: store.turn_keys.begin(thread, new))).sealed
-            self._begun[thread.key] = (thread, sealed)
-            if len(self._begun) > _MOST_REMEMBERED:
-                self._begun.popitem(last=False)
-        return TurnCodec(codec, self._seal.opened(sealed, thread.key)), sealed
+        if sealed is not None:
+            return TurnCodec(codec, self._seal.opened(sealed, thread.key)), sealed
+        new = self._seal.new(thread.key)
+        key = await self._door.use(lambda store: store.turn_keys.begin(thread, new))
+        opened = self.opened(thread, key)  # or it is not ours, and not remembered: others may end that turn
+        self._begun[thread.key] = (thread, key.sealed)
+        if len(self._begun) > _MOST_REMEMBERED:
+            self._begun.popitem(last=False)
+        return TurnCodec(codec, opened), key.sealed
 
     def begun_as(self, thread_id: str) -> list[Thread]:
         """Threads of this name, of whomever, that are in flight in this process."""

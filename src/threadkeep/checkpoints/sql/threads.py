@@ -15,6 +15,7 @@ from threadkeep.errors import Conflict
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import Plan, Removal
 from threadkeep.scope import Scope
+from threadkeep.sql.database import Raced
 from threadkeep.sql.lines import Line
 from threadkeep.sql.rows import is_postgres
 from threadkeep.threads import Thread, escaped, ns_key, unescaped
@@ -77,9 +78,9 @@ async def delete_thread(connection: AsyncConnection, thread: Thread, *, begun: b
 
 
 async def copy_thread(connection: AsyncConnection, source: Thread, target: Thread, now: int) -> None:
-    for thread in sorted((source, target), key=lambda thread: thread.key):
-        await connection.execute(_HOLD, {"key": thread.key})
-    if (await connection.execute(_ANY, {"key": source.key})).first() is None:
+    keys = sorted((source.key, target.key))
+    held = {key for key in keys if (await connection.execute(_HOLD, {"key": key})).first() is not None}
+    if source.key not in held or (await connection.execute(_ANY, {"key": source.key})).first() is None:
         return
     if (await connection.execute(_TURN, {"key": source.key})).first() is not None:
         raise Conflict(IN_FLIGHT)
@@ -97,7 +98,8 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
         ),
         values,
     )
-    await connection.execute(_HOLD, {"key": target.key})  # ours, or that of another copy that came first
+    if (await connection.execute(_HOLD, {"key": target.key})).first() is None:
+        raise Raced  # another copy's, deleted since
     if (await connection.execute(_ANY, {"key": target.key})).first() is not None:
         raise Conflict(NOT_NEW)
     for table, columns in _COPIED.items():
