@@ -20,8 +20,8 @@ Key = tuple[str, str]  # namespace, checkpoint
 
 
 def keep_latest(codec: Codec) -> Plan:
-    """Of each namespace the newest, and what it needs. Where that is in flight, also what its turn went on from: that is
-    all that stays if the turn's key is lost."""
+    """Of each namespace the newest, and what it needs. Where that is in flight, also what its turn went on from: all
+    that stays if the turn's key is lost."""
 
     def plan(rows: Sequence[StoredCheckpoint]) -> Removal:
         latest: dict[str, StoredCheckpoint] = {}
