@@ -141,11 +141,11 @@ async def test_channels_that_stay_outlive_a_turn_that_is_pruned_and_abandoned_by
     open_saver: Open,
 ) -> None:
     saver = await open_saver(tool_traffic="turn", turn_keeps=["notes"])
-    first = await saver.put(thread("t"), {"messages": [], "notes": "kept"})
+    await saver.put(thread("t"), {"messages": [], "notes": "kept"})
     await saver.call("end_turn", thread("t"), abandon=True)
-    first = (await saver.get(thread("t"))).config  # type: ignore[union-attr]
+    config = (await saver.get(thread("t"))).config  # type: ignore[union-attr]
     for number in range(2):
-        first = await saver.put(first, {"messages": [], "notes": "kept", "n": number})
+        config = await saver.put(config, {"messages": [], "notes": "kept", "n": number})
     await (await open_saver()).call("prune", ["t"])
     await (await open_saver(tool_traffic="turn")).call("end_turn", thread("t"), abandon=True)
     assert (await saver.values(thread("t")))["notes"] == "kept"

@@ -151,8 +151,12 @@ def _pending_writes(row: StoredCheckpoint, codec: Codec, where: str) -> Iterator
         try:
             yield pending_write(write, codec, where)
         except CheckpointCorrupt:
-            if not of_a_turn(write, where) or is_in_flight(kind_of(row.body, where)):
+            if not of_a_turn(write, where) or in_flight(row):
                 raise
+
+
+def in_flight(row: StoredCheckpoint) -> bool:
+    return is_in_flight(kind_of(row.body, where_is(row)))
 
 
 def of_a_turn(write: Write, where: str) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from threadkeep.adapters.langgraph.body import kind_of, runs_in, unpack_body
-from threadkeep.adapters.langgraph.codec import Codec, is_in_flight
+from threadkeep.adapters.langgraph.body import runs_in, unpack_body
+from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.pages import emptied
-from threadkeep.adapters.langgraph.reading import metadata_of, where_is
+from threadkeep.adapters.langgraph.reading import in_flight, metadata_of, where_is
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Plan, Removal, StoredCheckpoint
 
@@ -36,7 +36,7 @@ def keep_latest(codec: Codec) -> Plan:
 def _back_to_settled(row: StoredCheckpoint, by_key: dict[Key, StoredCheckpoint]) -> list[StoredCheckpoint]:
     """It and its ancestors, up to the first that is not in flight."""
     line = [row]
-    while _is_in_flight(row) and row.parent is not None and (row.ns, row.parent) in by_key:
+    while in_flight(row) and row.parent is not None and (row.ns, row.parent) in by_key:
         row = by_key[row.ns, row.parent]
         if row in line:
             break
@@ -58,13 +58,9 @@ def _run_of(row: StoredCheckpoint, codec: Codec) -> Any:
     try:
         return metadata_of(row, codec).get("run_id")
     except CheckpointCorrupt:
-        if _is_in_flight(row):
+        if in_flight(row):
             return None
         raise
-
-
-def _is_in_flight(row: StoredCheckpoint) -> bool:
-    return is_in_flight(kind_of(row.body, where_is(row)))
 
 
 def _all_but(rows: Sequence[StoredCheckpoint], staying: Iterable[StoredCheckpoint], codec: Codec) -> Removal:
@@ -79,7 +75,7 @@ def _all_but(rows: Sequence[StoredCheckpoint], staying: Iterable[StoredCheckpoin
 
 def _needed(row: StoredCheckpoint, by_key: dict[Key, StoredCheckpoint], codec: Codec) -> list[Key]:
     """The ancestors back to where every delta channel that has no value here has one. A turn in flight has no such."""
-    if _is_in_flight(row):
+    if in_flight(row):
         return []
     seeking = set(metadata_of(row, codec).get("counters_since_delta_snapshot") or ())
     seeking -= {*unpack_body(row.body, codec, where_is(row)).refs}

@@ -10,11 +10,10 @@ from uuid import UUID
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.checkpoint.serde.types import INTERRUPT
 
-from threadkeep.adapters.langgraph.body import kind_of, runs_in
-from threadkeep.adapters.langgraph.codec import is_in_flight
+from threadkeep.adapters.langgraph.body import runs_in
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.projection import Projection
-from threadkeep.adapters.langgraph.reading import of_a_turn, where_is
+from threadkeep.adapters.langgraph.reading import in_flight, of_a_turn, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.adapters.langgraph.turn_codec import TurnCodec
 from threadkeep.adapters.langgraph.turns import Turns
@@ -89,7 +88,7 @@ class TurnEnd:
         search = Search(thread.owner, thread.id)
         while True:
             page = await self._session.door.use(lambda store, asked=search: store.find(asked, _PAGE))
-            flying = [row for row in page if is_in_flight(kind_of(row.body, where_is(row)))]
+            flying = [row for row in page if in_flight(row)]
             for row in page:
                 newest_flies.setdefault(row.ns, row in flying)
             rows += flying
