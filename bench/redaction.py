@@ -12,6 +12,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from bench import redaction_held_back
 from bench.redaction_engines import ENGINES
 from bench.redaction_growth import BOUND
 from bench.redaction_worker import COMPLETED
@@ -25,6 +26,8 @@ QUICK = ("threadkeep", "seed regexes", "detect-secrets")
 
 
 def main(args: argparse.Namespace) -> dict[str, Any]:
+    if args.set == "held-back":
+        return redaction_held_back.main(args)
     names = (*(QUICK if args.quick else ENGINES), "growth")
     with ThreadPoolExecutor(3 if args.quick else 1) as pool:  # side by side only where no figure is meant
         results = dict(zip(names, pool.map(lambda name: _run(name, args), names), strict=True))

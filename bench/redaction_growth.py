@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench.redaction_hostile import UNITS, hostile
-from threadkeep.policy.redact import redact, warm_up
+from threadkeep.policy.redact import RedactionRules, Redactor, warm_up
 from threadkeep.policy.redact.families import BUILT_IN
 from threadkeep.policy.redact.rule import Rule
 from threadkeep.policy.redact.selection import Selection
@@ -27,6 +27,7 @@ _AGAIN = 6  # more rounds where the ratio is above the bound
 def growth(length: int) -> dict[str, Any]:
     """Seconds at twice this length, and how many times those of this length, by text and by rule."""
     warm_up()
+    redact = Redactor(RedactionRules(names="rules"))
     texts = {name: _growth(lambda text: redact(text, "vi"), unit, length) for name, unit in UNITS.items()}
     worst = _worst_texts(min(length, _SAMPLE))
     rules = {

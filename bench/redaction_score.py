@@ -69,13 +69,14 @@ def score(cases: Iterable[Case], find: Callable[[str, str], Spans]) -> dict[str,
 def _count_gold(tally: Tally, text: str, gold: tuple[int, int, str], predicted: Spans) -> None:
     start, end, kind = gold
     tally.gold += 1
-    tally.found += _covered(text, start, end, [span for span in predicted if span[2] == kind])
-    if not _covered(text, start, end, predicted):
+    tally.found += covered(text, start, end, [span for span in predicted if span[2] == kind])
+    if not covered(text, start, end, predicted):
         tally.leaked += 1
         tally.misses.append(f"{text[max(0, start - 30) : start]}⟦{text[start:end]}⟧{text[end : end + 20]}")
 
 
-def _covered(text: str, start: int, end: int, spans: Spans) -> bool:
+def covered(text: str, start: int, end: int, spans: Spans) -> bool:
+    """Return whether spans of any type cover every letter and digit of `text[start:end]`."""
     inside = [(left, right) for left, right, _ in spans if left < end and right > start]
     return all(
         any(left <= index < right for left, right in inside) for index in range(start, end) if text[index].isalnum()

@@ -93,12 +93,37 @@ async def test_the_language_of_the_talk_tells_whose_numbers_are_believed(url):
     assert (await kept(url, Settings(), ME, citizen))[-1] == "[REDACTED:NATIONAL_ID]"
 
 
-async def test_names_are_left_unless_asked_for(url):
+INTRODUCED = "My name is Ann Lee. Yesterday Barack Obama flew to Berlin."
+
+
+async def test_names_are_kept_by_default(url):
+    assert await kept(url, Settings(), ME, INTRODUCED) == [INTRODUCED]
+
+
+async def test_introduced_names_are_masked_where_the_setting_asks_for_the_rules(url):
+    masked = await kept(url, Settings(redaction_names="rules"), ME, INTRODUCED)
+    assert masked == ["My name is [REDACTED:NAME]. Yesterday Barack Obama flew to Berlin."]
+
+
+async def test_other_names_are_masked_where_the_setting_asks_for_the_model(url):
     pytest.importorskip("presidio_analyzer")
-    said = "Yesterday Barack Obama flew to Berlin with the board."
-    assert await kept(url, Settings(), ME, said) == [said]
-    masked = await kept(url, Settings(redaction_names=True), Scope(user="u2", conversation="c"), said)
-    assert masked == ["Yesterday [REDACTED:NAME] flew to [REDACTED:LOCATION] with the board."]
+    masked = await kept(url, Settings(redaction_names="model"), ME, INTRODUCED)
+    assert masked == ["My name is [REDACTED:NAME]. Yesterday [REDACTED:NAME] flew to [REDACTED:LOCATION]."]
+
+
+@pytest.mark.parametrize("file", ['names = "rules"', 'types = ["EMAIL", "NAME"]'])
+async def test_the_rules_file_can_ask_for_names_too(url, tmp_path, file):
+    path = tmp_path / "rules.toml"
+    path.write_text(file)
+    masked = await kept(url, Settings(redaction_rules=str(path)), ME, INTRODUCED)
+    assert masked == ["My name is [REDACTED:NAME]. Yesterday Barack Obama flew to Berlin."]
+
+
+@pytest.mark.parametrize("value", ["true", "false", "1", "yes"])
+def test_the_switch_of_earlier_versions_is_refused_with_the_values_to_choose_from(monkeypatch, value):
+    monkeypatch.setenv("THREADKEEP_REDACTION_NAMES", value)
+    with pytest.raises(InvalidSetting, match=r"THREADKEEP_REDACTION_NAMES.*'off', 'rules' or 'model'"):
+        load_settings()
 
 
 @pytest.mark.parametrize("id_", PERSONAL.values(), ids=PERSONAL.keys())

@@ -10,13 +10,26 @@ import re
 from collections.abc import Callable, Sized
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from threadkeep.errors import InvalidEvent, InvalidInput, TooLarge
-from threadkeep.events import DebugTrace, ModelResponse, SystemNote, Thought, ToolRequest, ToolResult, UserMessage
+from threadkeep.events import (
+    AUTHORS,
+    IN_PROCESS,
+    Author,
+    DebugTrace,
+    ModelResponse,
+    Origin,
+    SystemNote,
+    Thought,
+    ToolRequest,
+    ToolResult,
+    UserMessage,
+)
 from threadkeep.model import Admission, Draft
 from threadkeep.policy.digest import NO_DIGEST, digest_of
 from threadkeep.policy.fields import (
+    ANSWERS,
     DEFAULT_MAX_BYTES,
     checked_id,
     checked_language,
@@ -60,6 +73,19 @@ class Rules:
         return self.redactor_at(scope)(checked, language).text if checked.strip() else None
 
 
+class Through(NamedTuple):
+    """How an append reached memory."""
+
+    surface: str
+    credential: str | None = None
+    by_operator: bool = False  # an administrator writes in the place of the user
+
+
+DIRECTLY = Through(IN_PROCESS)
+_LONGEST_SURFACE, _LONGEST_CREDENTIAL = 32, 128
+_SURFACE = re.compile(r"[a-z][a-z0-9_-]*")
+
+
 @dataclass(slots=True)
 class _Door:
     """One append on its way through: what it is held to, and what was counted of it."""
@@ -68,19 +94,28 @@ class _Door:
     ids: MessageIds
     now: datetime
     language: str | None
+    through: Through
     refused: dict[str, int]
     stripped: dict[str, int]
     redacted: dict[str, int]
 
 
-def admit(events: Any, rules: Rules, ids: MessageIds, now: datetime, language: str | None = None) -> Admission:
+def admit(
+    events: Any,
+    rules: Rules,
+    ids: MessageIds,
+    now: datetime,
+    language: str | None = None,
+    through: Through = DIRECTLY,
+) -> Admission:
     """Raises `InvalidEvent` or `TooLarge`, naming `events[i].field`, when an event is malformed: then nothing passes.
 
-    `language` is the session's: it tells the redactor which national formats to expect.
+    `language` is the session's: it tells the redactor which national formats to expect. `through` is the surface and
+    the credential of the caller, recorded as the origin of every event that names none of its own.
     """
     if rules.redactor_for is not None:
         rules = replace(rules, redactor=rules.redactor_for(ids.scope))
-    door = _Door(rules, ids, now, language, {}, {}, {})
+    door = _Door(rules, ids, now, language, through, {}, {}, {})
     given = _checked_list(events, rules.max_events)
     drafts: list[Draft] = []
     for index, event in enumerate(given):
@@ -132,6 +167,8 @@ def _admit_response(event: ModelResponse, door: _Door) -> Draft | None:
         return None
     draft = _draft(event, event.text, "text", door)
     meta = response_meta(event.type, event.answers)
+    if ANSWERS in meta:
+        _harmless(meta[ANSWERS], door.rules, ANSWERS)
     return replace(draft, meta=meta) if draft is not None and meta else draft
 
 
@@ -152,12 +189,12 @@ def _admit_message(event: UserMessage, door: _Door) -> Draft | None:
     return _draft(event, event.summary, event.modality, door)
 
 
-def _harmless(id_: str, rules: Rules) -> str:
+def _harmless(id_: str, rules: Rules, field: str = "id") -> str:
     """An id is kept as it is and read by many: one that would be masked as text is refused. Not for its counters and
     random numbers, which look like anything: one UUID in a hundred holds what could be a phone number."""
     named = id_ if " " in id_ or "+" in id_ else _COUNTER.sub("", id_)
     if named and rules.redactor(named).text != named:
-        raise InvalidEvent("id", "holds personal data or a secret", "use an id that names nobody, or none")
+        raise InvalidEvent(field, "holds personal data or a secret", "use an id that names nobody, or none")
     return id_
 
 
@@ -182,4 +219,23 @@ def _draft(event: UserMessage | ModelResponse, text: str | None, modality: Any, 
         _count(door.stripped, "meta", dropped)
     id_, ts = door.ids.begun(_harmless(checked_id(event.id), door.rules), checked_time(event.ts), door.now)
     role = "user" if isinstance(event, UserMessage) else "assistant"
-    return Draft(id_, role, redacted.text, ts, modality, own_language, meta)
+    origin = _origin(event, door)
+    stored_at = ts if origin.author == "import" and event.ts is not None else door.now
+    return Draft(id_, role, redacted.text, ts, modality, own_language, meta, origin, stored_at)
+
+
+def _origin(event: UserMessage | ModelResponse, door: _Door) -> Origin:
+    surface, credential, by_operator = door.through
+    own: Any = event.origin
+    if own is None:
+        user: Author = "operator" if by_operator else "user"
+        return Origin(user if isinstance(event, UserMessage) else "model", surface, credential)
+    if not isinstance(own, Origin) or own.author not in AUTHORS:
+        raise InvalidEvent("origin", "does not say who wrote it", f"give an Origin whose author is one of {AUTHORS}")
+    if len(own.surface) > _LONGEST_SURFACE or not _SURFACE.fullmatch(own.surface):
+        raise InvalidEvent("origin.surface", "is not the name of a surface", "use a short name of a-z, 0-9, _ and -")
+    if own.credential is None:
+        return replace(own, credential=credential)
+    if len(own.credential) > _LONGEST_CREDENTIAL or not own.credential.isprintable():
+        raise InvalidEvent("origin.credential", "is too long or not printable", "name the credential in a few words")
+    return own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import uuid_utils
@@ -33,7 +33,7 @@ class MessageIds:
         """The draft with an id and a time, where the caller gave none."""
         id_ = self._new(index) if draft.id == NO_ID else draft.id
         ts = now if draft.ts == NO_TIME else draft.ts
-        return Draft(id_, draft.role, draft.content, ts, draft.modality, draft.language, draft.meta)
+        return replace(draft, id=id_, ts=ts)
 
     def _new(self, index: int) -> str:
         parts = (self.scope.tenant, self.scope.user, self.scope.conversation or "", self.key or "", str(index))

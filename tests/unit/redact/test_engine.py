@@ -33,7 +33,7 @@ def test_a_plain_placeholder_names_nothing():
 
 
 def test_counts_say_how_many_of_each_type_were_masked():
-    assert redact("a@b.org, c@d.org, 192.168.7.9").counts == {"EMAIL": 2, "IP": 1}
+    assert redact("a@b.org, c@d.org, 81.2.69.142").counts == {"EMAIL": 2, "IP": 1}
 
 
 def test_a_type_that_is_switched_off_is_left_alone():
@@ -76,7 +76,7 @@ PIECES = [
     "ann@example.org",
     "+48 601 234 567",
     "4111111111111111",
-    "10.1.2.3",
+    "81.2.69.142",
     "password=hunter2",
     "Phone:",
     "my",
@@ -93,7 +93,8 @@ def test_redacting_a_redacted_text_changes_nothing(text):
 
 def test_letters_in_two_parts_are_masked_with_their_accents():
     text = unicodedata.normalize("NFD", "tôi tên là Nguyễn Thị Hạ, chào")
-    assert redact(text, "vi").text == unicodedata.normalize("NFD", "tôi tên là ") + "[REDACTED:NAME], chào".replace(
+    redactor = Redactor(RedactionRules(names="rules"))
+    assert redactor(text, "vi").text == unicodedata.normalize("NFD", "tôi tên là ") + "[REDACTED:NAME], chào".replace(
         "chào", unicodedata.normalize("NFD", "chào")
     )
 

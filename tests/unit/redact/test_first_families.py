@@ -108,10 +108,18 @@ def test_a_number_that_fails_luhn_and_is_not_called_a_card_is_no_card():
 
 
 @pytest.mark.parametrize(
-    "address", ["192.168.0.1", "10.0.0.0/8", "2001:db8::8a2e:370:7334", "fe80::1ff:fe23:4567:890a%eth0"]
+    "address", ["81.2.69.142", "172.64.0.0/13", "2001:db8::8a2e:370:7334", "2a00:1450:4013:c06::8b%eth0"]
 )
 def test_an_ip_address_is_masked(address):
     assert masked(f"ping {address} please") == [(address, "IP")]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["192.168.0.1", "10.0.0.0/8", "172.31.255.1", "169.254.1.1", "fe80::1ff:fe23:4567:890a%eth0", "fd12:3456:789a::1"],
+)
+def test_an_address_of_a_private_network_stays(address):
+    assert masked(f"ping {address} please") == []
 
 
 @pytest.mark.parametrize("text", ["version 1.2.3.4", "at 12:30:45", "std::vector", "300.1.2.3", "1.2.3.4.5"])

@@ -5,7 +5,7 @@ import pytest
 from bench.redaction_growth import reached
 from bench.redaction_hostile import UNITS, hostile
 from tests.unit.growth import assert_growth
-from threadkeep.policy.redact import redact, warm_up
+from threadkeep.policy.redact import RedactionRules, Redactor, warm_up
 from threadkeep.policy.redact.families import BUILT_IN
 
 LENGTH = 40_000
@@ -13,8 +13,11 @@ BOUND = 8
 """Four times the text may cost so many times as much. Quadratic work would cost sixteen times as much."""
 
 
+REDACT = Redactor(RedactionRules(names="rules"))
+
+
 def redacted(text):
-    return redact(text, "vi")
+    return REDACT(text, "vi")
 
 
 @pytest.fixture(autouse=True)

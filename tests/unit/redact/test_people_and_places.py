@@ -3,6 +3,13 @@
 import pytest
 
 from tests.unit.redact.test_first_families import masked
+from threadkeep.policy.redact import RedactionRules, Redactor, redact
+
+names_too = Redactor(RedactionRules(names="rules"))
+
+
+def masked_with_names(text, language=None):
+    return [(text[start:end], kind) for start, end, kind in names_too(text, language).spans]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +75,8 @@ def test_a_signature_under_an_address_is_not_taken_for_a_town():
     ],
 )
 def test_a_name_that_is_introduced_or_titled_is_masked(text, name):
-    assert masked(text) == [(name, "NAME")]
+    assert masked_with_names(text) == [(name, "NAME")]
+    assert redact(text).text == text, "names are kept unless they are asked for"
 
 
 @pytest.mark.parametrize(
@@ -76,4 +84,4 @@ def test_a_name_that_is_introduced_or_titled_is_masked(text, name):
     ["my name is not important", "I'm Happy to help", "động cơ Diesel chạy tốt", "主任醫師很忙", "call me later"],
 )
 def test_other_words_in_a_names_place_stay(text):
-    assert masked(text) == []
+    assert masked_with_names(text) == []

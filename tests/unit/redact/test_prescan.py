@@ -12,6 +12,7 @@ from bench.redaction_hostile import UNITS, hostile
 from bench.redaction_secrets import secrets
 from bench.redaction_sets import templates
 from threadkeep.policy.redact import (
+    RedactionRules,
     Redactor,
     address_latin,
     address_pl,
@@ -26,6 +27,7 @@ from threadkeep.policy.redact import (
     network,
     passwords,
     places,
+    seed_phrases,
     spelled,
     tokens,
     wallets,
@@ -35,15 +37,16 @@ from threadkeep.policy.redact.families import BUILT_IN
 from threadkeep.policy.redact.prescan import SPACE, Prescan
 from threadkeep.policy.redact.rule import CLUSTER, Family, Rule, every
 from threadkeep.policy.redact.selection import Selection
-from threadkeep.policy.redact.view import _CLUSTER
+from threadkeep.policy.redact.view import _CLUSTER, shadow
 
 DATA = Path(__file__).parents[2] / "data"
 LINES = [case.text for case in (*templates(DATA, "vi"), *templates(DATA, "pl"), *secrets(per_line=2))]
 PIECES = [piece for line in LINES for piece in line.split()]
 GLUE = ["", " ", "\n", "\t", "\x1c", ": ", "=", ".", "-", "'", "\u200b", "\u3000", "é", "是", "\ud800"]
 
-with_prescan = Redactor()
-without = Redactor(recogniser=lambda text, language: ())  # a recogniser must see every text
+EVERYTHING = RedactionRules(names="rules")
+with_prescan = Redactor(EVERYTHING)
+without = Redactor(EVERYTHING, recogniser=lambda text, language: ())  # a recogniser must see every text
 without._families = Selection(replace(family, narrow="") for family in BUILT_IN)
 
 
@@ -76,9 +79,11 @@ FORMS = {
     "pair": (passwords._PAIR, Prescan(passwords._SIGN)),
     "said": (passwords._SAID, Prescan(passwords._SIGN)),
     "said of": (passwords._SAID_OF, Prescan(passwords._SIGN)),
-    "phrase": (passwords._PHRASE, Prescan(passwords._SIGN)),
+    "bare": (passwords._BARE, Prescan(passwords._SIGN)),
+    "quoted": (passwords._QUOTED, Prescan(passwords._SIGN)),
+    "seed phrase": (seed_phrases._ANNOUNCED, Prescan(seed_phrases._NAMED_SIGN)),
     "spelled address": (emails._SPELLED, Prescan(emails._SPELLED_AT)),
-    "spoken digits": (spelled._SPOKEN, Prescan(spelled._TWO_WORDS)),
+    "spoken digits": (spelled._SPOKEN, Prescan(spelled._THREE_WORDS)),
     "English name": (names._ENGLISH, Prescan(names._ENGLISH_SIGN)),
     "Vietnamese name": (re.compile(names._VIETNAMESE), Prescan(names._VIETNAMESE_SIGN)),
     "Vietnamese title": (names._VIETNAMESE_TITLED, Prescan(names._VIETNAMESE_TITLE_SIGN)),
@@ -114,7 +119,8 @@ FORMS = {
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the making of it is
 @given(st.data())
 def test_whatever_a_rule_matches_its_sign_is_seen_in(rule, sign, data):
-    text = data.draw(st.from_regex(rule))
+    # Rules and signs read the folded text, where a dotless i is an i: only one of the two engines takes it for one.
+    text, _ = shadow(data.draw(st.from_regex(rule)))
     found = rule.search(text)
     assert found is None or sign(text)
 

@@ -69,6 +69,7 @@ def test_custom_rules_and_the_allow_list_come_from_toml():
         (TICKETS.replace("[0-9]{6}", "[0-9"), "not a regular expression"),
         (TICKETS + "\nsurprise = 1", "rule.0.surprise"),
         ("types = ['EMAIL', 'SHOE_SIZE']", "no type SHOE_SIZE"),
+        ("names = true", "redaction.names"),
         ("allow = [", "is not TOML"),
     ],
 )

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (tables of words and forms)
 """Street addresses in Latin script: the English order, the continental order, post boxes, and what follows them."""
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _COMPOUND: Final = re.compile(
     rf"[ ]{_HOUSE}\.?"
 )
 _BOX: Final = re.compile(
-    rf"{_LEAD}(?:[Pp]\.?[ ]?[Oo]\.?[ ]?[Bb]ox|[Pp]ostbox|[Pp]ostboks|[Pp]ostfach|[Ss]krytka pocztowa)[ ]#?[0-9]{{1,7}}"
+    rf"{_LEAD}(?:[Pp]\.?[ ]?[Oo]\.?[ ]?[Bb]ox|[Pp]ostbox|[Pp]ostboks|[Pp]ostfach|[Ss]krytka pocztowa|[Ss]kr\.[ ]?poczt\.)[ ]#?[0-9]{{1,7}}"
     r"|(?i:(?<![\w])(?:psc|cmr|unit|uss|usns|usnv|uscgc)[ ][^\n]{2,40}\n?[ ,]{0,3}(?:apo|fpo"
     r"|dpo)[ ,]{1,2}(?:aa|ae|ap)[ ,]{1,2}[0-9]{5})"
 )
@@ -229,9 +230,9 @@ FAMILIES: Final = (
     Family(_rule("compound", _seeds(_COMPOUND)), digits=1, gate=_compound_word, narrow=_ENDING_BEFORE_NUMBER),
     Family(
         _rule("box", _seeds(_BOX)),
-        words="box postbox postboks postfach skrytka apo fpo dpo",
+        words="box postbox postboks postfach skrytka skr apo fpo dpo",
         digits=1,
-        narrow=r"(?i-u:box|boks|fach|pocztowa)[ ]#?[0-9]|(?i-u:[afd]po)[ ,]{1,2}(?i-u:a[aep])",
+        narrow=r"(?i-u:box|boks|fach|pocztowa|poczt[.])[ ]#?[0-9]|(?i-u:[afd]po)[ ,]{1,2}(?i-u:a[aep])",
     ),
     Family(_rule("unit", _seeds(_WITH_UNIT)), words=_UNITS, digits=1, narrow=_NUMBERED_UNIT),
     Family(_rule("corner", _seeds(_CORNER)), words="corner"),

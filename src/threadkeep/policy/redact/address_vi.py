@@ -1,4 +1,10 @@
-"""Vietnamese addresses: house number and lane, street, ward, district, city. Folded, so diacritics do not matter."""
+# ruff: noqa: E501  (tables of words and forms)
+"""Vietnamese addresses: house number and lane, street, ward, district, city. Folded, so diacritics do not matter.
+
+Formal ones have a street word or a ward (`số 12 đường Lê Lợi, phường Bến Nghé`). Everyday ones (`giao tới 123 Lê Lợi, Q1`)
+have a house number before a name, and one thing more: the name is a street's, a ward or town follows, or a verb of
+delivering or living stands in front.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from threadkeep.policy.redact.gazetteer import any_of, names, words
 from threadkeep.policy.redact.rule import CONTEXT, Family, Rule
 from threadkeep.policy.redact.view import View
 
@@ -80,6 +87,207 @@ _NARROW: Final = (
 )
 """What each of the three begins with."""
 
+# Everyday forms, in lower case. What they hold is bounded, and each is tried only at a number.
+_DOOR: Final = r"[0-9]{1,4}(?: bis|[a-z])?(?:[/\-][0-9]{1,4}[a-z]?){0,4}(?![0-9a-z/])"
+_KNOWN_STREET: Final = any_of("streets_vi")
+_KNOWN_TOWN: Final = any_of("towns_vi")
+_ANY_STREET: Final = r"(?:duong|pho|dai lo|quoc lo|tinh lo|d\.|ql|tl|hem|ngo|ngach|kiet)"
+_SYLLABLES: Final = r"[a-z]{1,7}(?: [a-z]{1,7}){1,3}"
+_NUMBERED_AREA: Final = (
+    r"(?:(?:q|p|f|kp|khu pho|quan|phuong|to|ap|thon|khu|block|blk|lau|tang|toa)[. ]{0,2}[0-9]{1,3}[a-z]?(?![0-9a-z]))"
+)
+_AREA_WORD: Final = (
+    r"(?:phuong|p\.|quan|q\.|xa|x\.|huyen|h\.|thi tran|tt\.?|thi xa|tx\.?|thanh pho|tp\.?|tinh|thon|ap|xom|khu do thi|kdt"
+    r"|chung cu|cc|khu pho|khu dan cu|kdc)"
+)
+_NOT_A_NAME: Final = (
+    r"(?:o|va|cho|cua|voi|con|cai|nguoi|gio|ngay|thang|lan|ve|nhe|nha|a|ah|ad|shop|em|anh|chi|minh|ban|thi|la|co|khong|ko"
+    r"|duoc|truoc|sau|luc|khi|neu|roi|giup|gium|de|di|den|toi|tai|tu|qua|mua|ban|them|nua|hay|hoac|de|chieu|sang|trua|mai|nay"
+    r"|do|kia|se|da|dang|can|muon|gap|lay|giao|gui|ship)(?![a-z])"
+)
+_AREA_NAME: Final = rf"(?!{_NOT_A_NAME})[a-z]{{1,7}}(?: (?!{_NOT_A_NAME}|{_AREA_WORD} )[a-z]{{1,7}}){{0,2}}(?![a-z])"
+_NEXT: Final = re.compile(
+    rf"(?: ?[,\-] ?| )(?:(?<=khu pho [0-9] )(?:{_AREA_NAME})(?=,)|{_NUMBERED_AREA}|{_KNOWN_TOWN}(?![a-z])|{_AREA_WORD} ?(?:{_KNOWN_TOWN}(?![a-z])|{_AREA_NAME})"
+    rf"|{_ANY_STREET} (?:{_KNOWN_STREET}(?![a-z0-9])|{_DOOR}|{_AREA_NAME}))"
+)
+_HOUSE_AND_STREET: Final = re.compile(
+    rf"{_DOOR}(?:, ?| )(?:(?:ngo|ngach|hem|kiet|duong so) {_DOOR}(?:, ?| )){{0,3}}"
+    rf"(?P<street>(?P<known>(?:{_ANY_STREET} )?{_KNOWN_STREET})(?![a-z0-9])|(?P<area>{_NUMBERED_AREA})|(?:{_ANY_STREET} )?(?P<name>{_SYLLABLES})|duong {_DOOR})"
+)
+_LED: Final = re.compile(
+    r"(?<![a-z])(?:den|toi|o|tai|ve|qua|dia chi|dc|d/c|nha|tro|van phong|cong ty|cty|so nha|so|dia diem|ghe|ship|giao|gui|tro)"
+    r"(?: (?:hang|den|toi|ve|o|tai|cho|em|anh|chi|minh|ban|nha|giup|gium|ngay|la|so|qua|don)){0,4} ?[:\-]? ?\Z"
+)
+_LANES_BEFORE: Final = re.compile(
+    r"(?:(?<![a-z])(?:so(?: nha)?|nha(?: so)?|hem|ngo|ngach|kiet|lo|can(?: ho)?|phong|p\.|tang|lau|block|ap|thon|to|doi|toa(?: nha)?)"
+    r"(?:[ .]{0,2}(?:[a-z]?[0-9]{1,5}[a-z]?(?:[.\-/][0-9]{1,4})?|(?<=toa nha)(?: [a-z]{1,8}){1,3}))?,? ?){1,3}\Z"
+)
+_YEARLY: Final = re.compile(r"(?<![a-z])(?:nam|tu|den|the ky|khoa|lop|top|hon|khoang|tang|giam|gia)[ ]\Z")
+_DATED: Final = re.compile(r"(?<![a-z])(?:ngay|thang|nam|mung|mong|quoc lo|tinh lo|ql|tl|km|lop|trieu)[ ]\Z")
+_UNIT: Final = re.compile(
+    r"(?<![a-z])(?:can(?: ho)?|phong|p\.|tang|lau|toa(?: nha)?|block|blk|thap|lo|nha so|so nha) ?[a-z]{0,2}[0-9]{1,4}(?:[.\-/][0-9]{1,4})?[a-z]?"
+    r"(?![0-9a-z])"
+)
+_BUILDING: Final = re.compile(
+    r"(?: ?[,\-] ?| )(?:(?P<room>(?:can(?: ho)?|tang|lau|phong) [a-z]?[0-9]{1,4}[a-z]?)(?![a-z0-9])|(?:chung cu|cc|toa(?: nha)?|block|blk|thap|khu do thi|kdt|khu dan cu|kdc|cu xa|ky tuc xa|ktx|nha tro|khu tro|can ho"
+    r"|tang|lau) (?-i:[A-Z0-9])[a-z0-9]{0,12}(?: (?-i:[A-Z0-9])[A-Za-z0-9.]{0,12}){0,4}|(?:vinhomes|vinhome|masteri|sunrise|landmark|times city|royal city"
+    r"|ecopark|saigon pearl|the manor|estella|diamond island|gateway|sunwah|keangnam|mipec|goldmark|eurowindow|hh[0-9]|ct[0-9]|park [0-9])"
+    r"[a-z0-9]{0,6}(?: (?-i:[A-Z0-9])[A-Za-z0-9.]{0,12}){0,4})",
+    re.IGNORECASE,
+)
+_AT: Final = re.compile(
+    r"(?<![a-z])(?:o|tai|nha|so|dia chi|dc|truoc|gan|ve|qua|den|toi)(?: (?:so|nha|cho|em|minh|la))?[ :]{1,2}\Z"
+)
+_NO_STREET: Final = words(
+    "trieu dong nguoi suat phan ly banh ca com pho bun tra chai hop goi cai chiec ve phong ngay thang gio phut lan kg ty nghin ngan cho con bo cap"
+)
+_LANE_NAME: Final = re.compile(
+    r"(?:(?:doi|to|xom) [0-9]{1,3},? )?(?:so(?: nha)? )[0-9]{1,4}[a-z]?(?:/[0-9]{1,4}[a-z]?){0,3},? (?:ngo|ngach|hem|kiet|thon|ap|xom|to|khu|doi|lo|cu xa)(?: [A-Z0-9][A-Za-z0-9]{0,8}){1,4}(?: cu xa(?: [A-Z][A-Za-z0-9]{0,8}){1,3})?"
+    r"|(?:ap|thon|to|xom|doi) [0-9]{1,3}, so nha [0-9]{1,4}[a-z]?(?=,)"
+)
+"""A lane or hamlet with a name, behind the number of a house that is called one."""
+_FIRST: Final = words(
+    "nguyen le tran pham hoang huynh phan vu vo dang bui do ho ngo duong ly dinh truong dao doan luong ton"
+    " cao ha kim lac au an bach cach cong dien hai hung khanh nam thanh tan tay quang ung nguyen hong xuan mac"
+    " dong song luy phu binh chu lam ta to trinh trung tu van vinh yen hang lang thai tam cau bau"
+)
+_MANY_SYLLABLES: Final = 2
+_GLUED: Final = re.compile(r"(?:[a-gi-jl-z0-9/.,:$\-]|[a-z0-9][hk])\Z")
+"""What makes a number part of something longer; `k82/14` and `h5` are doors of lanes (*kiệt*, *hẻm*)."""
+
+
+def _everyday(view: View) -> Iterator[tuple[int, int]]:
+    text, lower = view.text, view.lower
+    position = 0
+    for start in view.runs:
+        if start < position or _GLUED.search(lower, max(0, start - 3), start):
+            continue
+        house = _HOUSE_AND_STREET.match(lower, start)
+        if house is None:
+            continue
+        end = _street_end(text, lower, house)
+        if end is None:
+            continue
+        after, parts = _areas(lower, end)
+        led = _LED.search(lower, max(0, start - 40), start) is not None
+        if not _believed(view, house, end, parts, led):
+            continue
+        start -= lower[start - 1 : start] in ("k", "h")
+        before = _LANES_BEFORE.search(lower, max(0, start - 48), start)
+        position = after
+        yield (before.start() if before else start), after
+
+
+def _street_end(text: str, lower: str, house: re.Match[str]) -> int | None:
+    """A known street ends where its name does, any other one where its capitals end; without capitals it is left to
+    the ward or town behind it."""
+    if house["name"] is None:
+        return house.end()
+    start = house.start("name")
+    capitals = _CAPITALS.match(text, start)
+    if capitals is not None:
+        return capitals.end() if " " in capitals[0] else None
+    found = _NEXT_OF_LOWER.search(lower, start, min(len(text), house.end() + 1 + 16))
+    if found is None or text[start : found.start()].split(" ")[0] not in _FIRST:
+        return None
+    return found.start() if _MANY_SYLLABLES <= len(text[start : found.start()].split()) <= 4 else None
+
+
+def _areas(lower: str, end: int) -> tuple[int, int]:
+    parts = 0
+    for _ in range(6):
+        area = _NEXT.match(lower, end)
+        if area is None:
+            break
+        end, parts = area.end(), parts + 1
+    return end, parts
+
+
+def _believed(view: View, house: re.Match[str], end: int, parts: int, led: bool) -> bool:
+    number = house[0].split(" ")[0].rstrip(",")
+    if _DATED.search(view.lower, max(0, house.start() - 9), house.start()):
+        return False
+    year = len(number) == 4 and number[:2] in ("14", "15", "16", "17", "18", "19", "20")
+    counted = _YEARLY.search(view.lower, max(0, house.start() - 8), house.start()) is not None
+    if "lich" in house[0].split(" "):
+        return False
+    if parts:
+        return not (counted and year)
+    if counted or year:
+        return False
+    capitals = view.text[house.start("street")].isupper()
+    if house["area"] is not None:
+        return False
+    if house["known"] is not None:
+        return capitals or led or "/" in number or house["known"].count(" ") >= 2
+    if capitals and " ng" in house[0][: house.start("street") - house.start()]:  # in a lane with a number
+        return True
+    first = (house["name"] or "").split(" ")[0]
+    placed = _AT.search(view.lower, max(0, house.start() - 24), house.start()) is not None
+    named = house["name"] is None or (capitals and (first in _FIRST or (placed and first not in _NO_STREET)))
+    return led and named
+
+
+def _lanes(view: View) -> Iterator[tuple[int, int]]:
+    for match in _LANE_NAME.finditer(_lower_words(view.text)):
+        yield match.start(), _areas(view.lower, match.end())[0]
+
+
+def _lower_words(text: str) -> str:
+    """The text with the first letter of the words of an address in lower case; names keep their capitals."""
+    return _LANE_WORD.sub(lambda word: word[0].lower(), text)
+
+
+_LANE_WORD: Final = re.compile(r"(?<![A-Za-z])(?:So|Nha|Ngo|Ngach|Hem|Kiet|Thon|Ap|Xom|To|Khu|Doi)(?= )")
+
+
+def _units(view: View) -> Iterator[tuple[int, int]]:
+    """A flat, room or floor, and the building it is in."""
+    for unit in _UNIT.finditer(view.lower):
+        end, parts = unit.end(), 0
+        for _ in range(4):
+            building = _BUILDING.match(view.text, end)
+            if building is None:
+                break
+            end, parts = building.end(), parts + (building["room"] is None)
+        if parts:
+            yield unit.start(), _areas(view.lower, end)[0]
+
+
+_CAPITALS: Final = re.compile(r"[A-Z][a-z]{0,7}(?: [A-Z][a-z]{0,7}){0,3}(?![a-z])")
+_NEXT_OF_LOWER: Final = re.compile(rf"(?: ?, ?| )(?:{_NUMBERED_AREA}|{_AREA_WORD} |{_KNOWN_TOWN}(?![a-z]))")
+_EVERYDAY_SIGN: Final = (
+    rf"(?i-u:[0-9][a-z]?(?:, ?| )(?:{_ANY_STREET} )?(?:{_KNOWN_STREET}|[a-z]{{1,7}} [a-z]{{1,7}}(?: [a-z]{{1,7}}){{0,2}}"
+    rf"(?: ?[,\-] ?| )(?:[qpf][. ]{{0,2}}[0-9]|{_AREA_WORD}|{_KNOWN_TOWN})|{_ANY_STREET} [0-9]))"
+    rf"|(?i-u:giao|ship|gui|chuyen|den|toi|o|tai|ve|qua|cho|chi|dc|nha|la|so|:|don|quan)[ :\-]{{1,3}}[A-Za-z]?[0-9]{{1,4}}[A-Za-z]?(?:/[0-9A-Za-z]{{1,5}}){{0,4}}[, ]"
+)
+_EVERYDAY_WORDS: Final = " ".join(
+    sorted(
+        _FIRST
+        | words(
+            "duong pho hem ngach kiet giao ship gui den toi tai ve nha chi dc q p f quan phuong tp ngu pasteur"
+            " calmette yersin"
+        )
+        | {name.split(" ")[0] for name in names("streets_vi")}
+    )
+)
+_UNIT_SIGN: Final = r"(?i-u:can|ho|phong|tang|lau|toa|nha|block|blk|thap|so|lo)[ .]{0,2}[A-Za-z]{0,2}[0-9]"
+
 FAMILIES: Final = (
     Family((Rule("address.vi", "ADDRESS", _addresses, CONTEXT - 4),), words=_CUES, digits=1, narrow=_NARROW),
+    Family(
+        (Rule("address.vi.everyday", "ADDRESS", _everyday, CONTEXT - 5),),
+        words=_EVERYDAY_WORDS,
+        digits=1,
+        narrow=_EVERYDAY_SIGN,
+    ),
+    Family(
+        (
+            Rule("address.vi.unit", "ADDRESS", _units, CONTEXT - 5),
+            Rule("address.vi.lane", "ADDRESS", _lanes, CONTEXT - 5),
+        ),
+        words="can phong tang lau toa block blk thap lo nha so p",
+        digits=1,
+        narrow=_UNIT_SIGN,
+    ),
 )

@@ -35,7 +35,7 @@ STREET_PREFIX: Final = (
 )
 # Endings that make a word a street in the Germanic, Nordic, Baltic and Hungarian languages.
 STREET_ENDING: Final = (
-    "strasse|gasse|weg|platz|allee|damm|ufer|steig|graben|bruecke|straat|laan|plein|kade|hove|dreef|singel"
+    "strasse|strase|gasse|weg|platz|allee|damm|ufer|steig|graben|bruecke|straat|laan|plein|kade|hove|dreef|singel"
     "|gata|gatan|gaten|gade|vej|veien|vegen|vagen|straeti|strati|stien|braut|vegur|torg|torget|terrasse"
     "|katu|ntie|kuja|polku|rinne|tanav|maantee|puiestee|iela|gatve|vangen|vanget|vollen|backen|stigen"
 )

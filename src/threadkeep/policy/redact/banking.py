@@ -94,7 +94,7 @@ def _polish(view: View) -> Iterator[tuple[int, int]]:
 
 def _named(view: View) -> Iterator[tuple[int, int]]:
     for match in view.near_clusters(_ACCOUNT):
-        if context.before(view, match.start()) == "ACCOUNT":
+        if "ACCOUNT" in (context.before(view, match.start()), context.after(view, match.end())):
             yield match.span()
 
 

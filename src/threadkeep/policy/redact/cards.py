@@ -59,7 +59,7 @@ def _plausible(view: View, start: int, number: str) -> bool:
     named = context.before(view, start)
     if named == "CARD":
         return True
-    if _ISSUERS.fullmatch(number) is None or named in ("OTHER", "ID"):
+    if _ISSUERS.fullmatch(number) is None or named in ("OTHER", "COMPANY", "ID"):
         return False
     if named == "PHONE" and len(number) <= _LONGEST_PHONE:
         return False

@@ -29,6 +29,7 @@ _OPTION: Final = re.compile(
     r"(?<![A-Za-z0-9\-])--(?:[a-z]{1,12}-)?(?:password|passwd|passphrase|pwd)[ \t]{1,2}"
     + _given("", rf"(?![\-$%{{]){_VALUE}{{3,128}}+")
 )
+_REDIS: Final = re.compile(r"(?<=\s)-a[ \t]{1,2}" + _given("", rf"(?![\-$%{{]){_VALUE}{{3,128}}+"))
 _GOES_ON: Final = re.compile(r"[\"'`)]?\s*(?:\Z|\n|[|;&]|-{1,2}[A-Za-z])")
 _PROSE: Final = re.compile(
     r"(?:to|is|and|or|the|for|with|in|on|as|from|if|when|was|are|not|you|can|will|should|must|does|instead|because"
@@ -37,6 +38,7 @@ _PROSE: Final = re.compile(
 _UNWORDLY: Final = re.compile(r"[^A-Za-z.]")
 _REACH: Final = 200
 _CURL: Final = re.compile(r"(?<![a-z])(?:curl|wget|http|https|xh)(?![a-z:])")
+_REDIS_CLI: Final = re.compile(r"(?<![a-z])redis-cli\s")
 _DATABASE: Final = re.compile(
     r"(?<![a-z])(?:mysql[a-z]{0,8}|mariadb|psql|pg_dump|pg_restore|sshpass|mongo[a-z]{0,8})\s"
 )
@@ -49,7 +51,7 @@ def _of(view: View, start: int, command: re.Pattern[str]) -> bool:
 
 
 def _short(view: View) -> Iterator[tuple[int, int]]:
-    for option, command in ((_USER, _CURL), (_SHORT, _DATABASE)):
+    for option, command in ((_USER, _CURL), (_SHORT, _DATABASE), (_REDIS, _REDIS_CLI)):
         for match in option.finditer(view.text):
             start, end = match.span(match.lastgroup or 0)
             if view.text[start] != "$" and _of(view, match.start(), command):
@@ -67,12 +69,15 @@ def _long(view: View) -> Iterator[tuple[int, int]]:
 
 _COMMANDS: Final = (
     "curl wget http https xh mysql mysqldump mysqladmin mysqlimport mysqlsh mariadb psql pg sshpass mongo mongosh"
-    " mongodump mongorestore"
+    " mongodump mongorestore redis"
 )
 
 FAMILIES: Final = (
     Family(
-        (Rule("secret.command", "SECRET", _short, CHECKED),), words=_COMMANDS, signs="-", strings=(" -u", " -p", "user")
+        (Rule("secret.command", "SECRET", _short, CHECKED),),
+        words=_COMMANDS,
+        signs="-",
+        strings=(" -u", " -p", " -a", "user"),
     ),
     Family((Rule("secret.option", "SECRET", _long, CHECKED),), signs="--", strings=("passw", "passphrase", "pwd")),
 )

@@ -1,6 +1,7 @@
 """The operator's own rules and allow-list, as TOML that carries its own tests.
 
     allow = ["help@shop.example"]
+    names = "rules"
 
     [[rule]]
     name = "ticket"
@@ -16,15 +17,17 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from threadkeep.errors import InvalidSetting
-from threadkeep.policy.redact.engine import RedactionRules, Redactor
+from threadkeep.policy.redact.engine import Names, RedactionRules, Redactor
 from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.patterns import why_slow
 from threadkeep.policy.redact.rule import CERTAIN, Rule, every
+from threadkeep.unknown_keys import fix_for, keys_beside
 
 _Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.\-]{0,40}$")]
 _Type = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,40}$")]
@@ -50,6 +53,12 @@ class _File(BaseModel):
     regions: tuple[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")], ...] = ()
     allow: frozenset[str] = frozenset()
     rule: tuple[_Rule, ...] = ()
+    names: Names | None = None
+
+    def names_to_mask(self) -> Names:
+        """A file that lists `NAME` among its types asks for names without saying so twice."""
+        listed = "types" in self.model_fields_set and "NAME" in self.types
+        return self.names or ("rules" if listed else "off")
 
 
 def load(toml: str) -> RedactionRules:
@@ -61,11 +70,15 @@ def load(toml: str) -> RedactionRules:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(("redaction", *map(str, first["loc"])))
+        if first["type"] == "extra_forbidden":
+            fix = fix_for(str(first["loc"][-1]), keys_beside(_File, first["loc"]))
+            raise InvalidSetting(field, "is not known", fix) from error
         raise InvalidSetting(field, first["msg"], "see the reference page on redaction") from error
     unknown = file.types - KINDS.keys()
     if unknown:
         raise InvalidSetting("redaction.types", f"has no type {min(unknown)}", "use the types the reference lists")
-    rules = RedactionRules(file.placeholder, file.types, file.regions, file.allow, tuple(map(_compiled, file.rule)))
+    custom, names = tuple(map(_compiled, file.rule)), file.names_to_mask()
+    rules = RedactionRules(file.placeholder, file.types, file.regions, file.allow, custom, names)
     for rule in file.rule:
         _try_out(rule, rules)
     return rules
@@ -84,7 +97,7 @@ def _compiled(rule: _Rule) -> Rule:
 
 
 def _try_out(rule: _Rule, rules: RedactionRules) -> None:
-    redactor = Redactor(rules)
+    redactor = Redactor(replace(rules, names="off"))  # no example needs the model, which may not be installed
     for example in (*rule.finds, *rule.spares):
         found = any(finding.rule == f"custom.{rule.name}" for finding in redactor.explain(example))
         if found != (example in rule.finds):

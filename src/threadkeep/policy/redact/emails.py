@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (tables of words and forms)
 """E-mail addresses: found from the @ outwards, so that Chinese text on either side is never swallowed."""
 
 from __future__ import annotations
@@ -34,12 +35,20 @@ _ENCODED_AT: Final = re.compile(r"%40|&#0{0,4}64;|&#[xX]0{0,4}40;|&commat;|\\u00
 _CLONED: Final = re.compile(r":[A-Za-z0-9_~./\-]")
 _QUOTED: Final = re.compile(r'"[^"\n]{1,62}"$')
 
-_AT: Final = r"(?:[\[({<]\s?(?:at|@|malpa|a cong|a moc|小老鼠)\s?[\])}>]|\s(?:at|malpa|a cong|小老鼠)\s|_at_)"
-_DOT: Final = r"(?:[\[({<]\s?(?:dot|\.|kropka|cham|點|点)\s?[\])}>]|\s(?:dot|kropka|cham)\s|_dot_)"
+_AT_WORD: Final = r"at|malpa|malpka|a cong|a moc|a vong|arobase|arroba"
+_HAN_AT: Final = r"小老鼠|艾特|圈a"
+_AT: Final = rf"(?:[\[({{<]\s?(?:{_AT_WORD}|@|{_HAN_AT})\s?[\])}}>]|,?\s(?:{_AT_WORD}),?\s|\s?(?:{_HAN_AT})\s?|(?<=[\u3400-\u9fff0-9a-z])\sat\s|_at_)"
+_DOT_WORD: Final = r"dot|kropka|cham|point|punto|punkt"
+_DOT: Final = rf"(?:[\[({{<]\s?(?:{_DOT_WORD}|\.|點|点)\s?[\])}}>]|\s(?:{_DOT_WORD})\s|\s?[點点]\s?|_dot_)"
+_JOIN: Final = (
+    rf"(?:\.|\s?{_DOT}\s?|\s(?:underscore|dash|hyphen|minus|gach duoi|gach ngang|gach noi|podkreslnik|podkreslenie|podloga|myslnik|kreska|tiret)\s"
+    r"|\s?(?:底線|底线|下劃線|下划线|減號|减号|橫線|横线)\s?)"
+)
+_HOST: Final = r"(?:gmail|googlemail|yahoo|hotmail|outlook|icloud|proton|protonmail|onet|interia|wp|o2|pchome|qq|163|foxmail|naver)"
 _SPELLED: Final = re.compile(
     rf"(?<![A-Za-z0-9._%+\-])"
-    rf"(?P<local>[A-Za-z0-9_%+\-]{{1,40}}(?:(?:\.|\s?{_DOT}\s?)[A-Za-z0-9_%+\-]{{1,40}}){{0,4}})"
-    rf"\s?{_AT}\s?(?P<domain>[A-Za-z0-9\-]{{1,40}}(?:(?:\.|\s?{_DOT}\s?)[A-Za-z0-9\-]{{2,30}}){{1,4}})(?![A-Za-z0-9])",
+    rf"(?P<local>(?:[A-Za-z0-9] ){{2,24}}[A-Za-z0-9](?=[ ])|[A-Za-z0-9_%+\-]{{1,40}}(?:{_JOIN}[A-Za-z0-9_%+\-]{{1,40}}){{0,4}})"
+    rf"\s?{_AT}\s?(?P<domain>[A-Za-z0-9\-]{{1,40}}(?:{_JOIN}[A-Za-z0-9\-]{{2,30}}){{1,4}}|{_HOST})(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
 _SPACED: Final = re.compile(
@@ -90,8 +99,17 @@ def _local_start(text: str, at: int) -> int:
 def _spelled(view: View) -> Iterator[tuple[int, int]]:
     for match in _SPELLED.finditer(view.text):
         bracketed = any(mark in match[0] for mark in "[({<_")
-        if bracketed or re.search(_DOT, match["domain"], re.IGNORECASE):
+        if (
+            bracketed
+            or re.search(_DOT, match["domain"], re.IGNORECASE)
+            or _FOREIGN_AT.search(match[0])
+            or " AT " in match[0]
+        ):
             yield match.span()
+
+
+_FOREIGN_AT: Final = re.compile(rf"\s(?:malpa|malpka|a cong|a moc|a vong|arobase)\s|{_HAN_AT}", re.IGNORECASE)
+"""Words for the sign that mean nothing else; "at gmail" alone may be where somebody works."""
 
 
 def _spaced(view: View) -> Iterator[tuple[int, int]]:
@@ -104,9 +122,7 @@ def _split(view: View) -> Iterator[tuple[int, int]]:
     return (match.span(1) for match in _SPLIT.finditer(view.text))
 
 
-_SPELLED_AT: Final = (
-    rf"(?i:[\[({{<]{SPACE}?(?:at|@|malpa|a cong|a moc|小老鼠)|{SPACE}(?:at|malpa|a cong|小老鼠){SPACE}|_at_)"
-)
+_SPELLED_AT: Final = rf"(?i:[\[({{<]{SPACE}?(?:{_AT_WORD}|@|{_HAN_AT})|{SPACE}(?:{_AT_WORD}),?{SPACE}|{_HAN_AT}|_at_)"
 _BRACKETS: Final = ("at]", "at)", "at}", "_at_", "[@", "(@")
 _ENCODED_RULES: Final = (Rule("email.encoded", "EMAIL", _encoded, CERTAIN),)
 _SPELLED_RULES: Final = (Rule("email.spelled", "EMAIL", _spelled, CHECKED),)
@@ -124,6 +140,15 @@ FAMILIES: Final = (
     Family(_ENCODED_RULES, digits=2, strings=("%40", "64;", "40;", "\\u0040", "\\x40")),
     Family(_ENCODED_RULES, words="commat"),
     Family(_SPELLED_RULES, signs=r"[\])}_@]", strings=_BRACKETS),
-    Family(_SPELLED_RULES, words="dot kropka malpa cong", narrow=_SPELLED_AT),
-    Family(_SPELLED_RULES, han=True, strings=("小老鼠",)),
+    Family(
+        _SPELLED_RULES,
+        signs=r"\.",
+        strings=(" at ",),
+        sign="[A-Za-z0-9] AT [A-Za-z0-9]",
+        narrow="[A-Za-z0-9] AT [A-Za-z0-9]",
+    ),
+    Family(
+        _SPELLED_RULES, words="dot kropka malpa malpka cong moc vong arobase arroba point punto", narrow=_SPELLED_AT
+    ),
+    Family(_SPELLED_RULES, han=True, strings=("小老鼠", "艾特", "圈a")),
 )

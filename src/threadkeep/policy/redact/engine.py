@@ -10,7 +10,7 @@ from threadkeep.policy.redact import overlap
 from threadkeep.policy.redact.families import BUILT_IN
 from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.masking import legible, mask, placed
-from threadkeep.policy.redact.ner import recognise
+from threadkeep.policy.redact.ner import PresidioRecogniser, recognise
 from threadkeep.policy.redact.ordinals import canonical
 from threadkeep.policy.redact.prescan import Prescan
 from threadkeep.policy.redact.result import Finding, Redaction, Span
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from threadkeep.policy.redact.ner import Recogniser
     from threadkeep.policy.redact.ordinals import Labels
 
+Names = Literal["off", "rules", "model"]
+
 _ROUNDS: Final = 4
 """More than any text needs that was not built to need more; a bound keeps the cost linear."""
 
@@ -34,7 +36,9 @@ class RedactionRules:
 
     `types` are the built-in types to look for, `regions` the countries (ISO 3166) whose phone numbers are known without
     a cue, by default the usual ones and those of the text's language; `allow` values are left as they are, however they
-    are cased or grouped; `custom` rules are the operator's own (see `custom.load`).
+    are cased or grouped; `custom` rules are the operator's own (see `custom.load`). `names` says what becomes of the
+    names of people: `off` keeps them, `rules` masks those that are introduced, titled or labelled, `model` also those
+    that the recogniser finds, with places and organisations.
     """
 
     placeholder: Literal["typed", "plain"] = "typed"
@@ -42,15 +46,21 @@ class RedactionRules:
     regions: tuple[str, ...] = ()
     allow: frozenset[str] = frozenset()
     custom: tuple[Rule, ...] = ()
+    names: Names = "off"
 
 
 class Redactor:
-    """Pure and deterministic, unless it is given a recogniser that is not. Redacting its own output changes nothing."""
+    """Pure and deterministic, unless its recogniser is not. Redacting its own output changes nothing.
+
+    Rules with `names="model"` use the given recogniser, or Presidio's. Raise `MissingExtra` where it is not installed.
+    """
 
     __slots__ = ("_allowed", "_families", "_prescan", "_recogniser", "_settings")
 
     def __init__(self, rules: RedactionRules | None = None, recogniser: Recogniser | None = None) -> None:
         self._settings = rules or RedactionRules()
+        if recogniser is None and self._settings.names == "model":
+            recogniser = PresidioRecogniser()
         families = tuple(_enabled(self._settings))
         self._families = Selection(families)
         self._prescan = Prescan.of(families) if recogniser is None else None
@@ -84,7 +94,7 @@ class Redactor:
         return hits
 
     def _hits(self, text: str, language: str | None) -> list[Hit]:
-        folded = (text, None) if text.isascii() and "[REDACTED" not in text else shadow(text)
+        folded = (text, None) if text.isascii() and "[REDACTED" not in text and "\\" not in text else shadow(text)
         if self._prescan is not None and not self._prescan(folded[0]):
             return []
         families = self._families(folded[0])
@@ -118,8 +128,9 @@ class Redactor:
 def _enabled(settings: RedactionRules) -> Iterator[Family]:
     if settings.custom:
         yield Family(settings.custom)
+    types = settings.types - {"NAME"} if settings.names == "off" else settings.types
     for family in BUILT_IN:
-        rules = tuple(rule for rule in family.rules if rule.type in settings.types)
+        rules = tuple(rule for rule in family.rules if rule.type in types)
         if rules:
             yield replace(family, rules=rules)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact import (
+    address_en,
+    address_fr,
     address_latin,
     address_pl,
     address_vi,
@@ -22,6 +24,8 @@ from threadkeep.policy.redact import (
     passwords,
     phones,
     places,
+    secret_context,
+    seed_phrases,
     spelled,
     tokens,
     urls,
@@ -37,6 +41,8 @@ BUILT_IN: Final[tuple[Family, ...]] = (
     *tokens.FAMILIES,
     *passwords.FAMILIES,
     *one_time.FAMILIES,
+    *secret_context.FAMILIES,
+    *seed_phrases.FAMILIES,
     *commands.FAMILIES,
     *urls.FAMILIES,
     *cards.FAMILIES,
@@ -50,6 +56,8 @@ BUILT_IN: Final[tuple[Family, ...]] = (
     *phones.FAMILIES,
     *spelled.FAMILIES,
     *wrapped.FAMILIES,
+    *address_en.FAMILIES,
+    *address_fr.FAMILIES,
     *address_latin.FAMILIES,
     *address_pl.FAMILIES,
     *address_vi.FAMILIES,

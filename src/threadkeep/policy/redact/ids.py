@@ -121,7 +121,7 @@ def _believed(form: Form, view: View, start: int) -> bool:
     named = context.before(view, start)
     if named in _NAMES[form.type]:
         return True
-    if named not in (None, "ID", "IDISH"):  # announced as a phone, a card, an order: believe the words
+    if named not in (None, "ID", "IDISH", "COMPANY"):  # announced as a phone, a card, an order: believe the words
         return False
     if form.needs == ALONE:
         return True

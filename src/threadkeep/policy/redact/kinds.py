@@ -20,7 +20,7 @@ KINDS: Final[dict[str, str]] = {
     "COORDINATES": "latitude and longitude precise enough to find a door",
     "IP": "IPv4 and IPv6 addresses",
     "MAC": "hardware addresses",
-    "NAME": "names of people who introduce themselves or stand beside a title or label",
+    "NAME": "names of people, kept unless `names` asks for them: by introduction, title or label, or by a model",
     "SECRET": "passwords, tokens, API keys, private keys, authorisation headers",
     "URL": "the part of a URL that grants access: credentials, tokens, signatures",
     "CRYPTO": "wallet addresses",

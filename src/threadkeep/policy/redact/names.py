@@ -1,4 +1,8 @@
-"""Names that people give themselves, or that stand beside a title or a label. Other names need the NER extra."""
+# ruff: noqa: E501  (tables of words and forms)
+"""Names that people give themselves, or that stand beside a title or a label: looked for with `names="rules"`.
+
+Other names need the recogniser in `ner.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import re
 import unicodedata
 from typing import Final
 
+from threadkeep.policy.redact.gazetteer import words
 from threadkeep.policy.redact.prescan import SPACE
 from threadkeep.policy.redact.rule import FORM, Family, Rule, Spans, every
 from threadkeep.policy.redact.view import View
@@ -26,7 +31,18 @@ _SPEAKER: Final = re.compile(
     rf"{_NOT}{_FULL}(?=[ ](?:speaking|here|from|with|calling)(?![a-z])"
     rf"|[,.!][ ]*(?:\n|$|[Cc]an|[Cc]ould|[Hh]ow|[Nn]ice|[Ii] |[Mm]y |[Aa]nd ))"
 )
-_TITLED: Final = rf"(?<![A-Za-z])(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Sir|Madam|Mister)\.?[ ]({_FULL})"
+_WORK: Final = (
+    r"(?!(?:Bean|Robot|Strange|House|Who|Pepper|Doubtfire|Martens|Darcy|Universe|World|Saigon|Marple|Dolittle|Dre|Seuss|Jekyll|Hyde|Watson|Potato|Ed|Right|Big"
+    r"|Fox|Popper|Incredible|Miyagi|Burns|Spock|Evil|No|Octopus|Doom|Zhivago|Kildare|Muscle|Clean|Beast|Bingley|Dalloway|Brown's|America)(?![A-Za-z]))"
+)
+"""Films, books and brands that begin with a title."""
+_PLACES: Final = words(
+    "Restaurant Cafe Caf Bar Pizza Burger Diner Bakery Bistro Grill Kitchen Hotel Hospital Clinic Memorial"
+    " Museum Street St Blvd Boulevard Avenue Road School University Stadium Theatre Theater Show Movie movie"
+    " film restaurant show series cafe bar museum shop Shop Store Cup Award Prize"
+)
+_PLACE: Final = rf"(?![ ](?:{'|'.join(sorted(_PLACES))})(?![A-Za-z]))"
+_TITLED: Final = rf"(?<![A-Za-z])(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Sir|Madam|Mister)\.?[ ]{_WORK}({_FULL}){_PLACE}"
 _VIETNAMESE: Final = (
     rf"(?<![A-Za-z])(?i:(?:toi|minh|em|anh|chi|con|chau|to|be)[ ](?:ten|la ten)(?:[ ]la)?|ten[ ](?:cua[ ])?"
     rf"(?:toi|minh|em|anh|chi|con|chau|khach hang|day du|khach)[ ]la|ho(?:[ ]va)?[ ]ten(?:[ ]la)?|chu "
@@ -41,9 +57,10 @@ _POLISH: Final = (
     rf"|z powazaniem,?)\s{{1,4}}({_FULL})"
 )
 _POLISH_SELF: Final = rf"(?<![A-Za-z])[Jj]estem[ ]({_W}[ ]{_W})(?=[,.!\n]|$|[ ](?:z|i|ze)[ ])"
-_POLISH_TITLE: Final = (
-    rf"(?<![A-Za-z])(?:[Pp]an|[Pp]ani|[Pp]ana|[Pp]anu|[Pp]anem|[Pp]ania|[Pp]anstwo|[Dd]r|[Mm]gr|[Ii]nz)\.?[ ]({_FULL})"
+_POLISH_WORK: Final = (
+    r"(?!(?:Tadeusz|Samochodzik|Kleks|Wolodyjowski|Hilary|Twardowski|Japa|Kotowski|Bovary|Dulska|Dalloway)(?![a-z]))"
 )
+_POLISH_TITLE: Final = rf"(?<![A-Za-z])(?:[Pp]an|[Pp]ani|[Pp]ana|[Pp]anu|[Pp]anem|[Pp]ania|[Pp]anstwo|[Dd]r|[Mm]gr|[Ii]nz)\.?[ ]{_POLISH_WORK}({_FULL})"
 
 _SURNAME: Final = (
     "王李張张刘劉陳陈楊杨黃黄趙赵吳吴周徐孫孙馬马朱胡郭何高林羅罗鄭郑梁謝谢宋唐許许韓韩馮冯鄧邓曹彭曾肖蕭萧田董袁潘于蔣蒋蔡余杜葉叶"
@@ -53,14 +70,19 @@ _SURNAME: Final = (
 )
 _HAN: Final = r"\u3400-\u9fff"
 _CHINESE: Final = (
-    rf"(?:我叫做?|我的名字(?:是|叫)|名字叫做?|本人(?:姓名)?(?:是|叫)?|我是(?=[{_SURNAME}][{_HAN}]{{1,2}}(?:[，。,.！!\s]|$))"
+    rf"(?:我叫做?|我的名字(?:是|叫)|名字叫做?|本人(?:姓名)?(?:是|叫)?|我是(?=[{_SURNAME}][{_HAN}]{{1,2}}(?:[，。,.;！!\s]|$))"
     rf"|姓名[：:\s]\s?|名叫|聯絡人[：:]\s?|联系人[：:]\s?|收件人[：:]\s?)"
     rf"([{_SURNAME}][{_HAN}]{{1,2}}|[{_HAN}]{{2,4}}(?=[，。,.！!；;\\s]|$)|[A-Z][a-z]{{1,15}}"
     rf"(?:[ ][A-Z][a-z]{{1,15}})?)(?![{_HAN}](?:先生|小姐))"
 )
+_SHOP: Final = (
+    "(?![的之]?(?:餐廳|餐厅|飯店|饭店|酒店|麵|面館|面馆|火鍋|火锅|咖啡|茶|小吃|烘焙|蛋糕|牛排|食堂|酒吧|診所|诊所|醫院|医院|學校|学校|公司|紀念|纪念|故居|路|街|樂園|乐园|漢堡|汉堡"
+    "|披薩|披萨|便當|便当|豆漿|豆浆|館|馆|店|廚房|厨房|果汁|牛肉|水餃|鍋貼|滷味|雞排))"
+)
+"""Behind a title: a shop, a hospital or a street that has the name."""
 _CHINESE_TITLE: Final = (
-    rf"(?<![主現现責责班歷历擔担])([{_SURNAME}][{_HAN}]{{0,2}}?)(?:先生|小姐|女士|太太)"
-    rf"|(?<![主現现責责班歷历擔担])([{_SURNAME}][{_HAN}]{{1,2}})(?:醫師|醫生|医生|医师|老師|老师|教授|經理|经理|律師|律师)"
+    rf"(?<![主現现責责班歷历擔担《「『])([{_SURNAME}][{_HAN}]{{0,2}}?)(?:先生|小姐|女士|太太){_SHOP}"
+    rf"|(?<![主現现責责班歷历擔担])([{_SURNAME}][{_HAN}]{{1,2}})(?:醫師|醫生|医生|医师|老師|老师|教授|經理|经理|律師|律师){_SHOP}"
 )
 _CHINESE_SURNAME: Final = rf"(?:我姓|敝姓|免貴姓|免贵姓)([{_SURNAME}])"
 
@@ -72,6 +94,15 @@ def _rule(name: str, pattern: str) -> tuple[Rule]:
 def _english(view: View) -> Spans:
     for left, right in view.around(("name", "call"), before=24, after=128):
         yield from (match.span(1) for match in _ENGLISH.finditer(view.text, left, right))
+
+
+def _titled(view: View) -> Spans:
+    for match in _TITLED_PATTERN.finditer(view.text):
+        if match[1].split(" ")[-1] not in _PLACES:
+            yield match.span(1)
+
+
+_TITLED_PATTERN: Final = re.compile(_TITLED)
 
 
 def _speaking(view: View) -> Spans:
@@ -105,11 +136,24 @@ def _vietnamese_title(view: View) -> Spans:
     plain = view.original.isascii()
     for match in _VIETNAMESE_TITLED.finditer(view.text):
         start, end = view.original_span(match.start(), match.start(1) - 1)
+        if view.lower[match.start(1) :].startswith(_LANDMARKS):
+            continue
         if plain or unicodedata.normalize("NFC", view.original[start:end]).lower() in _TITLES:
             yield match.span(1)
 
 
 _VIETNAMESE_TITLED: Final = re.compile(_VIETNAMESE_TITLE)
+_LANDMARKS: Final = (
+    "na hills",
+    "ria vung",
+    "trieu street",
+    "dinh square",
+    "vi national",
+    "den tay ninh",
+    "huyen thanh quan",
+    "chua xu",
+    "chua tien",
+)
 _TITLES: Final = frozenset(("anh", "chị", "ông", "bà", "cô", "chú", "bác", "em", "thầy"))
 
 _ENGLISH_TITLES: Final = ("Mr", "Mrs", "Ms", "Miss", "Mx", "Dr", "Prof", "Sir", "Madam", "Mister")
@@ -140,7 +184,7 @@ FAMILIES: Final = (
         sign=rf"(?i-u:{'|'.join(_LEADS)}){_CAPITAL}",
     ),
     Family(
-        _rule("en.title", _TITLED),
+        (Rule("name.en.title", "NAME", _titled, FORM - 2),),
         words=" ".join(_ENGLISH_TITLES).lower(),
         sign=_ENGLISH_TITLE_SIGN,
         narrow=_ENGLISH_TITLE_SIGN,

@@ -1,9 +1,10 @@
+# ruff: noqa: E501  (tables of words and forms)
 """IP addresses, hardware addresses and coordinates."""
 
 from __future__ import annotations
 
 import re
-from ipaddress import AddressValueError, IPv6Address
+from ipaddress import AddressValueError, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule
@@ -18,10 +19,11 @@ _V4: Final = re.compile(
     rf"(?<![0-9A-Za-z.])(?<![0-9][-,]){_OCTET}(?:\.{_OCTET}){{3}}(?:/(?:3[0-2]|[12]?[0-9])(?![0-9]))?(?!\.?[0-9])"
 )
 _VERSION: Final = re.compile(
-    r"(?:version|release|firmware|build|ver|phien ban|wersj\w|版本|v)[\s:.=]{0,3}$|(?<=[a-z0-9_\]])[=~<>!]=[ ]?$"
+    r"(?:version|release|firmware|build|ver|phien ban|wersj\w|版本|韌體|韧体|固件|v)[\s:.=]{0,3}$|(?<=[a-z0-9_\]])[=~<>!]=[ ]?$"
 )
-_NOBODYS: Final = re.compile(r"127\.|0\.0\.0\.0(?![0-9])")
-"""The machine itself, and any at all."""
+_NOBODYS: Final = re.compile(r"127\.|10\.|192\.168\.|172\.(?:1[6-9]|2[0-9]|3[01])\.|169\.254\.|0\.0\.0\.0(?![0-9])")
+"""The machine itself, any at all, and the private networks that every household numbers alike (RFC 1918, RFC 3927)."""
+_PRIVATE_V6: Final = IPv6Network("fc00::/7")
 _V6: Final = re.compile(
     r"(?<![0-9A-Za-z:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:(?:[0-9]{1,3}\.){3}[0-9]{1,3}|[0-9A-Fa-f]{0,4})"
     r"(?:%[0-9A-Za-z]{1,15})?(?:/[0-9]{1,3})?(?![0-9A-Za-z:])"
@@ -48,12 +50,12 @@ def _v6(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _is_v6(address: str) -> bool:
-    """Of some machine: every machine is `::1` to itself."""
+    """Of some machine in the world: every machine is `::1` to itself, and private networks share their numbers."""
     try:
         parsed = IPv6Address(address)
     except AddressValueError:
         return False
-    return not (parsed.is_loopback or parsed.is_unspecified)
+    return not (parsed.is_loopback or parsed.is_unspecified or parsed.is_link_local or parsed in _PRIVATE_V6)
 
 
 def _mac(view: View) -> Iterator[tuple[int, int]]:

@@ -31,6 +31,7 @@ _NOT_PHONE: Final = re.compile(
     r"|(?:[0-2]?[0-9]|3[01])[-/. ](?:[0-2]?[0-9]|3[01])[-/. ](?:19|20)[0-9]{2}"  # 03.05.2021
     r"|(?:(?:1[5-9]|20)[0-9]{2}[ \-/–]{1,3}){1,3}(?:1[5-9]|20)[0-9]{2}"  # 2016-2021
     r"|(?:[0-9]{1,3}\.){3}[0-9]{1,3}"  # an IP address
+    r"|[0-9]{1,3}\.0\.[0-9]{1,5}\.[0-9]{1,5}"  # a version of a browser
     r"|[0-9]+\.[0-9]+|[1-9][0-9]{0,2}(?:[. ][0-9]{3}){0,3}[. ]000"  # a decimal; a round number
     r"|(?:97[89][- ]?)?[0-9]{1,5}-[0-9]{1,7}-[0-9]{1,7}-[0-9X]|(?:97[89])[0-9]{10}"  # ISBN
 )
@@ -97,7 +98,7 @@ def _shaped(view: View) -> Iterator[tuple[int, int]]:
 def _is_other(view: View, start: int, number: str) -> bool:
     """Announced as something else; but no amount begins with a nought, a plus or a bracket."""
     named = context.before(view, start)
-    return named == "OTHER" or (named == "AMOUNT" and number[0] not in "0+(")
+    return named in ("OTHER", "COMPANY") or (named == "AMOUNT" and number[0] not in "0+(")
 
 
 def _named(view: View) -> Iterator[tuple[int, int]]:

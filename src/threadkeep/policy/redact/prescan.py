@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import ConfigDict, StringConstraints, TypeAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from threadkeep.policy.redact.rule import Family
 
@@ -27,18 +27,17 @@ _NEVER: Final = r"[^\s\S]"
 class Prescan:
     """True for a shadow that is worth a closer look."""
 
-    __slots__ = ("_finds",)
+    __slots__ = ("_finds", "_more")
 
-    def __init__(self, pattern: str) -> None:
-        form = Annotated[str, StringConstraints(pattern=pattern, strict=True)]
-        adapter = TypeAdapter[str](form, config=ConfigDict(regex_engine="rust-regex"))
-        self._finds = adapter.validator.isinstance_python
+    def __init__(self, pattern: str, apart: Iterable[str] = ()) -> None:
+        self._finds = _automaton(pattern)
+        self._more = tuple(map(_automaton, apart))
 
     @classmethod
     def of(cls, families: Iterable[Family]) -> Prescan | None:
         """None if there is a family that must see every text."""
-        signs = [_sign(family) for family in families]
-        return None if "" in signs else cls.of_any(signs)
+        signs = {_sign(family): family.apart and bool(family.sign) for family in families}
+        return None if "" in signs else cls(_any(sign for sign in signs if not signs[sign]), filter(signs.get, signs))
 
     @classmethod
     def of_hints(cls, families: Iterable[Family]) -> Prescan | None:
@@ -48,10 +47,24 @@ class Prescan:
 
     @classmethod
     def of_any(cls, patterns: Iterable[str]) -> Prescan:
-        return cls("|".join(f"(?:{pattern})" for pattern in dict.fromkeys(patterns)) or _NEVER)
+        return cls(_any(patterns))
 
     def __call__(self, shadow: str) -> bool:
-        return self._finds(shadow) or not (shadow.isascii() or _is_unicode(shadow))
+        if self._finds(shadow):
+            return True
+        for finds in self._more:
+            if finds(shadow):
+                return True
+        return not (shadow.isascii() or _is_unicode(shadow))
+
+
+def _automaton(pattern: str) -> Callable[[str], bool]:
+    form = Annotated[str, StringConstraints(pattern=pattern, strict=True)]
+    return TypeAdapter[str](form, config=ConfigDict(regex_engine="rust-regex")).validator.isinstance_python
+
+
+def _any(patterns: Iterable[str]) -> str:
+    return "|".join(f"(?:{pattern})" for pattern in dict.fromkeys(patterns)) or _NEVER
 
 
 def _is_unicode(text: str) -> bool:

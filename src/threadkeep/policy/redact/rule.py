@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (tables of words and forms)
 """The shape of a rule, and of the gate that spares most texts the rule."""
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Family:
     and its lower case tells; and whatever the gate finds, which is asked last. `sign` is a pattern without look-around
     that is found in every shadow in which a rule matches (see `prescan.py`): needed where none of these says enough,
     useful where they say it of too many texts. `narrow` is one more such pattern, asked only of a text that has all the
-    rest: with these in it the prescan's automaton would be too large to be fast.
+    rest: with these in it the prescan's automaton would be too large to be fast. `apart` gives the patterns automata of their
+    own, for the same reason: the states of long counted repetitions multiply with those of all other signs.
     """
 
     rules: tuple[Rule, ...]
@@ -70,6 +72,7 @@ class Family:
     gate: Gate | None = None
     sign: str = ""
     narrow: str = ""
+    apart: bool = False
 
 
 CLUSTER = r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}"

@@ -70,7 +70,7 @@ class Selection:
                 wordless.append(family)
         self._by_word = dict(by_word)
         self._wordless = tuple(wordless)
-        self._any_narrow = Prescan.of_any(family.narrow for family in wordless if family.narrow and not family.han)
+        self._any_narrow = Prescan.of_any(family.narrow for family in wordless if _shared(family))
         self._any_hint = Prescan.of_hints(family for family in wordless if _hinted(family))
         self._cues = frozenset(by_word)
         self._digitless_cues = frozenset(
@@ -99,12 +99,12 @@ class Selection:
     def _planned(self, signs: bytes) -> _Plan:
         digits = signs.count(b"0")
         fitting = [family for family in self._wordless if self._fits(family, digits, signs)]
-        others = [family for family in fitting if not family.han and not family.narrow]
+        others = [family for family in fitting if not family.han and not _shared(family)]
         return _Plan(
             digits,
             tuple(family for family in others if not _hinted(family)),
             tuple(family for family in others if _hinted(family)),
-            tuple(family for family in fitting if not family.han and family.narrow),
+            tuple(family for family in fitting if _shared(family)),
             tuple(family for family in fitting if family.han),
             self._cues if digits else self._digitless_cues,
         )
@@ -127,18 +127,24 @@ class Selection:
         found: list[Family] = []
         narrow = {"": True}
         for family in families:
+            if family.strings:
+                for string in family.strings:
+                    if string in lower:
+                        break
+                else:
+                    continue
+            if family.look is not None and not family.look(text, lower):
+                continue
             if family.narrow not in narrow:
                 narrow[family.narrow] = self._narrow[family.narrow](text)
-            if not narrow[family.narrow] or (family.look is not None and not family.look(text, lower)):
-                continue
-            if not family.strings:
+            if narrow[family.narrow]:
                 found.append(family)
-                continue
-            for string in family.strings:
-                if string in lower:
-                    found.append(family)
-                    break
         return found
+
+
+def _shared(family: Family) -> bool:
+    """Whether its narrow pattern is part of the one that is asked for all of them."""
+    return bool(family.narrow) and not family.han and not family.apart
 
 
 def _hinted(family: Family) -> bool:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (tables of words and forms)
 """A text as the rules see it: a shadow folded to plain letters and digits, and the way back to the original.
 
 Rules match on the shadow, so that one ASCII pattern finds `０９１２`, `nаme@…` with a Cyrillic а, digits split by
@@ -32,11 +33,19 @@ _STRETCHES_AMONG_OTHERS: Final = bytes(ord("x") if 32 < code < 127 and code != o
 # Letters that look Latin and are not, and letters whose decomposition does not end in their Latin base.
 _LOOKALIKES: Final = dict(
     zip(
-        "АВЕЅІЈКМНОРСТУХЬаеѕіјорсухԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοανιкмтвнгĐđŁłØøÐðßæÆœŒıĦħŊŋ–—‐‑‒−―˗﹣‘’ʼ＇。．｡․‧",
-        "ABESIJKMHOPCTYXbaesijopcyxdhqwABEZHIKMNOPTYXoavikmtbhrDdLlOoDdsaAoOiHhNn---------''''.....",
+        "АВЕЅІЈКМНОРСТУХЬаеѕіјорсухԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοανιкмтвнгĐđŁłØøÐðßæÆœŒıĦħŊŋ–—‐‑‒−―˗﹣‘’ʼ＇。．｡․‧，",
+        "ABESIJKMHOPCTYXbaesijopcyxdhqwABEZHIKMNOPTYXoavikmtbhrDdLlOoDdsaAoOiHhNn---------''''.....;",
         strict=True,
     )
 )
+_ESCAPE: Final = re.compile(r"\\[\"]|\\u[0-9a-fA-F]{4}|\\[nrt](?=[+0-9])")
+"""What only text has that was written as a JSON string. `C:\\new` alone is a path."""
+_ESCAPES: Final = re.compile(r"\\{1,8}(u[0-9a-fA-F]{4}|[\"'/nrt])")
+_HAN_DIGIT: Final = re.compile(r"[零〇一二三四五六七八九]")
+_HAN_NUMBER: Final = re.compile(
+    r"(?<![第十百千萬万])[零〇○一二三四五六七八九幺壹貳贰參叁肆伍陸陆柒捌玖](?:[ \-]?[零〇○一二三四五六七八九幺壹貳贰參叁肆伍陸陆柒捌玖]){3,63}"
+)
+_HAN_DIGITS: Final = str.maketrans("零〇○一二三四五六七八九幺壹貳贰參叁肆伍陸陆柒捌玖", "0001234567891122334566789")
 _JOINERS: Final = frozenset("\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u3164\ufeff\uffa0")
 
 
@@ -56,6 +65,11 @@ def _fold(char: str) -> str:
         return " "
     plain = unicodedata.normalize("NFKD", char)[0]
     return plain if plain.isascii() and plain.isprintable() else char
+
+
+def fold(text: str) -> str:
+    """Return the text as rules see it: plain letters and digits where it has others that stand for them."""
+    return "".join(map(_fold, text))
 
 
 class _Folds(dict[int, str]):
@@ -84,6 +98,8 @@ class View:
 
     phones: list[tuple[int, int, str]] | None = None
     """What `phones` took for candidates."""
+    spoken: list[tuple[int, int, str]] | None = None
+    """The numbers in words that `spelled` found, and what they are."""
     id_windows: list[tuple[int, int]] | None = None
     """The windows in which `ids` saw a form of its own."""
     _announced: dict[int, str | None] | None = None
@@ -203,13 +219,38 @@ def _stretches(text: str) -> bytes:
 
 def shadow(original: str) -> Shadow:
     text, offsets = original, None
+    if "\\" in text and _ESCAPE.search(text):
+        return _unescaped(text)
     if not text.isascii():
         text = _folded(text)
         if len(text) < len(original):
             offsets = [index for index, char in enumerate(original) if char.isascii() or _fold(char)]
+        if _HAN_DIGIT.search(text):
+            text = _HAN_NUMBER.sub(lambda number: number[0].translate(_HAN_DIGITS), text)
     if "[REDACTED" in text:
         return _collapsed(text, offsets)
     return text, offsets
+
+
+def _unescaped(original: str) -> Shadow:
+    """The shadow of what a JSON string says: `\\"` is a quote, `\\u0070` a letter, `\\n` a line end, however often escaped."""
+    pieces: list[str] = []
+    kept: list[int] = []
+    position = 0
+    for escape in _ESCAPES.finditer(original):
+        pieces += (original[position : escape.start()], _meant(escape[1]))
+        kept += range(position, escape.start() + 1)
+        position = escape.end()
+    text = "".join((*pieces, original[position:]))
+    kept += range(position, len(original))
+    inner, offsets = shadow(text.replace("\\", "/"))
+    return inner, [kept[offset] for offset in (offsets or range(len(inner)))]
+
+
+def _meant(escaped: str) -> str:
+    if len(escaped) > 1:
+        return chr(int(escaped[1:], 16))
+    return {"n": "\n", "r": "\n", "t": "\t"}.get(escaped, escaped)
 
 
 def _folded(text: str) -> str:
