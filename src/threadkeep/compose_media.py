@@ -32,7 +32,7 @@ def _offline(modality: MediaModality, settings: Settings) -> MediaSummariser:
         return WhisperVoice(settings.languages, settings.max_audio_seconds)
     from threadkeep.models.media.text_in_image import TesseractImages
 
-    return TesseractImages(settings.languages, settings.media_timeout_seconds)
+    return TesseractImages(settings.languages, settings.media_timeout_seconds, settings.max_image_pixels)
 
 
 def _hosted(setting: str, chosen: str, settings: Settings) -> MediaSummariser:

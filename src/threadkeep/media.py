@@ -24,7 +24,7 @@ from threadkeep.record import IMAGE_KIND
 class MediaLimits:
     voice_bytes: int = 4_194_304
     image_bytes: int = 4_194_304
-    image_pixels: int = 40_000_000
+    image_pixels: int = 16_000_000
 
     def bytes_of(self, modality: MediaModality) -> tuple[int, str]:
         """And the setting that says so."""

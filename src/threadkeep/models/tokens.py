@@ -9,6 +9,7 @@ so. Decoding gives back the very text, lone surrogates included, in both.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
@@ -26,6 +27,11 @@ BYTES = "utf8-bytes"
 ENCODINGS = (*VOCABULARIES, BYTES)
 # tiktoken's other dictionaries: it would have to download them, so their texts become bytes instead.
 _ONLY_ONLINE = frozenset({"gpt2", "r50k_base", "p50k_base", "p50k_edit"})
+
+# An estimate where no dictionary is here, cautious in all four languages: bytes a token, measured on cl100k_base.
+_PLAIN = re.compile("[A-Za-z ]+")
+_PLAIN_BYTES_PER_TOKEN = 3.0
+_OTHER_BYTES_PER_TOKEN = 1.7
 
 _SURROGATES = re.compile("([\ud800-\udfff]+)")
 # tiktoken overflows its stack on a run of some hundred thousand blanks, so long texts go in parts. They end where a
@@ -76,6 +82,8 @@ class Tokenizer:
         return self._bpe is not None and len(text) <= _LONGEST_PART and text.isascii()
 
     def count(self, text: str) -> int:
+        if self._bpe is None:
+            return len(text.encode("utf-8", "surrogatepass"))
         return len(self.encode(text))
 
     def decode(self, numbers: Sequence[int]) -> str:
@@ -122,6 +130,13 @@ def tokenize_text(text: str) -> list[int]:
 
 def count(text: str) -> int:
     return default_tokenizer().count(text)
+
+
+def estimated_count(text: str) -> int:
+    """About how many tokens a text has. No bound: most tokens of rare scripts and emoji are shorter."""
+    other = len(_PLAIN.sub("", text).encode("utf-8", "replace"))
+    plain = len(text.encode("utf-8", "replace")) - other
+    return math.ceil(plain / _PLAIN_BYTES_PER_TOKEN + other / _OTHER_BYTES_PER_TOKEN)
 
 
 def decode(ids: Sequence[int], encoding: str | None = None) -> str:

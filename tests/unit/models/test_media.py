@@ -1,10 +1,14 @@
 """How short what was said is told, what hosted models are asked, and what is not understood."""
 
+import asyncio
 import io
 import json
+import os
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.agent.recording import RecordingModel
@@ -12,16 +16,24 @@ from tests.media.made import blank, drawn, silence
 from tests.servers.locate import TESSERACT
 from tests.servers.provide import need
 from threadkeep.compose_media import media_for
-from threadkeep.errors import CapabilityMissing, InvalidEvent, InvalidSetting, MissingExtra, ModelError, TooLarge
+from threadkeep.errors import (
+    CapabilityMissing,
+    InvalidEvent,
+    InvalidSetting,
+    MissingExtra,
+    ModelError,
+    RateLimited,
+    TooLarge,
+)
 from threadkeep.media import Media, MediaLimits
 from threadkeep.models.chat.langchain import native_messages
 from threadkeep.models.media import text_in_image, whisper_weights
 from threadkeep.models.media.briefly import told_briefly
 from threadkeep.models.media.hosted import HostedMedia
 from threadkeep.models.media.text_in_image import TesseractImages
-from threadkeep.models.media.voice import WhisperVoice
+from threadkeep.models.media.voice import Listener, WhisperVoice
 from threadkeep.models.sentences import sentences
-from threadkeep.ports.chat import Attached, ChatRequest, Said
+from threadkeep.ports.chat import Attached, ChatModel, ChatRequest, Said
 from threadkeep.settings import Settings
 
 
@@ -58,6 +70,24 @@ def test_what_is_told_is_never_all_that_was_said(said: str) -> None:
     assert len(told) <= 600
 
 
+Voice = Callable[..., Media]
+
+
+@pytest.fixture
+async def voice() -> AsyncIterator[Voice]:
+    """Listens to recordings of at most so many seconds, by itself or with a hosted model."""
+    made: list[Media] = []
+
+    def opened(most_seconds: float = 60, model: ChatModel | None = None) -> Media:
+        one = WhisperVoice(["en"], most_seconds) if model is None else HostedMedia(model, most_seconds)
+        made.append(Media({"voice": one}))
+        return made[-1]
+
+    yield opened
+    for one in made:
+        await one.close()
+
+
 async def test_a_hosted_model_is_given_the_bytes_and_asked_for_words_and_a_summary() -> None:
     answer = {"summary": "A menu.", "words": "Soup 45", "language": "vi", "kind": "document"}
     model = RecordingModel(f"Here: {json.dumps(answer)}")
@@ -74,11 +104,11 @@ async def test_a_hosted_model_is_given_the_bytes_and_asked_for_words_and_a_summa
     }  # fmt: skip
 
 
-async def test_a_hosted_model_that_hands_back_the_transcript_as_its_summary_is_shortened() -> None:
+async def test_a_hosted_model_that_hands_back_the_transcript_as_its_summary_is_shortened(voice: Voice) -> None:
     words = "I would like to book a room."
     model = RecordingModel(json.dumps({"summary": words, "words": words, "language": "not a tag!"}))
 
-    found = await Media({"voice": HostedMedia(model, 60)}).understood(silence(), "audio/wav", language="en")
+    found = await voice(model=model).understood(silence(), "audio/wav", language="en")
 
     assert found.event.summary == "like book room."
     assert found.words == words
@@ -89,9 +119,11 @@ async def test_a_hosted_model_that_hands_back_the_transcript_as_its_summary_is_s
 @pytest.mark.parametrize(
     ("line", "error"), [("I cannot hear.", ModelError), ('{"words": "", "summary": ""}', InvalidEvent)]
 )
-async def test_a_hosted_model_that_says_nothing_of_use_is_an_error(line: str, error: type[Exception]) -> None:
+async def test_a_hosted_model_that_says_nothing_of_use_is_an_error(
+    voice: Voice, line: str, error: type[Exception]
+) -> None:
     with pytest.raises(error):
-        await Media({"voice": HostedMedia(RecordingModel(line), 60)}).understood(silence(), "audio/wav")
+        await voice(model=RecordingModel(line)).understood(silence(), "audio/wav")
 
 
 def test_attached_media_go_to_the_model_with_the_last_message() -> None:
@@ -104,6 +136,33 @@ def test_attached_media_go_to_the_model_with_the_last_message() -> None:
     ]
 
 
+async def test_what_opens_a_recording_sees_no_secret_and_is_ended_with_its_opener(
+    voice: Voice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://canary0001quill@db/x")
+    monkeypatch.setenv("THREADKEEP_API_KEY_SECRET", "canary0001quill" * 3)
+    media = voice(1)
+    with pytest.raises(TooLarge):
+        await media.understood(silence(3), "audio/wav")
+    (child,) = [one for one in psutil.Process().children() if "threadkeep.models.media.hearing" in one.cmdline()]
+
+    assert "canary0001quill" not in str(child.environ())
+    assert "PATH" in child.environ()
+    await media.close()
+    assert not child.is_running()
+
+
+async def test_a_process_that_died_is_replaced(voice: Voice) -> None:
+    media = voice(1)
+    for _ in range(2):
+        with pytest.raises(TooLarge):
+            await media.understood(silence(3), "audio/wav")
+        children = [one for one in psutil.Process().children() if "threadkeep.models.media.hearing" in one.cmdline()]
+        for child in children:
+            child.kill()
+            child.wait()
+
+
 @pytest.mark.parametrize(
     ("data", "mime"),
     [
@@ -114,21 +173,19 @@ def test_attached_media_go_to_the_model_with_the_last_message() -> None:
         (silence()[:40], "audio/wav"),
     ],
 )
-async def test_a_recording_that_is_broken_is_refused(data: bytes, mime: str) -> None:
+async def test_a_recording_that_is_broken_is_refused(voice: Voice, data: bytes, mime: str) -> None:
     with pytest.raises(InvalidEvent, match=r"^audio\.data: cannot be read as a recording"):
-        await Media({"voice": WhisperVoice(["en"], 60)}).understood(data, mime, inside="audio")
+        await voice().understood(data, mime, inside="audio")
 
 
-async def test_a_recording_that_is_too_long_is_refused_before_it_is_listened_to() -> None:
+async def test_a_recording_that_is_too_long_is_refused_before_it_is_listened_to(voice: Voice) -> None:
     with pytest.raises(TooLarge, match=r"^data: is too long a recording; send at most 1 seconds"):
-        await Media({"voice": WhisperVoice(["en"], 1)}).understood(silence(3), "audio/wav")
+        await voice(1).understood(silence(3), "audio/wav")
 
 
-async def test_silence_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("threadkeep.models.media.voice.loaded_model", object)  # it is never asked
-
+async def test_silence_is_refused(voice: Voice) -> None:
     with pytest.raises(InvalidEvent, match=r"^data: holds no speech"):
-        await Media({"voice": WhisperVoice(["en"], 60)}).understood(silence(), "audio/wav")
+        await voice().understood(silence(), "audio/wav")
 
 
 async def test_weights_that_differ_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,11 +195,11 @@ async def test_weights_that_differ_are_not_loaded(monkeypatch: pytest.MonkeyPatc
         whisper_weights.whisper_files()
 
 
-async def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whisper_weights, "find_spec", lambda name: None)
 
     with pytest.raises(MissingExtra, match=r"threadkeep\[voice\]"):
-        await Media({"voice": WhisperVoice(["en"], 60)}).understood(silence(), "audio/wav")
+        Listener(["en"], 60).heard(io.BytesIO(silence()), "audio/wav", None)
 
 
 async def test_without_the_program_its_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,3 +262,33 @@ def test_a_model_that_nobody_knows_is_refused_by_the_name_of_its_setting(name: s
 
     with pytest.raises(InvalidSetting, match=f"^{name}: names no model"):
         media_for(Settings(**settings))
+
+
+async def test_the_program_that_opens_a_picture_sees_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "tesseract"
+    program.write_text(f"#!/bin/sh\nenv >> {tmp_path}/seen\ncat > /dev/null\necho eng\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("REDIS_URL", "redis://canary0001quill@cache")
+    monkeypatch.setenv("OPENAI_API_KEY", "canary0001quill")
+    await Media({"image": TesseractImages(["en"], 60)}).understood(drawn("en"), "image/png")
+
+    assert "PATH=" in (tmp_path / "seen").read_text()
+    assert "canary0001quill" not in (tmp_path / "seen").read_text()
+
+
+async def test_pictures_are_read_one_at_a_time_and_few_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program notes when it runs beside another."""
+    program = tmp_path / "tesseract"
+    lock = f"mkdir {tmp_path}/at_work || touch {tmp_path}/two_at_once"
+    program.write_text(f"#!/bin/sh\n{lock}\ncat > /dev/null\nsleep 0.02\nrmdir {tmp_path}/at_work\necho eng\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    media = Media({"image": TesseractImages(["en"], 60)})
+    work = [media.understood(drawn("en"), "image/png") for _ in range(40)]
+    found = await asyncio.gather(*work, return_exceptions=True)
+
+    refused = [one for one in found if isinstance(one, RateLimited)]
+    assert 0 < len(refused) < 8
+    assert [one for one in found if isinstance(one, BaseException) and one not in refused] == []
+    assert not (tmp_path / "two_at_once").exists()

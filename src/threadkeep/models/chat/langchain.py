@@ -12,6 +12,7 @@ from threadkeep.errors import ModelError, ModelTimeout, ModelUnavailable
 from threadkeep.models.chat.untraced import untraced
 from threadkeep.ports.chat import Attached, CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
 from threadkeep.ports.responder import Usage
+from threadkeep.recall.quoting import visible
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -127,7 +128,7 @@ def native_messages(request: ChatRequest) -> list[BaseMessage]:
     """The system instruction, then the talk in the model's own roles, the current message last."""
     from langchain_core.messages import SystemMessage
 
-    system: list[BaseMessage] = [SystemMessage(request.system)] if request.system else []
+    system: list[BaseMessage] = [SystemMessage(visible(request.system))] if request.system else []
     messages = system + [_native(one) for one in request.messages]
     if request.attached:
         messages[-1] = _with_attached(messages[-1], request.attached)
@@ -149,7 +150,8 @@ def _native(message: ChatMessage) -> BaseMessage:
     from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
     if isinstance(message, Said):
-        return HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
+        content = visible(message.content)
+        return HumanMessage(content) if message.role == "user" else AIMessage(content)
     if isinstance(message, CalledTools):
         if isinstance(message.native, AIMessage):
             return message.native  # some models sign their calls and want the signature back
@@ -157,7 +159,7 @@ def _native(message: ChatMessage) -> BaseMessage:
             {"id": call.id, "name": call.name, "args": dict(call.arguments)} for call in message.calls
         ]
         return AIMessage(message.text, tool_calls=list(calls))
-    return ToolMessage(message.content, tool_call_id=message.call_id, name=message.name)
+    return ToolMessage(visible(message.content), tool_call_id=message.call_id, name=message.name)
 
 
 def _reply(message: Any) -> ChatReply:

@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 
 from threadkeep.errors import InvalidEvent, MissingExtra, ModelError
 from threadkeep.models.media.briefly import LONGEST, MOST_SENTENCES, told_briefly
-from threadkeep.models.media.sound import RATE, decoded
+from threadkeep.models.media.voice import content, hearing
 from threadkeep.models.summary import summarise
 from threadkeep.ports.chat import Attached, ChatModel, ChatRequest, Said
 from threadkeep.ports.media import ImageKind, MediaSummary, Medium
@@ -37,32 +37,28 @@ class HostedMedia:
     def __init__(self, model: ChatModel, most_seconds: float) -> None:
         self._model = model
         self._most_seconds = most_seconds
+        self._worker = hearing(most_seconds)
 
     async def summarise(self, medium: Medium) -> MediaSummary:
-        duration = await asyncio.to_thread(_milliseconds, medium, self._most_seconds)
-        attached = Attached(medium.mime, await asyncio.to_thread(_content, medium))
+        data = await asyncio.to_thread(content, medium)
+        duration = await self._milliseconds(medium, data) if medium.modality == "voice" else None
+        attached = Attached(medium.mime, data)
         said = Said("user", f"The talk is held in {medium.language}." if medium.language else "Here it is.")
         system = _VOICE if medium.modality == "voice" else _IMAGE
         reply = await self._model.reply(ChatRequest(system, [said], attached=(attached,)))
         return _read(reply.text, self._model.name, medium, duration)
 
     async def close(self) -> None:
+        await self._worker.close()
         await self._model.close()
 
-
-def _milliseconds(medium: Medium, most_seconds: float) -> int | None:
-    """Of a recording, where the extra `voice` can tell: the model is then spared what is too long or no recording."""
-    if medium.modality == "image":
-        return None
-    try:
-        return round(len(decoded(medium.file, medium.mime, most_seconds)) * 1_000 / RATE)
-    except MissingExtra:
-        return None
-
-
-def _content(medium: Medium) -> bytes:
-    medium.file.seek(0)
-    return medium.file.read()
+    async def _milliseconds(self, medium: Medium, data: bytes) -> int | None:
+        """Where the extra `voice` can tell: the model is then spared what is too long or no recording."""
+        asked = {"work": "measure", "mime": medium.mime, "most_seconds": self._most_seconds}
+        try:
+            return (await self._worker.ask(asked, data))["milliseconds"]
+        except MissingExtra:
+            return None
 
 
 def _read(text: str, name: str, medium: Medium, duration: int | None) -> MediaSummary:

@@ -6,7 +6,6 @@ Debian: `apt-get install tesseract-ocr tesseract-ocr-vie tesseract-ocr-pol tesse
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from collections.abc import Sequence
 from threadkeep.errors import CapabilityMissing, InvalidEvent
 from threadkeep.models.language import closest, detect
 from threadkeep.models.media.briefly import LONGEST, MOST_SENTENCES
+from threadkeep.models.media.processes import Turns, finished
 from threadkeep.models.summary import summarise
 from threadkeep.ports.media import MediaSummary, Medium
 
@@ -29,22 +29,28 @@ _LABELS = {
 }
 _HAN = re.compile("[\u3400-\u9fff]")
 _BETWEEN_HAN = re.compile("(?<=[\u3000-\u9fff\uff00-\uffef]) (?=[\u3000-\u9fff\uff00-\uffef])")
+# Tesseract with four packs has 110 MB in use, and 12 bytes for a pixel in colour; its address space is larger.
+_MEMORY_BYTES, _BYTES_A_PIXEL = 536_870_912, 24
 _HOW = "install it (Debian: apt-get install tesseract-ocr, and a package for each language)"
 
 
 class TesseractImages:
-    """`languages` are those whose letters it looks for; a language whose pack is not installed is left out."""
+    """Reads one picture at a time. `languages` are those whose letters it looks for; a language whose pack is not
+    installed is left out."""
 
-    def __init__(self, languages: Sequence[str], seconds: float) -> None:
+    def __init__(self, languages: Sequence[str], seconds: float, most_pixels: int = 16_000_000) -> None:
         self._languages = tuple(languages)
         self._seconds = seconds
+        self._memory_bytes = _MEMORY_BYTES + most_pixels * _BYTES_A_PIXEL
+        self._turns = Turns()
         self._packs: tuple[str, ...] | None = None
 
     async def summarise(self, medium: Medium) -> MediaSummary:
         program = shutil.which(_PROGRAM)
         if program is None:
             raise CapabilityMissing(f"reading pictures needs the program {_PROGRAM}: {_HOW}")
-        text = await self._read(program, await asyncio.to_thread(_content, medium), medium.language)
+        async with self._turns.turn():
+            text = await self._read(program, await asyncio.to_thread(_content, medium), medium.language)
         if not any(character.isalnum() for character in text):
             fix = "send a summary of what it shows, or set a model that sees (THREADKEEP_IMAGE_MODEL)"
             raise InvalidEvent("data", "holds no text that can be read", fix)
@@ -80,20 +86,11 @@ class TesseractImages:
 
     async def _run(self, *command: str, given: bytes = b"") -> bytes:
         """Its own words about a picture it cannot read are left out: they name files."""
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, env=_one_thread()
-        )
         try:
-            async with asyncio.timeout(self._seconds):
-                out, _ = await process.communicate(given)
+            code, out = await finished(command, given, self._seconds, self._memory_bytes)
         except TimeoutError:
             raise InvalidEvent("data", "takes too long to read", "send a smaller picture") from None
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode != 0:
+        if code != 0:
             raise InvalidEvent("data", "cannot be read as a picture", "send it as it was taken")
         return out
 
@@ -101,10 +98,6 @@ class TesseractImages:
 def _content(medium: Medium) -> bytes:
     medium.file.seek(0)
     return medium.file.read()
-
-
-def _one_thread() -> dict[str, str]:
-    return {**os.environ, "OMP_THREAD_LIMIT": "1"}
 
 
 def _first(packs: Sequence[str], language: str | None) -> list[str]:

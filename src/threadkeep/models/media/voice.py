@@ -14,38 +14,60 @@ from typing import Any, BinaryIO, NamedTuple
 from threadkeep.errors import InvalidEvent
 from threadkeep.models.language import detect
 from threadkeep.models.media.briefly import told_briefly
+from threadkeep.models.media.processes import Worker
 from threadkeep.models.media.sound import RATE, decoded
 from threadkeep.models.media.whisper_weights import loaded_model
 from threadkeep.ports.media import MediaSummary, Medium
 
+_SECONDS, _SLOWNESS = 60, 5  # to load, and for each second of a recording: ten times what it takes on two cores
+_MEMORY_BYTES = 4_294_967_296  # of address space; it has 470 MB in use
 _REPEATING = 2.4  # how far a text may be squeezed: past it Whisper has begun to say one thing over and over
 
 
-class _Heard(NamedTuple):
+class Heard(NamedTuple):
     text: str
     language: str
     milliseconds: int
 
 
 class WhisperVoice:
-    """Loads when it is first asked, and hears one recording at a time. `languages` are those it may take it for."""
+    """Hears one recording at a time, in a process of its own that starts with the first. `languages` are those it may
+    take it for."""
 
     def __init__(self, languages: Sequence[str], most_seconds: float) -> None:
-        self._languages = tuple(languages)
-        self._most_seconds = most_seconds
-        self._one_at_a_time = asyncio.Lock()
-        self._model: Any = None
+        self._asked = {"work": "hear", "languages": list(languages), "most_seconds": most_seconds}
+        self._worker = hearing(most_seconds)
 
     async def summarise(self, medium: Medium) -> MediaSummary:
-        async with self._one_at_a_time:
-            heard = await asyncio.to_thread(self._heard, medium.file, medium.mime, medium.language)
+        asked = self._asked | {"mime": medium.mime, "language": medium.language}
+        told = await self._worker.ask(asked, await asyncio.to_thread(content, medium))
+        heard = Heard(told["text"], told["language"], told["milliseconds"])
         summary = told_briefly(heard.text, heard.language)
         return MediaSummary(summary, heard.text, heard.language, heard.milliseconds)
 
     async def close(self) -> None:
-        self._model = None
+        await self._worker.close()
 
-    def _heard(self, file: BinaryIO, mime: str, language: str | None) -> _Heard:
+
+def hearing(most_seconds: float) -> Worker:
+    """The process that decodes recordings, and hears them; it is not there before it is asked."""
+    return Worker("threadkeep.models.media.hearing", _SECONDS + _SLOWNESS * most_seconds, _MEMORY_BYTES)
+
+
+def content(medium: Medium) -> bytes:
+    medium.file.seek(0)
+    return medium.file.read()
+
+
+class Listener:
+    """Whisper in this process; loads when it is first asked."""
+
+    def __init__(self, languages: Sequence[str], most_seconds: float) -> None:
+        self._languages = tuple(languages)
+        self._most_seconds = most_seconds
+        self._model: Any = None
+
+    def heard(self, file: BinaryIO, mime: str, language: str | None) -> Heard:
         sound = decoded(file, mime, self._most_seconds)
         if self._model is None:
             self._model = loaded_model()
@@ -64,7 +86,7 @@ class WhisperVoice:
         text = " ".join(one.text.strip() for one in segments if one.compression_ratio <= _REPEATING).strip()
         if not text:
             raise InvalidEvent("data", "cannot be made out", "speak more clearly, or send the words as text")
-        return _Heard(text, self._tag(text, spoken, language), round(len(sound) * 1_000 / RATE))
+        return Heard(text, self._tag(text, spoken, language), round(len(sound) * 1_000 / RATE))
 
     def _spoken_language(self, sound: Any, named: str | None) -> str:
         """The talk's own if it is allowed, since a short recording tells little; or else the likeliest."""

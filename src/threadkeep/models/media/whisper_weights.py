@@ -20,13 +20,13 @@ _BESIDE = {
     "tokenizer.json": "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
     "vocabulary.txt": "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
 }
-_WANTED_FOR = "understanding recordings on this machine"
+WANTED_FOR = "understanding recordings on this machine"
 
 
 def loaded_model() -> Any:
     """Takes a second or two, and some 470 MB. Raises `MissingExtra`, and `InvalidSetting` for files that differ."""
     if any(find_spec(name) is None for name in ("faster_whisper", *_PARTS)):
-        raise MissingExtra("voice", _WANTED_FOR)
+        raise MissingExtra("voice", WANTED_FOR)
     files = whisper_files()
     whisper: Any = import_module("faster_whisper")
     return whisper.WhisperModel("whisper-base", device="cpu", compute_type="int8", cpu_threads=1, files=files)
@@ -46,7 +46,7 @@ def whisper_files() -> dict[str, bytes]:
 def _folder(package: str) -> Path:
     spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise MissingExtra("voice", _WANTED_FOR)
+        raise MissingExtra("voice", WANTED_FOR)
     return Path(spec.origin).parent / "data"
 
 
@@ -54,4 +54,4 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
-        raise MissingExtra("voice", _WANTED_FOR) from None
+        raise MissingExtra("voice", WANTED_FOR) from None
