@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from ipaddress import ip_address
 
 from limits import RateLimitItem, parse
 from limits.aio.storage import MemoryStorage
@@ -11,7 +12,10 @@ from limits.aio.strategies import MovingWindowRateLimiter
 
 from threadkeep.compose_limits import windows_at
 from threadkeep.errors import RateLimited, StoreError
+from threadkeep.identity.loopback import is_loopback
+from threadkeep.identity.principal import LOCAL, Principal
 from threadkeep.resilience.breaker import Breaker
+from threadkeep.settings import Settings
 
 _PREFIX = "threadkeep:limits"
 
@@ -19,17 +23,14 @@ _PREFIX = "threadkeep:limits"
 class RateLimits:
     """A window that moves: in no minute are there more calls than a minute may have, wherever it begins."""
 
-    def __init__(
-        self,
-        by_caller: str | None = None,
-        by_session: str | None = None,
-        redis_url: str | None = None,
-        redis_seconds: float = 2,
-    ) -> None:
-        self._by_caller = parse(by_caller) if by_caller else None
-        self._by_session = parse(by_session) if by_session else None
+    def __init__(self, settings: Settings) -> None:
+        self._by_caller = parse(settings.rate_limit) if settings.rate_limit else None
+        self._by_session = parse(settings.chat_rate_limit)
+        self._chat_by_caller = parse(settings.chat_caller_rate_limit)
+        self._chat_by_address = parse(settings.chat_address_rate_limit)
+        self._trusted = settings.trusted_proxies
         self._here = MovingWindowRateLimiter(MemoryStorage())
-        self._shared = windows_at(redis_url, redis_seconds)
+        self._shared = windows_at(settings.redis_url, settings.redis_timeout_seconds)
         self._breaker = Breaker("Redis (rate limits)", failures=1)
 
     async def by_caller(self, name: str) -> None:
@@ -39,8 +40,26 @@ class RateLimits:
 
     async def by_session(self, name: str) -> None:
         """Raises `RateLimited`."""
-        if self._by_session is not None:
-            await self._count(self._by_session, "session", name)
+        await self._count(self._by_session, "session", name)
+
+    async def chat(self, who: Principal, address: str | None) -> None:
+        """Count a message to an assistant: by its credential or, where there is none, by the address it came from.
+
+        This machine and trusted proxies are not counted by address: many callers may stand behind them. Raises
+        `RateLimited`.
+        """
+        if who.name != LOCAL.name:
+            await self._count(self._chat_by_caller, "chat", who.counted_as)
+        elif address is not None and not self._is_exempt(address):
+            await self._count(self._chat_by_address, "address", address)
+
+    def _is_exempt(self, address: str) -> bool:
+        if is_loopback(address):
+            return True
+        try:
+            return any(ip_address(address) in network for network in self._trusted)
+        except ValueError:  # no address of the internet: a socket's path, or a test's
+            return True
 
     async def close(self) -> None:
         if self._shared is not None:

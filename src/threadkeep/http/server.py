@@ -8,18 +8,26 @@ from collections.abc import Callable
 
 import uvicorn
 
+from threadkeep.http.request_limits import LimitedConnections, RequestLimits
+
 
 class Server(uvicorn.Server):
     """Lets listeners go as soon as it is told to stop: it would wait for them otherwise, and they for the next word.
 
     What is loaded once it has started stays: no collection need go through it, which everybody would wait for.
+    `limits` bounds what a client may cost before it is known; without it there are uvicorn's own limits alone.
     """
 
-    def __init__(self, config: uvicorn.Config, before_closing: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, before_closing: Callable[[], None], limits: RequestLimits | None = None
+    ) -> None:
         super().__init__(config)
         self._before_closing = before_closing
+        self._limits = limits
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._limits is not None:
+            LimitedConnections(self._limits).wrap(self.config)
         await super().startup(sockets)
         gc.collect()
         gc.freeze()
