@@ -127,6 +127,23 @@ async def test_more_tasks_than_connections_take_turns(redis_server: Any) -> None
     await client.close()
 
 
+async def test_clients_of_one_url_share_their_connections(new_redis: NewRedis) -> None:
+    server = new_redis()
+    clients = [RedisClient(server.url, RedisOptions(timeout=20)) for _ in range(5)]
+    with plain_client(server.url) as looking_on:
+        before = len(looking_on.client_list())
+        for client in clients:
+            await client.command("PING")
+        assert len(looking_on.client_list()) == before + 1
+        for client in clients[:-1]:
+            await client.close()
+        assert await clients[-1].command("PING") == b"PONG"
+        await clients[-1].close()
+        async with asyncio.timeout(20):
+            while len(looking_on.client_list()) > before:
+                await asyncio.sleep(0.01)
+
+
 async def test_a_cancelled_call_leaves_no_answer_for_the_next_one(redis_server: Any) -> None:
     client = RedisClient(redis_server.url, RedisOptions(timeout=20, max_connections=1))
     for number in range(20):

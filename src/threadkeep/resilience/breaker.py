@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from threadkeep.errors import StoreError
+from threadkeep.errors import StoreBusy, StoreError
 from threadkeep.resilience.one_call import NotAskedAgain
 
 _log = logging.getLogger("threadkeep.stores")
@@ -65,8 +65,8 @@ class Breaker:
         self._last_told = float("-inf")
 
     def failed(self, error: BaseException) -> None:
-        if isinstance(error, NotAskedAgain):
-            return  # which proves nothing
+        if isinstance(error, NotAskedAgain | StoreBusy):
+            return  # the store was not asked, which proves nothing
         self._failures += 1
         now = self._monotonic()
         if self._failures == self._most_failures:

@@ -7,14 +7,15 @@ import random
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from sqlalchemy import QueuePool, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
 from threadkeep.resilience.one_call import waiting
-from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, engine_for
+from threadkeep.resilience.shared import Lease
+from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, checked_url, engine_for
 from threadkeep.sql.errors import (
     DRIVER_ERRORS,
     is_read_only,
@@ -26,14 +27,14 @@ from threadkeep.sql.errors import (
 )
 from threadkeep.sql.half_open import none_half_open
 from threadkeep.sql.in_time import InTime
-from threadkeep.sql.lines import Line, open_line
+from threadkeep.sql.lines import Line
+from threadkeep.sql.pool import POOLS, Pool, PooledConnection, PoolUsage
 
 T = TypeVar("T")
 Work = Callable[[AsyncConnection], Awaitable[T]]
 
 OLDEST = {"PostgreSQL": (13,), "MariaDB": (10, 6), "MySQL": (8, 0, 13)}
 _MOST_TRIES = 12
-_USED = "threadkeep.used"  # a mark on a connection that has done something before
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 
 
@@ -49,25 +50,14 @@ class Undo(Exception):
         self.result = result
 
 
-@dataclass(frozen=True, slots=True)
-class PoolUsage:
-    size: int
-    in_use: int
-    most: int
-
-
 class SqlDatabase:
-    """Who opens an engine closes it: one that an application passed in (`owned=False`) is left open."""
+    """A way to the pool of one database. Closing the last of a process and URL closes the pool."""
 
-    def __init__(
-        self, engine: AsyncEngine, limits: PoolLimits | None = None, *, owned: bool = True, pooled: bool = False
-    ) -> None:
-        # What an application passes in may default to REPEATABLE READ, whose snapshot could predate our locks.
-        self.engine = engine if owned else engine.execution_options(isolation_level="READ COMMITTED")
-        self._limits = limits or PoolLimits()
-        self._lines: list[Line] = []  # idle ones
-        self._room_for_lines = asyncio.Semaphore(self._limits.size + self._limits.overflow)
-        self._owned = owned
+    def __init__(self, lease: Lease[Pool], *, owned: bool = True, pooled: bool = False) -> None:
+        self._lease = lease
+        self._pool = lease.value
+        self._limits = self._pool.limits
+        self._owned = owned  # an engine that an application passed in is left open
         self._pooled = pooled  # by something in between that hands out server connections per transaction
         self._closed = False
         self._at_work = 0
@@ -75,13 +65,37 @@ class SqlDatabase:
         self._in_time = InTime()
 
     @classmethod
-    def at(cls, url: str, limits: PoolLimits | None = None) -> SqlDatabase:
-        """On an engine of its own. Nothing is opened yet."""
-        return cls(engine_for(url, limits), limits, pooled=behind_a_transaction_pooler(url))
+    def at(cls, url: str, limits: PoolLimits | None = None) -> Self:
+        """On the pool that this process has for `url` in the running event loop. Nothing is opened yet.
+
+        With other limits, or where no loop is running, it is a pool apart. Raise `InvalidSetting` and `MissingExtra`.
+        """
+        limits, pooled = limits or PoolLimits(), behind_a_transaction_pooler(url)
+
+        def make() -> Pool:
+            return Pool(engine_for(url, limits), limits)
+
+        return cls(POOLS.take((checked_url(url), limits), make), pooled=pooled)
+
+    @classmethod
+    def on(cls, engine: AsyncEngine, limits: PoolLimits | None = None) -> Self:
+        """On an application's own engine, which has a pool of its own."""
+        # It may default to REPEATABLE READ, whose snapshot could predate our locks.
+        ours = engine.execution_options(isolation_level="READ COMMITTED")
+        return cls(Lease(Pool(ours, limits or PoolLimits(), keeps=False)), owned=False)
+
+    @property
+    def engine(self) -> AsyncEngine:
+        return self._pool.engine
 
     @property
     def place(self) -> str:
         return place_of(self.engine.url)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has answered since it was opened, so that a call need not wait for that first."""
+        return True
 
     @property
     def can_vacuum(self) -> bool:
@@ -115,50 +129,41 @@ class SqlDatabase:
 
         It may be run again when the line is lost or the server undid it, so it must not mind being repeated.
         """
-        attempt = _DirectAttempt(self._lines, self.engine)
+        attempt = _Attempt(self._pool, direct=True)
         with self._counted():
             try:
                 with waiting(self, self._limits.work_seconds) as left:
-                    async with asyncio.timeout(left), self._room_for_lines:
+                    async with asyncio.timeout(left):
                         return await self._persistently(attempt, work)
             except DRIVER_ERRORS as error:
-                if never_answered(error):
-                    attempt.drop_idle()
-                raise translated(error, self.engine.url) from (error if never_answered(error) else None)
+                raise self._failed(error, attempt) from (error if never_answered(error) else None)
 
     async def alone(self, statement: str, *, seconds: float) -> None:
         """One statement outside any transaction."""
+        attempt = _Attempt(self._pool, direct=True)
         with self._counted():
             try:
                 with waiting(self, self._limits.work_seconds, own=seconds) as left:
-                    await self._in_time.within(left, self._alone(statement))
+                    await self._in_time.within(left, attempt.run(lambda line: line.rows(statement, {})))
             except DRIVER_ERRORS as error:
-                raise translated(error, self.engine.url) from error
-
-    async def _alone(self, statement: str) -> None:
-        async with self.engine.connect() as connection:
-            await connection.execution_options(isolation_level="AUTOCOMMIT")
-            await connection.execute(text(statement))
+                raise self._failed(error, attempt) from error
 
     async def close(self) -> None:
-        """Finish what was accepted, then let go of the connections. Closing twice is allowed."""
+        """Finish what was accepted, then release the pool. Closing twice is allowed."""
         self._closed = True
         if self._at_work:
             await self._idle.wait()
         await self._in_time.settled()
+        if not self._lease.release():
+            return
         await none_half_open()
-        while self._lines:
-            await self._lines.pop().close()
+        await self._pool.close()
         if self._owned:
-            with suppress(*DRIVER_ERRORS):  # a line that is dead already
-                await self._in_time.within(self._limits.connect_seconds, self.engine.dispose())
+            with suppress(*DRIVER_ERRORS):
+                await self.engine.dispose()
 
     def pool_usage(self) -> PoolUsage:
-        pool = self.engine.pool
-        if not isinstance(pool, QueuePool):
-            return PoolUsage(0, 0, 0)
-        most: Any = getattr(pool, "_max_overflow", 0)
-        return PoolUsage(pool.size(), pool.checkedout(), pool.size() + most)
+        return self._pool.usage()
 
     @contextmanager
     def _counted(self) -> Generator[None]:
@@ -175,16 +180,18 @@ class SqlDatabase:
                     self._idle.clear()
 
     async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
-        attempt = _Attempt(self.engine, commit)
+        attempt = _Attempt(self._pool, commit=commit)
         with self._counted():
             try:
                 with waiting(self, self._limits.work_seconds, own=seconds) as left:
                     return await self._in_time.within(left, self._persistently(attempt, work))
             except DRIVER_ERRORS as error:
-                raise self._told(error, attempt) from (error if never_answered(error) else None)
+                raise self._failed(error, attempt) from (error if never_answered(error) else None)
 
-    def _told(self, error: BaseException, attempt: _Attempt) -> StoreError:
+    def _failed(self, error: BaseException, attempt: _Attempt) -> StoreError:
         """What a server says of a statement may quote its values, so only trouble on the line keeps its cause."""
+        if isinstance(error, TimeoutError):
+            self._pool.discard_idle()  # they may be as silent
         if attempt.committing and never_answered(error):
             return OutcomeUnknown(
                 f"{self.place}: the line broke during the commit; it may or may not have been stored."
@@ -192,7 +199,7 @@ class SqlDatabase:
             )
         return translated(error, self.engine.url)
 
-    async def _persistently(self, attempt: _Attempt | _DirectAttempt, work: Callable[[Any], Awaitable[T]]) -> T:
+    async def _persistently(self, attempt: _Attempt, work: Callable[[Any], Awaitable[T]]) -> T:
         lost = 0
         for tried in range(1, _MOST_TRIES + 1):
             try:
@@ -212,74 +219,52 @@ class SqlDatabase:
 
 @dataclass(slots=True)
 class _Attempt:
-    engine: AsyncEngine
-    commit: bool
+    pool: Pool
+    commit: bool = False
+    direct: bool = False  # a line, whose work ends its own transactions
     committing: bool = False
     outlived: bool = False  # what failed was a connection from before a failover: the next one is new
 
-    async def run(self, work: Work[T]) -> T:
+    async def run(self, work: Callable[[Any], Awaitable[T]]) -> T:
         self.committing = self.outlived = False
-        async with self.engine.connect() as connection:
-            used_before = connection.info.setdefault(_USED, False)
-            connection.info[_USED] = True
-            try:
-                result = await work(connection)
-            except Undo as undo:
-                return undo.result
-            except DRIVER_ERRORS as error:
-                if self.commit and used_before and is_read_only(error):
-                    self.outlived = True
-                    await connection.invalidate()
-                    await self.engine.dispose()  # those that rest in the pool are no better
-                raise
-            if self.commit:
-                self.committing = True  # until the next attempt: what fails from here on may have been stored
-                await connection.commit()
-            return result
-
-
-@dataclass(slots=True)
-class _DirectAttempt:
-    idle: list[Line]
-    engine: AsyncEngine
-    committing: bool = False
-    outlived: bool = False
-
-    async def run(self, work: Callable[[Line], Awaitable[T]]) -> T:
-        used_before, self.outlived = bool(self.idle), False
-        line = self.idle.pop() if self.idle else await open_line(self.engine)
+        held = await self.pool.take(direct=self.direct)
+        used_before, held.used = held.used, True
         try:
-            result = await work(line)
-        except Undo as undo:
-            await self._settle(line)
-            return undo.result
+            result = await self._worked(held, work)
         except BaseException as error:
-            self.outlived = used_before and is_read_only(error)
-            if isinstance(error, Exception) and not never_answered(error) and not self.outlived:
-                await self._settle(line)
-            else:
-                line.drop()
-                if isinstance(error, Exception):  # and no task that somebody has cancelled
-                    self.drop_idle()
-                if self.outlived:
-                    await self.engine.dispose()
+            self.outlived = used_before and (self.commit or self.direct) and is_read_only(error)
+            await self._failed(held, error)
             raise
-        self.idle.append(line)
+        await self.pool.give_back(held)
         return result
 
-    def drop_idle(self) -> None:
-        """Whatever ended one line, or keeps it silent, has most likely done so to all: each would cost a call."""
-        while self.idle:
-            self.idle.pop().drop()
-
-    async def _settle(self, line: Line) -> None:
-        """Ready for the next one, or gone."""
+    async def _worked(self, held: PooledConnection, work: Callable[[Any], Awaitable[T]]) -> T:
         try:
-            await line.settle()
+            result = await work(held.line if self.direct else held.connection)
+        except Undo as undo:
+            await held.settle()
+            return undo.result
+        if self.commit:
+            self.committing = True  # until the next attempt: what fails from here on may have been stored
+            await held.connection.commit()
+        elif not self.direct:
+            await held.settle()
+        return result
+
+    async def _failed(self, held: PooledConnection, error: BaseException) -> None:
+        """Make the connection ready for the next caller, or close it where its state is unknown."""
+        known = isinstance(error, Exception) and not never_answered(error) and not held.connection.invalidated
+        if not known or self.outlived:
+            self.pool.discard(held)
+            if isinstance(error, Exception) and (never_answered(error) or self.outlived):
+                self.pool.discard_idle()
+            return
+        try:
+            await held.settle()
         except BaseException:
-            line.drop()
+            self.pool.discard(held)
             raise
-        self.idle.append(line)
+        await self.pool.give_back(held)
 
 
 def _product(connection: AsyncConnection) -> tuple[str, tuple[int, ...]]:

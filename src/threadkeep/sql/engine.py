@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from sqlalchemy import URL, make_url
+from sqlalchemy import URL, NullPool, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -27,7 +27,6 @@ _OUR_OPTIONS = {"pooler", "pgbouncer", "application_name", "charset", *tls.OPTIO
 _POSTGRES_OPTIONS = {"host", "port", *_OUR_OPTIONS} - tls.MYSQL_OPTIONS
 _MYSQL_OPTIONS = {"unix_socket", *_OUR_OPTIONS}
 _WHO = re.compile(r"[^:]+://([^:/]*(:[^@]*)?@)?")  # as SQLAlchemy reads it: a ? in a password is part of that
-_IDLE_SECONDS = 1_800
 _LOST = 2013  # what the clients of MySQL say of a connection that is gone
 
 
@@ -35,6 +34,7 @@ _LOST = 2013  # what the clients of MySQL say of a connection that is gone
 class PoolLimits:
     size: int = 10
     overflow: int = 10
+    idle_seconds: float = 10.0  # after which a connection above `size` is closed
     wait_seconds: float = 10.0  # for a free connection
     connect_seconds: float = 5.0
     work_seconds: float = 30.0  # for one verb, all its statements and retries
@@ -46,15 +46,12 @@ def engine_for(url: str, limits: PoolLimits | None = None) -> AsyncEngine:
     Raises `InvalidSetting` on a URL that is none of these, and `MissingExtra` when its driver is not installed.
     """
     limits = limits or PoolLimits()
-    parsed = _parsed(url)
+    parsed = checked_url(url)
     driver, extra = _DRIVERS[parsed.get_backend_name()]
     try:
         return create_async_engine(
             parsed.difference_update_query(_OUR_OPTIONS).set(drivername=driver),
-            pool_size=limits.size,
-            max_overflow=limits.overflow,
-            pool_timeout=limits.wait_seconds,
-            pool_recycle=_IDLE_SECONDS,
+            poolclass=NullPool,  # `sql.pool` keeps them
             pool_reset_on_return=None,  # every transaction of ours is ended by name; this spares a round trip
             isolation_level="READ COMMITTED",
             hide_parameters=True,  # or a failed statement would put a message's text into an error
@@ -65,7 +62,7 @@ def engine_for(url: str, limits: PoolLimits | None = None) -> AsyncEngine:
 
 
 def behind_a_transaction_pooler(url: str) -> bool:
-    return _is_pooled(_parsed(url))
+    return _is_pooled(checked_url(url))
 
 
 def _is_pooled(url: URL) -> bool:
@@ -76,7 +73,8 @@ def _is_pooled(url: URL) -> bool:
     )
 
 
-def _parsed(url: str) -> URL:
+def checked_url(url: str) -> URL:
+    """Two spellings of one scheme (`postgres`, `postgresql`) are one URL. Raise `InvalidSetting`."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # a port that is no number, for one; their message repeats the URL
@@ -98,7 +96,7 @@ def _parsed(url: str) -> URL:
     if unknown:
         fix = tls.HOW if re.search("ssl|tls", unknown[0], re.IGNORECASE) else "leave it out"
         raise InvalidSetting("DATABASE_URL", f"has an option we do not know, {unknown[0]}", fix)
-    return parsed
+    return parsed.set(drivername=_DRIVERS[parsed.get_backend_name()][0])
 
 
 def _connect_args(url: URL, limits: PoolLimits) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import ssl
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import URL
@@ -11,6 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from threadkeep.errors import (
     SchemaOutdated,
+    StoreBusy,
     StoreError,
     StoreFull,
     StoreReadOnly,
@@ -31,9 +35,11 @@ _TOLD_STRANGER = (
     " DATABASE_URL"
 )
 _READ_ONLY: set[str | int] = {"25006", 1290, 1792, 1836}
+# A right on a table, a column or a row, as opposed to the login.
+_DENIED: set[str | int | None] = {"42501", 1142, 1143, 1227, 1370}
 # SQLSTATEs of PostgreSQL and error numbers of MySQL and MariaDB.
-_KINDS: tuple[tuple[type[StoreError], set[str | int]], ...] = (
-    (StoreRefused, {"28P01", "28000", "3D000", "42501", 1044, 1045, 1049, 1142, 1227, 1698} | _POOLED),
+_KINDS: tuple[tuple[type[StoreError], set[Any]], ...] = (
+    (StoreRefused, {"28P01", "28000", "3D000", 1044, 1045, 1049, 1698} | _DENIED | _POOLED),
     (StoreReadOnly, _READ_ONLY),
     (StoreFull, {"53100", 1021, 1114, 3675}),
     (SchemaOutdated, {"42P01", "42703", 1054, 1146}),
@@ -42,12 +48,16 @@ _KINDS: tuple[tuple[type[StoreError], set[str | int]], ...] = (
 _OUTAGES = ("08", "57", "40")  # connection trouble; starting, stopping or cancelled; rolled back by the server
 _ROLLED_BACK: set[str | int | None] = {"40001", "40P01", 1213, 1020}  # deadlock, serialisation: the same work may pass
 
+# `Key (user_id)=(` of PostgreSQL; `FOREIGN KEY (`user_id``, `column 'user_id'` and `column `a`.`b`.`user_id`` of MySQL.
+_COLUMN = re.compile(r"(?:\(|KEY \(`|column (?:`[^`]*`\.)*['`])([^()'`]+)(?:\)=\(|`|')")
+
 _TELLING: dict[type[StoreError], str] = {
     StoreRefused: "the server refused the user, the password, the database or a right; check DATABASE_URL and grants",
     StoreReadOnly: "the server is read-only; point DATABASE_URL at its primary",
     StoreFull: "the server has no space left; free some and retry",
     SchemaOutdated: "a table or column of ours is missing; run `threadkeep migrate`",
     StoreUnavailable: "the server could not be reached, or did not answer in time; is it up, and DATABASE_URL right?",
+    StoreBusy: "all connections of the application's pool were busy; raise its size, or send less at once",
     StoreError: "the server refused the work",
 }
 
@@ -61,7 +71,7 @@ def place_of(url: URL) -> str:
 
 def translated(error: BaseException, url: URL) -> StoreError:
     code = code_of(error)
-    kind = next((kind for kind, codes in _KINDS if code in codes), None) or _by_nature(error, code)
+    kind = _kind(error, code)
     seen = f"{type(_original(error)).__name__}" + (f" {code}" if code is not None else "")
     told = _TOLD_POOLED if code in _POOLED else _TOLD_STRANGER if _is_a_stranger(error) else _TELLING[kind]
     return kind(f"{place_of(url)}: {told} ({seen})")
@@ -73,6 +83,34 @@ def _is_a_stranger(error: BaseException) -> bool:
     while first is not None and not isinstance(first, ssl.SSLCertVerificationError):
         first = first.__cause__ or first.__context__
     return first is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a server says of a statement that it refused. `column` and `constraint` are None where it names none."""
+
+    code: str | int
+    column: str | None
+    constraint: str | None
+    denied: bool  # for want of a right, not by the row's values
+
+
+def refusal_of(error: DBAPIError, columns: Collection[str]) -> Refusal | None:
+    """Return None for trouble of the server or the connection as a whole, which says nothing about the statement.
+
+    A server's message may quote values, so of all its words only the names of `columns` are passed on.
+    """
+    code = code_of(error)
+    refused = code in _DENIED or (_kind(error, code) is StoreError and not was_rolled_back(error))
+    if code is None or not refused:
+        return None
+    original = _original(error)
+    first: Any = original.__cause__ or original  # SQLAlchemy puts an error of its own around asyncpg's
+    named = getattr(first, "column_name", None)
+    if named is None:
+        message = f"{getattr(first, 'detail', None) or ''} {original.args[-1] if original.args else ''}"
+        named = next((found for found in _COLUMN.findall(message) if found in columns), None)
+    return Refusal(code, named, getattr(first, "constraint_name", None), denied=code in _DENIED)
 
 
 def was_rolled_back(error: BaseException) -> bool:
@@ -106,7 +144,13 @@ def _original(error: BaseException) -> BaseException:
     return original or error
 
 
+def _kind(error: BaseException, code: str | int | None) -> type[StoreError]:
+    return next((kind for kind, codes in _KINDS if code in codes), None) or _by_nature(error, code)
+
+
 def _by_nature(error: BaseException, code: str | int | None) -> type[StoreError]:
-    if isinstance(error, (PoolTimeout, OSError, TimeoutError)) or lost_connection(error):
+    if isinstance(error, PoolTimeout):
+        return StoreBusy  # an application's own pool
+    if isinstance(error, (OSError, TimeoutError)) or lost_connection(error):
         return StoreUnavailable
     return StoreUnavailable if isinstance(code, str) and code[:2] in _OUTAGES else StoreError

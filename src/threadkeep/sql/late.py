@@ -27,6 +27,10 @@ class LateDatabase(SqlDatabase):
         """`prepare` is given the same database, to be used as it is: it checks the tables, or makes them."""
         self._prepare = prepare
 
+    @property
+    def is_ready(self) -> bool:
+        return self._prepare is None
+
     async def ready(self) -> None:
         """Callers that come at the same time share one attempt: an outage must not make them queue up."""
         if self._prepare is None:
@@ -71,7 +75,7 @@ class LateDatabase(SqlDatabase):
             raise translated(error, self.engine.url) from error
 
     async def _make_ready(self, prepare: Prepare) -> None:
-        itself = SqlDatabase(self.engine, self._limits, pooled=self._pooled)  # never closed: the engine is ours
+        itself = SqlDatabase(self._lease, pooled=self._pooled)  # never closed: the lease is ours
         await itself.open()
         await prepare(itself)
         self._prepare = None

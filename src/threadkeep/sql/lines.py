@@ -1,12 +1,11 @@
 """Straight lines to the driver, for single statements that come with every step of a graph.
 
-SQLAlchemy takes half a millisecond of CPU around a statement that the server answers in a fifth of one. A line is a
-connection of the same engine, taken out of its pool, that commits each statement by itself unless told otherwise.
+SQLAlchemy takes half a millisecond of CPU around a statement that the server answers in a fifth of one. A line is the
+driver's side of a connection; it commits each statement by itself unless told otherwise.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,12 +14,11 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 Values = Mapping[str, Any]
 
 _NAMED = re.compile(r"(?<!:):([a-z]\w*)")
-_PARTING_SECONDS = 1.0
 _LOST = {2006, 2013, 2055, 4031}  # what MySQL's clients say of a connection that is gone
 _ASTRAY = {"InterfaceError", "InternalClientError", "InternalError"}  # a driver that no longer knows where it is
 _RAISED_BY = {"asyncpg": ("PostgresError", "InterfaceError", "InternalClientError"), "asyncmy.errors": ("MySQLError",)}
@@ -41,33 +39,25 @@ class Line(Protocol):
         """Undo what was begun, if anything was."""
         ...
 
-    async def close(self) -> None: ...
+    async def autocommit(self, on: bool) -> None:
+        """Whether each statement is committed by itself; off, SQLAlchemy says when."""
+        ...
 
     def drop(self) -> None:
         """Without a word to the server: in which state it is, nobody knows."""
         ...
 
 
-async def open_line(engine: AsyncEngine) -> Line:
-    """Its statements have named parameters, `:name`, whatever the driver wants."""
-    fairy: Any = await _connected(engine)
-    raw = fairy.driver_connection
-    fairy.detach()
-    if engine.dialect.name == "postgresql":
-        return _PostgresLine(raw)
-    line = _MySqlLine(raw)
-    await line.prepare()
-    return line
+async def connect(engine: AsyncEngine) -> AsyncConnection:
+    """Raise what keeps it from opening as SQLAlchemy's error, also what SQLAlchemy lets through as the driver's."""
+    with _TOLD:
+        return await engine.connect()
 
 
-async def _connected(engine: AsyncEngine) -> Any:
-    """Errors on the way come bare: of the driver, or of SQLAlchemy's dress for it."""
-    dressed: Any = engine.dialect.loaded_dbapi
-    try:
-        with _TOLD:
-            return await engine.raw_connection()
-    except dressed.Error as error:
-        raise DBAPIError(None, None, error, hide_parameters=True, connection_invalidated=_is_lost(error)) from None
+async def line_on(connection: AsyncConnection) -> Line:
+    """The driver's side of this connection. Its statements have named parameters, `:name`, for every driver."""
+    raw: Any = (await connection.get_raw_connection()).driver_connection
+    return _PostgresLine(raw) if connection.dialect.name == "postgresql" else _MySqlLine(raw)
 
 
 class _PostgresLine:
@@ -98,11 +88,8 @@ class _PostgresLine:
             with _TOLD:
                 await self._raw.execute("ROLLBACK")
 
-    async def close(self) -> None:
-        try:
-            await self._raw.close(timeout=_PARTING_SECONDS)
-        except Exception:  # a line that is dead already
-            self.drop()
+    async def autocommit(self, on: bool) -> None:
+        """PostgreSQL does so whenever no transaction was begun."""
 
     def drop(self) -> None:
         self._raw.terminate()
@@ -111,11 +98,6 @@ class _PostgresLine:
 class _MySqlLine:
     def __init__(self, raw: Any) -> None:
         self._raw = raw
-
-    async def prepare(self) -> None:
-        with _TOLD:
-            await self._raw.autocommit(True)
-            await self._run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", ())
 
     async def rows(self, statement: str, values: Values) -> Sequence[Any]:
         return (await self._executed(statement, values))[1]
@@ -146,12 +128,9 @@ class _MySqlLine:
         with _TOLD:
             await self._raw.rollback()
 
-    async def close(self) -> None:
-        try:
-            async with asyncio.timeout(_PARTING_SECONDS):
-                await self._raw.ensure_closed()
-        except Exception:  # a line that is dead already
-            self.drop()
+    async def autocommit(self, on: bool) -> None:
+        with _TOLD:
+            await self._raw.autocommit(on)
 
     def drop(self) -> None:
         with suppress(Exception):

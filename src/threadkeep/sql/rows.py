@@ -12,6 +12,7 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import Insert
 
+from threadkeep.events import origin_from
 from threadkeep.model import HistoryRange, Message
 from threadkeep.sql.tables import messages
 
@@ -28,6 +29,8 @@ MESSAGE_COLUMNS = (
     messages.c.modality,
     messages.c.language,
     messages.c.meta,
+    messages.c.origin,
+    messages.c.stored_at,
 )
 
 
@@ -41,8 +44,19 @@ def when(moment: int) -> datetime:
 
 def message_of(row: Row[*tuple[Any, ...]] | Sequence[Any]) -> Message:
     """From a row of `MESSAGE_COLUMNS`."""
-    seq, id_, role, content, ts, modality, language, meta = row
-    return Message(seq, id_, role, content, when(ts), modality, language, json.loads(meta) if meta else {})
+    seq, id_, role, content, ts, modality, language, meta, origin, stored_at = row
+    return Message(
+        seq,
+        id_,
+        role,
+        content,
+        when(ts),
+        modality,
+        language,
+        json.loads(meta) if meta else {},
+        origin_from(origin) if origin else None,
+        None if stored_at is None else when(stored_at),
+    )
 
 
 def is_postgres(connection: AsyncConnection) -> bool:

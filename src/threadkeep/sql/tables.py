@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, UniqueConstraint
 
-from threadkeep.sql.types import AnyText, Digest, Exact, Word, WordsOfARow
+from threadkeep.sql.types import AnyText, Digest, Exact, Short, Word, WordsOfARow
 
 metadata = MetaData()
 
@@ -56,6 +56,8 @@ messages = Table(
     Column("language", Word),
     Column("meta", AnyText),
     Column("ts", BigInteger, nullable=False),
+    Column("origin", Short),  # who wrote it, see `Origin.as_text`; null before it was recorded
+    Column("stored_at", BigInteger),  # when it arrived; null before it was recorded: then `ts` stands for it
     # The search words, repeats included. On PostgreSQL under a GIN index; elsewhere the table `words` finds them.
     Column("words", WordsOfARow),
     UniqueConstraint("cid", "seq", name="tk_messages_by_seq"),
@@ -98,6 +100,16 @@ generations = Table(
     metadata,
     Column("place", Digest, primary_key=True),
     Column("generation", BigInteger, nullable=False),
+)
+
+# At most one row: the hot store in front of this archive, and its mode.
+fronts = Table(
+    "tk_front",
+    metadata,
+    Column("slot", Integer, primary_key=True, autoincrement=False),
+    Column("id", Word, nullable=False),
+    Column("durability", Word, nullable=False),
+    Column("address", AnyText, nullable=False),
 )
 
 tombstones = Table("tk_tombstones", metadata, Column("digest", Digest, primary_key=True))

@@ -16,6 +16,7 @@ _ENCODED = "\x01tk64:"
 
 Digest = LargeBinary(16).with_variant(mysql.BINARY(16), "mysql", "mariadb")
 Word = Text().with_variant(mysql.VARCHAR(32), "mysql", "mariadb")  # of our own vocabulary: a role, a status, a tag
+Short = Text().with_variant(mysql.VARCHAR(255), "mysql", "mariadb")  # a few words of our own making, never searched
 
 WordsOfARow = postgresql.ARRAY(BigInteger).with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
 

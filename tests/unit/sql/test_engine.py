@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from threadkeep.errors import InvalidSetting
-from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, engine_for
+from threadkeep.sql.engine import behind_a_transaction_pooler, engine_for
 from threadkeep.sql.errors import place_of
 
 
@@ -140,11 +140,6 @@ def test_mysql_is_always_strict_and_its_quoting_safe() -> None:
 
 def test_statements_never_show_their_values_in_errors() -> None:
     assert engine_for("postgresql://ann:pw@db/memory").sync_engine.hide_parameters
-
-
-def test_the_pool_is_as_large_as_it_was_set() -> None:
-    pool: Any = engine_for("postgresql://ann:pw@db/memory", PoolLimits(size=3, overflow=4)).pool
-    assert (pool.size(), pool._max_overflow) == (3, 4)
 
 
 def test_a_place_is_named_without_user_password_or_options() -> None:

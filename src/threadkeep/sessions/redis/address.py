@@ -31,6 +31,16 @@ def place_of(url: str) -> str:
     return f"Redis at {parts.hostname or parts.path or 'localhost'}" + (f":{port}" if port else "")
 
 
+def address_of(url: str) -> str:
+    """Host, port and database number, spelled alike for every process: to know a Redis again by. No credentials."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return f"{parts.path}/{parse_qs(parts.query).get('db', ['0'])[0]}"
+    host = parts.hostname or "localhost"
+    database = parts.path.strip("/") or parse_qs(parts.query).get("db", ["0"])[0]
+    return f"{'127.0.0.1' if host == 'localhost' else host}:{parts.port or 6379}/{database}"
+
+
 def _check_rest(parts: SplitResult) -> None:
     options = [option for option in parts.query.split("&") if option.partition("=")[0] not in _FREE]
     rest = "".join([parts.path, *options, parts.fragment])

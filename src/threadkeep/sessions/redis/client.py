@@ -6,8 +6,9 @@ Nothing is opened before it is needed, so an application starts also while its R
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from redis import exceptions as theirs
@@ -17,7 +18,8 @@ from redis.backoff import ExponentialBackoff, NoBackoff
 
 from threadkeep.errors import CapabilityMissing, InvalidSetting, MemoryClosed
 from threadkeep.resilience.one_call import waiting
-from threadkeep.sessions.redis.address import as_we_speak, place_of, refused_option
+from threadkeep.resilience.shared import Lease, Shared
+from threadkeep.sessions.redis.address import address_of, as_we_speak, place_of, refused_option
 from threadkeep.sessions.redis.errors import DRIVER_ERRORS, our_errors, translated
 from threadkeep.sessions.redis.keys import Keys
 from threadkeep.sessions.redis.scripts import Script
@@ -44,102 +46,27 @@ class Link:
     keys: Keys
 
 
-class RedisClient:
-    """Share one among the hot store, the journal, scratch and slots. Who made the server object closes it."""
+class _Connections:
+    """To one URL, shared by every client of a process and loop that has the same options."""
 
-    def __init__(self, url: str, options: RedisOptions = RedisOptions()) -> None:  # noqa: B008
+    def __init__(self, url: str, options: RedisOptions, given: Server | None = None) -> None:
         self._url = as_we_speak(url)
         self._options = options
-        self._given: Server | None = None
-        self._link: Link | None = None
-        self._closed = False
+        self._given = given
         self._finding = asyncio.Lock()
-        self._free = asyncio.Semaphore(options.max_connections)
-        self.place = place_of(url)
-        _check_options(url)
-
-    @classmethod
-    def around(cls, server: Redis | RedisCluster, options: RedisOptions = RedisOptions()) -> RedisClient:  # noqa: B008
-        """On a client that the application opened, and closes. It must not decode answers."""
-        client = cls("redis://the-applications-client", options)
-        if cast(Any, server).get_encoder().decode_responses:
-            raise InvalidSetting("redis", "decodes answers", "make the client with decode_responses=False")
-        client._given = server
-        client.place = "redis"
-        return client
+        self._link: Link | None = None
+        self.free = asyncio.Semaphore(options.max_connections)
 
     async def link(self) -> Link:
-        """The server, found if need be. Raises `StoreUnavailable`, and `CapabilityMissing` when it is too old."""
-        if self._closed:
-            raise MemoryClosed("this Redis client is closed")
-        if self._link is not None:
+        async with self._finding:
+            if self._link is None:
+                self._link = await self._find()
             return self._link
-        with our_errors(self.place), waiting(self, self._options.timeout) as left:
-            async with asyncio.timeout(left), self._finding:
-                if self._link is None:
-                    self._link = await self._find()
-                return self._link
-
-    async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Any:
-        """By its digest; a server that does not know the script yet is sent its text."""
-        server = (self._link or await self.link()).server
-
-        async def evaluate(until: float) -> Any:
-            try:
-                if isinstance(server, Wire):
-                    return await server.evaluate(script.sha, tuple(keys), arguments, until)
-                return await server.execute_command("EVALSHA", script.sha, len(keys), *keys, *arguments)
-            except theirs.NoScriptError:
-                return await _command(server, until, "EVAL", script.text, len(keys), *keys, *arguments)
-
-        return await self._within_deadline(server, evaluate)
-
-    async def command(self, *words: Argument, wait: float = 0) -> Any:
-        """One plain command; `wait` is how long the server itself was asked to wait."""
-        server = (self._link or await self.link()).server
-        return await self._within_deadline(server, lambda until: _command(server, until, *words), wait)
-
-    async def several(self, *commands: Sequence[Argument]) -> list[Any] | None:
-        """The answers to commands sent in one go, not as one step; None where this connection has no such way."""
-        wire = (self._link or await self.link()).server
-        if not isinstance(wire, Wire):
-            return None
-        data = b"".join(map(packed, commands))
-        return await self._within_deadline(wire, lambda until: wire.answers(data, len(commands), until))
-
-    async def facts(self, *sections: str) -> list[dict[str, str]]:
-        """What every server says of itself, by INFO."""
-        return [facts_in(answer) for answer in await self.on_each_server("INFO", *sections)]
-
-    async def on_each_server(self, *words: Argument) -> list[Any]:
-        """From every primary of a cluster, or from the one server there is."""
-        link = await self.link()
-        if not link.keys.cluster:
-            return [await self.command(*words)]
-        nodes = link.server.get_primaries()
-        return [
-            await self._within_deadline(node, lambda until, node=node: _command(node, until, *words)) for node in nodes
-        ]
 
     async def close(self) -> None:
-        self._closed = True
         link, self._link = self._link, None
         if link is not None and self._given is None:
             await link.server.aclose()
-
-    async def _within_deadline(self, server: Server, work: Callable[[float], Awaitable[Any]], wait: float = 0) -> Any:
-        """Our own line minds the time itself: a timer for every call costs more than all else on the way there."""
-        loop = asyncio.get_running_loop()
-        try:
-            with waiting(self, self._options.timeout) as left:
-                until = loop.time() + left + wait
-                if isinstance(server, Wire) and not self._free.locked():
-                    async with self._free:
-                        return await _if_need_be_twice(work, until)
-                async with asyncio.timeout_at(until), self._free:
-                    return await _if_need_be_twice(work, until)
-        except DRIVER_ERRORS as error:
-            raise translated(error, self.place) from None  # as `our_errors`, which costs more than a try
 
     async def _find(self) -> Link:
         if self._given is not None:
@@ -180,6 +107,134 @@ class RedisClient:
             max_connections=self._options.max_connections + 1,
             retry=Retry(ExponentialBackoff(cap=0.25, base=0.02), 4),
         )
+
+
+_CONNECTIONS: Shared[_Connections] = Shared()
+
+
+class RedisClient:
+    """Share one among the hot store, the journal, scratch and slots. Who made the server object closes it.
+
+    Clients of one URL share their connections, which the last to be closed closes.
+    """
+
+    def __init__(self, url: str, options: RedisOptions = RedisOptions()) -> None:  # noqa: B008
+        self._url = url
+        self._options = options
+        self._lease: Lease[_Connections] | None = None  # taken at the first call, which is on the loop
+        self._link: Link | None = None
+        self._closed = False
+        self.place = place_of(url)
+        self.address = address_of(url)
+        _check_options(url)
+
+    @classmethod
+    def around(cls, server: Redis | RedisCluster, options: RedisOptions = RedisOptions()) -> RedisClient:  # noqa: B008
+        """On a client that the application opened, and closes. It must not decode answers."""
+        client = cls("redis://the-applications-client", options)
+        if cast(Any, server).get_encoder().decode_responses:
+            raise InvalidSetting("redis", "decodes answers", "make the client with decode_responses=False")
+        client._lease = Lease(_Connections(client._url, options, server))
+        client.place = client.address = "redis"
+        return client
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the server has been found, so that a call need not look for it first."""
+        return self._link is not None
+
+    async def link(self) -> Link:
+        """The server, found if need be. Raises `StoreUnavailable`, and `CapabilityMissing` when it is too old."""
+        if self._closed:
+            raise MemoryClosed("this Redis client is closed")
+        if self._link is not None:
+            return self._link
+        with our_errors(self.place), waiting(self, self._options.timeout) as left:
+            async with asyncio.timeout(left):
+                self._link = await self._connections.link()
+                return self._link
+
+    @property
+    def _connections(self) -> _Connections:
+        if self._lease is None:
+            make = partial(_Connections, self._url, self._options)
+            self._lease = _CONNECTIONS.take((self._url, self._options), make)
+        return self._lease.value
+
+    async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Any:
+        """By its digest; a server that does not know the script yet is sent its text."""
+        server = (self._link or await self.link()).server
+
+        async def evaluate(until: float) -> Any:
+            try:
+                if isinstance(server, Wire):
+                    return await server.evaluate(script.sha, tuple(keys), arguments, until)
+                return await server.execute_command("EVALSHA", script.sha, len(keys), *keys, *arguments)
+            except theirs.NoScriptError:
+                return await _command(server, until, "EVAL", script.text, len(keys), *keys, *arguments)
+
+        return await self._within_deadline(server, evaluate)
+
+    async def command(self, *words: Argument, wait: float = 0) -> Any:
+        """One plain command; `wait` is how long the server itself was asked to wait."""
+        server = (self._link or await self.link()).server
+        return await self._within_deadline(server, lambda until: _command(server, until, *words), wait)
+
+    async def several(self, *commands: Sequence[Argument]) -> list[Any] | None:
+        """The answers to commands sent in one go, not as one step; None where this connection has no such way."""
+        wire = (self._link or await self.link()).server
+        if not isinstance(wire, Wire):
+            return None
+        data = b"".join(map(packed, commands))
+        return await self._within_deadline(wire, lambda until: wire.answers(data, len(commands), until))
+
+    async def facts(self, *sections: str) -> list[dict[str, str]]:
+        """What every server says of itself, by INFO."""
+        return [facts_in(answer) for answer in await self.on_each_server("INFO", *sections)]
+
+    async def keys_like(self, pattern: str) -> AsyncIterator[str]:
+        """Of every server there is; a key that comes or goes meanwhile may be missing, and one may come twice."""
+        link = await self.link()
+        for node in link.server.get_primaries() if link.keys.cluster else (link.server,):
+            cursor = b"0"
+            while True:
+                words = ("SCAN", cursor, "MATCH", pattern, "COUNT", 1_000)
+                ask = partial(_command, node)
+                found: Any = await self._within_deadline(node, lambda until, ask=ask, words=words: ask(until, *words))
+                cursor = str(found[0], "utf-8") if isinstance(found[0], bytes) else str(found[0])
+                for key in found[1]:
+                    yield key.decode()
+                if cursor == "0":
+                    break
+
+    async def on_each_server(self, *words: Argument) -> list[Any]:
+        """From every primary of a cluster, or from the one server there is."""
+        link = await self.link()
+        if not link.keys.cluster:
+            return [await self.command(*words)]
+        nodes = link.server.get_primaries()
+        return [
+            await self._within_deadline(node, lambda until, node=node: _command(node, until, *words)) for node in nodes
+        ]
+
+    async def close(self) -> None:
+        self._closed, self._link = True, None
+        if self._lease is not None and self._lease.release():
+            await self._lease.value.close()
+
+    async def _within_deadline(self, server: Server, work: Callable[[float], Awaitable[Any]], wait: float = 0) -> Any:
+        """Our own line minds the time itself: a timer for every call costs more than all else on the way there."""
+        loop, free = asyncio.get_running_loop(), self._connections.free
+        try:
+            with waiting(self, self._options.timeout) as left:
+                until = loop.time() + left + wait
+                if isinstance(server, Wire) and not free.locked():
+                    async with free:
+                        return await _if_need_be_twice(work, until)
+                async with asyncio.timeout_at(until), free:
+                    return await _if_need_be_twice(work, until)
+        except DRIVER_ERRORS as error:
+            raise translated(error, self.place) from None  # as `our_errors`, which costs more than a try
 
 
 def _check_options(url: str) -> None:
