@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from threadkeep.events import Origin
 from threadkeep.model import Message
 from threadkeep.scope import Scope
 from threadkeep.sessions.document import read_document
 
+_ABSORBED = Origin("import", "redis")
 # A text, and the language of its talk if that is known, as memory may keep it; None for what it may not.
 KeepText = Callable[[Scope, str, str | None], str | None]
 
@@ -41,7 +43,7 @@ def absorbed(document: bytes, scope: Scope, keep: KeepText, most: int, now: date
     ]
     when = found.created_at or now
     messages = tuple(
-        Message(place - len(kept), f"absorbed:{index}", message.role, text, message.ts or when)
+        Message(place - len(kept), f"absorbed:{index}", message.role, text, message.ts or when, origin=_ABSORBED)
         for place, (index, message, text) in enumerate(kept, 1)
     )
     return Absorbed(found.created_at, found.language, messages)

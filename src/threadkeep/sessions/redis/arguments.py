@@ -25,6 +25,7 @@ from threadkeep.sessions.redis.encode import (
 )
 from threadkeep.sessions.redis.entry import receipt_tail, scope_field
 from threadkeep.sessions.redis.wire import Argument
+from threadkeep.wording import NO_KEY, ErasedTexts
 
 Tokenize = Callable[[str], Sequence[int]]
 WriteTokens = Callable[[str], bytes]
@@ -42,6 +43,7 @@ class HotOptions:
     jump: int = 1_000  # past what is known, when the counter cannot be vouched for
     tokens_written: WriteTokens | None = None  # the same tokens as a JSON list, where that is to be had cheaper
     keep: KeepText = keep_no_text  # of a document that another application left
+    erased_texts: ErasedTexts = NO_KEY
 
     def write_tokens(self) -> WriteTokens:
         return self.tokens_written or (lambda text: numbers(self.tokenize(text)))
@@ -94,7 +96,10 @@ def _known(seed: Seed) -> bytes:
     )
 
 
-def append_arguments(scope: Scope, admission: Admission, key: str | None, tokens: WriteTokens) -> list[Argument]:
+def append_arguments(
+    scope: Scope, admission: Admission, key: str | None, tokens: WriteTokens, front: str = "", *, allowed: bool = False
+) -> list[Argument]:
+    """`allowed`: none of the drafts says what the user has erased."""
     drafts = admission.drafts
     arguments: list[Argument] = [
         b"" if key is None else scope.digest("key", key).hex(),
@@ -102,7 +107,8 @@ def append_arguments(scope: Scope, admission: Admission, key: str | None, tokens
         scope_field(scope),
         receipt_tail(admission),
         _language(drafts),
-        b"1" if admission.new_ids else b"0",
+        (b"1" if admission.new_ids else b"0") + (b"+" if allowed else b""),
+        front,
         *_turn(scope, drafts, tokens),
     ]
     for draft in drafts:

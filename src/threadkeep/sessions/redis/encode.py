@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from threadkeep.events import origin_from
 from threadkeep.model import Draft, Message
 
 _LINES = 6  # of an item; see lua/common.lua
-_USUAL_FIELDS = 5  # of a message: those that every one has
 _MOST_NUMBERS = 250_000
 _readable = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
@@ -50,9 +50,11 @@ def fragment_of(message: Draft | Message) -> bytes:
 
 def head_of(message: Draft | Message, id_: bytes) -> bytes:
     """Its other fields, without the braces: the script puts them between `seq` and the fragment. `id_` is JSON."""
-    if message.modality == "text" and message.language is None and not message.meta and message.content.isascii():
-        return b'"id":' + id_  # the usual case
-    fields: dict[str, Any] = {"id": message.id}
+    fields: dict[str, Any] = {}
+    if message.origin is not None:
+        fields["origin"] = message.origin.as_text()
+    if message.stored_at is not None:
+        fields["stored_at"] = message.stored_at.isoformat()
     if message.modality != "text":
         fields["modality"] = message.modality
     if message.language is not None:
@@ -61,7 +63,7 @@ def head_of(message: Draft | Message, id_: bytes) -> bytes:
         fields["meta"] = dict(message.meta)
     if _FALSE_PAIR.search(message.content):
         fields["exact"] = base64.b64encode(message.content.encode("utf-8", "surrogatepass")).decode()
-    return to_json(fields)[1:-1]
+    return b'"id":%b,%b' % (id_, to_json(fields)[1:-1]) if fields else b'"id":' + id_
 
 
 def messages_in(joined: bytes) -> tuple[Message, ...]:
@@ -88,9 +90,7 @@ def exact(fields: dict[str, Any]) -> str | None:
 
 
 def _message(fields: dict[str, Any]) -> Message:
-    if len(fields) == _USUAL_FIELDS:
-        when = datetime.fromisoformat(fields["ts"])
-        return Message(fields["seq"], fields["id"], fields["role"], fields["content"], when)
+    origin, stored_at = fields.get("origin"), fields.get("stored_at")
     return Message(
         seq=fields["seq"],
         id=fields["id"],
@@ -100,6 +100,8 @@ def _message(fields: dict[str, Any]) -> Message:
         modality=fields.get("modality", "text"),
         language=fields.get("language"),
         meta=fields.get("meta") or {},
+        origin=origin_from(origin) if origin else None,
+        stored_at=datetime.fromisoformat(stored_at) if stored_at else None,
     )
 
 

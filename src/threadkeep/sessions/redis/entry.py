@@ -3,8 +3,9 @@
 `v` is 1. `scope` is `[tenant, user, conversation]`; `generation` a number,
 empty when the archive was away and nobody could tell; `key` and `payload` digests in hexadecimal,
 `key` empty when the append had none; `receipt` the receipt that was answered; `messages` a list of
-`{"seq", "id", "role", "content", "ts"}` with `modality`, `language` and `meta` where they are not the defaults, and
-`exact` (base64) where JSON cannot carry the content. A dead letter has `reason` and `parked` (milliseconds) besides.
+`{"seq", "id", "role", "content", "ts"}` with `origin`, `stored_at`, `modality`, `language` and `meta` where they are
+not the defaults, and `exact` (base64) where JSON cannot carry the content. A dead letter has `reason` and `parked`
+(milliseconds) besides.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.journal import DeadLetter, Depth, JournalEntry
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis import scripts
-from threadkeep.sessions.redis.arguments import NO_ANSWERS, HotOptions
+from threadkeep.sessions.redis.arguments import NO_ANSWERS, HotOptions, tombstone
 from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.encode import to_json
 from threadkeep.sessions.redis.entry import Fields, UnreadableEntry, read_dead_letter, read_entry, scope_in
 from threadkeep.sessions.redis.keys import Keys
 from threadkeep.sessions.redis.wire import Argument
@@ -75,6 +76,13 @@ class RedisJournal:
                 await self._on_talk(scripts.SETTLE, scope, _settled(settled))
 
         await asyncio.gather(*(one(scope, settled) for scope, settled in by_talk.items()))
+
+    async def evict(self, scope: Scope) -> None:
+        await self._on_talk(scripts.EVICT, scope, ())
+
+    async def erase(self, scope: Scope, message_ids: Sequence[str]) -> None:
+        for id_ in message_ids:
+            await self._on_talk(scripts.ERASE_MESSAGE, scope, [to_json(id_), tombstone(scope, id_)])
 
     async def park(self, entry: JournalEntry, reason: str) -> bool:
         return await self._move("park", entry.id, entry.scope, _seqs(entry), reason)

@@ -3,6 +3,7 @@
 The default tenant and user stand in no key: `sessions:<sessionId>` and `conv:<conversation_id>:latest` are literal.
 Otherwise the place reads `@<tenant>:<user>:<conversation>`, tenant and user percent-escaped, so that no two scopes
 share a key; a conversation id of the default user that itself begins with `@` is written in full for the same reason.
+What stays after an erasure, receipts and the erasure itself, is named by a digest.
 On a cluster the tag `{pNN}` comes before anything a caller chose: braces in ids cannot move a key to another slot.
 """
 
@@ -54,6 +55,18 @@ class Keys:
     def journal(self, tag: str) -> str:
         return f"{_OURS}:{tag}journal"
 
+    def meta(self, tag: str, place: str) -> str:
+        return f"{_OURS}:{tag}meta:{place}"
+
+    def of_session(self, tag: str, meta: str) -> tuple[str, ...]:
+        """What makes up the hot session whose counter is at `meta`; not what waits, nor what was erased."""
+        here = meta.removeprefix(self.meta(tag, ""))
+        return meta, f"sessions:{tag}{here}", *(f"{_OURS}:{tag}{kind}:{here}" for kind in ("window", "ids", "turn"))
+
+    def front(self, tag: str) -> str:
+        """Which archive stands behind this store."""
+        return f"{self.journal(tag)}:front"
+
     def dead(self, tag: str) -> str:
         return f"{_OURS}:{tag}dead"
 
@@ -90,13 +103,14 @@ def talks(tenant: str, user: str, tag: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def _for_talk(tenant: str, user: str, conversation: str, tag: str) -> tuple[str, ...]:
-    here = place(tenant, user, conversation)
+    here, digest = place(tenant, user, conversation), Scope(tenant, user, conversation).digest().hex()
     ours = f"{_OURS}:{tag}"
     return (
         f"sessions:{tag}{here}",
         f"conv:{tag}{here}:latest",
-        *(f"{ours}{kind}:{here}" for kind in ("meta", "window", "pending", "ids", "turn", "receipts")),
-        f"{ours}erased:{Scope(tenant, user, conversation).digest().hex()}",
+        *(f"{ours}{kind}:{here}" for kind in ("meta", "window", "pending", "ids", "turn")),
+        f"{ours}receipts:{digest}",
+        f"{ours}erased:{digest}",
         user_record(tenant, user, tag),
         talks(tenant, user, tag),
         f"{ours}journal",

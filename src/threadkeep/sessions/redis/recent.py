@@ -174,12 +174,7 @@ def _has_absorbed(hot: Hot) -> bool:
 
 
 def _placed(drafts: Sequence[Draft], last_seq: int) -> tuple[Message, ...]:
-    return tuple(
-        [
-            Message(seq, draft.id, draft.role, draft.content, draft.ts, draft.modality, draft.language)
-            for seq, draft in enumerate(drafts, last_seq + 1)
-        ]
-    )
+    return tuple([draft.placed(seq) for seq, draft in enumerate(drafts, last_seq + 1)])
 
 
 def _trimmed(window: Sequence[Message], floor: int) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from threadkeep.errors import Conflict, ScopeErased, StoreError, StoreUnavailable
+from threadkeep.errors import Conflict, HotStoreMismatch, ScopeErased, StoreError, StoreUnavailable
 from threadkeep.model import Admission, Erased, Message, Receipt, Reflection
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.hot import AskArchive, Hot, Seed
@@ -32,7 +32,9 @@ from threadkeep.sessions.redis.entry import read_receipt
 from threadkeep.sessions.redis.known import ArchiveKnows, Question, indices, still_standing, without
 from threadkeep.sessions.redis.recent import RecentWindows
 from threadkeep.sessions.redis.wire import Argument
+from threadkeep.wording import LookUp
 
+T = TypeVar("T")
 _MOST_QUESTIONS = 8
 _NICE = 2
 _STALE = 3
@@ -63,25 +65,36 @@ class RedisHotStore:
         self._options = options
         self._clock = clock
         self._recent = RecentWindows()
+        self.front = ""  # the id of this store, once it is known; without it appends go unchecked
 
     async def append(
         self, scope: Scope, admission: Admission, key: str | None = None, at: datetime | None = None
     ) -> Receipt:
-        arguments = append_arguments(scope, admission, key, self._tokens)
+        return await self._append(scope, admission, key, at)
+
+    async def _append(
+        self, scope: Scope, admission: Admission, key: str | None, at: datetime | None, *, allowed: bool = False
+    ) -> Receipt:
+        arguments = append_arguments(scope, admission, key, self._tokens, self.front, allowed=allowed)
         about = Question(self._ask_archive, scope, admission, key)
         try:
             reply = await self._run(scripts.APPEND, scope, arguments, at, about=about)
         except ArchiveKnows as found:
             if found.receipt is not None:
                 return found.receipt
-            return await self.append(scope, found.rest, key, at)
+            return await self._append(scope, found.rest, key, at, allowed=allowed)
         if reply[0] == b"unknown":
             assert about.away is not None
             raise about.away
         if reply[0] == b"replay":
             return replace(read_receipt(reply[1]), replayed=True)
         if reply[0] == b"tombstones":
-            return await self.append(scope, without(admission, indices(reply[1])), key, at)
+            return await self._append(scope, without(admission, indices(reply[1])), key, at, allowed=allowed)
+        if reply[0] == b"texts":
+            unsaid = await self._erased_texts(scope, self._options.erased_texts.refused(scope, admission.drafts))
+            gone = {index for index, draft in enumerate(admission.drafts) if draft.id in unsaid}
+            rest = without(admission, gone) if gone else admission
+            return await self._append(scope, rest, key, at, allowed=True)
         kept = tuple([draft.id for draft in admission.drafts])
         self._recent.follow(scope, admission.drafts, reply[2])
         return Receipt("queued", int(reply[1]), kept, admission.refused, admission.stripped, admission.redacted)
@@ -161,6 +174,29 @@ class RedisHotStore:
             return _erased([await self._run(scripts.ERASE, scope, [raised])])
         return await self._erase_user(scope, raised)
 
+    async def conversations(self, scope: Scope) -> Sequence[str]:
+        keys = (await self._client.link()).keys
+        found = [await self._client.command("ZRANGE", keys.for_user(scope, tag)[1], 0, -1) for tag in keys.tags]
+        return [name.decode() for names in found for name in names]
+
+    async def bury(self, scope: Scope, digests: Sequence[bytes]) -> None:
+        """In every partition: a draft is looked at where its conversation is."""
+        keys = (await self._client.link()).keys
+        fields = [part for digest in digests for part in (digest.hex(), 1)]
+        for tag in keys.tags:
+            await self._client.command("HSET", keys.for_user(scope, tag)[0], "texts", 1, *fields)
+
+    async def _erased_texts(self, scope: Scope, asking: LookUp[T]) -> T:
+        keys = (await self._client.link()).keys
+        record = keys.for_user(scope, keys.tag(scope))[0]
+        try:
+            wanted = sorted(next(asking))
+            while True:
+                kept = await self._client.command("HMGET", record, *(one.hex() for one in wanted)) if wanted else ()
+                wanted = sorted(asking.send({one for one, there in zip(wanted, kept, strict=True) if there}))
+        except StopIteration as answer:
+            return answer.value
+
     async def close(self) -> None:
         self._recent.close()
         await self._client.close()
@@ -182,6 +218,8 @@ class RedisHotStore:
         answers: tuple[Argument, ...] = Answers(seed=known).arguments() if known else NO_ANSWERS
         for _ in range(_MOST_QUESTIONS):
             reply = await self._client.run(script, keys, (*head, *answers, *own))
+            if reply[0] == b"front":
+                raise HotStoreMismatch("REDIS_URL", "this Redis no longer records the archive's id", "repeat the call")
             if reply[0] in _REFUSALS:
                 raise _refusal(reply[0])
             if reply[0] != b"ask":

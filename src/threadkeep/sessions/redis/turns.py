@@ -16,13 +16,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from threadkeep.errors import Conflict, StoreUnavailable
-from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord
+from threadkeep.ports.journal import Depth
+from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord, latest_of
 from threadkeep.scope import DEFAULT_TENANT
 from threadkeep.sessions.redis import turn_scripts as scripts
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
 from threadkeep.sessions.redis.keys import DEFAULT_USER
-from threadkeep.sessions.redis.scripts import RETIRE, TAKES
+from threadkeep.sessions.redis.scripts import DEPTH, RETIRE, TAKES
 
 QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
 _MOST_RACES = 64
@@ -161,9 +162,9 @@ class RedisTurns:
         """Put what was given up on back into the queue; how many that were."""
         return int(await self._client.run(scripts.REPLAY_TURNS, [DEAD, QUEUE], [most]))
 
-    async def depths(self) -> tuple[int, int]:
-        """How many are queued, and how many were given up on."""
-        return int(await self._client.command("XLEN", QUEUE)), int(await self._client.command("XLEN", DEAD))
+    async def depth(self) -> Depth:
+        entries, claimed, dead, oldest = await self._client.run(DEPTH, [QUEUE, DEAD], ())
+        return Depth(entries, claimed, dead, oldest / 1_000)
 
     async def check_writes(self) -> None:
         """Writes nothing. Raises what a turn would be refused with."""
@@ -172,19 +173,6 @@ class RedisTurns:
 
     async def close(self) -> None:
         await self._client.close()
-
-
-def latest_of(record: TurnRecord) -> dict[str, Any]:
-    """As an operator sees it. `ts` in whole seconds."""
-    tokens = record["token_data"]
-    return {
-        "user_msg": record["user_message"],
-        "assistant_msg": record["assistant_message"],
-        "reflection": record["reflection"],
-        "token_data": {"user": tokens["user"], "assistant": tokens["assistant"], "reflection": tokens["reflection"]},
-        "user_id": record["user_id"],
-        "ts": int(datetime.fromisoformat(record["created_at"]).timestamp()),
-    }
 
 
 def _clock_key(conversation_id: str) -> str:

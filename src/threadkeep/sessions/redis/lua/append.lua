@@ -1,7 +1,8 @@
 -- Place drafts under the next seq: window, document, latest turn, pending, journal, receipt; all of it or nothing.
 local KEY, PAYLOAD, HEAD, RECEIPT_TAIL = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3], ARGV[OWN + 4]
-local LANGUAGE, NEW_IDS = ARGV[OWN + 5], ARGV[OWN + 6] == '1'
-local TURN_AT, DRAFTS_AT = OWN + 7, OWN + 13
+local LANGUAGE, NEW_IDS = ARGV[OWN + 5], sub(ARGV[OWN + 6], 1, 1) == '1'
+local ALLOWED = sub(ARGV[OWN + 6], 2) == '+' -- nothing in it says what the user has erased
+local TURN_AT, DRAFTS_AT = OWN + 8, OWN + 14 -- after the front, which ordinary.lua has looked at
 
 local ANY = '9007199254740991' -- a generation that is not known yet is no older one; an erase purges receipts anyway
 
@@ -41,6 +42,9 @@ end
 local erased = tombstones(s, stones)
 if #erased > 0 then
   return { 'tombstones', table.concat(erased, ' ') }
+end
+if not ALLOWED and call('HEXISTS', USER_RECORD, 'texts') == 1 then
+  return { 'texts' } -- the user has erased some: only Python can tell which of the drafts say them
 end
 
 local asked = question(s, true)

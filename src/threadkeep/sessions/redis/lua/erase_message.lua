@@ -25,7 +25,7 @@ local s = state()
 call('HSET', RECORD, STONE, 1)
 local have = call('HGET', IDS, ID)
 local in_window, waiting = 0, 0
-for _, item in ipairs(have and call('ZRANGE', WINDOW, 0, -1) or {}) do
+for _, item in ipairs(call('ZRANGE', WINDOW, 0, -1)) do -- one that came with another's document has no entry in IDS
   if parsed(item).id == ID then
     in_window = in_window + call('ZREM', WINDOW, item)
   end

@@ -1,22 +1,30 @@
+-- The archive behind this store has an id for it, and so has the process that appends: where they differ, the store was
+-- wiped, detached or given to another archive, and Python finds out which.
+local FRONT = ARGV[(ARGV[9] == '-' and 9 or 18) + 7]
+if FRONT ~= '' and redis.call('HGET', KEYS[12] .. ':front', 'id') ~= FRONT then
+  return { 'front' }
+end
+
 -- The ordinary append, by the fewest commands: new ids, no key, a talk that is seeded and was never erased, a document
 -- that is exactly as we left it. It leaves what append.lua would leave; whatever is not ordinary goes on to that.
 local function ordinary()
   local DOC, WINDOW, PENDING, IDS, TALKS, JOURNAL = KEYS[1], KEYS[4], KEYS[5], KEYS[6], KEYS[11], KEYS[12]
   local call, match, format, concat = redis.call, string.match, string.format, table.concat
-  if ARGV[9] ~= '-' or ARGV[10] ~= '' or ARGV[15] ~= '1' or ARGV[4] ~= '-1' or #ARGV < 27 then
+  if ARGV[9] ~= '-' or ARGV[10] ~= '' or ARGV[15] ~= '1' or ARGV[4] ~= '-1' or #ARGV < 28 then
     return
   end
   local meta = call('HMGET', META, 'run', 'shown', 'blank', 'index', 'unsure')
+  local user = call('HMGET', KEYS[10], 'gen', 'texts')
   local gen, seq, created, lang, gap, floor, seen, length, writes = match(meta[2] or '',
     '^(%d+)\n(%d+)\n([^\n]+)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%d+)\n(%d+)$')
   if not gen or meta[5] == '1' or (meta[4] and meta[4] ~= '') or (ARGV[8] ~= '' and ARGV[8] ~= gen)
     or meta[1] ~= match(call('INFO', 'replication'), 'master_replid:(%x+)') or call('HLEN', KEYS[9]) > 0 -- erasures
-    or (tonumber(call('HGET', KEYS[10], 'gen')) or 0) > tonumber(gen)
-    or call('HEXISTS', IDS, ARGV[22]) == 1 then -- the same call once more, after its answer was lost
+    or (tonumber(user[1]) or 0) > tonumber(gen) or user[2] -- or the user's
+    or call('HEXISTS', IDS, ARGV[23]) == 1 then -- the same call once more, after its answer was lost
     return
   end
 
-  local most, count = tonumber(ARGV[3]), (#ARGV - 21) / 6
+  local most, count = tonumber(ARGV[3]), (#ARGV - 22) / 6
   local held, blank = call('ZCARD', WINDOW), tonumber(meta[3]) or 0
   local excess = held + count - most
   local head = '{"createdAt":' .. created .. ',"messages":['
@@ -38,7 +46,7 @@ local function ordinary()
   local last, drafts, new = tonumber(seq), {}, {}
   local texts, window, pending, known = {}, {}, {}, {}
   for i = 1, count do
-    local at, n = 16 + 6 * i, 6 * i - 6
+    local at, n = 17 + 6 * i, 6 * i - 6
     last = last + 1
     local number, id, rest, fragment = format('%d', last), ARGV[at], ARGV[at + 4], ARGV[at + 5]
     drafts[i] = { id = id, fragment = fragment }
@@ -55,7 +63,7 @@ local function ordinary()
     'payload', ARGV[11], 'receipt', '{"status":"queued","seq":' .. seq .. ',' .. ARGV[13],
     'messages', concat(texts))
   for i = 1, count do
-    local at, number = 16 + 6 * i, window[2 * i - 1]
+    local at, number = 17 + 6 * i, window[2 * i - 1]
     pending[2 * i - 1] = number
     pending[2 * i] = number .. '\n' .. ARGV[at + 3] .. '\n' .. sid .. '\n' .. ARGV[at] .. '\n' .. ARGV[at + 4] .. '\n'
       .. ARGV[at + 5]
@@ -92,7 +100,7 @@ local function ordinary()
   local shown = concat({ gen, seq, created, lang, gap, format('%d', floor), seen, length, format('%d', writes + 1) },
     '\n')
   call('HSET', META, 'run', meta[1], 'seq', seq, 'shown', shown, 'blank', blank,
-    'turn', show_turn(turn_after(drafts, 16)))
+    'turn', show_turn(turn_after(drafts, 17)))
   call('PEXPIRE', META, META_TTL)
   if call('ZSCORE', TALKS, ARGV[6]) ~= 'inf' then -- a talk with something pending is never left out
     call('ZADD', TALKS, '+inf', ARGV[6])

@@ -1,0 +1,33 @@
+"""The archive's record of its hot store, on a server database."""
+
+from __future__ import annotations
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.ports.fronts import Claim, Front
+from threadkeep.sql.rows import insert_if_absent
+from threadkeep.sql.tables import fronts
+
+_SLOT = 1
+_FRONT = select(fronts.c.id, fronts.c.durability, fronts.c.address).where(fronts.c.slot == _SLOT)
+
+
+async def front(connection: AsyncConnection) -> Front | None:
+    row = (await connection.execute(_FRONT)).one_or_none()
+    return None if row is None else Front(*row)
+
+
+async def check_writer(connection: AsyncConnection, claim: Claim) -> None:
+    claim.check_writer(await front(connection))
+
+
+async def attach(connection: AsyncConnection, front_: Front) -> Front:
+    values = {"slot": _SLOT, "id": front_.id, "durability": front_.durability, "address": front_.address}
+    await connection.execute(insert_if_absent(connection, fronts, "slot"), values)
+    return await front(connection) or front_
+
+
+async def detach(connection: AsyncConnection, id: str | None) -> bool:
+    where = delete(fronts) if id is None else delete(fronts).where(fronts.c.id == id)
+    return (await connection.execute(where)).rowcount > 0

@@ -1,0 +1,6 @@
+-- The session and its counter, unless something waits: the archive tells both anew. The latest turn stays as it is.
+if call('EXISTS', PENDING) == 0 then
+  call('DEL', DOC, META, WINDOW, IDS)
+  return { 'ok' }
+end
+return { 'pending' }
