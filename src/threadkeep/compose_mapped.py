@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from threadkeep.archive.mapped.config import MappedConfig
+from threadkeep.archive.mapped.config import switched_on as switched_on  # named here for other parts
 from threadkeep.archive.mapped.io_contract import Decode, IoContract, Pack
 from threadkeep.compose_redaction import redaction_rules
 from threadkeep.errors import InvalidSetting, MissingExtra
@@ -18,6 +20,8 @@ from threadkeep.settings import Settings
 if TYPE_CHECKING:
     from threadkeep.archive.mapped.table import MappedTables
     from threadkeep.sessions.redis.turns import RedisTurns
+
+CONFIG_PATH_VARIABLE = "MEMORY_CONFIG_PATH"
 
 
 def turn_contract(settings: Settings, now: Clock) -> IoContract:
@@ -52,6 +56,11 @@ def mapped_tables(settings: Settings, config: MappedConfig) -> MappedTables:
     except InvalidSetting as error:
         raise InvalidSetting("DATABASE_URL", error.problem, error.fix) from None
     return table.MappedTables(database, config, cast("Decode", decode))
+
+
+def named_config() -> str | None:
+    """Return the path of `config.json` that the environment names."""
+    return os.environ.get(CONFIG_PATH_VARIABLE)
 
 
 def mapped_config(settings: Settings, path: str | None) -> MappedConfig:

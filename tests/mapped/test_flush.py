@@ -32,7 +32,7 @@ def test_a_flush_takes_no_more_than_the_batch_size_and_says_how_many(make_module
         store(module, number)
     assert [module.flush_once() for _ in range(4)] == [10, 10, 5, 0]
     assert (count(sql_url), count(sql_url, "memories")) == (25, 25)
-    assert module.health()["redis"] == {"status": "ok", "queued": 0, "parked": 0}
+    assert module.health()["redis"] == {"status": "ok", "queued": 0, "parked": 0, "oldest_seconds": 0}
 
 
 def test_times_rise_within_a_conversation_so_the_turns_come_back_in_order(module: MemoryModule, sql_url: str) -> None:

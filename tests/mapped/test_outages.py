@@ -88,3 +88,46 @@ async def test_a_worker_that_ends_in_an_outage_gives_its_turns_back(
     assert await asyncio.to_thread(count, sql_url) == 1
     with client(redis_url) as redis:
         assert redis.xpending("threadkeep:{turns}:queue", "archive")["pending"] == 0
+
+
+def test_with_redis_down_the_latest_turn_comes_from_the_table(redis_url: str, sql_url: str) -> None:
+    """In plain code, where nobody else could catch what a call raises."""
+    before = MemoryModule(None, redis_url, sql_url)
+    before.store_conversation("c1", "u1", "first", "ok", None)
+    before.store_conversation("c1", "u1", "second", "ok", {"summary": "met", "causes": []})
+    assert before.flush_once() == 2
+    shown = before.load_recent_context("c1")
+    before.close()
+    module = MemoryModule(None, "redis://127.0.0.1:1/0", sql_url)
+    assert module.load_recent_context("c1") == shown
+    assert module.load_recent_context("unknown") is None
+    module.store_short_term("c1", "u1", "third", "ok", None)  # is not kept, and raises nothing
+    assert module.load_recent_context("c1") == shown
+    module.close()
+
+
+def test_with_both_stores_down_there_is_no_context_and_nothing_is_raised() -> None:
+    module = MemoryModule(None, "redis://127.0.0.1:1/0", "postgresql://nobody@127.0.0.1:1/none")
+    assert [module.load_recent_context("c1") for _ in range(3)] == [None] * 3
+    module.store_short_term("c1", "u1", "hi", "ok", None)
+    module.close()
+
+
+async def test_a_silent_redis_is_waited_for_twice_and_not_at_every_call(redis_url: str, sql_url: str) -> None:
+    async with proxy_to(redis_url) as proxy:
+        module = MemoryModule(None, proxy.url_for(redis_url), sql_url, settings=Settings(**QUICK))
+        await asyncio.to_thread(module.store_conversation, "c1", "u1", "before", "ok", None)
+        assert await asyncio.to_thread(module.flush_once) == 1
+        proxy.half_open()
+
+        def called() -> float:
+            began = time.monotonic()
+            for _ in range(40):
+                assert (module.load_recent_context("c1") or {})["user_msg"] == "before"
+                module.store_short_term("c1", "u1", "not kept", "ok", None)
+            return time.monotonic() - began
+
+        # 80 calls that each wait for the timeout of a second would take as many seconds.
+        assert await asyncio.to_thread(called) < 80 * QUICK["redis_timeout_seconds"] / 2
+        await asyncio.to_thread(module.close)
+        proxy.restore()

@@ -78,7 +78,7 @@ def test_a_conversation_of_another_user_is_refused_and_left_as_it_is(short: Memo
         "user_id": "u1",
         "ts": 0,
     }
-    assert short.health()["redis"] == {"status": "ok", "queued": 0, "parked": 0}
+    assert short.health()["redis"] == {"status": "ok", "queued": 0, "parked": 0, "oldest_seconds": 0}
 
 
 def test_personal_data_is_masked_before_the_first_write(short: MemoryModule, redis_url: str) -> None:

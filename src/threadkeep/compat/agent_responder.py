@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, cast
 
-from threadkeep.agent.keeping import an_answer_that_fits, still_there
-from threadkeep.agent.pairs import said_before
+from threadkeep.agent.keeping import BY_ASSISTANT, an_answer_that_fits, still_there
+from threadkeep.agent.pairs import said_before, vouched_for
 from threadkeep.errors import (
     Conflict,
     ModelError,
@@ -83,11 +83,11 @@ class AgentResponder:
         question = asked.message_id
         if question is None:
             question = await self._kept(asked.scope, asked.event or UserMessage(asked.text, language=language))
-        earlier = asked.history if asked.history is not None else (session.messages if session else ())
+        earlier = asked.history if asked.history is not None else vouched_for(session.messages if session else ())
         history = [_entry(one) for one in said_before(asked.message_id, earlier)]
         reply, traces = await self._asked(asked, language, history)
         with an_answer_that_fits():
-            said = ModelResponse(reply, language=language, answers=question)
+            said = ModelResponse(reply, language=language, answers=question, origin=BY_ASSISTANT)
             message_id = await self._kept(asked.scope, said, asked.answer_key)
         return Answer(reply, language or UNDETERMINED, message_id=message_id, tools=_tools(traces))
 

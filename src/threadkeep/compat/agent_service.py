@@ -16,9 +16,9 @@ from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.window import earlier_messages, within
 from threadkeep.models.chat.gemini import GeminiModel, gemini_client
+from threadkeep.models.tokens import tokenizer
 from threadkeep.ports.chat import ChatModel, ChatRequest, Said
 from threadkeep.ports.responder import ToolTrace
-from threadkeep.recall.render import tokens_in
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
 
@@ -37,10 +37,10 @@ class AgentService:
         model: ChatModel | None = None,
         settings: Settings | None = None,
     ) -> None:
-        loaded = (
-            folder if isinstance(folder, AssistantFolder) else load_folder(Path(folder), settings or load_settings())
-        )
+        settings = settings or load_settings()
+        loaded = folder if isinstance(folder, AssistantFolder) else load_folder(Path(folder), settings)
         self._folder = loaded
+        self._count_tokens = tokenizer(settings.tokenizer_name).count
         self._bench = ToolBench(loaded.tools)
         self._model = model or GeminiModel(
             client or gemini_client(), os.environ.get(GEMINI_MODEL_VARIABLE, DEFAULT_MODEL)
@@ -69,4 +69,4 @@ class AgentService:
         return done.text, done.traces
 
     def _earlier(self, history: Sequence[Mapping[str, Any]]) -> list[Said]:
-        return within(earlier_messages(history), self._folder.config.budgets.history, tokens_in)[0]
+        return within(earlier_messages(history), self._folder.config.budgets.history, self._count_tokens)[0]

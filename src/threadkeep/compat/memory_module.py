@@ -15,7 +15,7 @@ from threadkeep.archive.mapped.config import MappedConfig, switched_on
 from threadkeep.archive.mapped.io_contract import checked_count, checked_id, checked_object
 from threadkeep.compat.turn_keeping import TurnKeeping
 from threadkeep.compose_mapped import mapped_config
-from threadkeep.errors import InvalidInput, ThreadkeepError
+from threadkeep.errors import InvalidInput, InvalidSetting, ThreadkeepError
 from threadkeep.loop_thread import LoopThread, in_running_loop, log_failure
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.settings import Settings, load_settings
@@ -85,14 +85,14 @@ class MemoryModule:
         assistant_msg: str | None,
         reflection: Reflection | None,
     ) -> None:
-        """The conversation's latest turn, redacted, for `MEMORY_REDIS_TTL_SECONDS`. Raises `Conflict` when the
-        conversation is another user's."""
+        """Show the conversation's latest turn, redacted, for `MEMORY_REDIS_TTL_SECONDS`. While Redis is down it is not
+        shown, and a warning is logged. Raises `Conflict` when the conversation is another user's."""
         if self.enabled:
             payload = _payload(conversation_id, user_id, user_msg, assistant_msg, reflection)
             self._store(lambda keeping: keeping.keep_latest(payload))
 
     def load_recent_context(self, conversation_id: str) -> dict[str, Any] | None:
-        """The latest turn, or None.
+        """Return the latest turn, or None. While Redis is down it is read from the table.
 
         A plain function cannot wait for an answer and let the caller's event loop run on. In a running loop it waits
         for 50 ms at most; a Redis that is slower counts as one that has nothing, and is then not waited for again
@@ -185,10 +185,14 @@ class MemoryModule:
         return self._result(lambda keeping: keeping.replay()) if self.enabled else 0
 
     def health(self) -> dict[str, Any]:
-        """`status` is `ok`, `degraded`, `failed` or `disabled`. Never raises for a store that is away."""
-        if not self.enabled:
-            return {"enabled": False, "status": "disabled"}
-        return self._result(lambda keeping: keeping.health())
+        """Return `status`: `ok`, `degraded`, `failed` or `disabled`. A setting that cannot be used is reported as a
+        store that is down is: nothing is raised."""
+        try:
+            if not self.enabled:
+                return {"enabled": False, "status": "disabled"}
+            return self._result(lambda keeping: keeping.health())
+        except InvalidSetting as error:
+            return {"enabled": None, "status": "failed", "error": str(error)}
 
     def close(self) -> None:
         """Finish what was begun, then let go of the connections. Closing twice is allowed."""

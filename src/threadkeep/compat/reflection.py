@@ -6,12 +6,12 @@ the environment, or by `configure`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any
 
 from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compose_mapped import named_config
 from threadkeep.models.tokens import pack_token_record, tokenize_text
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "validate_and_normalize",
 ]
 
-CONFIG_PATH_VARIABLE = "MEMORY_CONFIG_PATH"
 _changing = Lock()
 _module: MemoryModule | None = None
 
@@ -41,7 +40,7 @@ def configure(
 ) -> MemoryModule:
     """What is not given here comes from the environment. A module that was in use is closed."""
     global _module
-    made = MemoryModule(config_path or os.environ.get(CONFIG_PATH_VARIABLE), redis_url, database_url)
+    made = MemoryModule(config_path or named_config(), redis_url, database_url)
     with _changing:
         before, _module = _module, made
     if before is not None:
@@ -53,7 +52,7 @@ def memory_module() -> MemoryModule:
     global _module
     with _changing:
         if _module is None:
-            _module = MemoryModule(os.environ.get(CONFIG_PATH_VARIABLE))
+            _module = MemoryModule(named_config())
         return _module
 
 

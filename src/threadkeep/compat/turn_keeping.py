@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from threading import Lock
@@ -15,7 +15,9 @@ from weakref import WeakValueDictionary
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.compose_mapped import mapped_tables, redis_turns, turn_contract
 from threadkeep.errors import InvalidInput, StoreError, StoreUnavailable, ThreadkeepError
-from threadkeep.ports.turns import ParkedTurn, TurnRecord
+from threadkeep.ports.health import BEHIND_SECONDS
+from threadkeep.ports.turns import ParkedTurn, TurnRecord, latest_of
+from threadkeep.resilience.breaker import Breaker
 from threadkeep.settings import Settings
 from threadkeep.worker.in_process import consumer_name
 from threadkeep.worker.turns import TurnFlusher
@@ -55,6 +57,7 @@ class TurnKeeping:
         self._clock = RisingClock()
         self._noted: OrderedDict[str, TurnRecord] = OrderedDict()  # the latest turn of each, for what comes after it
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._redis, self._database = Breaker("The latest turn's Redis"), Breaker("The mapped tables")
         self.contract = turn_contract(settings, self._clock)
 
     # Each of these is made at its first use, which is on the loop.
@@ -72,21 +75,40 @@ class TurnKeeping:
         return TurnFlusher(self.turns, self, consumer_name(), self._settings.memory_flush_batch_size)
 
     async def keep_latest(self, payload: dict[str, Any]) -> None:
+        """Show the turn as the latest one, in Redis alone: without it the turn is logged as not shown."""
         async with self._in_order(payload["conversation_id"]):
-            await self.turns.keep_latest(self.contract.validate_and_normalize(payload))
+            record, turns = self._turn(payload), self.turns
+            try:
+                await _behind(self._redis, lambda: turns.keep_latest(record))
+            except StoreError as error:
+                _log.warning("the latest turn could not be kept in Redis (%s)", type(error).__name__)
 
     async def keep_and_queue(self, payload: dict[str, Any]) -> None:
         """Where Redis is away or refuses, the turn goes straight to its table. Where the queue has it too, it is stored
         once: its time is settled before either sees it."""
         async with self._in_order(payload["conversation_id"]):
-            record = self.contract.validate_and_normalize(payload)
+            record, turns = self._turn(payload), self.turns
+
+            async def queued() -> None:
+                await self._if_it_can(turns.keep_latest(record), None)  # first: it knows whose conversation it is
+                record["created_at"] = await self._if_it_can(turns.next_moment(record), record["created_at"])
+                await turns.enqueue(record)
+
             try:
-                await self._if_it_can(self.turns.keep_latest(record), None)  # first: it knows whose conversation it is
-                record["created_at"] = await self._if_it_can(self.turns.next_moment(record), record["created_at"])
-                await self.turns.enqueue(record)
+                await _behind(self._redis, queued)
             except StoreError as error:
                 await self._past_the_queue(record, error)
             self._note(record)
+
+    def _turn(self, payload: dict[str, Any]) -> TurnRecord:
+        """A reflection that cannot be kept is no reason to drop the turn it is about. Raises `InvalidInput`."""
+        try:
+            return self.contract.validate_and_normalize(payload)
+        except InvalidInput as error:
+            if not error.field.startswith("reflection"):
+                raise
+            _log.warning("a turn is kept without its reflection: %s", error)
+            return self.contract.validate_and_normalize({**payload, "reflection": None})
 
     async def reflect(self, conversation_id: str, user_id: str, reflection: dict[str, Any]) -> bool:
         """A reflection that comes after its turn: onto the latest one, and into the same row of its table.
@@ -100,9 +122,14 @@ class TurnKeeping:
             changed = self.contract.validate_and_normalize({**turn, "reflection": reflection})
             if changed["reflection"] is None:
                 return False
+            turns = self.turns
+
+            async def queued() -> None:
+                await self._if_it_can(turns.set_latest_reflection(changed), False)
+                await turns.enqueue(changed)
+
             try:
-                await self._if_it_can(self.turns.set_latest_reflection(changed), False)
-                await self.turns.enqueue(changed)
+                await _behind(self._redis, queued)
             except StoreError as error:
                 await self._past_the_queue(changed, error)
             self._note(changed)
@@ -120,15 +147,15 @@ class TurnKeeping:
 
     async def _past_the_queue(self, record: TurnRecord, error: StoreError) -> None:
         _log.warning("the queue takes nothing, a turn goes straight to its table: %s", error)
-        await self.tables.upsert([record])
+        await self.tables.upsert([record], apart=True)
 
     async def _latest_turn(self, conversation_id: str, user_id: str) -> Mapping[str, Any] | None:
         """As Redis shows it, unless this process has stored a later one past it. Redis shows a turn without its exact
         time: that stands beside it, or is known to this process or to the table. Rather none than another turn."""
-        noted = self._noted.get(conversation_id)
+        noted, turns = self._noted.get(conversation_id), self.turns
         for _ in range(_LOOKS):
             try:
-                shown = await self.turns.shown(conversation_id)
+                shown = await _behind(self._redis, lambda: turns.shown(conversation_id))
             except StoreError as error:
                 _log.warning("the latest turn could not be read: %s", error)
                 return _later(noted, await self.tables.last_turn(conversation_id, user_id))
@@ -150,9 +177,25 @@ class TurnKeeping:
             self._noted.popitem(last=False)
 
     async def latest(self, conversation_id: str) -> dict[str, Any] | None:
-        """After every write to it that this process began."""
+        """Return the latest turn, after every write to it that this process began; None where there is none.
+
+        While Redis is down it is the one that stands in the table, and while that is down too, none.
+        """
         async with self._in_order(conversation_id):
-            return await self.turns.latest(conversation_id)
+            turns = self.turns
+            try:
+                return await _behind(self._redis, lambda: turns.latest(conversation_id))
+            except StoreError:
+                return await self._latest_stored(conversation_id)
+
+    async def _latest_stored(self, conversation_id: str) -> dict[str, Any] | None:
+        """A row that was not stored here has no text to show."""
+        try:
+            found = await _behind(self._database, lambda: self.tables.recent(conversation_id, 1))
+        except ThreadkeepError as error:
+            _log.info("the latest turn could not be read from its table (%s)", type(error).__name__)
+            return None
+        return next((latest_of(turn) for turn in found if turn["token_data"]["encoding"] is not None), None)
 
     async def recent(self, conversation_id: str, limit: int) -> list[TurnRecord]:
         return await self.tables.recent(conversation_id, limit)
@@ -170,19 +213,20 @@ class TurnKeeping:
     async def replay(self) -> int:
         return await self.turns.replay()
 
-    async def persist(self, records: Sequence[dict[str, Any]]) -> int:
+    async def persist(self, records: Sequence[dict[str, Any]], *, apart: bool = False) -> int:
         normal: list[TurnRecord] = []
         for place, record in enumerate(records):
             try:
                 normal.append(self.contract.validate_and_normalize(record))
             except InvalidInput as error:
                 raise error.inside(f"records[{place}]") from None
-        return await self.tables.upsert(normal)
+        return await self.tables.upsert(normal, apart=apart)
 
     async def health(self) -> dict[str, Any]:
         redis, database = await asyncio.gather(self._redis_health(), self._database_health())
         states = {redis["status"], database["status"]}
-        status = "ok" if states == {"ok"} else "failed" if states == {"failed"} else "degraded"
+        waits = bool(redis.get("parked")) or redis.get("oldest_seconds", 0) > BEHIND_SECONDS
+        status = "failed" if states == {"failed"} else "ok" if states == {"ok"} and not waits else "degraded"
         return {"enabled": True, "status": status, "redis": redis, "database": database}
 
     async def stop_flushing(self) -> None:
@@ -202,11 +246,11 @@ class TurnKeeping:
 
     async def _redis_health(self) -> dict[str, Any]:
         try:
-            queued, parked = await self.turns.depths()
+            depth = await self.turns.depth()
             await self.turns.check_writes()
         except ThreadkeepError as error:
             return {"status": "failed", "error": str(error)}
-        return {"status": "ok", "queued": queued, "parked": parked}
+        return {"status": "ok", "queued": depth.entries, "parked": depth.dead, "oldest_seconds": depth.oldest_seconds}
 
     async def _database_health(self) -> dict[str, Any]:
         try:
@@ -215,6 +259,22 @@ class TurnKeeping:
             return {"status": "failed", "error": str(error)}
         failed = any(one.fatal for one in found)
         return {"status": "failed" if failed else "ok", "misfits": [one.as_dict() for one in found]}
+
+
+async def _behind(breaker: Breaker, work: Callable[[], Awaitable[T]]) -> T:
+    """Ask a store. Raise `StoreUnavailable` at once while it is known to be down, so that not every call waits."""
+    if not breaker.allows():
+        raise StoreUnavailable(f"{breaker.store} has not answered lately; it is asked again soon")
+    try:
+        answer = await work()
+    except StoreUnavailable as error:
+        breaker.failed(error)
+        raise
+    except ThreadkeepError:
+        breaker.succeeded()  # a refusal is an answer
+        raise
+    breaker.succeeded()
+    return answer
 
 
 def _later(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -1,7 +1,8 @@
 """From the queue of turns to the mapped tables. At least once, and storing is idempotent, so exactly once.
 
-An outage is waited out and proves nothing about a turn. A turn that is refused while the store is healthy is tried
-again after 1, 2 and 4 seconds and then parked with the reason; the others of its batch are stored meanwhile.
+An outage is waited out and proves nothing about a turn. A turn that is refused while the store is healthy (by a right,
+a policy, a constraint or a trigger of its table) is tried again after 1, 2 and 4 seconds and then parked with the
+reason; the others of its batch are stored meanwhile. `StoreRefused` is about the login, so it counts as an outage.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ class TurnFlusher:
         whole = [turn for turn in turns if turn.record is not None]
         bad = [(turn, "is not a JSON object") for turn in turns if turn.record is None]
         try:
-            await self._store.persist([turn.record for turn in whole if turn.record is not None])
+            records = [turn.record for turn in whole if turn.record is not None]
+            await self._store.persist(records, apart=len(records) == 1)
         except _NOT_THE_TURN:
             raise
         except _THE_TURN as error:

@@ -29,6 +29,19 @@ _LATE_ON_POSTGRES = text(
 )
 
 
+_COLUMNS = " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"
+_EACH_RIGHT = " CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE')) AS r (name)"
+_RIGHTS_ON_POSTGRES = text(
+    "SELECT a.attname, r.name"
+    + _ON_POSTGRES.format(_COLUMNS + _EACH_RIGHT)
+    + " AND has_column_privilege(c.oid, a.attnum, r.name)"
+)
+_RIGHTS = text(
+    "SELECT column_name, privileges FROM information_schema.columns"
+    " WHERE table_schema = coalesce(:schema, database()) AND table_name = :name"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Letters:
     """How MySQL and MariaDB compare a column of text, and what they can write in it."""
@@ -59,6 +72,18 @@ def takes_rows(connection: Connection, name: MappedName) -> bool:
     if connection.dialect.name == "postgresql":
         return any(row[0] for row in connection.execute(_TAKES_ROWS_ON_POSTGRES, _named(name)))
     return all(row[0] == "YES" for row in connection.execute(_VIEW, _named(name)))
+
+
+def rights_on(connection: Connection, name: MappedName) -> Mapping[str, frozenset[str]]:
+    """By column, which of SELECT, INSERT and UPDATE this user has, be it on the table or on the column alone."""
+    found: dict[str, set[str]] = {}
+    if connection.dialect.name == "postgresql":
+        for column, right in connection.execute(_RIGHTS_ON_POSTGRES, _named(name)):
+            found.setdefault(column, set()).add(right)
+    else:
+        for column, rights in connection.execute(_RIGHTS, _named(name)):
+            found[column] = set(str(rights).upper().split(","))
+    return {column: frozenset(rights) for column, rights in found.items()}
 
 
 def late_indexes(connection: Connection, name: MappedName) -> frozenset[str]:

@@ -47,15 +47,42 @@ def misfits(name: MappedName, shape: Shape | None, config: MappedConfig) -> list
     """Everything that does not fit, the fatal first."""
     if shape is None:
         fix = "name a table that exists; this module creates none"
-        return [Misfit(name.setting, f"the table {_shown(name)} is not there", fix)]
+        return [Misfit(name.setting, f"the table {name.shown} is not there", fix)]
     if not shape.takes_rows:
         fix = "name a table, or a view that can be written to"
-        return [Misfit(name.setting, f"{_shown(name)} is a view that takes no rows", fix)]
+        return [Misfit(name.setting, f"{name.shown} is a view that takes no rows", fix)]
     found = [one for field, real in config.columns.items() for one in _of_column(name, field, real, shape)]
     found += _unfilled(name, shape, config)
     if not any(one.fatal for one in found):
         found += _of_key(name, layout_of(shape, config))
     return sorted(found, key=lambda one: not one.fatal)
+
+
+def without_right(shape: Shape, config: MappedConfig) -> str | None:
+    """Return the first mapped column that lacks a right which another mapped column has; None where all are alike."""
+    rights = {real: shape.rights.get(real, frozenset()) for real in config.columns.values() if real in shape.columns}
+    most = frozenset[str]().union(*rights.values())
+    return next((real for real, own in rights.items() if own != most), None)
+
+
+def missing_rights(name: MappedName, shape: Shape | None, config: MappedConfig) -> Iterator[Misfit]:
+    """Yield what this user may not do with the mapped columns. Storing needs all three rights on each of them.
+
+    They are no misfit of the mapping: a row that lacks a right is refused by the server, row by row.
+    """
+    if shape is None:
+        return
+    ours = [real for real in config.columns.values() if real in shape.columns]
+    for right in ("SELECT", "INSERT", "UPDATE"):
+        without = [real for real in ours if right not in shape.rights.get(real, frozenset())]
+        if without:
+            where = "" if len(without) == len(ours) else f" in {', '.join(without)}"
+            yield denied(name, f"{right}{where}")
+
+
+def denied(name: MappedName, what: str) -> Misfit:
+    fix = f"GRANT SELECT, INSERT, UPDATE ON {name.shown} to it"
+    return Misfit(name.setting, f"the user of DATABASE_URL lacks the right to {what} on {name.shown}", fix)
 
 
 def left_out(config: MappedConfig) -> Iterator[Misfit]:
@@ -64,16 +91,12 @@ def left_out(config: MappedConfig) -> Iterator[Misfit]:
         yield Misfit("tables.conversations", problem, "name a table if they are to be kept", fatal=False)
 
 
-def _shown(name: MappedName) -> str:
-    return f"{name.schema}.{name.name}" if name.schema else name.name
-
-
 def _of_column(name: MappedName, field: str, real: str, shape: Shape) -> Iterator[Misfit]:
     setting, column = f"columns_map.{field}", shape.columns.get(real)
     if column is None:
-        yield Misfit(setting, f"{_shown(name)} has no column {real}", "name one that exists, or map it to null")
+        yield Misfit(setting, f"{name.shown} has no column {real}", "name one that exists, or map it to null")
         return
-    where = f"{_shown(name)}.{real}"
+    where = f"{name.shown}.{real}"
     if column.computed:
         yield Misfit(setting, f"{where} is computed by the server", "map one that can be written, or map it to null")
         return
@@ -108,7 +131,7 @@ def _unfilled(name: MappedName, shape: Shape, config: MappedConfig) -> Iterator[
     ours = set(config.columns.values())
     for column in shape.columns.values():
         if column.name not in ours and not column.nullable and not column.filled:
-            problem = f"{_shown(name)}.{column.name} must be given, and nothing is mapped to it"
+            problem = f"{name.shown}.{column.name} must be given, and nothing is mapped to it"
             yield Misfit(name.setting, problem, "give the column a default, or map another table")
 
 
@@ -116,9 +139,9 @@ def _of_key(name: MappedName, layout: Layout) -> Iterator[Misfit]:
     columns = f"({layout.name('conversation_id')}, {layout.name('created_at')})"
     if not layout.keyed:
         fix = "add one; until then writers wait for each other"
-        yield Misfit(name.setting, f"{_shown(name)} has no unique index on {columns}", fix, fatal=False)
+        yield Misfit(name.setting, f"{name.shown} has no unique index on {columns}", fix, fatal=False)
     if layout.coarse:
         digits = layout.columns["created_at"].digits
-        problem = f"{_shown(name)}.{layout.name('created_at')} keeps {digits} digits of a second"
+        problem = f"{name.shown}.{layout.name('created_at')} keeps {digits} digits of a second"
         fix = "use a column that keeps 6; until then close turns are moved apart"
         yield Misfit("columns_map.created_at", problem, fix, fatal=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from threadkeep.errors import InvalidSetting
+from threadkeep.unknown_keys import fix_for
 
 REQUIRED = ("conversation_id", "user_id", "token_data", "created_at")
 OPTIONAL = ("user_message", "assistant_message", "reflection", "cid", "text_cache")
@@ -29,6 +30,10 @@ class MappedName:
     setting: str
     schema: str | None = None
 
+    @property
+    def shown(self) -> str:
+        return f"{self.schema}.{self.name}" if self.schema else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class MappedConfig:
@@ -45,7 +50,7 @@ class MappedConfig:
         """`table_map` (`MEMORY_TABLE_MAP`) wins over the file, table by table. Raises `InvalidSetting`."""
         values = _values(path)
         if unknown := sorted(set(values) - _KEYS):
-            raise InvalidSetting(f"config.json {unknown[0]}", "is not known", f"use {', '.join(sorted(_KEYS))}")
+            raise InvalidSetting(f"config.json {unknown[0]}", "is not known", fix_for(unknown[0], sorted(_KEYS)))
         return cls(
             enabled=_switch(values.get("enabled", True)),
             name=str(values.get("name", "memory")),

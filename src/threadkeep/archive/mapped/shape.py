@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -28,7 +28,7 @@ from sqlalchemy.exc import SAWarning
 from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import TypeEngine
 
-from threadkeep.archive.mapped.catalog import Letters, late_indexes, letters_of, takes_rows
+from threadkeep.archive.mapped.catalog import Letters, late_indexes, letters_of, rights_on, takes_rows
 from threadkeep.archive.mapped.config import MappedName
 
 Kind = Literal["text", "json", "time", "uuid", "other"]
@@ -84,6 +84,7 @@ class Shape:
     unique: frozenset[frozenset[str]]
     table: Table
     takes_rows: bool = True
+    rights: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])  # by column
 
 
 def shape_of(connection: Connection, name: MappedName) -> Shape | None:
@@ -108,7 +109,8 @@ def shape_of(connection: Connection, name: MappedName) -> Shape | None:
         *(Column(quoted_name(one.name, quote=True), _bound_type(one, connection)) for one in columns),
         schema=None if name.schema is None else quoted_name(name.schema, quote=True),
     )
-    return Shape(name, {one.name: one for one in columns}, frozenset(unique), table, takes_rows(connection, name))
+    rows, rights = takes_rows(connection, name), rights_on(connection, name)
+    return Shape(name, {one.name: one for one in columns}, frozenset(unique), table, rows, rights)
 
 
 def _column(found: ReflectedColumn, letters: Mapping[str, Letters]) -> RealColumn:

@@ -6,25 +6,29 @@ and where the time column is too coarse to tell turns apart, writers take turns 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 from sqlalchemy import select, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.archive.mapped.check import Misfit, layout_of, left_out, misfits
-from threadkeep.archive.mapped.config import MappedConfig
+from threadkeep.archive.mapped.check import Misfit, denied, layout_of, left_out, misfits, missing_rights, without_right
+from threadkeep.archive.mapped.config import MappedConfig, MappedName
 from threadkeep.archive.mapped.locks import one_writer
 from threadkeep.archive.mapped.reading import Decode
 from threadkeep.archive.mapped.rows import Layout
 from threadkeep.archive.mapped.shape import Shape, shape_of
 from threadkeep.archive.mapped.upsert import upsert_by_index, upsert_by_looking
-from threadkeep.errors import InvalidInput, SchemaOutdated, StoreUnavailable, ThreadkeepError
+from threadkeep.errors import InvalidInput, RowRefused, SchemaOutdated, StoreUnavailable, ThreadkeepError
 from threadkeep.ports.turns import TurnRecord
 from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.errors import refusal_of
 
 _EVERY_TURN, _REFLECTED = "conversations", "memories"
+_DENIED = "the user of DATABASE_URL lacks a right; GRANT SELECT, INSERT, UPDATE on the table to it"
 _UTC = text("SET time_zone = '+00:00'")
 
 
@@ -35,26 +39,26 @@ class MappedTables:
         self._database = database
         self._config = config
         self._decode = decode
-        self._known: Mapping[str, Layout] | None = None
+        self._known: dict[str, Layout] = {}  # by logical table
 
-    async def upsert(self, records: Sequence[TurnRecord]) -> int:
-        """All or none; how many stand in a table now. A turn that comes without a reflection takes none back.
+    async def upsert(self, records: Sequence[TurnRecord], *, apart: bool = False) -> int:
+        """Store all or none and return how many stand in a table now. A turn without a reflection takes none back.
 
-        Raises `InvalidInput` for a record that does not fit, `InvalidSetting` for a mapping."""
-        if not records:
-            return 0
+        `apart` is for a single turn: where one of its two tables refuses the row, the other keeps its own. Raise
+        `InvalidInput` for a record that does not fit, `InvalidSetting` for a mapping, and `RowRefused` where a rule of
+        the table refuses a row.
+        """
+        named = {_EVERY_TURN: records, _REFLECTED: _with_reflection(records)}
+        wanted = {name: some for name, some in named.items() if some and name in self._config.tables}
         try:
-            await self._database.write(partial(self._upsert, records=records))
-        except SchemaOutdated:
-            self._known = None  # a table or column went away: say which
-            await self._database.read(self._layouts)
+            await self._write(wanted)
+        except RowRefused:
+            if apart and len(wanted) > 1:
+                for name, some in wanted.items():
+                    with suppress(RowRefused):
+                        await self._write({name: some})
             raise
-        except StoreUnavailable:
-            raise
-        except ThreadkeepError:
-            self._known = None  # the table may have been changed, or mended, since it was looked at
-            raise
-        return len(records if _EVERY_TURN in self._config.tables else _with_reflection(records))
+        return len(next(iter(wanted.values()), ()))
 
     async def recent(self, conversation_id: str, limit: int = 20) -> list[TurnRecord]:
         """The latest turns, oldest first, their texts read from the tokens. Rows of others have none."""
@@ -66,47 +70,93 @@ class MappedTables:
 
     async def check(self) -> list[Misfit]:
         """What does not fit, over all mapped tables. Raises the `StoreError` that kept us from looking."""
-        found = await self._database.read(self._shapes)
-        each = [misfits(self._config.tables[name], shape, self._config) for name, shape in found.items()]
-        return [*(one for some in each for one in some), *left_out(self._config)]
+        return [*await self._database.read(self._misfits), *left_out(self._config)]
 
     async def close(self) -> None:
         await self._database.close()
 
-    async def _shapes(self, connection: AsyncConnection) -> dict[str, Shape | None]:
-        return {name: await connection.run_sync(shape_of, real) for name, real in self._config.tables.items()}
+    async def _write(self, wanted: Mapping[str, Sequence[TurnRecord]]) -> None:
+        if not wanted:
+            return
+        try:
+            await self._database.write(partial(self._upsert, wanted=wanted))
+        except SchemaOutdated:
+            self._known.clear()  # a table or column is missing: raise the setting that names it
+            await self._database.read(partial(self._layouts, names=list(wanted)))
+            raise
+        except StoreUnavailable:
+            raise
+        except RowRefused as error:
+            self._known.clear()
+            raise await self._explained(error) from None
+        except ThreadkeepError:
+            self._known.clear()  # the table may have been changed, or mended, since it was looked at
+            raise
 
-    async def _layouts(self, connection: AsyncConnection) -> Mapping[str, Layout]:
-        if self._known is None:
-            layouts: dict[str, Layout] = {}
-            for name, shape in (await self._shapes(connection)).items():
-                for one in misfits(self._config.tables[name], shape, self._config):
-                    if one.fatal:
-                        raise one.as_error()
-                if shape is not None:
-                    layouts[name] = layout_of(shape, self._config)
-            self._known = layouts
-        if any(layout.columns["created_at"].local for layout in self._known.values()):
+    async def _explained(self, error: RowRefused) -> RowRefused:
+        """Name the column that lacks a right: of the databases only MySQL and MariaDB do, and not always."""
+        if error.why != _DENIED or error.column is not None:
+            return error
+        name = next(one for one in self._config.tables.values() if one.shown == error.table)
+        try:
+            shape = await self._database.read(partial(self._shape, name=name))
+        except RowRefused:
+            return error
+        lacking = list(missing_rights(name, shape, self._config))
+        if not lacking:
+            return RowRefused(error.table, None, error.server_code, "a policy of row-level security forbids it")
+        column = without_right(shape, self._config) if shape else None
+        return RowRefused(error.table, column, error.server_code, f"{lacking[0].problem}; {lacking[0].fix}")
+
+    async def _shape(self, connection: AsyncConnection, name: MappedName) -> Shape | None:
+        """MySQL and MariaDB show nothing of a table on which this user has no right at all: raise `RowRefused`."""
+        with _refusals(name, ()):
+            return await connection.run_sync(shape_of, name)
+
+    async def _misfits(self, connection: AsyncConnection) -> list[Misfit]:
+        found: list[Misfit] = []
+        for name in self._config.tables.values():
+            try:
+                shape = await self._shape(connection, name)
+            except RowRefused:
+                found.append(denied(name, "SELECT"))
+                continue
+            found += [*misfits(name, shape, self._config), *missing_rights(name, shape, self._config)]
+        return sorted(found, key=lambda one: not one.fatal)
+
+    async def _layouts(self, connection: AsyncConnection, names: Sequence[str]) -> Mapping[str, Layout]:
+        layouts: dict[str, Layout] = {}
+        for logical in names:
+            layout = self._known.get(logical) or await self._layout(connection, self._config.tables[logical])
+            layouts[logical] = self._known[logical] = layout
+        if any(layout.columns["created_at"].local for layout in layouts.values()):
             await connection.execute(_UTC)
-        return self._known
+        return layouts
 
-    async def _upsert(self, connection: AsyncConnection, records: Sequence[TurnRecord]) -> None:
-        reflected = _with_reflection(records)
-        layouts = await self._layouts(connection)
-        work = [
-            (layouts[name], some) for name, some in ((_EVERY_TURN, records), (_REFLECTED, reflected)) if name in layouts
-        ]
-        locked = {str(layout.shape.table) for layout, _ in work if layout.coarse or not layout.keyed}
+    async def _layout(self, connection: AsyncConnection, name: MappedName) -> Layout:
+        shape = await self._shape(connection, name)
+        for one in misfits(name, shape, self._config):
+            if one.fatal:
+                raise one.as_error()
+        assert shape is not None, "a table that is not there is a fatal misfit"
+        return layout_of(shape, self._config)
+
+    async def _upsert(self, connection: AsyncConnection, wanted: Mapping[str, Sequence[TurnRecord]]) -> None:
+        layouts = await self._layouts(connection, list(wanted))
+        locked = {str(layout.shape.table) for layout in layouts.values() if layout.coarse or not layout.keyed}
         async with one_writer(connection, sorted(locked)):
-            for layout, some in work:
-                if layout.coarse or not layout.keyed:
-                    await upsert_by_looking(connection, layout, some)
-                else:
-                    await upsert_by_index(connection, layout, some)
+            for name, layout in layouts.items():
+                upsert = upsert_by_looking if layout.coarse or not layout.keyed else upsert_by_index
+                with _refusals(layout.shape.name, [column.name for column in layout.columns.values()]):
+                    await upsert(connection, layout, wanted[name])
+
+    async def _read_from(self, connection: AsyncConnection) -> Layout:
+        """Return the table that has every turn or, where none is mapped, the one of reflections."""
+        name = _EVERY_TURN if _EVERY_TURN in self._config.tables else _REFLECTED  # a mapping without either is refused
+        return (await self._layouts(connection, [name]))[name]
 
     async def _recent(self, connection: AsyncConnection, conversation_id: str, limit: int) -> list[TurnRecord]:
-        layouts = await self._layouts(connection)
-        layout = layouts.get(_EVERY_TURN) or layouts[_REFLECTED]  # a mapping without either is refused
+        layout = await self._read_from(connection)
         if (wanted := _id_in(layout, "conversation_id", conversation_id)) is None:
             return []
         table, time = layout.shape.table, layout.shape.table.c[layout.name("created_at")]
@@ -122,13 +172,26 @@ class MappedTables:
         return [record for record in found if record is not None and record["conversation_id"] == wanted]
 
     async def _last_turn(self, connection: AsyncConnection, conversation_id: str, user_id: str) -> TurnRecord | None:
-        layouts = await self._layouts(connection)
-        wanted = _id_in(layouts.get(_EVERY_TURN) or layouts[_REFLECTED], "user_id", user_id)
+        wanted = _id_in(await self._read_from(connection), "user_id", user_id)
         for turn in await self._recent(connection, conversation_id, 1):
             if turn["token_data"]["encoding"] is not None and turn["user_id"] == wanted:
                 turn["conversation_id"], turn["user_id"] = conversation_id, user_id  # as the caller spells them
                 return turn
         return None
+
+
+@contextmanager
+def _refusals(name: MappedName, columns: Collection[str]) -> Generator[None]:
+    """Raise `RowRefused` for what a rule of this table refuses; an outage passes as the driver raised it."""
+    try:
+        yield
+    except DBAPIError as error:
+        refusal = refusal_of(error, columns)
+        if refusal is None:
+            raise
+        rule = f"the constraint {refusal.constraint}" if refusal.constraint else "a rule of the table"
+        why = _DENIED if refusal.denied else f"{rule} forbids it; change the rule, or what is stored"
+        raise RowRefused(name.shown, refusal.column, refusal.code, why) from None
 
 
 def _id_in(layout: Layout, field: str, value: str) -> str | None:
