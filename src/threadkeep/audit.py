@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from threadkeep.identity.principal import Principal
+from threadkeep.policy.admit import DIRECTLY, Through
 from threadkeep.policy.logged_ids import logged_id
 from threadkeep.scope import Scope
 
@@ -23,8 +25,9 @@ class Trail:
     """Of one request. `asked` once a caller was looked for: what needs no caller reaches nobody's memory."""
 
     request_id: str | None  # fit for a log
+    surface: str
     asked: bool = False
-    who: str | None = None  # the credential's name
+    who: Principal | None = None  # the real caller, whoever it acts for
     scope: Scope | None = None  # the one that was last asked for, granted or not
 
     def ids(self) -> dict[str, str | None]:
@@ -37,19 +40,27 @@ class Trail:
         if not self.asked:
             return {}
         tenant, user = (self.scope.tenant, self.scope.user) if self.scope else (None, None)
-        return {"who": _shown(self.who), "tenant": _shown(tenant), "user": _shown(user), "outcome": outcome}
+        who = self.who
+        return {
+            "who": _shown(who.name) if who else None,
+            "caller_tenant": _shown(who.tenant) if who else None,
+            "caller_user": _shown(who.user) if who else None,
+            "tenant": _shown(tenant),
+            "user": _shown(user),
+            "outcome": outcome,
+        }
 
 
 _current: ContextVar[Trail | None] = ContextVar("threadkeep_trail", default=None)
 
 
 @contextmanager
-def trail_of(request_id: str | None) -> Generator[Trail]:
+def trail_of(request_id: str | None, surface: str) -> Generator[Trail]:
     """Of a request, as long as it is worked on here; what it leaves to tasks of its own keeps it.
 
     The id is fit for a log already: whoever takes it from a caller sees to that.
     """
-    trail = Trail(request_id)
+    trail = Trail(request_id, surface)
     before = _current.set(trail)
     try:
         yield trail
@@ -62,10 +73,24 @@ def ids_of_this_request() -> dict[str, str | None]:
     return {} if trail is None else trail.ids()
 
 
-def called_by(name: str | None) -> None:
-    """None while it is not known who: then they were asked for, and it ended there."""
+def called_by(who: Principal | None) -> None:
+    """Note the caller; None while it is not known: a request that ends there was denied to a stranger."""
     if (trail := _current.get()) is not None:
-        trail.asked, trail.who = True, name
+        trail.asked, trail.who = True, who
+
+
+def through() -> Through:
+    """Return the surface and the credential of the request at hand, to be recorded with what it writes.
+
+    What an administrator writes in the place of another user is an operator's.
+    """
+    trail = _current.get()
+    if trail is None:
+        return DIRECTLY
+    if trail.who is None:
+        return Through(trail.surface)
+    by_operator = trail.scope is not None and trail.who.writes_for(trail.scope)
+    return Through(trail.surface, _shown(trail.who.name), by_operator)
 
 
 def reaching(scope: Scope) -> Scope:

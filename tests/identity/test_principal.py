@@ -49,9 +49,18 @@ def test_a_place_that_cannot_be_one_is_refused_as_such() -> None:
 
 
 def test_a_credential_allows_what_was_asked_for_and_never_more_than_its_role() -> None:
-    assert allowed_to("USER", None) == OF_A_USER
-    assert allowed_to("USER", frozenset({"read", "admin"})) == {"read"}
-    assert allowed_to("ADMIN", None) == ALL_PERMISSIONS
+    assert allowed_to("USER", "ann", None) == OF_A_USER
+    assert allowed_to("USER", "ann", frozenset({"read", "admin"})) == {"read"}
+    assert allowed_to("ADMIN", "boss", None) == ALL_PERMISSIONS
+
+
+def test_a_users_own_key_writes_as_the_assistant_only_if_it_was_made_for_that() -> None:
+    assert "write_as" not in allowed_to("USER", "ann", None)
+    assert "write_as" in allowed_to("USER", "ann", frozenset({"write", "write_as"}))
+    assert "write_as" in allowed_to("USER", None, None)
+
+
+def test_a_credential_without_a_permission_is_refused() -> None:
     with pytest.raises(Forbidden):
         Principal("shop", "ann", permissions=frozenset({"read"})).need("write")
 

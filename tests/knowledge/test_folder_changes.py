@@ -38,7 +38,9 @@ async def test_what_cannot_be_read_any_more_is_closed_with_its_folder(store: Sql
     assert await reads(store, "ann", "salaries"), "what it said stays"
     assert not await reads(store, "bob", "salaries"), "but not for everybody any more"
     (folder / "pay.md").write_bytes(text)
-    report = await indexer.index(folder, PUBLIC)
+    assert len((await indexer.index(folder, PUBLIC)).skipped) == 2, "they are Ann's now"
+    assert not await reads(store, "bob", "salaries")
+    report = await indexer.index(folder, Source("hr", owner="ann"))
     assert (report.updated, report.unchanged) == (2, 0)
     assert await reads(store, "bob", "salaries")
 

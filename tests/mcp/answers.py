@@ -12,6 +12,7 @@ from mcp.client.client import Client
 from threadkeep.compose_mcp import open_mcp_backend
 from threadkeep.identity.principal import Principal
 from threadkeep.mcp.server import mcp_server
+from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 
 TALK = {"vscode.conversationId": "ba971ddd-9344-437e-b846-3ea1de5cbcd8", "vscode.requestId": "f8970589"}
@@ -35,6 +36,6 @@ def failure(result: Any) -> dict[str, Any]:
 async def connected(url: str, user: str = "ann", mode: str = "auto") -> AsyncGenerator[Client]:
     """No pipe in between: what is checked is the server's."""
     async with open_mcp_backend(url, Settings()) as backend:
-        server = mcp_server(backend, lambda _: Principal("default", user))
+        server = mcp_server(backend, lambda _: (Principal("default", user), Scope("default", user)))
         async with Client(server, mode=mode) as client:  # type: ignore[arg-type]
             yield client

@@ -37,11 +37,13 @@ def bearer(user: str = "ann", seconds: float = 600, **claims: Any) -> dict[str, 
 
 
 @asynccontextmanager
-async def served(settings: Settings) -> AsyncGenerator[str]:
-    """Its address."""
+async def served(settings: Settings, **parts: Any) -> AsyncGenerator[str]:
+    """Yield the service's address. `parts` go to `create_app`."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(create_app(settings), log_config=None, access_log=False, timeout_graceful_shutdown=2)
+    config = uvicorn.Config(
+        create_app(settings, **parts), log_config=None, access_log=False, timeout_graceful_shutdown=2
+    )
     server = uvicorn.Server(config)
     with server.capture_signals():
         running = asyncio.create_task(server._serve([listening]))

@@ -104,7 +104,7 @@ async def test_every_tool_shows_each_identity_its_own_and_nothing_else(place: st
 IN_ANNS_PLACE: dict[str, set[str]] = {
     "ann": READS["ann"],
     "admin": {"public"},  # acts for her, and does not read for her
-    "root": READS["root"],
+    "root": READS["ann"],  # acts for her, so reads no more than she may
     "front-end": READS["ann"],  # a service, which speaks for its users
 }
 
@@ -153,6 +153,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/memory/append"): {"scope": SCOPE, "events": []},
     ("POST", "/v1/memory/recall"): {"scope": SCOPE, "query": "comet"},
     ("POST", "/v1/memory/erase"): {"scope": SCOPE, "message_id": "m9"},
+    ("POST", "/v1/memory/forget"): {"scope": SCOPE, "text": "a text that nobody says"},
     ("POST", "/conversations"): {"conversation_id": "another"},
     ("POST", "/conversations/{conversation_id}/messages"): {"content": "hello"},
     ("POST", "/agent/chat"): {"sessionId": "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10", "message": "hello"},

@@ -14,6 +14,7 @@ from threadkeep.identity.principal import Principal
 from threadkeep.mcp.arguments import RetrieveArguments
 from threadkeep.mcp.calls import Call
 from threadkeep.mcp.gateway import open_gateway
+from threadkeep.scope import Scope
 
 ASKED: list[tuple[str, dict[str, Any]]] = []
 
@@ -45,7 +46,7 @@ def answering(status: int, body: bytes, **headers: str) -> Iterator[str]:
 
 async def retrieved(address: str, conversation: str | None = None, request_id: str | None = None) -> dict[str, Any]:
     async with open_gateway(address, "a token") as gateway:
-        call = Call(Principal("default", "ann"), conversation, request_id)
+        call = Call(Principal("default", "ann"), Scope("default", "ann"), conversation, request_id)
         return await gateway.retrieve(call, RetrieveArguments(query="what?"))
 
 

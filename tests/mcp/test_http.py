@@ -20,6 +20,7 @@ from tests.service.conftest import client_of
 from tests.service.talking import is_problem
 from threadkeep.http.app import create_app
 from threadkeep.mcp.tools import TOOLS
+from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 
 QUERY = "/retrieval/query"
@@ -208,7 +209,7 @@ async def _forwarded(address: str, credential: str) -> str:
 
     async with open_gateway(address, credential) as gateway:
         try:
-            await gateway.retrieve(Call(Principal("default", "x")), RetrieveArguments(query="x"))
+            await gateway.retrieve(Call(Principal("default", "x"), Scope("default", "x")), RetrieveArguments(query="x"))
         except ThreadkeepError as error:
             return error.code
     return ""

@@ -18,6 +18,7 @@ import pytest
 from tests.mcp.library import ANN, BOB, RAG, SECRET, SETTINGS, document, fill, found_in, question
 from tests.servers.server import Server
 from threadkeep import open_memory
+from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.retrieval import Retrieval, conversation_stats
 from threadkeep.agent.retrieval_history import load_history, save_history
 from threadkeep.agent.retrieval_state import MOST_CONTEXTS, MOST_QUERIES
@@ -185,6 +186,29 @@ async def test_a_document_that_is_closed_disappears_from_results_cache_and_what_
     after = await retrieval.ask(replace(asked, conversation=None))
     assert "budget.md" not in found_in(after)
     assert after.cached is False
+
+
+@ON_EVERY_DATABASE
+async def test_a_deleted_document_leaves_nothing_in_the_checkpoints_of_those_who_read_it(
+    retrieval: Retrieval, url: str
+) -> None:
+    words = "The telescope mirror has a budget of nine violet florins."
+    await fill(url, document("budget.md", words, "shared", owner=ANN, readers=(BOB,)))
+    reading, asked = Access("default", BOB), question("telescope mirror budget", user=BOB, conversation="c1")
+    for again in (asked, asked, replace(asked, query="Which mirror?")):
+        assert "budget.md" in found_in(await retrieval.ask(again))
+    state: Any = await retrieval.state(Scope("default", BOB), reading, "c1")
+    assert {one["content"] for one in state["contexts"] if one["documentId"] == "budget.md"} == {words}
+    assert {one["content"] for one in state["retrievedContexts"] if one["documentId"] == "budget.md"} == {words}
+    async with open_knowledge(url, SETTINGS) as knowledge:
+        assert await knowledge.store.remove("default", "budget.md")
+    state = await retrieval.state(Scope("default", BOB), reading, "c1")
+    assert "budget.md" not in {one["documentId"] for one in (*state["contexts"], *state["retrievedContexts"])}
+    async with ThreadkeepSaver.from_url(url, user=BOB) as saver:
+        stored = [one async for one in saver.alist({"configurable": {"thread_id": "c1"}})]
+    assert len(stored) == 3
+    assert "florins" not in str(stored)
+    assert "telescope mirror budget" in str(stored), "the question is theirs, and stays"
 
 
 @ON_EVERY_DATABASE

@@ -28,6 +28,19 @@ async def test_what_is_remembered_is_recalled_and_forgotten_with_a_receipt(url: 
         assert told(await client.call_tool("recall", {"query": "peanuts"}))["hits"] == []
 
 
+async def test_a_text_is_forgotten_wherever_it_was_said(url: str) -> None:
+    async with connected(url) as client:
+        for name in ("c1", "c2"):
+            await client.call_tool("remember", {"text": "She is allergic to peanuts", "conversation": name})
+        receipt = told(await client.call_tool("forget", {"text": "she is ALLERGIC to peanuts"}, meta=TALK))
+        assert receipt["stores"]["archive"]["removed"] == 2
+        assert told(await client.call_tool("recall", {"query": "peanuts"}))["hits"] == []
+        noted = {"text": "She is allergic to peanuts", "conversation": "c1"}
+        assert told(await client.call_tool("remember", noted))["refused"] == {"erased": 1}
+        both = await client.call_tool("forget", {"text": "peanuts", "messageId": "m1"})
+        assert failure(both)["field"] == "text"
+
+
 async def test_forgetting_a_conversation_takes_its_questions_along(url: str) -> None:
     async with connected(url) as client:
         await client.call_tool("retrieve", {"query": "What is RAG?"}, meta=TALK)
@@ -84,7 +97,7 @@ async def test_every_tool_says_truly_what_it_does(url: str) -> None:
         ("retrieve", {"query": "x" * 100_000}, "query"),
         ("retrieve", {}, "query"),
         ("retrieve", {"query": "x", "user": "eve"}, "user"),
-        ("remember", {"text": "x", "role": "system"}, "role"),
+        ("remember", {"text": "x", "role": "user"}, "role"),
         ("remember", {"text": "x", "conversation": "a\u0000b"}, "conversation"),
         ("remember", {"text": "x" * 2_000_000}, "text"),
         ("forget", {}, "messageId"),

@@ -1,6 +1,7 @@
 """`POST /admin/index`: the knowledge folder into the index, with progress."""
 
 import asyncio
+import json
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,11 +9,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.mcp.library import document, fill
 from tests.service.conftest import client_of
 from tests.service.talking import is_problem
+from threadkeep.compose_knowledge import open_knowledge
 from threadkeep.http.app import create_app
 from threadkeep.knowledge.blocks import Text
 from threadkeep.knowledge.reading import READERS
+from threadkeep.ports.knowledge import Access
 from threadkeep.settings import Settings
 
 
@@ -92,3 +96,40 @@ async def test_a_job_that_breaks_in_a_way_nobody_foresaw_has_failed_and_runs_no_
 
     assert (job.status_code, job.json()["status"], job.json()["error"]) == (200, "failed", "internal_error")
     assert again.json()["status"] == "done"
+
+
+@pytest.mark.parametrize("unreadable", [False, True])
+async def test_documents_of_others_under_the_same_datasource_stay_and_stay_closed(
+    database: Path, folder: Path, unreadable: bool
+) -> None:
+    """Two owners, two tenants, two datasources; one document of Ann's even has the id of a file in the folder."""
+    url = f"sqlite:///{database}"
+    others = [
+        document("club/salary.md", "The comet salary of Ann.", "private", owner="ann", datasource="club"),
+        document("club/hours.md", "The comet hours of Ann.", "private", owner="ann", datasource="club"),
+        document("club/plan.md", "The comet plan of Bob.", "shared", owner="bob", readers=("ann",), datasource="club"),
+        document("club/open.md", "The comet notice of Bob.", "public", owner="bob", datasource="club"),
+        document("other/note.md", "The comet note of Ann.", "private", owner="ann", datasource="other"),
+    ]
+    await fill(url, *others, document("club/old.md", "The comet was here.", datasource="club"))
+    await fill(url, document("club/far.md", "The comet of the hotel.", datasource="club"), tenant="hotel")
+    if unreadable:
+        (folder / "hours.md").write_bytes(b"\x00\xff\x00")
+    settings = Settings(DATABASE_URL=url, THREADKEEP_KNOWLEDGE_PATH=str(folder))  # pyright: ignore[reportCallIssue]
+    async with client_of(create_app(settings)) as client:
+        job = await client.post("/admin/index", params={"wait": "true"}, json={"datasource": "club"})
+
+    report = job.json()["report"]
+    assert (report["added"], report["updated"], report["removed"]) == (2, 0, 1)
+    assert [one["path"] for one in report["skipped"]] == ["hours.md"]
+    assert "ann" not in json.dumps(report)
+    async with open_knowledge(url, settings) as knowledge:
+        kept = {one.document_id: (one.access, one.owner) for one in await knowledge.store.documents("default")}
+        assert kept == {one.document_id: (one.access, one.owner) for one in others} | {
+            "club/shipping.md": ("public", None),
+            "club/warranty.md": ("public", None),
+        }
+        assert [one.document_id for one in await knowledge.store.documents("hotel")] == ["club/far.md"]
+        for user, sees in (("ann", True), ("eve", False)):
+            found = await knowledge.ask(Access("default", user), "comet hours", k=50)
+            assert ("The comet hours of Ann." in found.text) is sees

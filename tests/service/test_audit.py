@@ -15,13 +15,16 @@ from tests.mcp.serving import bearer, over_http, served, settings_for
 from tests.mcp.stdio import stdio_transport
 from tests.service.conftest import client_of
 from threadkeep.audit import reaching, trail_of
+from threadkeep.compose_identity import open_keys
 from threadkeep.http.app import create_app
 from threadkeep.http.logs import JsonLines
+from threadkeep.identity.api_keys import new_key
 from threadkeep.policy.logged_ids import logged_id
+from threadkeep.ports.clock import system_clock
 from threadkeep.scope import Scope
 
 SECRET = "my locker is behind the blue door"
-ACCESS = {"who", "tenant", "user", "outcome", "request_id", "conversation_id"}
+ACCESS = {"who", "caller_tenant", "caller_user", "tenant", "user", "outcome", "request_id", "conversation_id"}
 
 
 class Lines(logging.Handler):
@@ -101,7 +104,7 @@ async def test_every_line_of_a_request_has_its_ids(strangers: httpx.AsyncClient,
 
 @pytest.mark.parametrize("user", ["ann@example.com", "+48601234567", "a" * 200, "line\u2028break"])
 def test_an_id_that_would_be_masked_as_text_is_told_by_a_digest(user: str, log: Lines) -> None:
-    with trail_of("r1"):
+    with trail_of("r1", "http"):
         reaching(Scope("shop", "u1", user))
         logging.getLogger("threadkeep.retrieval").warning("something happened")
     (line,) = log.of(message="something happened")
@@ -140,6 +143,26 @@ async def test_each_call_of_a_tool_is_told_over_http(tmp_path: Path, log: Lines)
     assert told["resources/list"].items() >= (ann | {"outcome": "ok"}).items()
     assert told["resources/read"].items() >= (ann | {"outcome": "denied", "conversation_id": "nowhere"}).items()
     assert SECRET not in "".join(log.written)
+
+
+@pytest.mark.parametrize("surface", ["http", "mcp"])
+async def test_who_acts_for_a_user_is_named_beside_them(tmp_path: Path, log: Lines, surface: str) -> None:
+    url, secret = f"sqlite:///{tmp_path}/audit.db", "k" * 32
+    settings = settings_for(url, THREADKEEP_API_KEY_SECRET=secret)
+    key, kept = new_key(secret, system_clock(), ("default", "boss"), role="ADMIN")
+    async with open_keys(url, settings) as keys:
+        await keys.add(kept)
+    headers = {"X-API-Key": key, "X-User-ID": "ann"}
+    async with served(settings) as address:
+        if surface == "http":
+            async with httpx.AsyncClient(base_url=address, headers=headers, trust_env=False) as client:
+                assert (await client.get("/conversations")).status_code == 200
+        else:
+            async with over_http(address, headers) as client:
+                await client.call_tool("history", {})
+    both = {"who": f"key:{kept.prefix}", "caller_tenant": "default", "caller_user": "boss", "user": "ann"}
+    assert log.of(event="request" if surface == "http" else "tool", outcome="ok", **both)
+    assert not [line for line in log.of(outcome="ok") if line["caller_user"] != "boss"]
 
 
 async def test_each_call_of_a_tool_is_told_on_stdio(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def new_key(
         raise InvalidInput("expires", "lies in the past", "give a time to come, or none")
     prefix = base64.b32encode(secrets.token_bytes(8)).decode().lower().rstrip("=")[:12]
     key = f"tk_{prefix}_{secrets.token_urlsafe(32)}"
-    allowed = allowed_to(role, permissions)
+    allowed = allowed_to(role, user, permissions)
     kept = ApiKey(prefix, digest_of(key, secret), name, tenant, user, role, allowed, now, expires_at)
     return key, kept
 

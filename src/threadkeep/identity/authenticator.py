@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from threadkeep.errors import StoreUnavailable, Unauthenticated
+from threadkeep.errors import StoreError, StoreUnavailable, Unauthenticated
 from threadkeep.identity import api_keys
 from threadkeep.identity.principal import LOCAL, Principal
 from threadkeep.ports.clock import Clock, system_clock
@@ -32,13 +32,18 @@ class Authenticator:
         tokens: Tokens | None = None,
         clock: Clock = system_clock,
         monotonic: Callable[[], float] = time.monotonic,
+        *,
+        no_auth: bool = False,
     ) -> None:
+        """`no_auth` lets this machine in without a credential also where API keys exist."""
         self._keys = keys
         self._secret = key_secret
         self._tokens = tokens
         self._clock = clock
         self._monotonic = monotonic
         self._known: dict[str, tuple[ApiKey, float]] = {}
+        self._open = no_auth or keys is None
+        self._asked_for_keys = -_FRESH_SECONDS
 
     @property
     def configured(self) -> bool:
@@ -47,6 +52,8 @@ class Authenticator:
     async def identify(self, api_key: str | None, bearer: str | None) -> Principal:
         """Raises `Unauthenticated`. A bearer token that is not ours to check is for the tools behind us."""
         if not self.configured:
+            if await self.forgotten():
+                raise Unauthenticated("API keys exist, and this service was started without the secret to check them")
             return LOCAL.with_token(bearer)
         if api_key is not None and self._secret is not None:
             if bearer is not None and self._tokens is not None:
@@ -55,6 +62,23 @@ class Authenticator:
         if bearer is not None and self._tokens is not None:
             return await self._tokens.principal(bearer)
         raise Unauthenticated(f"a credential is missing: send {self._accepted()}")
+
+    async def forgotten(self) -> bool:
+        """Return whether API keys exist though nobody is asked for one, as where the secret was left out of a
+        deployment. A store that is down cannot tell; it is asked again, at most every five seconds."""
+        if self.configured or self._open or self._keys is None:
+            return False
+        if self._monotonic() - self._asked_for_keys < _FRESH_SECONDS:
+            return False
+        self._asked_for_keys = self._monotonic()
+        try:
+            exist = bool(await self._keys.all())
+        except StoreError:
+            return False
+        self._open = not exist
+        if exist:
+            self._asked_for_keys = -_FRESH_SECONDS  # until it is started otherwise
+        return exist
 
     def _accepted(self) -> str:
         ways = ["X-API-Key"] * (self._secret is not None)

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field, replace
 
 from threadkeep.errors import Forbidden, NotFound
 from threadkeep.ports.keys import PERMISSIONS, Permission, Role
+from threadkeep.ports.knowledge import Access
 from threadkeep.scope import DEFAULT_TENANT, Scope
 
 DEFAULT_USER = "default"
+ANONYMOUS = "anonymous"  # the user of a call that names nobody; reads what is public
 ALL_PERMISSIONS: frozenset[Permission] = frozenset(PERMISSIONS)
-OF_A_USER: frozenset[Permission] = ALL_PERMISSIONS - {"admin", "metrics"}
+OF_A_SERVICE: frozenset[Permission] = ALL_PERMISSIONS - {"admin", "metrics"}
+OF_A_USER: frozenset[Permission] = OF_A_SERVICE - {"write_as"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,22 @@ class Principal:
             return False
         return self.role == "ADMIN" or self.user is None or user == self.user
 
-    def reads_for(self, scope: Scope) -> bool:
-        """Whether private documents of this user may be read to it: its own, and a service speaks for its users. An
-        ADMIN looks after them, which is not the same."""
-        return self.role == "SUPER_ADMIN" or self.user is None or (self.tenant, self.user) == (scope.tenant, scope.user)
+    def access(self, scope: Scope) -> Access:
+        """Return which documents this caller may read for the scope's user: those that both may read.
+
+        A USER's service key (no user) speaks for the users of its tenant, so it reads what they may. An ADMIN manages
+        documents and reads for itself only: acting for somebody else it reads what is public and what is shared with
+        both. A SUPER_ADMIN reads the whole tenant for itself, and what the user may read when it acts for one.
+        """
+        user = None if scope.user == ANONYMOUS else scope.user
+        if self.role == "SUPER_ADMIN":
+            is_self = scope.user == (self.user or DEFAULT_USER)
+            return Access(scope.tenant, user, frozenset({self.role})) if is_self else Access(scope.tenant, user)
+        if self.user is None:
+            return Access(scope.tenant, user if self.role == "USER" else None)
+        if self.user == scope.user:
+            return Access(scope.tenant, user, frozenset({self.role}))
+        return Access(scope.tenant, user, acting=self.user)
 
     def acting(self, tenant: str | None, user: str | None, conversation: str | None = None) -> Scope:
         """Where a request that names no scope of its own belongs: the caller's place, or the one it asks for."""
@@ -69,14 +84,23 @@ class Principal:
         if self.role != "SUPER_ADMIN":
             raise Forbidden("only a SUPER_ADMIN may ask for the whole store; name a user")
 
+    def writes_for(self, scope: Scope) -> bool:
+        """Whether it is an administrator who writes in another user's place; a service speaks for its users."""
+        is_admin = self.role != "USER" and self.user is not None and self.name != LOCAL.name
+        return is_admin and (self.tenant, self.user) != (scope.tenant, scope.user)
+
     def with_token(self, token: str | None) -> Principal:
         return replace(self, token=token)
 
 
-def allowed_to(role: Role, asked: frozenset[Permission] | None) -> frozenset[Permission]:
-    """What a credential allows: what was asked for, never more than its role does."""
-    most = OF_A_USER if role == "USER" else ALL_PERMISSIONS
-    return most if asked is None else most & asked
+def allowed_to(role: Role, user: str | None, asked: frozenset[Permission] | None) -> frozenset[Permission]:
+    """Return what a credential allows: what was asked for, never more than its role does.
+
+    A user's own key may not write as the assistant unless that was asked for by name when it was made.
+    """
+    if asked is None:
+        return ALL_PERMISSIONS if role != "USER" else OF_A_SERVICE if user is None else OF_A_USER
+    return asked & (OF_A_SERVICE if role == "USER" else ALL_PERMISSIONS)
 
 
 # Where no authentication is configured the service listens on loopback only: whoever calls owns the machine.

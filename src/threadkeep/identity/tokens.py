@@ -78,7 +78,7 @@ def _principal_of(claims: Mapping[str, Any]) -> Principal:
     tenant, user = claims.get("tenant", DEFAULT_TENANT), claims["sub"]
     Scope(tenant, user)  # raises for what no id may be made of
     role = _role(claims)
-    return Principal(tenant, user, role, allowed_to(role, _permissions(claims)), f"jwt:{tenant}:{user}")
+    return Principal(tenant, user, role, allowed_to(role, user, _permissions(claims)), f"jwt:{tenant}:{user}")
 
 
 def _role(claims: Mapping[str, Any]) -> Role:

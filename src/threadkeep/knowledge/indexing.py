@@ -1,5 +1,7 @@
 """A folder into the index: new and changed files are cut and put, files that are gone leave it, the rest is left alone.
 
+A run changes and removes only documents of its own datasource that have no owner or its own (`Source.may_replace`).
+
 Each document is put whole or not at all, and can be found by its words at once; vectors follow. What could not be read
 is listed with the reason, and what it said before stays, for those who may read it now.
 """
@@ -54,6 +56,11 @@ class Source:
     @property
     def readership(self) -> Readership:
         return Readership(self.access, self.owner, self.readers)
+
+    def may_replace(self, document: DocumentInfo) -> bool:
+        """Return whether a document of the tenant is this source's to change: one of its datasource that has no owner,
+        which makes it public, or the same owner. Whoever runs the index, others' documents stay as they are."""
+        return document.datasource == self.datasource and document.owner in (None, self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,7 @@ class FolderIndexer:
                 unread.add(id_)
             if progress:
                 progress(number + 1, len(listing.files), name)
-        of_source = {id_ for id_, one in known.items() if one.datasource == source.datasource}
+        of_source = {id_ for id_, one in known.items() if source.may_replace(one)}
         for id_ in sorted(of_source & unread):
             await self._store.grant(source.tenant, id_, source.readership)
         for id_ in sorted(of_source - seen - unread):
@@ -129,10 +136,9 @@ class FolderIndexer:
 
     async def _put(self, path: Path, id_: str, source: Source, old: DocumentInfo | None, report: IndexReport) -> None:
         """Raises `UnreadableDocument` and `MissingExtra`."""
-        if old is not None and old.datasource != source.datasource:
-            raise UnreadableDocument(
-                f"has the id of a document of {old.datasource!r}; give one of the two another name"
-            )
+        if old is not None and not source.may_replace(old):
+            owner = "another owner" if old.datasource == source.datasource else repr(old.datasource)
+            raise UnreadableDocument(f"has the id of a document of {owner}; give one of the two another name")
         document = await asyncio.to_thread(self._document, path, id_, source)
         changed = old is None or old.digest != document.digest
         if changed:

@@ -14,9 +14,13 @@ from threadkeep.recall.vectors import ENCODING, decode, fitting, nearest
 from threadkeep.sqlite.rows import given_text
 
 MODEL = "SELECT model FROM tk_models WHERE name = ? AND dimensions = ? AND encoding = ?"
+_READ_BY = (
+    "(d.access = 'public' OR d.owner = {0} OR (d.access = 'shared' AND EXISTS"
+    " (SELECT 1 FROM tk_document_readers r WHERE r.did = d.did AND r.user = {0})))"
+)
 _PERMITTED = (
-    "d.tenant = :tenant AND (:reads_all OR d.access = 'public' OR d.owner = :user OR (d.access = 'shared' AND EXISTS"
-    " (SELECT 1 FROM tk_document_readers r WHERE r.did = d.did AND r.user = :user)))"
+    f"d.tenant = :tenant AND (:reads_all OR {_READ_BY.format(':user')})"  # noqa: S608
+    f" AND (:acting IS NULL OR {_READ_BY.format(':acting')})"
     " AND (:datasources IS NULL OR d.datasource IN (SELECT value FROM json_each(:datasources)))"
 )
 _READABLE = (
@@ -72,7 +76,13 @@ def read(
 
 def _within(access: Access, datasources: Sequence[str] | None) -> dict[str, Any]:
     sources = None if datasources is None else json.dumps(list(datasources))
-    return {"tenant": access.tenant, "user": access.user, "reads_all": access.reads_all, "datasources": sources}
+    return {
+        "tenant": access.tenant,
+        "user": access.user,
+        "reads_all": access.reads_all,
+        "acting": access.acting,
+        "datasources": sources,
+    }
 
 
 def _nearest(connection: sqlite3.Connection, within: dict[str, Any], question: Question) -> dict[Place, float]:

@@ -54,6 +54,7 @@ class RecallHit(Answer):
     content: str
     ts: str
     score: float
+    origin: dict[str, str] | None = Field(default=None, description="Who wrote it, through which surface.")
 
 
 class RecallAnswer(Answer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
@@ -52,8 +52,7 @@ class RetrieveArguments(Arguments):
 
 
 class RememberArguments(Arguments):
-    text: str = Field(min_length=1, description="What was said, or what is to be remembered.")
-    role: Literal["user", "assistant"] = Field(default="user", description="Who said it.")
+    text: str = Field(min_length=1, description="What is to be remembered. It is kept as your note about the user.")
     conversation: Conversation = None
     key: str | None = Field(
         default=None, min_length=1, max_length=_LONGEST_ID, description="Makes the call safe to repeat."
@@ -87,6 +86,12 @@ class ForgetArguments(Arguments):
         min_length=1,
         max_length=_LONGEST_ID,
         description="Where the message stands; alone: the whole conversation.",
+    )
+    text: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=LONGEST_QUERY,
+        description="Every message that says this, in the named conversation or in all of the user's.",
     )
 
 

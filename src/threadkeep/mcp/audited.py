@@ -20,7 +20,7 @@ def audited(verb: str, request_id: str | None) -> Generator[None]:
     """Whatever it raises goes on."""
     outcome: Outcome = "failed"
     code: str | None = None
-    with trail_of(request_id and logged_id(request_id)) as trail:
+    with trail_of(request_id and logged_id(request_id), "mcp") as trail:
         try:
             yield
             outcome = "ok"

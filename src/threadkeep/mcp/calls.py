@@ -8,13 +8,12 @@ from typing import Any
 
 from threadkeep.audit import reaching
 from threadkeep.errors import InvalidInput, InvalidScope
-from threadkeep.identity.principal import Principal
+from threadkeep.identity.principal import ANONYMOUS, Principal
 from threadkeep.ports.knowledge import Access
 from threadkeep.scope import Scope
 
 CONVERSATION = "vscode.conversationId"
 REQUEST = "vscode.requestId"
-ANONYMOUS = "anonymous"
 NOTES = "notes"  # where is remembered what belongs to no conversation
 _LONGEST_REQUEST_ID = 255
 
@@ -23,16 +22,17 @@ Progress = Callable[[int, int, str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`principal` comes from a credential or the server's own configuration, never from what the client says."""
+    """`principal` comes from a credential or the server's own configuration, never from what the client says; `owner`
+    is the user it acts for, itself or one that it may reach."""
 
     principal: Principal
+    owner: Scope
     conversation: str | None = None
     request_id: str | None = None
     progress: Progress | None = None
 
     def scope(self, conversation: str | None = None) -> Scope:
-        scope = self.principal.acting(None, None, conversation)
-        return scope if conversation is None else reaching(scope)
+        return self.owner if conversation is None else reaching(self.owner.with_conversation(conversation))
 
     def in_conversation(self, named: str | None) -> Scope:
         """The one that is named, the one the client is in, or the user's notes."""
@@ -40,15 +40,7 @@ class Call:
 
     @property
     def access(self) -> Access:
-        return access_of(self.scope(), self.principal)
-
-
-def access_of(scope: Scope, who: Principal) -> Access:
-    """What a caller may read there. Whoever is not known reads what is public, and so does an ADMIN in the place of
-    somebody else: only a service speaks for its users."""
-    speaks = who.user is None or (who.tenant, who.user) == (scope.tenant, scope.user)
-    known = speaks and scope.user != ANONYMOUS
-    return Access(scope.tenant, scope.user if known else None, frozenset({who.role}))
+        return self.principal.access(self.owner)
 
 
 def conversation_in(meta: Mapping[str, Any] | None) -> str | None:

@@ -24,6 +24,8 @@ _OWN_WORDS: dict[type[errors.ThreadkeepError], str] = {
 
 def told(error: errors.ThreadkeepError) -> dict[str, Any]:
     words = next((_OWN_WORDS[kind] for kind in type(error).__mro__ if kind in _OWN_WORDS), None)
+    if isinstance(error, errors.HotStoreMismatch):
+        words = f"{error.setting}: {error.problem}; nothing was changed"
     problem: dict[str, Any] = {"code": error.code, "message": words or str(error), "retryable": error.retryable}
     if words is None and isinstance(error, errors.InvalidInput):
         problem |= {"field": error.field, "fix": error.fix}

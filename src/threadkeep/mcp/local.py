@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.errors import InvalidInput, MissingExtra, NotFound
-from threadkeep.events import ModelResponse, UserMessage
+from threadkeep.events import ModelResponse, Origin
 from threadkeep.mcp.arguments import (
     ForgetArguments,
     HistoryArguments,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _PAGE = 50
 _SHOWN_MESSAGES = 100
+_PAGE_CHARS = 4_194_304  # of the text in one answer, as over HTTP
 OpenRetrieval = Callable[[], Awaitable["Retrieval"]]  # opened when it is first asked for
 
 
@@ -53,9 +54,9 @@ class LocalBackend:
     async def remember(self, call: Call, given: RememberArguments) -> dict[str, Any]:
         call.principal.need("write")
         scope = call.in_conversation(given.conversation)
-        event = UserMessage(given.text) if given.role == "user" else ModelResponse(given.text)
+        note = ModelResponse(given.text, origin=Origin("model", "mcp"))  # whoever calls a tool is a model
         with _called("events[0].text", "text"):
-            receipt = await self._memory.append(scope, [event], given.key)
+            receipt = await self._memory.append(scope, [note], given.key)
         return {"conversation": scope.conversation, **receipt.as_dict()}
 
     async def recall(self, call: Call, given: RecallArguments) -> dict[str, Any]:
@@ -67,7 +68,7 @@ class LocalBackend:
     async def history(self, call: Call, given: HistoryArguments) -> dict[str, Any]:
         call.principal.need("read")
         scope = call.in_conversation(given.conversation)
-        found = await self._memory.history(scope, given.limit, given.before)
+        found = await self._memory.history(scope, given.limit, given.before, _PAGE_CHARS)
         state = await self._state(call, scope.require_conversation())
         told = found.as_dict()
         told.pop("generation")
@@ -75,8 +76,12 @@ class LocalBackend:
 
     async def forget(self, call: Call, given: ForgetArguments) -> dict[str, Any]:
         call.principal.need("erase")
+        if given.text is not None:
+            if given.messageId is not None:
+                raise InvalidInput("text", "is given beside messageId", "give one of the two")
+            return (await self._memory.forget(call.scope(given.conversation), given.text)).as_dict()
         if given.messageId is None and given.conversation is None:
-            raise InvalidInput("messageId", "is missing", "name a message, or a conversation to forget as a whole")
+            raise InvalidInput("messageId", "is missing", "name a message, a text, or a conversation to forget whole")
         scope = call.in_conversation(given.conversation)
         return (await self._memory.erase(scope, given.messageId)).as_dict()
 
@@ -89,9 +94,10 @@ class LocalBackend:
         """What was said and what was retrieved, the latter as far as this caller may read it now."""
         call.principal.need("read")
         scope = call.scope(name)
-        messages = (await self._memory.history(scope, _SHOWN_MESSAGES)).messages
+        found = await self._memory.history(scope, _SHOWN_MESSAGES)
+        messages = found.messages
         state = await self._state(call, name)
-        if not messages and not state:
+        if not messages and not state and not found.degraded:
             raise NotFound("there is no such conversation")
         shown = ("queries", "retrievedContexts", "datasourceIds", "accessLevel", "counts")
         retrieved = {key: state[key] for key in shown if key in state}

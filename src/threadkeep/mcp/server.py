@@ -21,9 +21,10 @@ from threadkeep.mcp.audited import audited
 from threadkeep.mcp.calls import Call, Progress, conversation_in, request_in
 from threadkeep.mcp.errors import protocol_error, tool_error, unknown_tool
 from threadkeep.mcp.tools import TOOLS, ToolSpec
+from threadkeep.scope import Scope
 
 Context = ServerRequestContext[Any, Any]
-Who = Callable[[Context], Principal]
+Who = Callable[[Context], tuple[Principal, Scope]]  # the caller, and the user it acts for
 NAME = "threadkeep"
 _INSTRUCTIONS = (
     "Conversation memory and document retrieval. Use `retrieve` to look something up in the documents, `remember` to"
@@ -82,11 +83,11 @@ class Handlers:
     def _call(self, context: Context) -> Call:
         """Noted for the log as far as it is known."""
         called_by(None)
-        who = self._who(context)
-        called_by(who.name)
+        who, owner = self._who(context)
+        called_by(who)
         conversation = conversation_in(_meta(context))
-        reaching(who.place(None, None, conversation))
-        return Call(who, conversation, _request_id(context), _progress(context))
+        reaching(owner if conversation is None else owner.with_conversation(conversation))
+        return Call(who, owner, conversation, _request_id(context), _progress(context))
 
 
 def _meta(context: Context) -> Mapping[str, Any] | None:

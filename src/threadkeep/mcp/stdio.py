@@ -27,7 +27,8 @@ async def serve_stdio(
     backend: Any, principal: Principal, tools: Sequence[ToolSpec] = TOOLS, *, with_resources: bool = True
 ) -> None:
     """Until the client closes its end. Whoever started the process is the one it was configured for."""
-    server = mcp_server(backend, lambda _: principal, tools, with_resources=with_resources)
+    owner = principal.acting(None, None)
+    server = mcp_server(backend, lambda _: (principal, owner), tools, with_resources=with_resources)
     async with stdio_server() as (reading, writing), anyio.create_task_group() as tasks:
         sending, received = anyio.create_memory_object_stream[Received](0)
         tasks.start_soon(_handed_on, reading, sending)

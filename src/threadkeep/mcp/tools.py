@@ -62,8 +62,8 @@ TOOLS = (
     ToolSpec(
         "remember",
         "Remember",
-        "Keep something that was said, so that it can be recalled later, in this or another conversation. Personal"
-        " data is masked before it is stored.",
+        "Keep a note about the user, so that it can be recalled later, in this or another conversation. It is kept as"
+        " your note, not as the user's words. Personal data is masked before it is stored.",
         arguments.RememberArguments,
         answers.RememberAnswer,
         "adds",
@@ -87,7 +87,8 @@ TOOLS = (
     ToolSpec(
         "forget",
         "Forget",
-        "Erase a message, or a whole conversation, for good. Answers with a receipt: what each store held and removed.",
+        "Erase a message, every message that says a text, or a whole conversation, for good. Answers with a receipt:"
+        " what each store held and removed.",
         arguments.ForgetArguments,
         answers.ForgetAnswer,
         "removes",

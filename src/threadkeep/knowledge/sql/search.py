@@ -50,13 +50,19 @@ def _permitted(access: Access, datasources: Sequence[str] | None) -> Permitted:
     conditions: Permitted = [documents.c.tenant == access.tenant]
     if datasources is not None:
         conditions.append(documents.c.datasource.in_(list(datasources)))
-    if access.reads_all:
-        return conditions
-    allowed: Permitted = [documents.c.access == "public"]
-    if access.user is not None:
-        named = exists().where(readers.c.did == documents.c.did, readers.c.user_id == access.user)
-        allowed += [documents.c.owner == access.user, (documents.c.access == "shared") & named]
-    return [*conditions, or_(*allowed)]
+    if not access.reads_all:
+        conditions.append(_read_by(access.user))
+    if access.acting is not None:
+        conditions.append(_read_by(access.acting))
+    return conditions
+
+
+def _read_by(user: str | None) -> ColumnElement[bool]:
+    public = documents.c.access == "public"
+    if user is None:
+        return public
+    named = exists().where(readers.c.did == documents.c.did, readers.c.user_id == user)
+    return or_(public, documents.c.owner == user, (documents.c.access == "shared") & named)
 
 
 async def _readable(connection: AsyncConnection, permitted: Permitted) -> Readable:
