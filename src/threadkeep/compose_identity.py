@@ -20,9 +20,22 @@ def authentication_is_configured(settings: Settings) -> bool:
     return any((settings.api_key_secret, settings.jwt_secret, settings.jwt_jwks))
 
 
-def authenticator(settings: Settings, keys: KeyStore | None) -> Authenticator:
+async def refuse_forgotten_authentication(identities: Authenticator, allow: str) -> None:
+    """Raise `InvalidSetting` where keys were made and no setting asks callers for them: every caller would own the
+    store. `allow` is how to run like that on purpose."""
+    if not await identities.forgotten():
+        return
+    fix = f"set it to the secret that the keys were made with, or {allow} to let this machine in without one"
+    raise InvalidSetting("THREADKEEP_API_KEY_SECRET", "is not set, and API keys exist", fix)
+
+
+def without_authentication(settings: Settings) -> Settings:
+    return settings.model_copy(update={"api_key_secret": None, "jwt_secret": None, "jwt_jwks": None})
+
+
+def authenticator(settings: Settings, keys: KeyStore | None, *, no_auth: bool = False) -> Authenticator:
     """Raises `InvalidSetting` and `MissingExtra`."""
-    return Authenticator(keys, settings.api_key_secret, _tokens(settings))
+    return Authenticator(keys, settings.api_key_secret, _tokens(settings), no_auth=no_auth)
 
 
 def _tokens(settings: Settings) -> Tokens | None:

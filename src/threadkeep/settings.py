@@ -1,16 +1,22 @@
 """Every setting, in one place. The environment wins over `threadkeep.toml`, which wins over the defaults.
 
+A key of the file that is not known, and a variable that is nearly a known one, is refused: a misspelled
+`THREADKEEP_JWT_SECRET` would otherwise leave the service open without a word.
+
 Names without a prefix are the ones applications already use; ours start with `THREADKEEP_`.
 """
 
 from __future__ import annotations
 
+import difflib
+import logging
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StringConstraints, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, IPvAnyNetwork, StringConstraints, ValidationError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -21,11 +27,22 @@ from pydantic_settings import (
 )
 
 from threadkeep.errors import InvalidSetting
+from threadkeep.unknown_keys import closest, fix_for, keys_beside
 
 _A_CENTURY_OF_MINUTES = 52_560_000
 _A_CENTURY_OF_SECONDS = 60 * _A_CENTURY_OF_MINUTES
 CONFIG_FILE = "threadkeep.toml"
 CONFIG_FILE_VARIABLE = "THREADKEEP_CONFIG"
+TOKEN_VARIABLE = "THREADKEEP_TOKEN"  # no setting: the credential of `threadkeep mcp --gateway`
+_PREFIX = "THREADKEEP"
+_BEGINS_ALIKE = 0.85  # THREADKEP and THREAD_KEEP do, THREADPOOL (0.7) does not
+# What Kubernetes sets in every pod for a service called `threadkeep` or `threadkeep-<something>`.
+_OF_KUBERNETES = re.compile(
+    r"THREADKEEP(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
+_PORT_OF_KUBERNETES = re.compile(r"(tcp|udp|sctp)://.+")
+_log = logging.getLogger("threadkeep.settings")
+_warned_of: set[str] = set()
 
 
 def _named(name: str, default: Any, **limits: Any) -> Any:
@@ -53,6 +70,7 @@ Origin = Annotated[str, StringConstraints(pattern=r"^https?://[^/\s*]+$")]
 Origins = Annotated[tuple[Origin, ...], NoDecode, BeforeValidator(_split)]
 Host = Annotated[str, StringConstraints(pattern=r"^[^/\s*:]+(:\d{1,5})?$")]
 Hosts = Annotated[tuple[Host, ...], NoDecode, BeforeValidator(_split)]
+Networks = Annotated[tuple[IPvAnyNetwork, ...], NoDecode, BeforeValidator(_split)]
 RateLimit = Annotated[str, StringConstraints(pattern=r"^[1-9]\d{0,6}/(second|minute|hour|day)$")]
 
 
@@ -96,7 +114,8 @@ class Settings(BaseSettings):
     redaction_style: Literal["typed", "plain"] = _ours("REDACTION_STYLE", "typed")
     redaction_rules: str | None = _ours("REDACTION_RULES", None)
     redaction_key: str | None = _ours("REDACTION_KEY", None, min_length=16)
-    redaction_names: bool = _ours("REDACTION_NAMES", False)
+    tombstone_key: str | None = _ours("TOMBSTONE_KEY", None, min_length=16)
+    redaction_names: Literal["off", "rules", "model"] = _ours("REDACTION_NAMES", "off")
     redaction_regions: Regions = _ours("REDACTION_REGIONS", ())
     tenant_regions: dict[str, tuple[Region, ...]] = _ours("TENANT_REGIONS", {})
     outward_log: str | None = _ours("OUTWARD_LOG", None)
@@ -119,6 +138,7 @@ class Settings(BaseSettings):
     chat_retries: int = _ours("CHAT_RETRIES", 2, ge=0, le=10)
 
     durability: Literal["fast", "durable"] = _ours("DURABILITY", "fast")
+    redis_rewrite_after_erase: bool = _ours("REDIS_REWRITE_AFTER_ERASE", False)
     redis_timeout_seconds: float = _ours("REDIS_TIMEOUT_SECONDS", 2, gt=0)
     slot_key: str | None = _ours("SLOT_KEY", None)
     flush_stale_seconds: float = _ours("FLUSH_STALE_SECONDS", 10, gt=0)
@@ -137,13 +157,22 @@ class Settings(BaseSettings):
     jwt_skew_seconds: float = _ours("JWT_SKEW_SECONDS", 60, ge=0, le=600)
     cors_origins: Origins = _ours("CORS_ORIGINS", ())
     mcp_hosts: Hosts = _ours("MCP_HOSTS", ())
+    max_header_bytes: int = _ours("MAX_HEADER_BYTES", 32_768, ge=1_024, le=16_777_216)
+    max_headers: int = _ours("MAX_HEADERS", 100, ge=10, le=10_000)
+    max_url_bytes: int = _ours("MAX_URL_BYTES", 16_384, ge=256, le=16_777_216)
+    header_timeout_seconds: float = _ours("HEADER_TIMEOUT_SECONDS", 10, gt=0, le=3_600)
+    body_timeout_seconds: float = _ours("BODY_TIMEOUT_SECONDS", 60, gt=0, le=3_600)
+    max_connections: int = _ours("MAX_CONNECTIONS", 500, ge=1)
     rate_limit: RateLimit | None = _ours("RATE_LIMIT", None)
     chat_rate_limit: RateLimit = _ours("CHAT_RATE_LIMIT", "30/minute")
+    chat_caller_rate_limit: RateLimit = _ours("CHAT_CALLER_RATE_LIMIT", "600/minute")
+    chat_address_rate_limit: RateLimit = _ours("CHAT_ADDRESS_RATE_LIMIT", "120/minute")
+    trusted_proxies: Networks = _ours("TRUSTED_PROXIES", ())
     max_chat_bytes: int = _ours("MAX_CHAT_BYTES", 65_536, ge=1)
     max_audio_bytes: int = _ours("MAX_AUDIO_BYTES", 4_194_304, ge=1)
     max_audio_seconds: float = _ours("MAX_AUDIO_SECONDS", 120, gt=0, le=3_600)
     max_image_bytes: int = _ours("MAX_IMAGE_BYTES", 4_194_304, ge=1)
-    max_image_pixels: int = _ours("MAX_IMAGE_PIXELS", 40_000_000, ge=1)
+    max_image_pixels: int = _ours("MAX_IMAGE_PIXELS", 16_000_000, ge=1)
     voice_model: str = _ours("VOICE_MODEL", "offline")
     image_model: str = _ours("IMAGE_MODEL", "offline")
     media_timeout_seconds: float = _ours("MEDIA_TIMEOUT_SECONDS", 60, gt=0)
@@ -171,7 +200,8 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, InitSettingsSource(settings_cls, read_config_file())
+        _check_variables()
+        return init_settings, env_settings, InitSettingsSource(settings_cls, _checked(read_config_file()))
 
 
 def config_file() -> Path:
@@ -197,18 +227,90 @@ def read_config_file() -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def load_settings() -> Settings:
-    """Raises `InvalidSetting` naming the variable, never its value: that may be a password."""
+def load_settings(*, warn: bool = True) -> Settings:
+    """Raises `InvalidSetting` naming the variable, never its value: that may be a password.
+
+    Logs each variable that begins like ours and is no setting, once a process; not with `warn=False`.
+    """
     try:
-        return Settings()
+        settings = Settings()
+        if warn:
+            warn_of_unknown_variables()
+        return settings
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
+        if first["type"] == "extra_forbidden":
+            raise _unknown_within(first["loc"]) from None
         name = str(first["loc"][0]) if first["loc"] else "settings"
         raise InvalidSetting(name, first["msg"], "correct it in the environment or in threadkeep.toml") from None
     except SettingsError as error:
         raise InvalidSetting(_variable_in(error), "is not valid JSON", "correct it in the environment") from None
     except ValueError as error:
         raise InvalidSetting(str(config_file()), str(error), "correct the file: it is not valid TOML") from None
+
+
+def setting_names() -> dict[str, list[str]]:
+    """Return the names each field goes by: in the environment, and in the file."""
+    return {
+        name: [str(one) for one in field.validation_alias.choices]
+        for name, field in Settings.model_fields.items()
+        if isinstance(field.validation_alias, AliasChoices)
+    }
+
+
+def unknown_variables() -> list[str]:
+    """Return the variables that begin like ours and are no setting, without Kubernetes' own and empty ones."""
+    known = {*_variables()}
+    return sorted(name for name, value in os.environ.items() if value and name not in known and _is_meant(name, value))
+
+
+def warn_of_unknown_variables() -> None:
+    for name in unknown_variables():
+        if name not in _warned_of:
+            _warned_of.add(name)
+            _log.warning("%s is not a setting; it has no effect", name)
+
+
+def _variables() -> list[str]:
+    return [*(names[0] for names in setting_names().values()), CONFIG_FILE_VARIABLE, TOKEN_VARIABLE]
+
+
+def _is_meant(name: str, value: str) -> bool:
+    """Return whether a variable was probably meant for us: its letters begin nearly as our prefix does."""
+    if _OF_KUBERNETES.fullmatch(name) or (name.endswith("_PORT") and _PORT_OF_KUBERNETES.fullmatch(value)):
+        return False
+    return difflib.SequenceMatcher(None, _letters(name)[: len(_PREFIX)], _PREFIX).ratio() > _BEGINS_ALIKE
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").replace("-", "").upper()
+
+
+def _check_variables() -> None:
+    """Raise `InvalidSetting` for a variable that is nearly a known one.
+
+    They are compared by what stands behind the prefix, which would make all of ours look alike.
+    """
+    known = {_letters(name).removeprefix(_PREFIX): name for name in _variables()}
+    for name in unknown_variables():
+        if (found := closest(_letters(name)[len(_PREFIX) :], known)) is not None:
+            raise InvalidSetting(name, "is not a setting", f"did you mean {known[found]}?")
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    """Raise `InvalidSetting` for a key or a section of the file that is not known."""
+    known = {name for names in setting_names().values() for name in names}
+    for name in values.keys() - known:
+        alike = closest(name, (one for one in known if one.isupper() == name.isupper()))
+        fix = f"did you mean {alike}?" if alike else "remove it; the reference lists every setting"
+        raise InvalidSetting(name, f"is not a setting; it stands in {config_file()}", fix)
+    return values
+
+
+def _unknown_within(location: tuple[str | int, ...]) -> InvalidSetting:
+    """For a key inside of a setting that is a table."""
+    fix = fix_for(str(location[-1]), keys_beside(Settings, location))
+    return InvalidSetting(".".join(map(str, location)), "is not known", fix)
 
 
 def _variable_in(error: SettingsError) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from threadkeep.errors import InvalidSetting
-from threadkeep.settings import load_settings
+from threadkeep.settings import Settings, load_settings, unknown_variables
 
 DEFAULTS = {
     "DATABASE_URL": "sqlite:///./database/sqlite.db",
@@ -171,3 +171,99 @@ def test_a_bad_value_in_the_file_is_named_too(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting, match="SESSION_MAX_MESSAGES") as caught:
         load_settings()
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("THREADKEEP_JWT_SECERT", "THREADKEEP_JWT_SECRET"),
+        ("THREADKEEP_API_KEY", "THREADKEEP_API_KEY_SECRET"),
+        ("THREADKEEP_APIKEY_SECRET", "THREADKEEP_API_KEY_SECRET"),
+        ("THREADKEEP_REDACTION_RULE", "THREADKEEP_REDACTION_RULES"),
+        ("THREADKEEP_RATELIMIT", "THREADKEEP_RATE_LIMIT"),
+        ("THREADKEEP_TURN_RETENTION_DAY", "THREADKEEP_TURN_RETENTION_DAYS"),
+        ("THREADKEEP_DATABASE_URL", "DATABASE_URL"),
+        ("THREADKEEP_CONFIG_FILE", "THREADKEEP_CONFIG"),
+        ("threadkeep_jwt_secret", "THREADKEEP_JWT_SECRET"),
+        ("THREADKEP_JWT_SECRET", "THREADKEEP_JWT_SECRET"),
+        ("THREAD_KEEP_JWT_SECRET", "THREADKEEP_JWT_SECRET"),
+        ("THREADKEEPER_JWT_SECRET", "THREADKEEP_JWT_SECRET"),
+    ],
+)
+def test_a_variable_that_is_nearly_a_setting_names_the_setting(
+    monkeypatch: pytest.MonkeyPatch, name: str, known: str
+) -> None:
+    monkeypatch.setenv(name, "hunter2")
+    with pytest.raises(InvalidSetting) as caught:
+        load_settings()
+    assert caught.value.field == name
+    assert caught.value.fix == f"did you mean {known}?"
+    assert "hunter2" not in str(caught.value)
+
+
+OF_KUBERNETES = {
+    "THREADKEEP_SERVICE_HOST": "10.96.0.7",
+    "THREADKEEP_SERVICE_PORT": "8000",
+    "THREADKEEP_SERVICE_PORT_HTTP": "8000",
+    "THREADKEEP_PORT": "tcp://10.96.0.7:8000",
+    "THREADKEEP_PORT_8000_TCP": "tcp://10.96.0.7:8000",
+    "THREADKEEP_PORT_8000_TCP_PROTO": "tcp",
+    "THREADKEEP_PORT_8000_TCP_PORT": "8000",
+    "THREADKEEP_PORT_8000_TCP_ADDR": "10.96.0.7",
+    "THREADKEEP_REDIS_SERVICE_HOST": "10.96.0.8",
+    "THREADKEEP_REDIS_PORT": "tcp://10.96.0.8:6379",
+    "THREADKEEP_REDIS_PORT_6379_TCP_ADDR": "10.96.0.8",
+}
+
+
+def test_what_kubernetes_sets_for_a_service_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in OF_KUBERNETES.items():
+        monkeypatch.setenv(name, value)
+    assert load_settings().redis_url is None
+    assert unknown_variables() == []
+    assert caplog.records == []
+
+
+def test_a_variable_like_no_setting_is_warned_of_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("THREADKEEP_XYZZY", "hunter2")
+    monkeypatch.setenv("THREADKEEP_PORT", "8000")
+    monkeypatch.setenv("THREADKEEP_TOKEN", "hunter2")
+    monkeypatch.setenv("THREADKEEP_EMPTY_SLOT", "")
+    load_settings()
+    load_settings()
+    told = [record.getMessage() for record in caplog.records]
+    assert [line.split()[0] for line in told] == ["THREADKEEP_PORT", "THREADKEEP_XYZZY"]
+    assert "hunter2" not in "".join(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "known"),
+    [
+        ('jwt_secert = "hunter2"', "jwt_secert", "jwt_secret"),
+        ('jwt-secret = "hunter2"', "jwt-secret", "jwt_secret"),
+        ('THREADKEEP_JWT_SECERT = "hunter2"', "THREADKEEP_JWT_SECERT", "THREADKEEP_JWT_SECRET"),
+        ('[tenant_language]\nshop = "hunter2"', "tenant_language", "tenant_languages"),
+        (
+            '[tenant_languages.shop]\nlanguages = ["pl"]\ndefualt = "hunter2"',
+            "THREADKEEP_TENANT_LANGUAGES.shop.defualt",
+            "default",
+        ),
+        ('[wholly_unlike]\nx = "hunter2"', "wholly_unlike", None),
+    ],
+)
+def test_an_unknown_key_or_section_of_the_file_is_an_error(
+    tmp_path: Path, text: str, field: str, known: str | None
+) -> None:
+    (tmp_path / "threadkeep.toml").write_text(text)
+    for read in (load_settings, Settings):
+        with pytest.raises(InvalidSetting) as caught:
+            read()
+        assert caught.value.field == field
+        assert known is None or caught.value.fix == f"did you mean {known}?"
+        assert "hunter2" not in str(caught.value)
+        if "." in field:
+            break  # values are checked by the model, whose own error `load_settings` translates
