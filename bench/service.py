@@ -7,8 +7,8 @@ import argparse
 import asyncio
 import sys
 import uuid
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -58,7 +58,8 @@ def _on_store(name: str, args: argparse.Namespace) -> dict[str, Any]:
             for load, run in loads.items():
                 for service, route in _asked(services):
                     if route == CHAT or load not in (PAUSED, RATE):
-                        measured = asyncio.run(run(services[service], _requests(route), seconds))
+                        with named(service, route, load):
+                            measured = asyncio.run(run(services[service], _requests(route), seconds))
                         found.setdefault((service, route, load), []).append(measured)
         memory = {service: resident_mb(pid) for service, (_, pid) in services.items()}
     return {"loads": [*loads], "rss_mb": memory, "figures": figures_of(found)}
@@ -84,7 +85,18 @@ def _asked(services: dict[str, Any]) -> list[tuple[str, str]]:
 def _warm_up(services: dict[str, tuple[int, int]]) -> None:
     """What is imported and opened on the first request is not the load's."""
     for service, route in _asked(services):
-        asyncio.run(loaded(services[service], _requests(route), 1, 0.3))
+        with named(service, route, "warming up"):
+            asyncio.run(loaded(services[service], _requests(route), 1, 0.3))
+
+
+@contextmanager
+def named(service: str, route: str, load: str) -> Iterator[None]:
+    """Say whose answer ended the run. A peer on SQLite answers 500 when its file stays locked for 5 s."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"by {service}, at {route}, with {load}")
+        raise
 
 
 def _places(store: str, stack: ExitStack) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from fastapi import FastAPI
 
 from threadkeep import ModelResponse, Scope
 from threadkeep.http.app import create_app
+from threadkeep.http.request_limits import RequestLimits
 from threadkeep.http.server import Server
 from threadkeep.memory import Memory
 from threadkeep.model import History, Receipt
@@ -60,7 +61,7 @@ class NoMemory:
     async def append(self, scope: Scope, events: Any, key: str | None = None, index: str = "later") -> Receipt:
         return Receipt("stored", 1, ("0",), {}, {}, {})
 
-    async def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
+    async def history(self, scope: Scope, limit: int | None = None, *rest: int | None) -> History:
         return History(scope, (), None)
 
 
@@ -98,7 +99,7 @@ def without_memory(store: str | None = None, redis: str | None = None) -> FastAP
 
 
 def assistant(store: str, redis: str | None = None) -> FastAPI:
-    """The assistant's whole graph with its checkpoints, on a model that says the same at once."""
+    """The assistant's whole graph, on a model that says the same at once."""
     settings = _settings(store, redis)
 
     @asynccontextmanager
@@ -133,7 +134,9 @@ def main(name: str, port: str, *places: str) -> None:
     patience: dict[str, Any] = {"timeout_keep_alive": 120}  # with clients that wait for the others
     app = apps[name](*places)
     config = uvicorn.Config(app, "127.0.0.1", int(port), log_config=None, access_log=False, **patience)
-    Server(config, lambda: None).run()  # ours, for everybody: what is loaded is not collected again and again
+    ours = name in ("threadkeep", "assistant", "without memory")
+    limits = RequestLimits(header_seconds=patience["timeout_keep_alive"]) if ours else None
+    Server(config, lambda: None, limits).run()  # ours, for everybody: what is loaded is not collected again and again
 
 
 if __name__ == "__main__":

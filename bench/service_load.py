@@ -93,11 +93,12 @@ async def loaded(
     before = processor_ms(pid)
     began = time.perf_counter()
     until = began + seconds
-    spent = await asyncio.gather(*(_client(line, requests, n, until, pause) for n, line in enumerate(lines)))
-    answers = [one for its in spent for one in its]
-    measured = _measured(answers, began, pid, before)
-    await _closed(lines)
-    return measured
+    try:
+        spent = await asyncio.gather(*(_client(line, requests, n, until, pause) for n, line in enumerate(lines)))
+        answers = [one for its in spent for one in its]
+        return _measured(answers, began, pid, before)
+    finally:
+        await _closed(lines)
 
 
 def _measured(answers: list[float], began: float, pid: int, before: float) -> Measured:

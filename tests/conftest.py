@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.servers.fronts import SharedFronts
 from tests.servers.locate import CHROMIUM, KINDS, MARIADB, PGBOUNCER, POSTGRES, REDIS
 from tests.servers.loopback_only import refuse_the_network
 from tests.servers.provide import given_or_own, need, need_program
@@ -39,18 +40,31 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def redis_server() -> Iterator[Server]:
+def shared_fronts() -> SharedFronts:
+    return SharedFronts()
+
+
+@pytest.fixture(autouse=True)
+def no_hot_store_of_another_test(request: pytest.FixtureRequest, shared_fronts: SharedFronts) -> Iterator[None]:
+    yield
+    shared_fronts.forget(attached="new_redis" in request.fixturenames)
+
+
+@pytest.fixture(scope="session")
+def redis_server(shared_fronts: SharedFronts) -> Iterator[Server]:
     from tests.servers.redis import RedisServer, wipe_database
 
     with given_or_own(need(REDIS), RedisServer, wipe_database) as server:
+        shared_fronts.of_redis(server.url)
         yield server
 
 
 @pytest.fixture(scope="session")
-def redis_cluster() -> Iterator[RedisCluster]:
+def redis_cluster(shared_fronts: SharedFronts) -> Iterator[RedisCluster]:
     from tests.servers.redis_cluster import RedisCluster
 
     with RedisCluster(need_program(REDIS)) as cluster:
+        shared_fronts.of_redis(*(node.url for node in cluster.nodes))
         yield cluster
 
 
@@ -65,10 +79,11 @@ def new_redis() -> Iterator[Callable[..., RedisServer]]:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Server]:
+def postgres_server(shared_fronts: SharedFronts) -> Iterator[Server]:
     from tests.servers.postgres import PostgresServer, wipe_database
 
     with given_or_own(need(POSTGRES), PostgresServer, wipe_database) as server:
+        shared_fronts.of_database(server.url)
         yield server
 
 
@@ -83,10 +98,11 @@ def pgbouncer_server(postgres_server: Server) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def mariadb_server() -> Iterator[Server]:
+def mariadb_server(shared_fronts: SharedFronts) -> Iterator[Server]:
     from tests.servers.mariadb import MariaDbServer, wipe_database
 
     with given_or_own(need(MARIADB), MariaDbServer, wipe_database) as server:
+        shared_fronts.of_database(server.url)
         yield server
 
 

@@ -3,11 +3,12 @@
 from threadkeep.compose import open_memory
 from threadkeep.compose_knowledge import open_knowledge
 from threadkeep.compose_worker import open_worker
-from threadkeep.errors import ThreadkeepError
+from threadkeep.errors import HotStoreMismatch, ThreadkeepError
 from threadkeep.events import (
     DebugTrace,
     Event,
     ModelResponse,
+    Origin,
     SystemNote,
     Thought,
     ToolRequest,
@@ -49,9 +50,11 @@ __all__ = [
     "Health",
     "History",
     "Hit",
+    "HotStoreMismatch",
     "Memory",
     "Message",
     "ModelResponse",
+    "Origin",
     "Recalled",
     "Receipt",
     "Reflection",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from threadkeep.errors import InvalidInput, InvalidScope, TooLarge
 from threadkeep.model import Indexing
 from threadkeep.policy.fields import checked_id, checked_language, checked_text
 from threadkeep.scope import MAX_PART_LENGTH, Scope
+from threadkeep.wording import words_of
 
 _LONGEST_QUERY = 100_000
 _LONGEST_TITLE_BYTES = 1_024
+_MASK = re.compile(r"\[REDACTED[^\]]*\]")
 
 
 def checked_scope(scope: Any) -> Scope:
@@ -65,6 +68,22 @@ def short_text(field: str, value: Any) -> str:
         return checked_text(field, value, _LONGEST_TITLE_BYTES)
     except TooLarge as error:
         raise TooLarge(field, error.problem, f"the limit is {_LONGEST_TITLE_BYTES:,} bytes") from None
+
+
+def forgettable(text: Any) -> str:
+    """A text that messages may say."""
+    if not isinstance(text, str):
+        raise InvalidInput("text", f"is a {type(text).__name__}", "give a string")
+    if len(text) > _LONGEST_QUERY:
+        raise TooLarge("text", f"has {len(text):,} characters", f"the limit is {_LONGEST_QUERY:,}")
+    if not words_of(text).words:
+        raise InvalidInput("text", "says nothing", "give the words to forget")
+    return text
+
+
+def is_all_masked(kept: str) -> bool:
+    """Whether redaction left nothing of a text by which a message could be known."""
+    return not words_of(_MASK.sub(" ", kept)).words
 
 
 def language_tag(value: Any) -> str:

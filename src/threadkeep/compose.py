@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from threadkeep.agent_rows.sql import SqlAgentRows
 from threadkeep.archive.sqlite import SqliteArchive
@@ -23,7 +23,7 @@ from threadkeep.compose_metrics import meter_for
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
 from threadkeep.compose_vectors import with_vectors
-from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.errors import InvalidSetting, MissingExtra, StoreError
 from threadkeep.identity.key_store import SqlKeys
 from threadkeep.index.apart import TellingIndex, stores_apart
 from threadkeep.index.sqlite import SqliteIndex
@@ -36,6 +36,7 @@ from threadkeep.policy.admit import Rules
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import Embedder
+from threadkeep.ports.fronts import Fronted
 from threadkeep.ports.knowledge import KnowledgeVectors
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.rerank import Rerank
@@ -51,6 +52,7 @@ from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.settings import Settings, load_settings
 from threadkeep.sqlite.database import Database
 from threadkeep.talk_language import TalkLanguage, TenantLanguages
+from threadkeep.wording import ErasedTexts
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -65,6 +67,7 @@ async def open_memory(
     *,
     redis: str | None = None,
     worker: bool = True,
+    attach: bool = True,
     settings: Settings | None = None,
     clock: Clock = system_clock,
     detector: LanguageDetector | None = None,
@@ -74,18 +77,21 @@ async def open_memory(
 ) -> AsyncGenerator[Memory]:
     """A Memory on the archive at `url` (`sqlite:///path.db`, `postgresql://…`, `mysql://…`), or at `DATABASE_URL`.
 
-    `redis` puts a hot store and a journal in front of it; `worker=False` leaves flushing the journal to
-    `threadkeep worker`. `engine` is an application's own, in place of a URL, and `embedder` in place of the one that
-    `THREADKEEP_EMBEDDER` names; both are left open. `detector` tells the language of a talk; `rerank` puts what was
-    recalled in a better order. Raises `InvalidSetting`, `CapabilityMissing` and the `StoreError` that says why it would
-    not open. With a Redis, either of the two may be away: the process starts, and goes on with the other.
+    `redis` (otherwise `REDIS_URL`; "" for none) puts a hot store and a journal in front of it, and attaches them to an
+    archive that has none, unless `attach=False`; `worker=False` leaves flushing to `threadkeep worker`.
+    `engine` is an application's own, in place of a URL, and `embedder` in place of the one that `THREADKEEP_EMBEDDER`
+    names; both are left open. `detector` detects the language of a conversation; `rerank` reorders what was recalled.
+
+    Raises `InvalidSetting`, `CapabilityMissing` and the `StoreError` that says why it would not open. With a Redis,
+    either of the two may be away: the process starts, and goes on with the other. Where the archive has another Redis
+    or another mode than this process, reading works, and writing raises `HotStoreMismatch`.
     """
     settings = settings or load_settings()
     limits, rules, meter = session_limits(settings), admission_rules(settings), meter_for(settings)
-    hot = redis or (settings.redis_url if url is None and engine is None else None)
+    hot = redis_named(redis, settings)
     archive = engine or url or settings.database_url
     if hot:
-        stores = await _behind_redis(hot, archive, settings, rules, clock, worker=worker)
+        stores = await _behind_redis(hot, archive, settings, rules, clock, worker=worker, attach=attach)
     else:
         stores = await stores_at(archive, settings, clock)
     stores = replace(with_vectors(stores, settings, worker=worker, embedder=embedder), rerank=rerank)
@@ -100,8 +106,20 @@ async def open_memory(
         await memory.close()
 
 
+def redis_named(redis: str | None, settings: Settings) -> str | None:
+    """The one rule of which Redis a process uses: the one it was given, otherwise `REDIS_URL`; "" means none."""
+    return (settings.redis_url if redis is None else redis) or None
+
+
 async def _behind_redis(
-    redis: str, archive: str | AsyncEngine, settings: Settings, rules: Rules, clock: Clock, *, worker: bool
+    redis: str,
+    archive: str | AsyncEngine,
+    settings: Settings,
+    rules: Rules,
+    clock: Clock,
+    *,
+    worker: bool,
+    attach: bool,
 ) -> Stores:
     parts = redis_parts()
     client = await parts.redis_at(redis, settings)
@@ -110,9 +128,13 @@ async def _behind_redis(
     except BaseException:
         await client.close()
         raise
-    return parts.behind_redis(
-        client, stores, settings, session_limits(settings), clock, worker=worker, keep=rules.kept_text
+    behind = parts.behind_redis(
+        client, stores, settings, session_limits(settings), clock, worker=worker, keep=rules.kept_text, attach=attach
     )
+    if client.is_linked and cast("Fronted", stores.archive).is_ready:
+        with suppress(StoreError):  # logged; and compared again by the first call that needs it
+            await behind.may_write()
+    return behind
 
 
 async def stores_at(
@@ -121,11 +143,11 @@ async def stores_at(
     """Open and up to date; a server that `may_be_away` is so once it answers."""
     limits = session_limits(settings)
     if isinstance(where, str) and not is_server_url(where):
-        return await _on_sqlite(sqlite_path(where), limits, clock)
+        return await _on_sqlite(sqlite_path(where), settings, limits, clock)
     return await sql_parts(where).sql_stores(where, settings, limits, clock, may_be_away=may_be_away)
 
 
-async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
+async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock: Clock) -> Stores:
     database = Database(path)
     await database.open()
     upkeep, checkpoints = SqliteUpkeep(database, every_term), SqliteCheckpoints(database, clock)
@@ -134,8 +156,10 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
     except BaseException:
         await database.close()
         raise
+    archive = SqliteArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
     return Stores(
-        archive=SqliteArchive(database, every_term, limits, clock),
+        archive=archive,
+        may_write=archive.may_write,
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         slots=InMemorySlots(clock),
@@ -151,6 +175,7 @@ async def _on_sqlite(path: str, limits: SessionLimits, clock: Clock) -> Stores:
         vectors=partial(_sqlite_vectors, database, clock),
         knowledge=ErasedDocuments(database, sqlite_erase.erase),
         document_vectors=partial(_sqlite_documents, database, clock),
+        make_room=database.make_room,
     )
 
 

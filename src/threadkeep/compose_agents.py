@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from threadkeep.agent_rows.sql import SqlAgentRows
 from threadkeep.compose import is_server_url, open_memory, sql_parts
@@ -19,6 +20,7 @@ class AgentStores:
     memory: Memory
     rows: AgentRows
     clock: Clock
+    keep_seconds: float  # how long rows stay after they were last written: as long as turns
 
 
 @asynccontextmanager
@@ -26,14 +28,15 @@ async def open_agent_stores(
     url: str, settings: Settings, redis: str | None = None, clock: Clock = system_clock
 ) -> AsyncGenerator[AgentStores]:
     """Open and up to date. Raises the `StoreError` that says why it would not open."""
+    keep = timedelta(days=settings.turn_retention_days).total_seconds()
     async with open_memory(url, redis=redis, settings=settings, clock=clock) as memory:
         if not is_server_url(url):
             # By the same connection: a commit of another would make it read again whatever pages it had at hand.
             assert memory.agent_rows is not None
-            yield AgentStores(memory, memory.agent_rows, clock)
+            yield AgentStores(memory, memory.agent_rows, clock, keep)
             return
         rows = SqlAgentRows(await sql_parts(url).sql_running(url, settings), clock)
         try:
-            yield AgentStores(memory, rows, clock)
+            yield AgentStores(memory, rows, clock, keep)
         finally:
             await rows.close()

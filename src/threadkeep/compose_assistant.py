@@ -47,10 +47,10 @@ async def open_assistant(
 ) -> AsyncGenerator[Assistant]:
     """A `Responder` on this memory, configured by `folder` (or `THREADKEEP_ASSISTANT`).
 
-    `url` is the memory's archive (or `DATABASE_URL`): checkpoints and the folder's `knowledge/`, which is indexed now,
-    stand there too. `model` and `detector` are an application's own, left open; otherwise the ones that the settings
-    name. Raises `InvalidAssistant`, `InvalidSetting`, `MissingExtra` and `StoreError`; an archive that is away costs
-    documents and checkpoints until it is back, within seconds of which they are there; the assistant answers meanwhile.
+    `url` is the memory's archive (or `DATABASE_URL`): the folder's `knowledge/`, which is indexed now, is stored there
+    too. `model` and `detector` are an application's own, left open; otherwise the ones that the settings name.
+    Raises `InvalidAssistant`, `InvalidSetting`, `MissingExtra` and `StoreError`. While the archive is unavailable the
+    assistant answers without its documents, and has them within seconds of its return.
     """
     settings = settings or load_settings()
     where = folder or settings.assistant
@@ -77,8 +77,6 @@ async def open_assistant(
             clock,
         )
         assistant = graph.Assistant(parts)
-        saver = partial(_saver, archive, settings)
-        await stack.enter_async_context(opened_once_possible("checkpoints", saver, assistant.checkpoint_with))
         stack.push_async_callback(assistant.settled)
         yield assistant
 
@@ -133,23 +131,22 @@ async def _documents(
     config = folder.config
     if shelf.knowledge is None or not question.strip():
         return Documents()
-    known = asked.reads_private and asked.scope.tenant == config.tenant
-    access = Access(config.tenant, asked.scope.user if known else None)
+    given = asked.access or Access(asked.scope.tenant, asked.scope.user)
+    # Roles are left out: an assistant answers a SUPER_ADMIN too from what that user may read, not from everybody's.
+    access = Access(config.tenant, given.user, acting=given.acting) if given.tenant == config.tenant else None
     before = [enrich.Asked(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
     if earlier and only_asks_on(question):
         question = f"{earlier[-1]} {question}"
     carried = enrich.enriched(question, before).carried
     found = await shelf.knowledge.ask(
-        access, question, k=config.recalled, budget=budget, datasources=config.datasources or None, carried=carried
+        access or Access(config.tenant),
+        question,
+        k=config.recalled,
+        budget=budget,
+        datasources=config.datasources or None,
+        carried=carried,
     )
     return Documents(found.text, [Snippet(hit.content, hit.chunk_id, heading=hit.heading) for hit in found.hits])
-
-
-def _saver(archive: str, settings: Settings) -> Any:
-    """Of a turn nothing outlives its end but what the graph's state is made of."""
-    forgiving = _part("threadkeep.agent.forgiving_saver").ForgivingSaver
-    kept = [*_part("threadkeep.agent.state").AgentState.__annotations__]
-    return forgiving.from_url(archive, tool_traffic="turn", turn_keeps=kept, settings=settings)
 
 
 def _part(name: str) -> Any:

@@ -8,10 +8,9 @@ from importlib.util import find_spec
 
 from threadkeep.errors import EmbedderUnavailable, MissingExtra, ThreadkeepError
 from threadkeep.models.embedders import EmbedderChoice, embedder_for
-from threadkeep.models.tokens import BYTES, Tokenizer
+from threadkeep.models.tokens import BYTES, Tokenizer, estimated_count
 from threadkeep.ports.embedder import Embedder, Vectors
 from threadkeep.recall.render import CountTokens
-from threadkeep.recall.render import tokens_in as estimated_tokens
 from threadkeep.settings import Settings
 
 
@@ -64,9 +63,14 @@ def chosen_embedder(settings: Settings, own: Embedder | None = None) -> Embedder
 
 
 def count_tokens(settings: Settings) -> CountTokens:
-    """As the model will count where its dictionary is here, which the first call finds out; otherwise an estimate."""
-    return partial(_tokens_in, Tokenizer(settings.tokenizer_name))
+    """For budgets: as `TOKENIZER_NAME` counts. Where its dictionary is not here these are bytes, never too few."""
+    return Tokenizer(settings.tokenizer_name).count
 
 
-def _tokens_in(tokenizer: Tokenizer, text: str) -> int:
-    return estimated_tokens(text) if tokenizer.encoding == BYTES else tokenizer.count(text)
+def about_tokens(settings: Settings) -> CountTokens:
+    """For sizes that nobody holds us to: where the dictionary is not here, an estimate."""
+    return partial(_about, Tokenizer(settings.tokenizer_name))
+
+
+def _about(tokenizer: Tokenizer, text: str) -> int:
+    return estimated_count(text) if tokenizer.encoding == BYTES else tokenizer.count(text)

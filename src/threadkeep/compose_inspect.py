@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from threadkeep.compose import is_server_url, redis_parts, sql_parts
-from threadkeep.compose_mapped import mapped_config, mapped_tables
+from threadkeep.compose_mapped import mapped_config, mapped_tables, named_config, switched_on
 from threadkeep.compose_vectors import uses_chroma
 from threadkeep.settings import Settings
 
@@ -42,7 +42,7 @@ class RedisReport:
 class ServerReport:
     product: str
     version: str
-    read_only: bool
+    obstacle: Found | None  # to storing a turn
     schema: str | None  # None where there are no tables of ours yet
     newest_schema: str
     pool_size: int
@@ -102,9 +102,17 @@ async def inspect_server(url: str, settings: Settings) -> ServerReport | None:
     """None where the archive is on no server. Changes nothing. Raises the `StoreError` that keeps it from looking."""
     if not is_server_url(url):
         return None
-    product, version, read_only, schema, newest = await sql_parts(url).inspected(url, settings)
+    product, version, obstacle, schema, newest = await sql_parts(url).inspected(url, settings)
     most = settings.pool_size + settings.pool_overflow
-    return ServerReport(product, version, read_only, schema, newest, settings.pool_size, most)
+    told = None if obstacle is None else Found(obstacle.code, "problem", obstacle.message, obstacle.fix)
+    return ServerReport(product, version, told, schema, newest, settings.pool_size, most)
+
+
+def check_mapping(settings: Settings) -> None:
+    """Raise `InvalidSetting` for a mapping that is named and cannot be used, unless it is switched off."""
+    path = named_config()
+    if (path is not None or "memory_table_map" in settings.model_fields_set) and switched_on(path):
+        mapped_config(settings, path)
 
 
 async def inspect_mapped(url: str, path: str | None, settings: Settings) -> MappedReport:

@@ -10,8 +10,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from threadkeep.compose import is_server_url, redis_parts, sql_parts, sqlite_path
-from threadkeep.compose_embedder import Lent, chosen_embedder, count_tokens, embedder_choice
+from threadkeep.compose import is_server_url, redis_named, redis_parts, sql_parts, sqlite_path
+from threadkeep.compose_embedder import Lent, about_tokens, chosen_embedder, count_tokens, embedder_choice
 from threadkeep.compose_metrics import meter_for
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.errors import InvalidSetting, MissingExtra
@@ -95,12 +95,11 @@ async def open_knowledge(
         vectors = _question_vectors(store, settings, embedder)
         if vectors is not None:
             closing.push_async_callback(vectors.close)
-        cache = await _cache(redis or settings.redis_url, settings, closing)
-        count = count_tokens(settings)
+        cache = await _cache(redis_named(redis, settings), settings, closing)
         rules = admission_rules(settings)
-        parts = asking.AskingParts(store, partial(_redacted_for, rules), count, vectors, cache)
+        parts = asking.AskingParts(store, partial(_redacted_for, rules), count_tokens(settings), vectors, cache)
         redact = partial(_redacted, rules) if settings.knowledge_redaction else None
-        yield Knowledge(store, chosen, indexing.FolderIndexer(store, count, chosen, redact), parts)
+        yield Knowledge(store, chosen, indexing.FolderIndexer(store, about_tokens(settings), chosen, redact), parts)
 
 
 async def _on_sqlite(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from threadkeep.errors import InvalidSetting
 from threadkeep.policy.admit import Rules
 from threadkeep.policy.redact import (
     KeyedNumbers,
-    PresidioRecogniser,
-    Recogniser,
     RedactionRules,
     Redactor,
     load_rules,
@@ -26,11 +23,10 @@ from threadkeep.settings import Settings
 
 def admission_rules(settings: Settings) -> Rules:
     """Raises `InvalidSetting`, and `MissingExtra` where names are to be recognised and nothing is there to do it."""
-    recogniser = PresidioRecogniser() if settings.redaction_names else None
     rules = redaction_rules(settings)
-    everyone = _redactor(rules, recogniser)
+    everyone = shared_redactor(rules)
     key = None if settings.redaction_key is None else shortest_key(settings.redaction_key.encode())
-    own = _own_redactors(settings, rules, recogniser)
+    own = _own_redactors(settings, rules)
     if not own and key is None:
         return Rules(everyone, settings.max_message_bytes)
 
@@ -41,18 +37,11 @@ def admission_rules(settings: Settings) -> Rules:
     return Rules(everyone, settings.max_message_bytes, redactor_for=redactor_for)
 
 
-def _own_redactors(settings: Settings, rules: RedactionRules, recogniser: Recogniser | None) -> dict[str, Redactor]:
+def _own_redactors(settings: Settings, rules: RedactionRules) -> dict[str, Redactor]:
     """Of the tenants whose phone numbers are of other countries; tenants of the same countries share one."""
-
-    @cache
-    def of(regions: tuple[str, ...]) -> Redactor:
-        return _redactor(replace(rules, regions=regions), recogniser)
-
-    return {tenant: of(regions) for tenant, regions in settings.tenant_regions.items()}
-
-
-def _redactor(rules: RedactionRules, recogniser: Recogniser | None) -> Redactor:
-    return shared_redactor(rules) if recogniser is None else Redactor(rules, recogniser)
+    return {
+        tenant: shared_redactor(replace(rules, regions=regions)) for tenant, regions in settings.tenant_regions.items()
+    }
 
 
 def _place(scope: Scope) -> bytes:
@@ -73,7 +62,8 @@ class _Numbering:
 
 
 def redaction_rules(settings: Settings) -> RedactionRules:
-    """The built-in ones, with an operator's file of further ones on top. Raises `InvalidSetting`."""
+    """Return the built-in rules with those of the operator's file. A setting that is not left at its default wins over
+    the file. Raise `InvalidSetting`."""
     rules = RedactionRules()
     if settings.redaction_rules is not None:
         try:
@@ -83,4 +73,6 @@ def redaction_rules(settings: Settings) -> RedactionRules:
             raise InvalidSetting("THREADKEEP_REDACTION_RULES", *problem) from None
     if settings.redaction_style == "plain":
         rules = replace(rules, placeholder="plain")
+    if settings.redaction_names != "off":
+        rules = replace(rules, names=settings.redaction_names)
     return replace(rules, regions=settings.redaction_regions) if settings.redaction_regions else rules

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
+from threadkeep.archive.front import CheckedPlacing, FrontCheck
 from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
 from threadkeep.archive.write_behind import WriteBehind
 from threadkeep.compose_metrics import meter_for
@@ -27,13 +28,16 @@ from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.cache import RedisEntries
 from threadkeep.sessions.redis.claims import RedisClaims
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
+from threadkeep.sessions.redis.front import RedisFront
 from threadkeep.sessions.redis.inspect import Finding, inspect, takes_writes
 from threadkeep.sessions.redis.journal import RedisJournal
+from threadkeep.sessions.redis.remains import RedisRemains
 from threadkeep.sessions.redis.scratch import RedisScratch
 from threadkeep.sessions.redis.slots import RedisSlots
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.vault import slot_key
 from threadkeep.settings import Settings
+from threadkeep.wording import ErasedTexts
 from threadkeep.worker.flush import FlushLimits, FlushWorker
 from threadkeep.worker.in_process import JournalFlushing, consumer_name
 
@@ -59,18 +63,23 @@ def behind_redis(
     *,
     worker: bool,
     keep: KeepText,
+    attach: bool = True,
 ) -> Stores:
     """The same stores with Redis in front of them. What others left there goes on as far as `keep` lets it."""
     archive = cast("ArchiveWithPlacing", archived.archive)
     breaker, guard = Breaker("Redis"), guard_for(archive)
     options = replace(hot_options(settings, limits), keep=keep)
     hot = RedisHotStore(client, lambda scope, ids, key: behind.seed_of(scope, ids, key), options, clock)
+    guarded = GuardedArchive(archive, guard)
+    front = FrontCheck(guarded, RedisFront(client, hot), settings.durability, attaches=attach)
     window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
-    behind = WriteBehind(hot, GuardedArchive(archive, guard), window, settings.durability, breaker)
+    behind = WriteBehind(hot, guarded, window, settings.durability, breaker, front)
     journal = redis_journal(client, settings, limits, clock)
     return Stores(
         archive=behind,
-        sessions=FallbackSessions(HotSessions(hot), GuardedSessions(archived.sessions, guard), breaker),
+        sessions=FallbackSessions(
+            HotSessions(hot, behind), GuardedSessions(archived.sessions, guard), breaker, front.hot_store
+        ),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         slots=RedisSlots(client, slot_key(settings.slot_key)),
         claims=RedisClaims(client, breaker),
@@ -88,8 +97,22 @@ def behind_redis(
         knowledge=ErasedCaches(archived.knowledge, cache_entries(client, settings)) if archived.knowledge else None,
         document_vectors=archived.document_vectors,
         queued=behind.queued,
-        flushing=JournalFlushing(journal, flush_worker(journal, archive, settings) if worker else None),
-        health=HealthCheck(archive, journal, takes_writes=partial(takes_writes, client)),
+        waiting=behind.waiting,
+        remains=RedisRemains(client, rewrite=settings.redis_rewrite_after_erase),
+        may_write=behind.may_write,
+        flushing=JournalFlushing(
+            journal, flush_worker(journal, archive, settings, front) if worker else None, front.hot_store
+        ),
+        health=HealthCheck(
+            archive,
+            journal,
+            takes_writes=partial(takes_writes, client),
+            connections=archived.connections,
+            may_write=behind.may_write,
+            queues=settings.durability == "fast",
+        ),
+        connections=archived.connections,
+        make_room=archived.make_room,
     )
 
 
@@ -100,18 +123,37 @@ def cache_entries(client: RedisClient, settings: Settings) -> RedisEntries:
 
 def hot_options(settings: Settings, limits: SessionLimits) -> HotOptions:
     tokenizer = Tokenizer(settings.tokenizer_name)
-    return HotOptions(limits, settings.memory_redis_ttl_seconds, tokenizer.encode, tokens_written=tokenizer.written)
+    return HotOptions(
+        limits,
+        settings.memory_redis_ttl_seconds,
+        tokenizer.encode,
+        tokens_written=tokenizer.written,
+        erased_texts=ErasedTexts.with_key(settings.tombstone_key),
+    )
 
 
 def redis_journal(client: RedisClient, settings: Settings, limits: SessionLimits, clock: Clock) -> RedisJournal:
     return RedisJournal(client, hot_options(settings, limits), settings.flush_stale_seconds, clock)
 
 
-def flush_worker(journal: RedisJournal, archive: ArchiveWithPlacing, settings: Settings) -> FlushWorker:
+def redis_front(client: RedisClient) -> RedisFront:
+    return RedisFront(client)
+
+
+def front_check(client: RedisClient, archive: ArchiveWithPlacing, settings: Settings) -> FrontCheck:
+    """For a process that appends nothing through this Redis."""
+    return FrontCheck(archive, RedisFront(client), settings.durability)
+
+
+def flush_worker(
+    journal: RedisJournal, archive: ArchiveWithPlacing, settings: Settings, front: FrontCheck
+) -> FlushWorker:
     limits, meter = FlushLimits(batch=settings.memory_flush_batch_size), meter_for(settings)
+    placing = CheckedPlacing(archive, front)
     if meter is None:
-        return FlushWorker(journal, archive, consumer_name(), limits)
-    return FlushWorker(MeasuredJournal(journal, meter), MeasuredPlacing(archive, meter), consumer_name(), limits)
+        return FlushWorker(journal, placing, consumer_name(), limits, front.hot_store)
+    measured = MeasuredPlacing(placing, meter)
+    return FlushWorker(MeasuredJournal(journal, meter), measured, consumer_name(), limits, front.hot_store)
 
 
 async def inspected(url: str, settings: Settings) -> tuple[str | None, bool | None, list[Finding]]:

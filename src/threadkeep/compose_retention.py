@@ -9,11 +9,12 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from threadkeep.archive.sqlite_retention import SqliteTurnRetention
+from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.checkpoints.usage import SqlUsage
 from threadkeep.compose import is_server_url, sql_parts, sqlite_path, stores_at
 from threadkeep.compose_vectors import uses_chroma, with_vectors
-from threadkeep.errors import ThreadkeepError
+from threadkeep.errors import RetentionStopped, ThreadkeepError
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.retention import RetentionRules, Turn
 from threadkeep.reflection.retention import SqlMemoryRetention
@@ -33,16 +34,17 @@ async def open_retention(
     where = url or settings.database_url
     async with _forgetting(where, settings) as forget:
         if is_server_url(where):
-            parts = await sql_parts(where).sql_retention(where, settings)
-            threads, turns, memories, close = parts
+            parts = await sql_parts(where).sql_retention(where, settings, clock)
+            threads, turns, memories, rows, close = parts
         else:
             database = Database(sqlite_path(where))
             await database.open()
             running = OnSqlite(database, owned=False)
             threads, turns, memories = SqlUsage(running), SqliteTurnRetention(database), SqlMemoryRetention(running)
+            rows = SqlItems(running, clock)
             close = database.close
         try:
-            yield Retention(threads, turns, retention_rules(settings), clock, forget, memories)
+            yield Retention(threads, turns, retention_rules(settings), clock, forget, memories, rows)
         finally:
             await close()
 
@@ -80,10 +82,14 @@ async def retain_daily(
             async with open_retention(url, settings=settings, clock=clock) as retention:
                 done = await retention.run()
             swept = await also() if also else 0
+        except RetentionStopped as error:
+            _log.error("retention stopped: %s", error)
         except ThreadkeepError as error:
             _log.warning("retention was cut short: %s", type(error).__name__)
         else:
             _log.info("retention: %d expired, %d deleted, %d turns", done.expired, done.deleted, done.turns)
+            if done.rows:
+                _log.info("retention: %d rows of sessions and items deleted", done.rows)
             if done.memories:
                 _log.info("retention: %d memories forgotten", done.memories)
             if swept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -26,6 +26,7 @@ from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.knowledge.sql import erase
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
+from threadkeep.ports.health import Connections, HealthFinding
 from threadkeep.ports.knowledge import KnowledgeVectors
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
@@ -41,7 +42,8 @@ from threadkeep.settings import Settings
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.engine import PoolLimits
 from threadkeep.sql.late import LateDatabase
-from threadkeep.sql.read_only import refuses_writes
+from threadkeep.sql.rights import write_obstacle
+from threadkeep.wording import ErasedTexts
 
 D = TypeVar("D", bound=SqlDatabase)
 _NUMBERS = re.compile(r"\d+(\.\d+)*")
@@ -63,8 +65,10 @@ async def sql_stores(
             await database.close()
             raise
     checkpoints = SqlCheckpoints(database, clock)
+    archive = SqlArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
     return Stores(
-        archive=SqlArchive(database, every_term, limits, clock),
+        archive=archive,
+        may_write=archive.may_write,
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         slots=InMemorySlots(clock),
@@ -79,7 +83,13 @@ async def sql_stores(
         vectors=partial(_vectors, database, clock),
         knowledge=ErasedDocuments(database, erase.erase),
         document_vectors=partial(_documents, database, clock),
+        connections=partial(_connections, database),
     )
+
+
+def _connections(database: SqlDatabase) -> Connections:
+    used = database.pool_usage()
+    return Connections(used.in_use, used.most)
 
 
 def _documents(database: SqlDatabase, clock: Clock) -> KnowledgeVectors:
@@ -131,9 +141,9 @@ async def sql_running(url: str, settings: Settings) -> OnServer:
 
 
 async def sql_retention(
-    url: str, settings: Settings
-) -> tuple[SqlUsage, SqlTurnRetention, SqlMemoryRetention, Callable[[], Awaitable[None]]]:
-    """Threads, turns, memories, and how to close what they are on."""
+    url: str, settings: Settings, clock: Clock
+) -> tuple[SqlUsage, SqlTurnRetention, SqlMemoryRetention, SqlItems, Callable[[], Awaitable[None]]]:
+    """Threads, turns, memories, rows that carry their own time, and how to close what they are on."""
     database = sql_database(url, settings)
     try:
         await database.open()
@@ -142,7 +152,8 @@ async def sql_retention(
         await database.close()
         raise
     running = OnServer(database, owned=False)
-    return SqlUsage(running), SqlTurnRetention(database), SqlMemoryRetention(running), database.close
+    rows = SqlItems(running, clock)
+    return SqlUsage(running), SqlTurnRetention(database), SqlMemoryRetention(running), rows, database.close
 
 
 async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[str | None, str]:
@@ -158,17 +169,17 @@ async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[s
         await database.close()
 
 
-async def inspected(url: str, settings: Settings) -> tuple[str, str, bool, str | None, str]:
-    """The product, its version, whether it takes no writes, the state of its tables, and the newest there is. Changes
-    nothing."""
+async def inspected(url: str, settings: Settings) -> tuple[str, str, HealthFinding | None, str | None, str]:
+    """Return the product, its version, what would keep an append from being stored, the state of its tables and the
+    newest there is. Changes nothing."""
     database = sql_database(url, settings)
     try:
         await database.open()
         said = await database.read(_said_version)
         numbers = _NUMBERS.search(said)
         version = numbers[0] if numbers else said
-        refuses = await database.read(refuses_writes)
-        return _product(said), version, refuses, (await schema_state(database)).current, NEWEST
+        obstacle = await database.read(write_obstacle)
+        return _product(said), version, obstacle, (await schema_state(database)).current, NEWEST
     finally:
         await database.close()
 
@@ -193,6 +204,4 @@ def _database(kind: type[D], where: str | AsyncEngine, settings: Settings) -> D:
         connect_seconds=settings.connect_timeout_seconds,
         work_seconds=settings.store_timeout_seconds,
     )
-    if isinstance(where, str):
-        return cast("D", kind.at(where, pool))
-    return kind(where, pool, owned=False)
+    return kind.at(where, pool) if isinstance(where, str) else kind.on(where, pool)

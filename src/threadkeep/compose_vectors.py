@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from threadkeep.compose_embedder import chosen_embedder, count_tokens, embedder_choice
+from threadkeep.compose_embedder import about_tokens, chosen_embedder, embedder_choice
 from threadkeep.errors import MissingExtra
 from threadkeep.memory import Stores
 from threadkeep.models.embedders import embedder_by_model, embedder_for
@@ -131,7 +131,7 @@ def _document_embedding(embedder: Embedder, stores: Stores) -> Callable[[Embeddi
 
 def _cutting(settings: Settings) -> Cut:
     blocks, chunking = (import_module(f"threadkeep.knowledge.{name}") for name in ("blocks", "chunking"))
-    count = count_tokens(settings)
+    count = about_tokens(settings)
 
     def cut(text: str) -> list[str]:
         if len(text) <= _SHORT:

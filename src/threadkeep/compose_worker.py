@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from threadkeep.compose import redis_parts, session_limits, stores_at
+from threadkeep.compose import redis_named, redis_parts, session_limits, stores_at
 from threadkeep.compose_vectors import LateVectors, embeds, uses_chroma, with_vectors
-from threadkeep.errors import InvalidSetting
+from threadkeep.errors import InvalidSetting, StoreUnavailable
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import model_of
 from threadkeep.ports.journal import Depth, Journal
@@ -18,6 +18,8 @@ from threadkeep.settings import Settings, load_settings
 from threadkeep.worker.embed import EmbedParts, EmbedWorker
 
 if TYPE_CHECKING:
+    from threadkeep.sessions.redis.client import RedisClient
+    from threadkeep.sessions.redis.journal import RedisJournal
     from threadkeep.worker.flush import FlushWorker
 
 
@@ -51,14 +53,18 @@ async def open_worker(
     """From the journal on `redis` (or `REDIS_URL`) to the archive at `url` (or `DATABASE_URL`).
 
     Either may be away. Raises what no waiting will mend: `InvalidSetting`, `MissingExtra`, `LoginRefused`,
-    `StoreRefused` and the other `StoreError`s.
+    `HotStoreMismatch`, `StoreRefused` and the other `StoreError`s.
     """
     settings = settings or load_settings()
-    async with open_journal(redis, settings=settings, clock=clock) as journal:
+    async with _opened_journal(redis, settings, clock) as (client, journal):
         stores = await stores_at(url or settings.database_url, settings, clock, may_be_away=True)
         stores = with_vectors(stores, settings, worker=True)
         try:
-            flushing = redis_parts().flush_worker(journal, stores.archive, settings)
+            parts = redis_parts()
+            front = parts.front_check(client, stores.archive, settings)
+            with suppress(StoreUnavailable):  # looked at again before anything is claimed
+                await front.hot_store()
+            flushing = parts.flush_worker(journal, stores.archive, settings, front)
             yield OpenWorker(flushing.name, journal, flushing)
         finally:
             if stores.embedding is not None:
@@ -108,13 +114,20 @@ async def open_journal(
     redis: str | None = None, *, settings: Settings | None = None, clock: Clock = system_clock
 ) -> AsyncGenerator[Journal]:
     """The journal and its dead letters. Raises like `open_worker`."""
-    settings = settings or load_settings()
-    where = redis or settings.redis_url
+    async with _opened_journal(redis, settings or load_settings(), clock) as (_, journal):
+        yield journal
+
+
+@asynccontextmanager
+async def _opened_journal(
+    redis: str | None, settings: Settings, clock: Clock
+) -> AsyncGenerator[tuple[RedisClient, RedisJournal]]:
+    where = redis_named(redis, settings)
     if not where:
         raise InvalidSetting("REDIS_URL", "is not set", "set it, or give --redis redis://host:6379/0")
     parts = redis_parts()
     client = await parts.redis_at(where, settings)
     try:
-        yield parts.redis_journal(client, settings, session_limits(settings), clock)
+        yield client, parts.redis_journal(client, settings, session_limits(settings), clock)
     finally:
         await client.close()

@@ -25,12 +25,16 @@ ThreadkeepError
 ├── KeySetUnavailable         whether a token holds cannot be told now; a retry can help
 ├── Forbidden                 the credential holds, but not for this
 ├── RateLimited               too many calls; says when the next may come
+├── RetentionStopped          a run would delete far more than a run usually does; nothing was deleted
 ├── InvalidAssistant          an assistant's folder cannot be used; names the file, the line and the fix
 └── StoreError                a store could not do its part
     ├── StoreUnavailable      not reachable, or busy past its deadline; a retry can help
+    │   ├── StoreBusy         all connections were in use for as long as a call may wait; a retry can help
     │   ├── LoginRefused      it is there, but not for this user and password; what can goes on without it
     │   └── OutcomeUnknown    the line broke during a commit: stored or not, a retry with the same key tells
     ├── StoreRefused          wrong user, password or database, or a right is missing
+    │   └── HotStoreMismatch  this process's Redis or durability is not the archive's; names the setting
+    ├── RowRefused            a table of the application's refused one row; says which table, column and code
     ├── StoreReadOnly
     ├── StoreFull             no space left; a retry can help once there is
     ├── StoreCorrupt
@@ -173,6 +177,10 @@ class RateLimited(ThreadkeepError):
         self.retry_after = retry_after  # seconds
 
 
+class RetentionStopped(ThreadkeepError):
+    code = "retention_stopped"
+
+
 class InvalidAssistant(ThreadkeepError):
     code = "invalid_assistant"
 
@@ -186,6 +194,10 @@ class StoreUnavailable(StoreError):
     retryable = True
 
 
+class StoreBusy(StoreUnavailable):
+    code = "store_busy"
+
+
 class LoginRefused(StoreUnavailable):
     code = "login_refused"
     retryable = False
@@ -197,6 +209,37 @@ class OutcomeUnknown(StoreUnavailable):
 
 class StoreRefused(StoreError):
     code = "store_refused"
+
+
+class RowRefused(StoreError):
+    """A rule of the table refused the row: a right, a policy, a constraint or a trigger. Other rows may pass.
+
+    `column` is None where the server does not name one. The server's own message may quote values and is not repeated.
+    """
+
+    code = "row_refused"
+
+    def __init__(self, table: str, column: str | None, server_code: str | int | None, why: str) -> None:
+        super().__init__(f"{table}{'.' if column else ''}{column or ''}: refused a row ({server_code}): {why}")
+        self.table = table
+        self.column = column
+        self.server_code = server_code  # SQLSTATE, or the error number of MySQL and MariaDB
+        self.why = why
+
+
+class HotStoreMismatch(StoreRefused):
+    """The archive has another hot store, or another mode, than this process. Nothing was changed; reading works.
+
+    `setting` is what to change, `fix` says how; `problem` names no address, so it may be sent to callers.
+    """
+
+    code = "hot_store_mismatch"
+
+    def __init__(self, setting: str, problem: str, fix: str) -> None:
+        super().__init__(f"{setting}: {problem}; {fix}")
+        self.setting = setting
+        self.problem = problem
+        self.fix = fix
 
 
 class StoreReadOnly(StoreError):

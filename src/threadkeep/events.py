@@ -5,9 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 Modality = Literal["text", "voice", "image"]
+Author = Literal["user", "model", "operator", "import"]
+AUTHORS: tuple[Author, ...] = ("user", "model", "operator", "import")
+IN_PROCESS = "python"  # the surface of an application that calls the library itself
+_NETWORK = frozenset({"http", "mcp"})  # surfaces at which a client of its own says who wrote a message
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who wrote a message, through which surface, and under which credential (its name, never the secret).
+
+    An operator is an administrator who writes for another user; an import keeps what another system had stored.
+    """
+
+    author: Author
+    surface: str = IN_PROCESS
+    credential: str | None = None
+
+    @property
+    def is_note(self) -> bool:
+        """Whether a model wrote it about the user with a tool: neither the user's words nor an answer to them."""
+        return self.author == "model" and self.surface == "mcp"
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether a client of a network surface wrote it, so that only the client vouches for its author."""
+        return self.surface in _NETWORK
+
+    def as_text(self) -> str:
+        """Return the form in which stores keep it: `author/surface`, then `/credential` where there is one."""
+        return "/".join([self.author, self.surface, *([self.credential] if self.credential else [])])
+
+    def as_dict(self) -> dict[str, str]:
+        known = {"author": self.author, "surface": self.surface}
+        return known | ({"credential": self.credential} if self.credential else {})
+
+
+@lru_cache(maxsize=4_096)
+def origin_from(text: str) -> Origin:
+    """Read what `Origin.as_text` wrote."""
+    author, surface, *credential = text.split("/", 2)
+    return Origin(author, surface, credential[0] if credential else None)  # pyright: ignore[reportArgumentType]
 
 
 def _no_meta() -> dict[str, Any]:
@@ -26,6 +68,7 @@ class UserMessage:
     ts: datetime | None = None
     id: str | None = None
     data: bytes | None = field(default=None, repr=False)
+    origin: Origin | None = None  # None: the user wrote it, through the surface at hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +83,7 @@ class ModelResponse:
     function_calls: tuple[Any, ...] = field(default=(), repr=False)
     type: str | None = None  # "clarify" for a question back, "greeting" for what nobody asked for
     answers: str | None = None  # id of the message it answers, where others may have come in between
+    origin: Origin | None = None  # None: the model wrote it, through the surface at hand
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,71 @@
-"""Asking each store for a sign of life: a real answer, all at once, and no longer than a probe may wait."""
+"""Whether a turn could be stored now: asked of each store at once, and without writing anything.
+
+What decides is what an append would meet: does the archive, or the journal where its word is enough, take a write? A
+journal that is not drained, dead letters and a pool without a free connection are reported beside it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
-from threadkeep.errors import StoreError
+from threadkeep.errors import HotStoreMismatch, StoreError, StoreFull
 from threadkeep.model import HistoryRange
 from threadkeep.ports.archive import Archive
-from threadkeep.ports.health import Health, StoreState
-from threadkeep.ports.journal import Journal
+from threadkeep.ports.health import BEHIND_SECONDS, Connections, Health, HealthFinding, StoreState
+from threadkeep.ports.journal import Depth, Journal
 from threadkeep.scope import Scope
 
 T = TypeVar("T")
 _NOBODY = Scope("threadkeep", "health", "health")
 _PATIENCE_SECONDS = 3.0
+_RECENT_SECONDS = 60.0
+_NO_CONNECTION = HealthFinding(
+    "no_free_connection",
+    "every connection to the archive is in use",
+    "raise THREADKEEP_POOL_SIZE, or look for what keeps transactions open on the server",
+)
+_BEHIND = HealthFinding(
+    "journal_behind",
+    f"an entry has waited in the journal for more than {BEHIND_SECONDS:.0f} s",
+    "is a worker running, and can it write to the archive?",
+)
+
+
+class LastWrite:
+    """The outcome of the process's last append. Some causes no store can be asked for, a server's full disk for one."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._failed: tuple[StoreError, float] | None = None
+
+    def passed(self) -> None:
+        self._failed = None
+
+    def failed(self, error: StoreError) -> None:
+        self._failed = (error, self._monotonic())
+
+    def seen_in(self, health: Health) -> Health:
+        """Add that the last append failed. A full store counts for a minute: without traffic no append would tell
+        that there is room again."""
+        if self._failed is None:
+            return health
+        error, at = self._failed
+        full = isinstance(error, StoreFull) and self._monotonic() - at < _RECENT_SECONDS
+        message = f"the last append of this process failed ({error.code}), and none has passed since"
+        finding = HealthFinding("last_write_failed", message, "see the log of this process for the cause", stops=full)
+        return replace(health, findings=(*health.findings, finding))
 
 
 class HealthCheck:
-    """Logs nothing and raises no `StoreError`: that a store is away is the answer.
+    """Logs nothing and raises no `StoreError`: that a store is unavailable is the answer.
 
-    `takes_writes` asks the journal's server whether it would take a turn: one that can only be read is away, too.
+    `takes_writes` asks the journal's server whether it would take a turn: one that can only be read is unavailable.
+    `queues` is True where the journal's word is enough for an append.
+    `may_write` raises `HotStoreMismatch` where this process's Redis or mode is not the archive's.
     """
 
     def __init__(
@@ -30,33 +74,89 @@ class HealthCheck:
         journal: Journal | None = None,
         patience: float = _PATIENCE_SECONDS,
         takes_writes: Callable[[], Awaitable[bool]] | None = None,
+        connections: Callable[[], Connections] | None = None,
+        may_write: Callable[[], Awaitable[None]] | None = None,
+        *,
+        queues: bool = True,
     ) -> None:
         self._archive = archive
         self._journal = journal
         self._patience = patience
         self._takes_writes = takes_writes
+        self._connections = connections
+        self._queues = queues
+        self._may_write = may_write
 
     async def __call__(self) -> Health:
+        health = await self._stores()
+        return replace(health, findings=(*await self._refused(), *health.findings))
+
+    async def _refused(self) -> tuple[HealthFinding, ...]:
+        try:
+            async with asyncio.timeout(self._patience):
+                if self._may_write is not None:
+                    await self._may_write()
+        except HotStoreMismatch as error:
+            fix = f"correct {error.setting} (the log names the Redis), or run `threadkeep detach`"
+            return (HealthFinding(error.code, f"{error.setting}: {error.problem}", fix, stops=True),)
+        except (StoreError, TimeoutError):
+            return ()  # one that is unavailable says so itself
+        return ()
+
+    async def _stores(self) -> Health:
         if self._journal is None:
-            return Health({"archive": await self._archive_state()})
+            return await self._with_archive(Health({}))
         writing = self._answer(self._takes_writes()) if self._takes_writes else _no_question()
-        lag, archive, writes = await asyncio.gather(self._answer(self._journal.depth()), self._archive_state(), writing)
-        return Health({"redis": "away" if lag is None or writes is None else "ok", "archive": archive}, lag)
+        lag, health, writes = await asyncio.gather(
+            self._answer(self._journal.depth()), self._with_archive(Health({}, queues=self._queues)), writing
+        )
+        answers = not isinstance(lag, Exception) and not isinstance(writes, Exception)
+        depth = None if isinstance(lag, Exception) else lag
+        stores = {"redis": "ok" if answers else "away", **health.stores}
+        return replace(health, stores=stores, lag=depth, findings=(*health.findings, *_of_journal(depth)))
 
-    async def _archive_state(self) -> StoreState:
-        takes_writes = await self._answer(self._archive_takes_writes())
-        return "away" if takes_writes is None else "ok" if takes_writes else "read_only"
+    async def _with_archive(self, health: Health) -> Health:
+        found = await self._answer(self._obstacle())
+        used = self._connections() if self._connections else None
+        findings = (found,) if isinstance(found, HealthFinding) else ()
+        if _state(found) == "away" and used is not None and used.in_use >= used.most > 0:
+            findings = (_NO_CONNECTION,)  # a pool that is busy for a moment is no finding: the question passed
+        return replace(health, stores={"archive": _state(found)}, findings=findings, connections=used)
 
-    async def _archive_takes_writes(self) -> bool:
-        await self._archive.messages(_NOBODY, HistoryRange(limit=1))  # from the tables themselves
-        return await self._archive.takes_writes()
+    async def _obstacle(self) -> HealthFinding | None:
+        found = await self._archive.write_obstacle()
+        if found is None:
+            await self._archive.messages(_NOBODY, HistoryRange(limit=1))  # from the tables themselves
+        return found
 
-    async def _answer(self, question: Awaitable[T]) -> T | None:
+    async def _answer(self, question: Awaitable[T]) -> T | StoreError | TimeoutError:
         try:
             async with asyncio.timeout(self._patience):
                 return await question
-        except (StoreError, TimeoutError):
-            return None
+        except (StoreError, TimeoutError) as error:
+            return error
+
+
+def _state(found: HealthFinding | StoreError | TimeoutError | None) -> StoreState:
+    """`found` is what would keep a write from being stored, or what kept the archive from being asked."""
+    if found is None:
+        return "ok"
+    if isinstance(found, HealthFinding):
+        return "full" if found.code == "full" else "read_only"
+    return "away"
+
+
+def _of_journal(depth: Depth | None) -> tuple[HealthFinding, ...]:
+    if depth is None:
+        return ()
+    behind = (_BEHIND,) if depth.oldest_seconds > BEHIND_SECONDS else ()
+    if not depth.dead:
+        return behind
+    message = f"{depth.dead} journal entries were given up on"
+    return (
+        *behind,
+        HealthFinding("dead_letters", message, "see `threadkeep dlq list`, mend the cause, and replay them"),
+    )
 
 
 async def _no_question() -> bool:

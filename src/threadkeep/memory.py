@@ -18,16 +18,19 @@ from threadkeep.arguments import (
     checked_key,
     checked_query,
     checked_scope,
+    forgettable,
+    is_all_masked,
     language_tag,
     one_conversation,
     positive,
     short_text,
     text_length,
 )
+from threadkeep.audit import through
 from threadkeep.erasing import Erasing
-from threadkeep.errors import StoreUnavailable
+from threadkeep.errors import StoreError, StoreUnavailable
 from threadkeep.events import Event
-from threadkeep.health import HealthCheck
+from threadkeep.health import HealthCheck, LastWrite
 from threadkeep.model import (
     Admission,
     ConversationChange,
@@ -52,7 +55,7 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
 from threadkeep.recall.nearness import LookingNearby
 from threadkeep.recall.question import Question
-from threadkeep.recall.render import CountTokens, tokens_in
+from threadkeep.recall.render import CountTokens, most_tokens_in
 from threadkeep.recall.weighing import evidence_for, ranked
 from threadkeep.record import ConversationRecord, ReflectionKind, StoredReflection
 from threadkeep.reflecting import Reflecting
@@ -64,6 +67,7 @@ from threadkeep.talk_language import TalkLanguage
 _MOST_ON_THE_LOOP = 20_000  # characters
 _LARGEST_PAGE = 1_000
 _EXPORT_WAIT_SECONDS = 30.0
+_INDEX_WAIT_SECONDS = 10.0  # for a queued message to reach the archive, where its vector is stored
 
 
 class Memory:
@@ -77,7 +81,7 @@ class Memory:
         clock: Clock = system_clock,
         outward_log: OutwardLog | None = None,
         talk_language: TalkLanguage | None = None,
-        count_tokens: CountTokens = tokens_in,
+        count_tokens: CountTokens = most_tokens_in,
     ) -> None:
         self.scratch = stores.scratch
         self.slots = stores.slots
@@ -90,7 +94,10 @@ class Memory:
         self.keys = stores.keys  # who may call, where the archive can tell
         self.agent_rows = stores.agent_rows
         self._stores = stores
-        self._health = stores.health or HealthCheck(stores.archive)
+        self._health = stores.health or HealthCheck(
+            stores.archive, connections=stores.connections, may_write=stores.may_write
+        )
+        self._last_write = LastWrite()
         self._rules = rules
         self._window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
         self._clock = clock
@@ -107,7 +114,8 @@ class Memory:
         With `key` the call may be repeated safely: a replay returns the first receipt, and the same key with another
         payload raises `Conflict`. Malformed events raise `InvalidEvent` or `TooLarge` and nothing is kept.
         A conversation without a language gets it from the first message of the user that tells it.
-        `index="sync"` returns once it can be recalled by its meaning too; `indexed` tells when that had to wait.
+        `index="sync"` returns once it can be recalled by its meaning too, also where it is queued first; `indexed` is
+        False when that took longer than ten seconds.
         """
         now = checked_indexing(index) == "sync"
         ids = MessageIds(one_conversation(scope), checked_key(key))
@@ -115,7 +123,12 @@ class Memory:
             language = await self._talk_language.of(scope, self.history)
             admission = await self._admitted(events, ids, language)
             named = await self._talk_language.named(scope, admission, self.history)
-        receipt = await self._stores.archive.append(scope, named.admission, key)
+        try:
+            receipt = await self._stores.archive.append(scope, named.admission, key)
+        except StoreError as error:
+            self._last_write.failed(error)
+            raise
+        self._last_write.passed()
         self._talk_language.stored(scope, named, receipt)
         if self._outward_log and not receipt.replayed:
             self._outward_log.appended(scope, admission, receipt)
@@ -128,22 +141,37 @@ class Memory:
 
     async def _embedded(self, scope: Scope, admission: Admission, receipt: Receipt) -> Receipt:
         embedding, drafts = self._stores.embedding, [one for one in admission.drafts if one.id in receipt.kept]
-        if embedding is None or receipt.status == "queued":
+        if embedding is None or (receipt.status == "queued" and not await self._reached_the_archive()):
             return replace(self._noted(receipt), indexed=False)
         return replace(self._noted(receipt), indexed=await embedding.at_once(scope, drafts))
 
+    async def _reached_the_archive(self) -> bool:
+        """A vector stands beside its message, so what is queued has to be flushed first."""
+        assert self._stores.flushing is not None, "only what stands behind a journal is queued"
+        try:
+            await self._stores.flushing.flushed(_INDEX_WAIT_SECONDS)
+        except StoreUnavailable:
+            return False
+        return True
+
     async def _admitted(self, events: Sequence[Event], ids: MessageIds, language: str | None) -> Admission:
         """Long texts are redacted in a thread: others should not wait for them."""
-        work = partial(admit, events, self._rules, ids, self._clock(), language)
+        work = partial(admit, events, self._rules, ids, self._clock(), language, through())
         return await asyncio.to_thread(work) if text_length(events) > _MOST_ON_THE_LOOP else work()
 
     @in_one_call
-    async def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
+    async def history(
+        self, scope: Scope, limit: int | None = None, before: int | None = None, max_chars: int | None = None
+    ) -> History:
         """The newest messages in `seq` order: the session's window, or as many as `limit` asks for.
 
-        `before` pages back: pass the `before` of the page in hand.
+        `before` pages back: pass the `before` of the page in hand. `max_chars` ends a page of `limit` messages earlier,
+        before the one with which their text would be longer; the newest is always there.
         """
-        wanted = self._window if limit is None else HistoryRange(limit=positive("limit", limit))
+        wanted = self._window
+        if limit is not None:
+            most = None if max_chars is None else positive("max_chars", max_chars)
+            wanted = HistoryRange(limit=positive("limit", limit), max_chars=most)
         if before is not None:
             wanted = replace(wanted, before=positive("before", before))
         return await self._stores.archive.messages(one_conversation(scope), wanted)
@@ -154,8 +182,10 @@ class Memory:
     ) -> Recalled:
         """At most `k` messages of this user that bear on `query`, of one `conversation` if named, best first.
 
-        `budget` caps `text` in tokens. A scope with a conversation still recalls from all of the user's; what was said
-        in it last stands in `text` beside what was recalled. Every hit says in `why` what it rests on.
+        `budget` bounds `text` in tokens, as `TOKENIZER_NAME` counts them. `text` quotes at most `k` recalled messages:
+        the hits, and where they are fewer, what was said right before and after them. A scope with a conversation still
+        recalls from all of the user's; what was said in it last stands in `text` too, as far as the budget goes. Every
+        hit says in `why` what it rests on.
         """
         user = checked_scope(scope).whole_user
         place = user if conversation is None else user.with_conversation(conversation)
@@ -171,7 +201,7 @@ class Memory:
             evidence = await evidence_for(question, self._stores.index, place, looking, talk, hot)
         hits = await ranked(question, evidence, most, self._stores.rerank, sent)
         recent = hot or await self._recent(talk) if hits else ()
-        found = assembled(hits, evidence, recent or (), name, room, self._count_tokens)
+        found = assembled(hits, evidence, recent or (), name, room, self._count_tokens, most)
         return replace(found, degraded=True) if looking.result().degraded or recent is None else found
 
     async def _sent(self, user: Scope, talk: Scope | None, question: str) -> str:
@@ -200,6 +230,7 @@ class Memory:
     @in_one_call
     async def set_language(self, scope: Scope, language: str) -> None:
         """The language the talk is held in from now on."""
+        await self.may_write()
         await self._stores.sessions.set_language(one_conversation(scope), language_tag(language))
         self._talk_language.forget(scope)
 
@@ -244,6 +275,7 @@ class Memory:
 
         False when the conversation was erased meanwhile. A later one takes the place of the one before it.
         """
+        await self.may_write()
         redactor = self.redactor_at(one_conversation(scope))
         return await self._reflecting.keep(scope, reflection, evidence, self._clock(), redactor, kind)
 
@@ -256,12 +288,31 @@ class Memory:
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         """Forget a message, a conversation or a whole user, everywhere; nothing in flight can bring it back.
 
-        Safe to repeat. `complete` is False when a store could not remove what it found: call again.
+        Safe to repeat. `complete` is False when a store could not remove what it found: call again. Raises
+        `HotStoreMismatch`, with nothing erased, where the archive has another Redis or mode than this process.
         """
+        await self.may_write()
         if message_id is not None:
             return await self._erasing.message(one_conversation(scope), arguments.message_id(message_id))
         self._talk_language.forget(checked_scope(scope))
         return await self._erasing.everything(scope)
+
+    async def may_write(self) -> None:
+        """Raise `HotStoreMismatch` where the archive has another Redis or another mode than this process."""
+        if self._stores.may_write is not None:
+            await self._stores.may_write()
+
+    async def forget(self, scope: Scope, text: str) -> ErasureProof:
+        """Erase every message of the conversation or the user that says `text`, wherever it stands in the message.
+
+        Compared as kept, word by word: case, spaces, punctuation, invisible characters and look-alike letters make no
+        difference, and a number right after it makes it another value. From then on it is refused from models,
+        operators and imports, and kept only when the user says it again. Safe to repeat, as `erase` is.
+        """
+        given = forgettable(text)
+        kept = self._kept(scope, given)
+        phrases = [given] if kept == given or is_all_masked(kept) else [given, kept]
+        return await self._erasing.text(scope, phrases)
 
     async def export(self, scope: Scope | None = None) -> AsyncIterator[ConversationRecord]:
         """Every conversation of the scope (or of the store), whole, in the order of ids.
@@ -286,8 +337,11 @@ class Memory:
             await self._stores.embedding.flushed(max(0.0, ends - asyncio.get_running_loop().time()))
 
     async def health(self) -> Health:
-        """Which stores answer now, and how far the archive is behind. A store that is away is told, not raised."""
-        return await self._health()
+        """Return whether a turn can be stored now, which stores answer, and what an operator should mend.
+
+        Nothing is written. A store that is unavailable is reported, not raised.
+        """
+        return self._last_write.seen_in(await self._health())
 
     async def close(self) -> None:
         """Finish what was accepted and let go of the stores. Closing twice is allowed."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from threadkeep.events import Modality
+from threadkeep.events import Modality, Origin
 from threadkeep.scope import Scope
 
 Role = Literal["user", "assistant"]
@@ -26,11 +26,32 @@ class Draft:
     modality: Modality = "text"
     language: str | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    origin: Origin | None = field(default=None, compare=False)
+    stored_at: datetime | None = field(default=None, compare=False)  # when it arrived; of an import, its `ts`
+
+    def placed(self, seq: int) -> Message:
+        """Return it as the message that it becomes under `seq`."""
+        return Message(
+            seq,
+            self.id,
+            self.role,
+            self.content,
+            self.ts,
+            self.modality,
+            self.language,
+            self.meta,
+            self.origin,
+            self.stored_at,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A kept message. `seq` is the order within its conversation; `ts` is only a fact about it."""
+    """A kept message. `seq` is the order within its conversation; `ts` is only a fact about it.
+
+    `origin` is None and `stored_at` is None for messages from before these were recorded, and in tables of an
+    application's own. Two messages are equal when they say the same at the same `seq`, however they arrived.
+    """
 
     seq: int
     id: str
@@ -40,6 +61,8 @@ class Message:
     modality: Modality = "text"
     language: str | None = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    origin: Origin | None = field(default=None, compare=False)
+    stored_at: datetime | None = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         values: dict[str, Any] = {
@@ -51,7 +74,13 @@ class Message:
             "modality": self.modality,
             "language": self.language,
         }
-        return values | ({"meta": dict(self.meta)} if self.meta else {})
+        if self.meta:
+            values["meta"] = dict(self.meta)
+        if self.origin is not None:
+            values["origin"] = self.origin.as_dict()
+        if self.stored_at is not None:
+            values["stored_at"] = self.stored_at.isoformat()
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +174,16 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Messages in `seq` order. `before` is the cursor of the page of older ones, None when there are none."""
+    """Messages in `seq` order. `before` is the cursor of the page of older ones, None when there are none.
+
+    `degraded` is True when Redis did not answer: messages that are queued there, and in no archive yet, are missing.
+    """
 
     scope: Scope  # stamped with its generation: append under it and an erase in between is noticed
     messages: tuple[Message, ...]
     language: str | None
     before: int | None = None
+    degraded: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -210,6 +243,7 @@ class Hit:
     ts: datetime
     score: float
     why: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    origin: Origin | None = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -221,13 +255,13 @@ class Hit:
             "ts": self.ts.isoformat(),
             "score": self.score,
             "why": dict(self.why),
-        }
+        } | ({} if self.origin is None else {"origin": self.origin.as_dict()})
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What `recall` found. `text` is for a prompt, fenced as data: the hits, what stands beside them, and the newest
-    messages of the conversation at hand, as many as the budget has room for; empty where nothing was found."""
+    """What `recall` found. `text` is for a prompt, fenced as data: the hits, up to `k` messages with those around them,
+    and the newest of the conversation at hand, as many as the budget has room for; empty where nothing was found."""
 
     hits: tuple[Hit, ...]
     text: str
@@ -259,6 +293,7 @@ class ErasureProof:
     generation: int
     message_id: str | None = None
     notes: tuple[str, ...] = ()  # what lies beyond our reach, such as a server's own logs
+    buried: tuple[bytes, ...] = field(default=(), repr=False)  # digests of the texts that are refused from now on
 
     @property
     def complete(self) -> bool:

@@ -16,6 +16,7 @@ from threadkeep.scope import Scope
 from threadkeep.stores import Stores
 
 _ALL = 1_000_000
+_NEWEST = 5
 
 
 class Reflecting:
@@ -31,7 +32,9 @@ class Reflecting:
         redactor: Redactor,
         kind: ReflectionKind = "turn",
     ) -> bool:
-        """False when what it was made of is gone. The latest turn, where others read it, is told too."""
+        """False when what it was made of is gone, or when it says what the user has erased.
+
+        The latest turn, where others read it, is told too."""
         if not evidence:
             raise InvalidInput("evidence", "is empty", "name the messages it was made from")
         kept, before = self._kept(), await self._generation(scope)
@@ -39,9 +42,13 @@ class Reflecting:
             redactor(reflection.summary).text, tuple(redactor(cause).text for cause in reflection.causes)
         )
         stored = StoredReflection(masked, tuple(evidence), at, kind)
+        if any(await self._stores.archive.erased_among(scope, [masked.summary, *masked.causes])):
+            return False
         if not await kept.put(scope, stored):
             return False
-        if await self._generation(scope) != before or (scope.generation is not None and scope.generation != before):
+        now = await self._generation(scope)
+        # Generations only rise: a lower one is that of a store that has not heard of the last erase.
+        if now > before or (scope.generation is not None and scope.generation < max(before, now)):
             await kept.erase(scope)
             return False
         await self._tell_latest(scope, stored)
@@ -64,6 +71,8 @@ class Reflecting:
         if self._stores.reflections is None:
             return Erased()
         try:
+            if message_id is not None:
+                await self._blank_latest(scope, message_id)
             removed = await self._stores.reflections.erase(scope, message_id)
             if self._stores.ledger is not None and message_id is None:
                 lines = await self._stores.ledger.erase(scope)
@@ -77,9 +86,16 @@ class Reflecting:
             raise CapabilityMissing("these stores keep no reflections")
         return self._stores.reflections
 
-    async def _generation(self, scope: Scope) -> int | None:
+    async def _generation(self, scope: Scope) -> int:
         history: History = await self._stores.archive.messages(scope, HistoryRange(limit=1))
-        return history.scope.generation
+        return history.scope.generation or 0
+
+    async def _blank_latest(self, scope: Scope, message_id: str) -> None:
+        """The latest turn shows one of the newest reflections, under the last message that it was made from."""
+        if self._stores.latest is not None:
+            for stored in await self._kept().of(scope, "turn", _NEWEST):
+                if message_id in stored.evidence:
+                    await self._tell_latest(scope, replace(stored, reflection=Reflection("")))
 
     async def _tell_latest(self, scope: Scope, stored: StoredReflection) -> None:
         """It expires by itself: one that is away is not waited for."""

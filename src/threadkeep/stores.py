@@ -13,7 +13,7 @@ from threadkeep.ports.checkpoints import CheckpointThreads
 from threadkeep.ports.claims import Claims
 from threadkeep.ports.embedding import Embedding
 from threadkeep.ports.flushing import Flushing
-from threadkeep.ports.health import Health
+from threadkeep.ports.health import Connections, Health
 from threadkeep.ports.index import TermIndex, TermUpkeep
 from threadkeep.ports.items import ItemStore
 from threadkeep.ports.keys import KeyStore
@@ -55,6 +55,12 @@ class Stores:
     embedding: Embedding | None = None  # where there is an embedder
     nearest: Nearest | None = None
     rerank: Rerank | None = None  # an application's own
+    remains: Callable[[], Awaitable[tuple[str, ...]]] | None = None  # what a server keeps of what was erased
+    may_write: Callable[[], Awaitable[None]] | None = None  # raises `HotStoreMismatch`
     flushing: Flushing | None = None  # where appends are answered before the archive has them
     queued: Callable[[Scope], Awaitable[Sequence[Message]]] | None = None  # the same: what a talk has waiting there
+    # The same: all that is hot of a user, each message with its conversation; None while that cannot be asked.
+    waiting: Callable[[Scope], Awaitable[Sequence[tuple[str, Message]] | None]] | None = None
     health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive
+    make_room: Callable[[], Awaitable[bool]] | None = None  # for an erase on a full disk, where some was set aside
+    connections: Callable[[], Connections] | None = None  # of this process, where the archive is on a server

@@ -45,9 +45,10 @@ class SyncMemory:
         *,
         redis: str | None = None,
         worker: bool = True,
+        attach: bool = True,
         settings: Settings | None = None,
     ) -> None:
-        self._new_opening = partial(open_memory, url, redis=redis, worker=worker, settings=settings)
+        self._new_opening = partial(open_memory, url, redis=redis, worker=worker, attach=attach, settings=settings)
         self._changing = threading.Lock()  # held while opening, closing, and handing work to the loop
         self._begun: set[Future[Any]] = set()
         self._memory: Memory | None = None
@@ -93,8 +94,10 @@ class SyncMemory:
     ) -> Receipt:
         return self._run(lambda memory: memory.append(scope, events, key, index))
 
-    def history(self, scope: Scope, limit: int | None = None, before: int | None = None) -> History:
-        return self._run(lambda memory: memory.history(scope, limit, before))
+    def history(
+        self, scope: Scope, limit: int | None = None, before: int | None = None, max_chars: int | None = None
+    ) -> History:
+        return self._run(lambda memory: memory.history(scope, limit, before, max_chars))
 
     def recall(
         self, scope: Scope, query: str, k: int = 10, budget: int | None = None, conversation: str | None = None
@@ -135,6 +138,12 @@ class SyncMemory:
 
     def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         return self._run(lambda memory: memory.erase(scope, message_id))
+
+    def may_write(self) -> None:
+        return self._run(lambda memory: memory.may_write())
+
+    def forget(self, scope: Scope, text: str) -> ErasureProof:
+        return self._run(lambda memory: memory.forget(scope, text))
 
     def export(self, scope: Scope | None = None) -> Iterator[ConversationRecord]:
         records = self._open_memory.export(scope)

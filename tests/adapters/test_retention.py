@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from tests.adapters.database import count, every_value, rows
 from tests.adapters.verbs import thread, verbs_of
-from threadkeep import ModelResponse, Reflection, Scope, UserMessage, open_memory
+from threadkeep import ModelResponse, Origin, Reflection, Scope, UserMessage, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.cli.app import run
 from threadkeep.cli.sweeping import sweep_turns
@@ -130,12 +130,44 @@ async def test_turns_that_were_imported_go_by_their_own_age(url: str, user: str)
     me, now = Scope("t", user, "imported"), datetime.now(UTC)
     settings = Settings(THREADKEEP_EMBEDDER="none")  # type: ignore[call-arg]
     async with open_memory(url, settings=settings) as memory:
-        said = [UserMessage("long ago", ts=now - timedelta(days=400)), UserMessage("lately", ts=now)]
+        took = Origin("import", "cli")
+        said = [
+            UserMessage("long ago", ts=now - timedelta(days=400), origin=took),
+            UserMessage("lately", ts=now, origin=took),
+        ]
         await memory.append(me, said)
         async with open_retention(url, settings=settings) as retention:
             assert (await retention.run(dry_run=True)).turns >= 1
             assert (await retention.run()).turns >= 1
         assert [message.content for message in (await memory.history(me)).messages] == ["lately"]
+
+
+async def test_turns_go_by_when_they_arrived_not_by_the_time_a_caller_gives(url: str, user: str) -> None:
+    me, now = Scope("t", user, "clocks"), datetime.now(UTC)
+    clock = At(now - timedelta(days=100))
+    settings = Settings(THREADKEEP_EMBEDDER="none")  # type: ignore[call-arg]
+    async with open_memory(url, settings=settings, clock=clock) as memory:
+        await memory.append(me, [UserMessage("arrived long ago", ts=now + timedelta(days=3650))])
+        clock.now = now
+        await memory.append(me, [UserMessage("arrived today", ts=now - timedelta(days=3650))])
+        async with open_retention(url, settings=settings) as retention:
+            await retention.run()
+        assert [one.content for one in (await memory.history(me)).messages] == ["arrived today"]
+
+
+async def test_rows_from_before_arrival_was_recorded_go_by_their_own_time(url: str, user: str) -> None:
+    me = Scope("t", user, "older")
+    clock = At(datetime.now(UTC) - timedelta(days=100))
+    settings = Settings(THREADKEEP_EMBEDDER="none")  # type: ignore[call-arg]
+    async with open_memory(url, settings=settings, clock=clock) as memory:
+        await memory.append(me, [UserMessage("of an earlier version")])
+        cids = "SELECT cid FROM tk_conversations WHERE conversation = 'older'"
+        await rows(url, f"UPDATE tk_messages SET stored_at = NULL, origin = NULL WHERE cid IN ({cids})")
+        (told,) = (await memory.history(me)).messages
+        assert (told.stored_at, told.origin) == (None, None)
+        async with open_retention(url, settings=settings) as retention:
+            await retention.run()
+        assert (await memory.history(me)).messages == ()
 
 
 async def test_only_summary_and_intent_outlive_the_turns_for_as_long_as_is_set(url: str, user: str) -> None:
@@ -237,6 +269,7 @@ def test_the_command_says_what_would_go_and_what_went(tmp_path: object, capsys: 
             "deleted": 0,
             "turns": 0,
             "memories": 0,
+            "rows": 0,
             "abandoned": 0,
             "dry_run": bool(options),
         }

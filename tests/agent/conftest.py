@@ -21,11 +21,24 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SETTINGS = Settings().model_copy(update={"embedder": "none"})
 
 
+class WatchedGraph:
+    """The assistant's graph, which also remembers the state that the latest turn ended with."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+        self.state: dict[str, Any] = {}
+
+    async def ainvoke(self, *given: Any, **options: Any) -> dict[str, Any]:
+        self.state = await self._graph.ainvoke(*given, **options)
+        return self.state
+
+
 @dataclass
 class Talk:
     """One conversation with an assistant."""
 
     assistant: Assistant
+    graph: WatchedGraph
     memory: Memory
     detector: CountedDetector
     scope: Scope
@@ -56,6 +69,7 @@ def talk_with(tmp_path: Path) -> Open:
             open_memory(where, redis=redis, settings=chosen, detector=detector) as memory,
             open_assistant(memory, chosen, path, url=where, model=model, detector=detector) as assistant,
         ):
-            yield Talk(assistant, memory, detector, Scope("default", "guest", "talk-1"))
+            assistant._graph = watched = WatchedGraph(assistant._graph)
+            yield Talk(assistant, watched, memory, detector, Scope("default", "guest", "talk-1"))
 
     return opened

@@ -29,15 +29,13 @@ async def test_the_words_of_a_recording_reach_the_answer_and_nothing_that_is_kep
     async with talk_with(library(tmp_path / "desk"), model=model) as talk:
         await talk.say(WORDS, event=SPOKEN)
         await talk.assistant.settled()
-        place = {"thread_id": "talk-1", "user_id": "guest", "tenant_id": "default"}
-        state = await talk.assistant._graph.aget_state({"configurable": place})
         kept = await talk.kept()
         reflections = await talk.memory.reflections(talk.scope)
 
     assert model.requests[0].messages[-1].content == WORDS
     assert [content for role, content in kept if role == "user"] == ["Asks about breakfast."]
-    assert state.values["chat_history"][0]["content"] == "Asks about breakfast."
+    assert talk.graph.state["chat_history"][0]["content"] == "Asks about breakfast."
     assert looked_up == ["Asks about breakfast."]
     assert "Asks about breakfast." in model.requests[1].messages[-1].content  # to be reflected on
     assert reflections
-    assert "canarywords0001quill" not in str([state.values, reflections, model.requests[1:], kept])
+    assert "canarywords0001quill" not in str([talk.graph.state, reflections, model.requests[1:], kept])

@@ -13,7 +13,6 @@ import pytest
 from tests.agent.conftest import SETTINGS, Open, Talk
 from tests.agent.recording import RecordingModel
 from threadkeep import Scope, UserMessage
-from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.answering import Answering
 from threadkeep.agent.pairs import unanswered
 from threadkeep.agent.receiving import Receiving
@@ -38,16 +37,6 @@ FIELDS = [
     "clarify_attempts",
     "preferred_language",
 ]
-
-
-async def state_of(talk: Talk, url: str) -> dict[str, Any]:
-    """What the graph's last checkpoint holds, once its turn has ended."""
-    await talk.assistant.settled()
-    async with ThreadkeepSaver.from_url(url, settings=SETTINGS) as saver:
-        place = {"thread_id": talk.scope.conversation, "user_id": talk.scope.user, "tenant_id": talk.scope.tenant}
-        found = await saver.aget_tuple({"configurable": place})
-    assert found is not None
-    return found.checkpoint["channel_values"]
 
 
 def test_the_state_has_exactly_the_fields_its_authors_named() -> None:
@@ -98,20 +87,20 @@ async def test_an_unclear_message_is_asked_back_about_as_often_as_it_takes(talk_
         assert all(not answer.meta.get("retrieved") for answer in asked)
         history = await talk.memory.history(talk.scope)
         assert [one.meta["type"] for one in history.messages if one.role == "assistant"] == ["clarify"] * 7
-        state = await state_of(talk, f"sqlite:///{tmp_path}/memory.db")
+        state = talk.graph.state
         assert state["clarify_attempts"] == 7
         assert 1 <= len(state["clarify_questions"]) <= 2
         assert state["intent"] == "unknown"
         clear = await talk.say("RTX 5060 giá bao nhiêu?")
         assert clear.kind == "answer"
-        assert (await state_of(talk, f"sqlite:///{tmp_path}/memory.db"))["clarify_attempts"] == 0
+        assert talk.graph.state["clarify_attempts"] == 0
 
 
 async def test_a_clear_question_is_looked_up_answered_and_followed_by_another(talk_with: Open, tmp_path: Any) -> None:
     model = RecordingModel("nothing to read", "Dạ, RTX 5060 giá 8.990.000 đồng ạ.")
     async with talk_with("pc_shop", model) as talk:
         answer = await talk.say("Card RTX 5060 giá bao nhiêu?")
-        state = await state_of(talk, f"sqlite:///{tmp_path}/memory.db")
+        state = talk.graph.state
         assert await talk.kept() == [("user", "Card RTX 5060 giá bao nhiêu?"), ("assistant", answer.text)]
     assert answer.text == "Dạ, RTX 5060 giá 8.990.000 đồng ạ.\nQuý khách có cần em hỗ trợ thêm gì không ạ?"
     assert "pc_shop/san_pham.md#chunk_0" in answer.meta["retrieved"]
@@ -189,7 +178,7 @@ async def test_vietnamese_is_the_default_and_english_is_for_who_writes_or_asks_f
     model = RecordingModel("?")
     async with talk_with("pc_shop", model) as talk:
         assert (await talk.say("ok")).language == "vi"  # too short to tell
-        english = Talk(talk.assistant, talk.memory, talk.detector, Scope("default", "guest", "talk-2"))
+        english = Talk(talk.assistant, talk.graph, talk.memory, talk.detector, Scope("default", "guest", "talk-2"))
         answer = await english.say("How much does the RTX 5060 cost, please?")
         assert answer.language == "en"
         assert VIETNAMESE not in model.requests[-1].system
@@ -287,7 +276,7 @@ async def test_the_offline_answer_quotes_says_so_once_and_invents_nothing(talk_w
 
 
 async def test_retention_lets_go_of_a_talk_that_has_ended(talk_with: Open, tmp_path: Any) -> None:
-    """Its graph's thread first, then its turns; `threadkeep worker` runs this daily."""
+    """`threadkeep worker` runs this daily."""
     url, clock = f"sqlite:///{tmp_path}/memory.db", FakeClock(datetime.now(UTC))
     async with talk_with("pc_shop") as talk:
         await talk.say("Card RTX 5060 giá bao nhiêu?")
@@ -295,9 +284,6 @@ async def test_retention_lets_go_of_a_talk_that_has_ended(talk_with: Open, tmp_p
         assert (await talk.memory.conversations(talk.scope))[0].status == "closed"
         async with open_retention(url, settings=SETTINGS, clock=clock) as retention:
             assert (await retention.run()).turns == 0
-            clock.advance(31 * DAY)
-            assert (await retention.run()).expired == 1
-            clock.advance(60 * DAY)
-            done = await retention.run()
-        assert (done.deleted, done.turns) == (1, 4)
+            clock.advance(91 * DAY)
+            assert (await retention.run()).turns == 4
         assert await talk.kept() == []

@@ -12,10 +12,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from tests.adapters.database import rows
 from tests.chaos import sabotage
-from tests.chaos.oracle import Verdict, judged, sent_in
+from tests.chaos.oracle import Graves, Verdict, judged, sent_in
 from tests.chaos.writing import USER
 from tests.contract.sql_statements import execute
 from tests.servers.server import Server
@@ -24,12 +25,13 @@ from threadkeep.model import Message
 
 ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("CHAOS") == "full"
+PROBE = "probe"  # the conversation of turns that nobody counts: they find out whether a store answers
 QUICK_TO_TAKE_OVER = {"THREADKEEP_FLUSH_STALE_SECONDS": "0.5"}
 # A Redis that is only slow, on a machine with other work, must not count as one that is away: that would leave gaps.
 PATIENT_WITH_REDIS = {"THREADKEEP_REDIS_TIMEOUT_SECONDS": "20"}
 
 WITHOUT_ONE_ROW = (
-    "DELETE FROM tk_messages WHERE mid = (SELECT m FROM (SELECT max(mid) AS m FROM tk_messages) AS newest)"
+    "DELETE FROM tk_messages WHERE mid = (SELECT m FROM (SELECT min(mid) AS m FROM tk_messages) AS oldest)"
 )
 
 
@@ -41,7 +43,7 @@ def sized(short: int, full: int) -> int:
 class Chaos:
     """One run: an archive that is empty in the beginning, and a folder for what the writers were told."""
 
-    server: Server
+    server: Server | None  # None for a SQLite file
     url: str
     folder: Path
 
@@ -65,13 +67,25 @@ class Chaos:
     async def stored(self) -> dict[str, tuple[Message, ...]]:
         """All that the archive holds, read without a Redis."""
         async with open_memory(self.url, settings=Settings()) as memory:
-            return {record.conversation: record.messages async for record in memory.export(USER.whole_user)}
+            found = {record.conversation: record.messages async for record in memory.export()}
+        found.pop(PROBE, None)
+        return found
+
+    async def graves(self) -> Graves:
+        """All that the archive has noted as erased."""
+        found = await rows(self.url, "SELECT digest FROM tk_tombstones")
+        ((generations,),) = await rows(self.url, "SELECT count(*) FROM tk_generations")
+
+        def tombstone_of(conversation: str, message_id: str) -> bytes:
+            return USER.with_conversation(conversation).digest("message", message_id)
+
+        return Graves(frozenset(bytes(cast("bytes", one)) for (one,) in found), cast("int", generations), tombstone_of)
 
     async def has_stored(self, messages: int) -> bool:
         return (await execute(self.url, "SELECT count(*) FROM tk_messages"))[0][0] >= messages
 
     async def verdict(self) -> Verdict:
-        return judged(sent_in(self.folder.glob("*.jsonl")), await self.stored())
+        return judged(sent_in(self.folder.glob("*.jsonl")), await self.stored(), await self.graves())
 
     async def assert_right(self, *ignored: str) -> Verdict:
         """Nothing is wrong; and when a row is taken out of the archive, something is: this run can go red."""
@@ -79,7 +93,7 @@ class Chaos:
         print(verdict.line())
         assert verdict.complaints(*ignored) == {}
         assert verdict.acknowledged > 0
-        await execute(self.url, WITHOUT_ONE_ROW)
+        await rows(self.url, WITHOUT_ONE_ROW)
         assert len((await self.verdict()).lost) > len(verdict.lost)
         return verdict
 

@@ -6,7 +6,8 @@ Writers keep a journal, a line for each attempt and each answer, on the disk bef
     {"turn": "w3 17", "conversation": "c5", "said": "ack", "seq": 35, "ids": ["…", "…"]}
 
 A turn with an `ack` is acknowledged. One whose last word is `refuse` was refused. All others are ambiguous: they may
-be stored or not, but never twice. A turn is two messages, `<turn> 0` and `<turn> 1`.
+be stored or not, but never twice. A turn is two messages, `<turn> 0` and `<turn> 1`, unless its `ack` says
+`"parts": 1`. `erase` notes that the writer asked for its removal: nothing else may leave a tombstone or a generation.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ import asyncio
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from threadkeep.model import Message
 
-Said = Literal["try", "ack", "refuse", "ambiguous"]
+Said = Literal["try", "ack", "refuse", "ambiguous", "erase"]
 PARTS = 2  # messages in a turn
-WRONGS = ("lost", "duplicated", "phantom", "misplaced", "unordered", "gaps")
+WRONGS = ("lost", "removed", "duplicated", "phantom", "misplaced", "unordered", "gaps")
 
 
 class ClientJournal:
@@ -78,8 +79,18 @@ class Sent:
         return "refuse" if refusals and len(refusals) == len(tries) else "ambiguous"
 
     @property
+    def parts(self) -> int:
+        """How many messages an acknowledgement is of."""
+        return max((line.get("parts", PARTS) for line in self.answers if line["said"] == "ack"), default=PARTS)
+
+    @property
+    def erasure_asked(self) -> bool:
+        return any(line["said"] == "erase" for line in self.answers)
+
+    @property
     def seqs(self) -> set[int]:
-        return {line["seq"] for line in self.answers if line["said"] == "ack"}
+        """Where receipts say it stands; empty where the surface tells none."""
+        return {line["seq"] for line in self.answers if line["said"] == "ack" and "seq" in line}
 
 
 @dataclass(slots=True)
@@ -92,6 +103,7 @@ class Verdict:
     attempts: int = 0  # more than turns, where writers had to try again
     stored: int = 0  # messages
     lost: list[str] = field(default_factory=list[str])  # acknowledged, not stored whole
+    removed: list[str] = field(default_factory=list[str])  # though nobody asked: see `Graves`
     duplicated: list[str] = field(default_factory=list[str])
     phantom: list[str] = field(default_factory=list[str])  # stored, never sent or clearly refused
     misplaced: list[str] = field(default_factory=list[str])  # not under a seq that a receipt named
@@ -108,6 +120,18 @@ class Verdict:
         return f"{turns} in {self.attempts} attempts, {self.stored} messages stored: {counts}"
 
 
+@dataclass(frozen=True, slots=True)
+class Graves:
+    """What an archive has noted as erased: a tombstone for each message, a generation for each conversation or user."""
+
+    tombstones: frozenset[bytes] = frozenset()
+    generations: int = 0
+    tombstone_of: Callable[[str, str], bytes] = lambda conversation, message_id: b""
+
+
+NO_GRAVES = Graves()
+
+
 def sent_in(paths: Iterable[Path]) -> dict[str, Sent]:
     """A line that a kill cut short was never answered by anybody: it is left out."""
     sent: dict[str, Sent] = {}
@@ -119,7 +143,7 @@ def sent_in(paths: Iterable[Path]) -> dict[str, Sent]:
     return sent
 
 
-def judged(sent: Mapping[str, Sent], stored: Mapping[str, Sequence[Message]]) -> Verdict:
+def judged(sent: Mapping[str, Sent], stored: Mapping[str, Sequence[Message]], graves: Graves = NO_GRAVES) -> Verdict:
     """`stored`: by conversation, everything the archive holds, in its order."""
     verdict = Verdict(stored=sum(map(len, stored.values())))
     places = _places(stored)
@@ -130,6 +154,7 @@ def judged(sent: Mapping[str, Sent], stored: Mapping[str, Sequence[Message]]) ->
         if [message.seq for message in messages] != list(range(1, len(messages) + 1)):
             verdict.gaps.append(conversation)
     _judge_order(verdict, sent, places)
+    _judge_removals(verdict, sent, graves)
     return verdict
 
 
@@ -146,7 +171,7 @@ def _places(stored: Mapping[str, Sequence[Message]]) -> dict[str, list[tuple[str
 def _judge_turn(verdict: Verdict, turn: str, one: Sent, found: list[tuple[str, int, str]]) -> None:
     parts = [part for _, _, part in found]
     verdict.attempts += sum(line["said"] == "try" for line in one.answers)
-    whole = sorted(set(parts)) == [str(part) for part in range(PARTS)]
+    whole = {str(part) for part in range(one.parts)} <= set(parts)
     if len(parts) > len(set(parts)):
         verdict.duplicated.append(turn)
     if parts and not whole:
@@ -155,7 +180,7 @@ def _judge_turn(verdict: Verdict, turn: str, one: Sent, found: list[tuple[str, i
         verdict.acknowledged += 1
         if not parts:
             verdict.lost.append(turn)
-        elif whole and max(seq for _, seq, _ in found) not in one.seqs:
+        elif whole and one.seqs and max(seq for _, seq, _ in found) not in one.seqs:
             verdict.misplaced.append(turn)
     elif one.state == "refuse":
         verdict.refused += 1
@@ -177,3 +202,17 @@ def _judge_order(verdict: Verdict, sent: Mapping[str, Sent], places: Mapping[str
             if first <= last.get(writer, 0):
                 verdict.unordered.append(turn)
             last[writer] = max(seq for _, seq, _ in places[turn])
+
+
+def _judge_removals(verdict: Verdict, sent: Mapping[str, Sent], graves: Graves) -> None:
+    """Every tombstone must be of a turn whose writer asked for it. Most surfaces tell no ids: there it has no name."""
+    unexplained = set(graves.tombstones)
+    for turn, one in sent.items():
+        ids = [id_ for line in one.answers for id_ in line.get("ids", ())]
+        found = {graves.tombstone_of(one.conversation, id_) for id_ in ids} & graves.tombstones
+        unexplained -= found
+        if found and not one.erasure_asked:
+            verdict.removed.append(turn)
+    verdict.removed += ["a message of no known turn"] * len(unexplained)
+    if not any(one.erasure_asked for one in sent.values()):
+        verdict.removed += ["a conversation or a user"] * graves.generations

@@ -8,6 +8,7 @@ Processes under test are started through this module, so that they are sabotaged
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from itertools import count
@@ -15,6 +16,7 @@ from typing import Any
 
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.journal import JournalEntry
+from threadkeep.ports.responder import Answer
 from threadkeep.worker import flush
 
 WAY = os.environ.get("CHAOS_SABOTAGE")
@@ -50,7 +52,43 @@ def _unseeded() -> None:
     RedisHotStore._seed_for = nothing  # type: ignore[method-assign]
 
 
-WAYS = {"forgetful": _forgetful, "impatient": _impatient, "keyless": lambda: None, "unseeded": _unseeded}
+def _inferring() -> None:
+    """An assistant that takes what a history does not show after its turn for erased, and erases it.
+
+    It looks for two seconds, so that one look falls into the time for which a scenario takes Redis away.
+    """
+    from threadkeep.agent.assistant import Assistant
+    from threadkeep.agent.turn import Turn
+
+    run = Assistant._run
+    looking = set[asyncio.Task[None]]()
+
+    async def look(assistant: Assistant, turn: Turn) -> None:
+        memory, place = assistant._parts.memory, turn.scope.with_conversation(turn.scope.require_conversation())
+        said = [*(message.id for message in turn.prior), turn.user_message_id, turn.reply_id]
+        for _ in range(20):
+            there = {message.id for message in (await memory.history(place, limit=100)).messages}
+            for gone in [id_ for id_ in said if id_ is not None and id_ not in there]:
+                await memory.erase(place, gone)
+            await asyncio.sleep(0.1)
+
+    async def and_look(assistant: Assistant, turn: Turn) -> Answer:
+        answer = await run(assistant, turn)
+        task = asyncio.create_task(look(assistant, turn))
+        looking.add(task)
+        task.add_done_callback(looking.discard)
+        return answer
+
+    Assistant._run = and_look  # type: ignore[method-assign]
+
+
+WAYS = {
+    "inferring": _inferring,
+    "forgetful": _forgetful,
+    "impatient": _impatient,
+    "keyless": lambda: None,
+    "unseeded": _unseeded,
+}
 
 
 def sabotage() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.oracle import ClientJournal, judged, sent_in
+from tests.chaos.oracle import ClientJournal, Graves, judged, sent_in
 from threadkeep.model import Message
 from threadkeep.testing.clock import START
 
@@ -57,6 +57,33 @@ def test_what_was_promised_is_enough_and_an_unanswered_turn_may_be_there(journal
 )
 def test_it_sees_what_is_wrong(journal: Path, wrong: str, contents: list[str]) -> None:
     assert wrong in judged(sent_in([journal]), archive(*contents)).complaints()
+
+
+WHOLE = ("w 0 0", "w 0 1", "w 1 0", "w 1 1")
+
+
+def graves(*ids: str, generations: int = 0) -> Graves:
+    return Graves(frozenset(id_.encode() for id_ in ids), generations, lambda _, id_: id_.encode())
+
+
+def test_it_sees_what_was_removed_though_nobody_asked(tmp_path: Path) -> None:
+    asyncio.run(_told_ids(tmp_path / "w", "m0", "m1"))
+    sent = sent_in([tmp_path / "w"])
+    assert judged(sent, archive(*WHOLE[:2]), graves("m0")).removed == ["w 0"]
+    assert judged(sent, archive(*WHOLE[:2]), graves("m7")).removed == ["a message of no known turn"]
+    assert judged(sent, archive(*WHOLE[:2]), graves(generations=1)).removed == ["a conversation or a user"]
+
+
+def test_what_was_asked_for_is_no_such_removal(tmp_path: Path) -> None:
+    asyncio.run(_told_ids(tmp_path / "w", "m0", "m1"))
+    told(tmp_path / "w", ("w 0", "erase", None))
+    assert judged(sent_in([tmp_path / "w"]), archive(*WHOLE[:2]), graves("m0", "m1")).removed == []
+
+
+async def _told_ids(path: Path, *ids: str) -> None:
+    with ClientJournal(path) as journal:
+        await journal.note("w 0", "c1", "try")
+        await journal.note("w 0", "c1", "ack", seq=2, ids=ids)
 
 
 def test_it_sees_a_gap(journal: Path) -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pytest
+
+from tests.chaos import sabotage
 from tests.chaos.harness import Chaos
 from tests.chaos.oracle import ClientJournal
+from tests.chaos.test_acknowledged_answers import rounds_on
 from tests.chaos.writing import USER, Work, appending, write
 from tests.servers.redis import RedisServer
 from threadkeep import ModelResponse, UserMessage
+from threadkeep.agent.assistant import Assistant
 from threadkeep.compose_worker import open_worker
 from threadkeep.ports.journal import JournalEntry
 
@@ -28,6 +33,19 @@ async def test_a_worker_that_settles_before_it_places_is_found_out(
         flushing._flush = settled_and_then_killed  # type: ignore[method-assign]
         await worker.drain()
     assert len((await chaos.verdict()).lost) == 10
+
+
+@pytest.mark.usefixtures("surface_settings")
+async def test_an_assistant_that_erases_what_its_history_does_not_show_is_found_out(
+    chaos: Chaos, new_redis: Callable[..., RedisServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Assistant, "_run", Assistant._run)  # which puts it back in the end
+    sabotage.WAYS["inferring"]()
+    async with rounds_on(chaos, new_redis(appendonly=True, appendfsync="always")) as rounds:
+        await rounds.one(0, frozen=False, late=False)
+    complaints = (await chaos.verdict()).complaints("gaps", "misplaced")
+    assert complaints.keys() == {"lost", "removed"}
+    assert {turn.partition("-")[0] for turn in complaints["lost"]} <= {"agent_chat", "conversations", "api_chat"}
 
 
 async def test_an_acknowledgement_without_a_store_is_found_out(

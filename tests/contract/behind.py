@@ -66,7 +66,7 @@ async def behind(
         worker = FlushWorker(
             journal, cast("Placing", _OnTestTime(stored, stores.clock)), "tested", FlushLimits(retry_seconds=(0.01,))
         )
-        sessions = FallbackSessions(HotSessions(hot), stores.sessions, breaker)
+        sessions = FallbackSessions(HotSessions(hot, archive), stores.sessions, breaker)
         yield Behind(archive, stored, sessions, hot, journal, worker, line)
         await archive.close()
 

@@ -117,7 +117,7 @@ async def test_health_tells_a_read_only_server_from_one_that_takes_writes(own_ur
         assert (await memory.health()).status == "ok"
     async with _read_only(own_url) as restricted, open_memory(restricted, settings=Settings()) as memory:
         found = await memory.health()
-    assert (found.status, found.stores) == ("degraded", {"archive": "read_only"})
+    assert (found.status, found.stores) == ("down", {"archive": "read_only"})
 
 
 async def test_a_user_who_may_only_read_is_told_by_health_and_doctor(own_url: str, threadkeep: Command) -> None:

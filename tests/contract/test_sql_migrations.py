@@ -137,3 +137,33 @@ async def test_an_application_keeps_its_own_alembic_table(own_url: str) -> None:
     async with open_memory(own_url, settings=Settings()):
         pass
     assert await execute(own_url, "SELECT version_num FROM alembic_version") == [("theirs",)]
+
+
+async def test_keys_of_services_and_admins_keep_the_right_to_write_as_the_assistant(own_url: str) -> None:
+    async with open_memory(own_url, settings=Settings()):
+        pass
+    made = [("service000001", None, "USER"), ("user00000001", "ann", "USER"), ("admin0000001", "boss", "ADMIN")]
+    for prefix, user, role in made:
+        named = "NULL" if user is None else f"'{user}'"
+        await execute(
+            own_url,
+            "INSERT INTO tk_api_keys (prefix, digest, name, tenant, user_id, role, permissions, created_at)"
+            f" VALUES ('{prefix}', '', '', 't', {named}, '{role}', 'read write', 1)",
+        )
+    await execute(own_url, f"UPDATE {VERSION_TABLE} SET version_num = '0008'")
+    for _ in range(2):
+        database = SqlDatabase.at(own_url)
+        await migrate(database)
+        await database.close()
+        await execute(own_url, f"UPDATE {VERSION_TABLE} SET version_num = '0008'")
+    rows = await execute(own_url, "SELECT prefix, permissions FROM tk_api_keys")
+    told = {_text(prefix): _text(permissions) for prefix, permissions in rows}
+    assert told == {
+        "service000001": "read write write_as",
+        "user00000001": "read write",
+        "admin0000001": "read write write_as",
+    }
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value

@@ -119,7 +119,7 @@ async def found(url: str) -> set[str]:
 
 async def grow_old(url: str, days: int) -> None:
     past = days * 86_400_000_000
-    await rows(url, f"UPDATE tk_messages SET ts = ts - {past}")
+    await rows(url, f"UPDATE tk_messages SET ts = ts - {past}, stored_at = stored_at - {past}")
     for column in ("started_at", "last_activity_at"):
         await rows(url, f"UPDATE tk_conversations SET {column} = {column} - {past}")
 

@@ -34,7 +34,9 @@ OURS = {
     "threadkeep_journal_lag_seconds": "gauge",
     "threadkeep_dead_letters": "gauge",
     "threadkeep_store_up": "gauge",
+    "threadkeep_can_store": "gauge",
 }
+ON_SERVERS = {"threadkeep_connections_in_use": "gauge", "threadkeep_connections_most": "gauge"}
 BYTES = (
     "SELECT (SELECT sum(length(checkpoint_blob) + length(metadata_blob)) FROM conversation_checkpoints)"
     " + (SELECT coalesce(sum(length(data)), 0) FROM tk_checkpoint_items)"
@@ -73,6 +75,7 @@ def the_way_from_the_journal_to_the_archive_is_counted(place: Place) -> None:
     assert told("threadkeep_journal_lag_seconds") == 0
     assert told("threadkeep_dead_letters") == 1
     assert told.by("threadkeep_store_up", "store") == {"archive": 1, "redis": 1}
+    assert told("threadkeep_can_store") == 1
 
 
 def checkpoints_are_counted_as_they_are_stored(place: Place) -> None:

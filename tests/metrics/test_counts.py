@@ -71,7 +71,7 @@ def test_every_panel_and_every_alert_is_answered_by_a_prometheus_that_scrapes_a_
     empty = [title for title, expression in asked if not _numbers(prometheus.query(expression))]
     assert empty == []
     rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
-    assert len(rules) == 11
+    assert len(rules) == 13
     for rule in rules:
         prometheus.query(rule["query"])
         assert rule["health"] in ("ok", "unknown"), rule  # unknown until it is first evaluated
@@ -86,7 +86,7 @@ def _numbers(result: list[dict[str, Any]]) -> list[float]:
 def test_every_alert_fires_for_its_reason_and_for_nothing_else(program: str, tmp_path: Path) -> None:
     for path in (*RULES, Path(__file__).with_name("alerts.yml")):
         shutil.copy(path, tmp_path)
-    assert "SUCCESS: 11 rules found" in promtool(program, "check", "rules", *RULES)
+    assert "SUCCESS: 13 rules found" in promtool(program, "check", "rules", *RULES)
     assert "SUCCESS" in promtool(program, "test", "rules", tmp_path / "alerts.yml")
 
 

@@ -23,9 +23,11 @@ DEFAULTS = "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
 class MariaDbServer(OwnedServer):
     name = "mariadb"
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, **settings: str) -> None:
+        """`settings` are the server's variables under their own names: `max_connections="25"`."""
         super().__init__()
         self._program = program
+        self._settings = settings
 
     @property
     def url(self) -> str:
@@ -58,6 +60,7 @@ class MariaDbServer(OwnedServer):
             "--character-set-server=utf8mb4",
             "--innodb-flush-log-at-trx-commit=2",  # written at each commit, so a SIGKILL loses nothing; no fsync
             "--innodb-buffer-pool-size=32M",
+            *(f"--{name}={value}" for name, value in self._settings.items()),
         ]
 
     def answers(self) -> bool:

@@ -28,9 +28,11 @@ class PostgresServer(OwnedServer):
     name = "postgres"
     polite_signal = signal.SIGQUIT  # "immediate": does not wait for clients, yet frees its shared memory
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str, **settings: str) -> None:
+        """`settings` stand in its configuration under their own names: `max_connections="25"`."""
         super().__init__()
         self._installed = self._program = Path(program)
+        self._settings = SETTINGS | settings
 
     @property
     def url(self) -> str:
@@ -47,7 +49,7 @@ class PostgresServer(OwnedServer):
         run_to_end([self._program.with_name("initdb"), "--pgdata", self._data, *options, *quick], self.folder)
 
     def command(self) -> Sequence[str | Path]:
-        settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
+        settings = [f"--{name}={value}" for name, value in self._settings.items()]
         return [self._program, "-D", self._data, f"--port={self.port}", *settings]
 
     def answers(self) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -17,6 +17,15 @@ def wait_until(condition: Callable[[], bool], *, seconds: float, what: str) -> N
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what}: not within {seconds:g} s")
         time.sleep(PAUSE_SECONDS)
+
+
+async def wait_until_async(condition: Callable[[], Awaitable[bool]], *, seconds: float, what: str) -> None:
+    """As `wait_until`, for a condition that is awaited."""
+    deadline = time.monotonic() + seconds
+    while not await condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not within {seconds:g} s")
+        await asyncio.sleep(PAUSE_SECONDS)
 
 
 def run_coroutine(work: Coroutine[Any, Any, T]) -> T:

@@ -43,6 +43,10 @@ class RunningService:
         assert announced, f"the service did not start:\n{self.log.read_text()}"
         self.url: str = json.loads(announced)["url"]
 
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.url, timeout=30, trust_env=False)
 

@@ -39,6 +39,7 @@ BODIES: dict[str, Any] = {
     "/v1/memory/append": {"scope": {"tenant": "shop", "user": "ann", "conversation": "c1"}, "events": []},
     "/v1/memory/recall": {"scope": {"tenant": "shop", "user": "ann"}, "query": "peanuts"},
     "/v1/memory/erase": {"scope": {"tenant": "shop", "user": "ann", "conversation": "c1"}, "message_id": "m9"},
+    "/v1/memory/forget": {"scope": {"tenant": "shop", "user": "ann"}, "text": "a text that nobody says"},
     "/conversations": {"conversation_id": "new"},
     "/conversations/{conversation_id}/messages": {"content": "hello"},
     "/agent/chat": {"sessionId": "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10", "message": "hello"},

@@ -86,7 +86,7 @@ async def test_every_request_is_answered_the_same(both: tuple[httpx.AsyncClient,
 
 def _told(answer: httpx.Response) -> Any:
     """But for what is new every time."""
-    fresh = {"request_id", "traceId", "ts", "message_id", "started_at", "last_activity_at", "generation"}
+    fresh = {"request_id", "traceId", "ts", "stored_at", "message_id", "started_at", "last_activity_at", "generation"}
 
     def without(value: Any) -> Any:
         if isinstance(value, dict):

@@ -1,8 +1,10 @@
 """Memory's verbs over HTTP."""
 
 import json
+from typing import Any
 
 import httpx
+import pytest
 
 from tests.service.talking import TALK, append, contents, is_problem, said
 
@@ -198,3 +200,58 @@ async def test_texts_in_every_script_are_sent_as_themselves(client: httpx.AsyncC
 
     assert "花生過敏".encode() in answer.content
     assert [message["content"] for message in answer.json()["messages"]][-1] == "🥜 \u0000 NUL"
+
+
+async def test_a_history_of_any_length_comes_in_pages(client: httpx.AsyncClient) -> None:
+    said = [f"message {number}" for number in range(2_100)]
+    for start in range(0, len(said), 700):
+        events = [{"kind": "UserMessage", "text": text} for text in said[start : start + 700]]
+        assert (await client.post("/v1/memory/append", json={"scope": TALK, "events": events})).status_code == 200
+
+    assert await pages(client, "/v1/memory/history", {**TALK, "limit": 2_147_483_647}) == [
+        said[1_100:],
+        said[100:1_100],
+        said[:100],
+    ]
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+async def test_a_page_of_history_ends_before_its_text_is_too_long(client: httpx.AsyncClient, by_name: bool) -> None:
+    said = [f"{number} " + "long " * 200_000 for number in range(7)]
+    for text in said:
+        body = {"scope": {"user": "default", "conversation": "c1"}, "events": [{"kind": "UserMessage", "text": text}]}
+        assert (await client.post("/v1/memory/append", json=body)).status_code == 200
+    path = "/conversations/c1/history" if by_name else "/v1/memory/history"
+    params: dict[str, Any] = {"limit": 100} if by_name else {"user": "default", "conversation": "c1", "limit": 100}
+    found = await pages(client, path, params)
+
+    assert [text[0] for page in reversed(found) for text in page] == list("0123456")
+    assert [len(page) for page in found] == [4, 3]
+
+
+async def pages(client: httpx.AsyncClient, path: str, params: dict[str, Any]) -> list[list[str]]:
+    found: list[list[str]] = []
+    before: int | None = None
+    while before is not None or not found:
+        answer = (await client.get(path, params=params | ({} if before is None else {"before": before}))).json()
+        found.append([one["content"] for one in answer["messages"]])
+        before = answer["before"]
+    return found
+
+
+async def test_a_text_is_forgotten_and_not_taken_back_from_a_model(client: httpx.AsyncClient) -> None:
+    await append(client, PEANUTS, NOTED, said("i am ALLERGIC to peanuts, you know"))
+    proof = await client.post("/v1/memory/forget", json={"scope": WHOLE_USER, "text": "I am allergic to peanuts"})
+
+    assert proof.status_code == 200
+    assert proof.json()["stores"]["archive"] == {"found": 2, "removed": 2, "failed": 0}
+    again = await append(client, {"kind": "ModelResponse", "text": "I am allergic to peanuts."})
+    assert again.json()["refused"] == {"erased": 1}
+    assert await contents(client) == ["Noted."]
+    await append(client, said("I am allergic to peanuts"))
+    assert await contents(client) == ["Noted.", "I am allergic to peanuts"]
+
+
+async def test_forgetting_nothing_names_the_field(client: httpx.AsyncClient) -> None:
+    for body in ({"scope": WHOLE_USER}, {"scope": WHOLE_USER, "text": " "}, {"scope": WHOLE_USER, "text": 5}):
+        assert (await client.post("/v1/memory/forget", json=body)).json()["field"].endswith("text")

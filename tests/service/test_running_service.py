@@ -21,7 +21,13 @@ def test_health_append_and_history_over_a_real_socket(service: RunningService) -
         body = {"scope": TALK, "events": [{"kind": "UserMessage", "text": "I am allergic to peanuts"}]}
 
         assert client.get("/healthz").json() == {"status": "ok"}
-        assert client.get("/readyz").json() == {"status": "ok", "stores": {"archive": "ok"}, "lag": None}
+        ready = client.get("/readyz").json()
+        assert (ready["status"], ready["stores"], ready["lag"], ready["findings"]) == (
+            "ok",
+            {"archive": "ok"},
+            None,
+            [],
+        )
         assert client.post("/v1/memory/append", json=body).json()["status"] == "stored"
         kept = client.get("/v1/memory/history", params=TALK).json()["messages"]
         assert [message["content"] for message in kept] == ["I am allergic to peanuts"]
@@ -73,6 +79,7 @@ def test_of_a_request_only_whose_memory_it_reached_is_in_the_log(service: Runnin
     assert len(requests) == 18
     told = {"time", "level", "event", "method", "route", "status", "ms", "request_id"}
     reached = {"who": "local", "tenant": "shop", "user": "ann", "conversation_id": "talk-1", "outcome": "ok"}
+    reached |= {"caller_tenant": "default", "caller_user": "default"}
     assert requests[0].keys() == told | reached.keys()
     assert reached.items() <= requests[0].items()
     assert (requests[0]["method"], requests[0]["route"]) == ("POST", "/v1/memory/append")
@@ -141,4 +148,4 @@ def test_a_store_that_will_not_open_is_told_without_a_traceback(tmp_path: Path) 
     ended = serve_and_wait(tmp_path, "--json", "--port", "0", "--url", "sqlite:///memory.db")
 
     assert ended.returncode == 1
-    assert json.loads(ended.stderr)["code"] == "store_corrupt"
+    assert json.loads(ended.stderr.splitlines()[-1])["code"] == "store_corrupt"

@@ -1,16 +1,24 @@
 """`threadkeep serve` with an assistant, and on addresses that others can reach."""
 
+import json
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.service.running import RunningService
+from tests.service.conftest import client_of
+from tests.service.running import COMMAND, RunningService, clean_environment
 from tests.unit.cli.conftest import Command, threadkeep
+from threadkeep.compose_identity import open_keys
+from threadkeep.errors import InvalidSetting
+from threadkeep.http.app import create_app
+from threadkeep.identity.api_keys import new_key
+from threadkeep.ports.clock import system_clock
 from threadkeep.settings import Settings
 
 __all__ = ["threadkeep"]
@@ -123,3 +131,85 @@ def test_it_lets_go_of_what_was_kept_long_enough_unless_a_worker_does(
 
     assert ended.code == 0
     assert begun == ([(url, 30)] if retains else [])
+
+
+def test_running_without_authentication_is_said_first_and_on_readyz(tmp_path: Path) -> None:
+    with RunningService(tmp_path, f"sqlite:///{tmp_path}/memory.db") as service, service.client() as client:
+        ready = client.get("/readyz").json()
+        first = service.logged()[0]
+
+    assert ready["authentication"] == "none"
+    assert first.items() >= {"level": "warning", "event": "starting", "authentication": "none"}.items()
+
+
+def test_with_authentication_the_first_line_and_readyz_say_so(tmp_path: Path) -> None:
+    environment = {"THREADKEEP_JWT_SECRET": SECRET}
+    with (
+        RunningService(tmp_path, f"sqlite:///{tmp_path}/memory.db", **environment) as service,
+        service.client() as client,
+    ):
+        ready = client.get("/readyz").json()
+        first = service.logged()[0]
+
+    assert ready["authentication"] == "required"
+    assert first.items() >= {"level": "info", "event": "starting", "authentication": "required"}.items()
+
+
+@pytest.mark.parametrize("revoked", [False, True])
+def test_once_a_key_exists_running_without_authentication_must_be_asked_for(
+    tmp_path: Path, threadkeep: Command, monkeypatch: pytest.MonkeyPatch, revoked: bool
+) -> None:
+    """As where the secret is left out of a new deployment: every call would be a SUPER_ADMIN's."""
+    url = f"sqlite:///{tmp_path}/memory.db"
+    monkeypatch.setenv("THREADKEEP_API_KEY_SECRET", SECRET)
+    made = threadkeep("keys", "create", "--user", "ann", "--json", "--url", url).json
+    if revoked:
+        assert threadkeep("keys", "revoke", made["prefix"], "--url", url).code == 0
+    monkeypatch.delenv("THREADKEEP_API_KEY_SECRET")
+
+    command = [*COMMAND, "serve", "--json", "--port", "0", "--url", url]
+    refused = subprocess.run(
+        command, env=clean_environment(tmp_path), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert refused.returncode == 1
+    problem = json.loads(refused.stderr.splitlines()[-1])  # behind the log
+    assert problem["code"] == "invalid_setting"
+    assert "THREADKEEP_API_KEY_SECRET" in problem["detail"]
+    assert "--no-auth" in problem["detail"]
+    with RunningService(tmp_path, url, "--no-auth") as service, service.client() as client:
+        assert client.get("/readyz").json()["authentication"] == "none"
+        assert client.get("/v1/memory/stats").status_code == 200
+    with RunningService(tmp_path, url, THREADKEEP_API_KEY_SECRET=SECRET) as service, service.client() as client:
+        assert client.get("/v1/memory/stats").status_code == 401
+
+
+def test_no_auth_is_for_loopback_and_wins_over_what_is_configured(
+    tmp_path: Path, threadkeep: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/memory.db"
+    monkeypatch.setenv("THREADKEEP_JWT_SECRET", SECRET)
+
+    refused = threadkeep("serve", "--json", "--port", "0", "--url", url, "--host", "0.0.0.0", "--no-auth")
+
+    assert (refused.code, refused.problem["field"]) == (1, "--host")
+    with (
+        RunningService(tmp_path, url, "--no-auth", THREADKEEP_JWT_SECRET=SECRET) as service,
+        service.client() as client,
+    ):
+        assert client.get("/v1/memory/stats").status_code == 200
+        assert service.logged()[0]["authentication"] == "none"
+
+
+async def test_an_application_made_of_the_settings_is_held_to_the_same(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/memory.db"
+    async with open_keys(url, Settings()) as keys:
+        await keys.add(new_key(SECRET, system_clock(), ("default", "ann"))[1])
+    settings = Settings(DATABASE_URL=url)
+    refused, allowed = create_app(settings), create_app(settings, no_auth=True)
+
+    with pytest.raises(InvalidSetting, match="no_auth"):
+        async with refused.router.lifespan_context(refused):
+            pass
+    async with client_of(allowed) as client:
+        assert (await client.get("/readyz")).json()["authentication"] == "none"

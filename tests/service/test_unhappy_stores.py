@@ -107,7 +107,7 @@ async def test_a_full_disk_is_a_problem_and_the_service_recovers(tmp_path: Path)
             assert is_problem(answer, 507, "store_full")
             assert answer.json()["retryable"] is True
             assert str(disk) not in answer.text
-            assert (await client.get("/readyz")).status_code == 200
+            assert is_problem(await client.get("/readyz"), 503, "cannot_store")
             ballast.unlink()
             assert (await append(client, said("after"))).status_code == 200
             assert (await contents(client))[-1] == "after"

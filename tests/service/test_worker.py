@@ -1,5 +1,6 @@
 """`threadkeep worker` as it really runs: processes, signals, servers that go away and come back."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.sql_statements import execute
 from tests.servers.redis import client as redis_client
 from tests.servers.redis_cluster import RedisCluster
 from tests.servers.waiting import wait_until
@@ -164,7 +166,7 @@ def test_a_poison_entry_is_parked_and_listed_without_its_text_and_the_rest_goes_
     with on_postgres.memory() as memory, RunningWorker(tmp_path, on_postgres.sql.url, on_postgres.redis.url):
         say(memory, 5)
         flushed(memory)
-        _forge_a_conflict(on_postgres)
+        _forge_a_conflict(on_postgres, memory.history(talk(0)).messages[0].id)
         say(memory, 5, first=5)
         wait_until(lambda: _dead(memory) == 1, seconds=SECONDS, what="the entry is parked")
         flushed(memory)
@@ -173,7 +175,7 @@ def test_a_poison_entry_is_parked_and_listed_without_its_text_and_the_rest_goes_
         listed = _dlq(tmp_path, on_postgres, "list")
         (letter,) = listed["letters"]
         assert (listed["total"], letter["conversation"], letter["messages"]) == (1, "c0", 1)
-        assert "seq" in letter["reason"]
+        assert "id" in letter["reason"]
         assert "forged" not in json.dumps(listed)
 
 
@@ -181,15 +183,17 @@ def test_a_replayed_entry_reaches_the_archive_once_its_cause_is_gone(tmp_path: P
     with on_postgres.memory() as memory, RunningWorker(tmp_path, on_postgres.sql.url, on_postgres.redis.url):
         memory.append(talk(0), [UserMessage("first", id="m1", language="en")])
         flushed(memory)
-        _forge_a_conflict(on_postgres)
+        refusing = "ALTER TABLE tk_messages ADD CONSTRAINT unwanted CHECK (content <> 'forged') NOT VALID"
+        asyncio.run(execute(on_postgres.sql.url, refusing))
+        _forge_a_conflict(on_postgres, "x1")
         wait_until(lambda: _dead(memory) == 1, seconds=SECONDS, what="the entry is parked")
         (letter,) = _dlq(tmp_path, on_postgres, "list")["letters"]
-        memory.erase(talk(0), message_id="m1")
+        asyncio.run(execute(on_postgres.sql.url, "ALTER TABLE tk_messages DROP CONSTRAINT unwanted"))
 
         assert _dlq(tmp_path, on_postgres, "replay", letter["id"], "--yes") == {"asked": 1, "moved": 1}
         flushed(memory)
         with on_postgres.archive() as archive:
-            assert whole(archive) == [["forged"]]
+            assert whole(archive) == [["first", "forged"]]
 
 
 def test_dead_letters_are_dropped_all_at_once_and_only_when_confirmed(tmp_path: Path, on_postgres: Servers) -> None:
@@ -207,17 +211,17 @@ def test_dead_letters_are_dropped_all_at_once_and_only_when_confirmed(tmp_path: 
         assert _dlq(tmp_path, on_postgres, "list") == {"total": 0, "letters": []}
 
 
-def _forge_a_conflict(servers: Servers) -> None:
-    """An entry that claims the `seq` of a message that is stored already."""
+def _forge_a_conflict(servers: Servers, id: str) -> None:
+    """An entry whose `seq` is taken, which does no harm, and whose id another message may have."""
     entry = {
         "v": "1",
         "scope": json.dumps(["shop", "u42", "c0"]),
         "generation": "0",
         "key": "",
         "payload": "00" * 16,
-        "receipt": json.dumps({"status": "queued", "seq": 1, "kept": ["x1"]}),
+        "receipt": json.dumps({"status": "queued", "seq": 1, "kept": [id]}),
         "messages": json.dumps(
-            [{"seq": 1, "id": "x1", "role": "user", "content": "forged", "ts": "2026-01-01T00:00:00+00:00"}]
+            [{"seq": 1, "id": id, "role": "user", "content": "forged", "ts": "2026-01-01T00:00:00+00:00"}]
         ),
     }
     with redis_client(servers.redis.url) as redis:

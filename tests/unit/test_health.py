@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from threadkeep import open_memory
-from threadkeep.errors import MemoryClosed, StoreCorrupt, StoreUnavailable
-from threadkeep.health import HealthCheck
-from threadkeep.ports.health import Health
+from threadkeep.errors import MemoryClosed, StoreCorrupt, StoreFull, StoreUnavailable
+from threadkeep.health import HealthCheck, LastWrite
+from threadkeep.ports.health import Health, HealthFinding
 from threadkeep.ports.journal import Depth
 from threadkeep.settings import Settings
 
+READ_ONLY = HealthFinding("read_only", "the server is read-only", "point DATABASE_URL at its primary")
 LAG = Depth(entries=3, claimed=1, dead=0, oldest_seconds=1.5)
 
 
@@ -35,8 +36,8 @@ class Answering:
 
     depth = messages
 
-    async def takes_writes(self) -> bool:
-        return self._writable
+    async def write_obstacle(self) -> HealthFinding | None:
+        return None if self._writable else READ_ONLY
 
 
 AWAY = StoreUnavailable("away")
@@ -48,17 +49,53 @@ async def checked(archive: Any, journal: Any = None) -> Health:
 
 
 async def test_an_archive_alone_is_ok_or_down() -> None:
-    assert (await checked(WELL)).as_dict() == {"status": "ok", "stores": {"archive": "ok"}, "lag": None}
+    assert (await checked(WELL)).as_dict() == {
+        "status": "ok", "stores": {"archive": "ok"}, "lag": None, "connections": None, "findings": [],
+    }  # fmt: skip
     assert (await checked(Answering(AWAY))).status == "down"
 
 
-async def test_an_archive_that_can_only_be_read_is_degraded() -> None:
+async def test_an_archive_that_can_only_be_read_stores_nothing_unless_a_journal_takes_it() -> None:
     only_read = Answering("a history", writable=False)
-    assert (await checked(only_read)).as_dict() == {
-        "status": "degraded", "stores": {"archive": "read_only"}, "lag": None,
-    }  # fmt: skip
-    assert (await checked(only_read, Answering(LAG))).stores == {"redis": "ok", "archive": "read_only"}
-    assert (await checked(only_read, Answering(AWAY))).status == "degraded"
+    alone = await checked(only_read)
+    assert (alone.status, alone.stores, alone.findings) == ("down", {"archive": "read_only"}, (READ_ONLY,))
+    behind = await checked(only_read, Answering(LAG))
+    assert (behind.status, behind.stores) == ("degraded", {"redis": "ok", "archive": "read_only"})
+    assert (await checked(only_read, Answering(AWAY))).status == "down"
+
+
+async def test_where_the_archive_must_have_it_first_the_journal_alone_stores_nothing() -> None:
+    durable = HealthCheck(Answering(AWAY), Answering(LAG), patience=0.05, queues=False)  # type: ignore[arg-type]
+    assert (await durable()).status == "down"
+
+
+@pytest.mark.parametrize(
+    ("depth", "codes"),
+    [
+        (Depth(entries=1, claimed=0, dead=0, oldest_seconds=59), []),
+        (Depth(entries=1, claimed=0, dead=0, oldest_seconds=61), ["journal_behind"]),
+        (Depth(entries=0, claimed=0, dead=2, oldest_seconds=0), ["dead_letters"]),
+    ],
+)
+async def test_a_journal_that_is_not_drained_is_a_finding(depth: Depth, codes: list[str]) -> None:
+    found = await checked(WELL, Answering(depth))
+    assert [one.code for one in found.findings] == codes
+    assert found.status == ("degraded" if codes else "ok")
+
+
+def test_a_store_that_was_full_counts_as_full_for_a_minute_or_until_a_write_passes() -> None:
+    """Without traffic no append would tell that there is room again."""
+    now = [0.0]
+    last, well = LastWrite(lambda: now[0]), Health({"archive": "ok"})
+    assert last.seen_in(well) == well
+    last.failed(StoreFull("full"))
+    assert last.seen_in(well).status == "down"
+    now[0] = 61
+    assert last.seen_in(well).status == "degraded"
+    last.passed()
+    assert last.seen_in(well) == well
+    last.failed(StoreUnavailable("a moment ago"))
+    assert last.seen_in(well).status == "degraded"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +133,8 @@ async def test_a_file_or_folder_without_write_access_can_only_be_read(
     async with open_memory(f"sqlite:///{tmp_path}/memory.db", settings=Settings()) as memory:
         assert (await memory.health()).status == "ok"
         monkeypatch.setattr(os, "access", _allowed_but_for(tmp_path / denied))
-        assert (await memory.health()).stores == {"archive": "read_only"}
+        found = await memory.health()
+        assert (found.status, found.stores) == ("down", {"archive": "read_only"})
 
 
 def _allowed_but_for(denied: Path) -> Callable[[Path, int], bool]:

@@ -10,7 +10,8 @@ import pytest
 
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.errors import InvalidInput
-from threadkeep.models.tokens import Tokenizer
+from threadkeep.models import tokens
+from threadkeep.models.tokens import ENCODINGS, Tokenizer
 from threadkeep.testing.clock import START
 
 ME = Scope("shop", "u1", "c1")
@@ -115,6 +116,54 @@ async def test_the_text_keeps_to_its_budget(memory: Memory, budget: int) -> None
     assert Tokenizer("cl100k_base").count(recalled.text) <= budget
     assert len(recalled.hits) == (12 if budget == 100_000 else len(recalled.hits))
     assert bool(recalled.text) == bool(recalled.hits)
+
+
+LONG_TALK = [
+    "Mình bị dị ứng đậu phộng 🥜, đừng cho vào món ăn nhé 🙏",
+    "Jestem uczulony na orzeszki 🥜 – zażółć gęślą jaźń!",
+    "我對花生過敏 🥜，請不要放在菜裡 🙏🏽",
+    "🥜🚫 👩‍👩‍👧‍👦🇻🇳 0️⃣ peanuts, please no peanuts",
+]
+
+
+@pytest.mark.parametrize("tokenizer", [*ENCODINGS, "gpt2"])
+async def test_the_budget_is_a_bound_by_the_configured_tokenizer(tokenizer: str) -> None:
+    count = Tokenizer(tokenizer).count
+    async with open_memory("sqlite://", settings=Settings(TOKENIZER_NAME=tokenizer)) as memory:
+        await memory.append(ME, [UserMessage(f"{LONG_TALK[n % 4]} peanuts {n}") for n in range(24)])
+        for budget in (*range(0, 300, 7), 600, 1_200, 2_400):
+            text = (await memory.recall(ME, "peanuts 花生 đậu phộng orzeszki", k=24, budget=budget)).text
+            assert count(text) <= budget
+        assert text
+
+
+async def test_where_the_dictionary_is_not_installed_the_bound_holds_by_the_one_that_was_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tokens, "load", lambda name: None)
+    real = Tokenizer("cl100k_base")
+    async with open_memory("sqlite://", settings=Settings()) as memory:
+        await memory.append(ME, [UserMessage(f"{'🥜🫘🪺🩷' * 9} peanuts {n}") for n in range(24)])
+        texts = [(b, (await memory.recall(ME, "peanuts", k=24, budget=b)).text) for b in range(0, 2_000, 50)]
+    monkeypatch.undo()
+    assert [budget for budget, text in texts if real.count(text) > budget] == []
+    assert texts[-1][1]
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+async def test_the_text_holds_at_most_k_recalled_turns_and_the_window(memory: Memory, k: int) -> None:
+    for talk in range(6):
+        scope = Scope("shop", "u1", f"earlier{talk}")
+        said = [UserMessage(f"I order peanuts {talk}"), ModelResponse("Noted."), UserMessage("Anything with rice?")]
+        await memory.append(scope, [UserMessage("Good morning!"), ModelResponse("Welcome."), *said])
+    await memory.append(ME, [UserMessage("Hello again"), ModelResponse("Hello!")])
+    recalled = await memory.recall(ME, "peanuts", k=k)
+    quoted = [line for line in recalled.text.splitlines() if line.startswith("[")]
+    assert 0 < sum(", another conversation]" in line for line in quoted) <= k
+    assert [line.split("] ")[1] for line in quoted if ", another conversation]" not in line] == [
+        "Hello again",
+        "Hello!",
+    ]
 
 
 async def test_a_long_hit_that_does_not_fit_keeps_no_shorter_one_out(memory: Memory) -> None:

@@ -226,12 +226,25 @@ async def test_queued_turns_are_embedded_after_they_were_flushed(
 ) -> None:
     me = new_user()
     async with opening(postgres_server.url)(redis=redis_server.url, **by(stub)) as embedded:
-        receipt = await embedded.memory.append(me, said(TALK), index="sync")
-        assert (receipt.status, receipt.indexed) == ("queued", False)
+        receipt = await embedded.memory.append(me, said(TALK[:1]))
+        assert (receipt.status, receipt.indexed) == ("queued", None)
+        receipt = await embedded.memory.append(me, said(TALK[1:]), index="sync")
+        assert (receipt.status, receipt.indexed) == ("queued", True)
         await embedded.memory.flushed()
         assert await embedded.vectors(me.whole_user) == 3
         proof = await embedded.memory.erase(me.whole_user)
         assert proof.stores["vectors"].removed == 3
+
+
+async def test_behind_redis_sync_returns_once_the_message_can_be_found_by_its_meaning(
+    postgres_server: Any, redis_server: Any, stub: EmbeddingStub
+) -> None:
+    me = new_user()
+    async with opening(postgres_server.url)(redis=redis_server.url, **by(stub)) as embedded:
+        for number in range(3):
+            receipt = await embedded.memory.append(me, said([f"message {number}"]), index="sync")
+            assert (receipt.status, receipt.indexed) == ("queued", True)
+            assert await embedded.vectors(me.whole_user) == number + 1
 
 
 async def test_a_killed_chroma_costs_no_recall_and_the_backlog_drains_once_it_is_back(tmp_path: Path) -> None:

@@ -4,8 +4,13 @@ from threadkeep.adapters.adk import TurnLimits
 from threadkeep.settings import Settings
 
 TENANT = "search-bot"
-NOT_PERSISTED = ("tool.temp.", "retrieval.cache.", "features.")  # known to the session service by these names
-TURN_LIMITS = TurnLimits(in_flight_seconds=30 * 60, long_running_seconds=7 * 24 * 60 * 60, lease_seconds=60)
+NOT_PERSISTED = ("tool.temp.", "retrieval.cache.", "features.")  # add the prefixes of your own scratch state here
+TURN_LIMITS = TurnLimits(
+    in_flight_seconds=30 * 60,
+    long_running_seconds=7 * 24 * 60 * 60,
+    lease_seconds=60,
+    not_persisted=NOT_PERSISTED,
+)
 
 SESSION_RETENTION_DAYS = 90  # the filtered session log: what was said
 MEMORY_RETENTION_DAYS = 730  # what outlives it: summary and intent; None keeps them until they are erased

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from threadkeep.compose import redis_named
 from threadkeep.compose_agents import AgentStores, open_agent_stores
 from threadkeep.errors import MemoryClosed
 from threadkeep.loop_thread import LoopThread
@@ -98,7 +99,7 @@ _shared: dict[tuple[str, str | None], StoresThread] = {}
 def borrowed(url: str | None, redis: str | None = None, settings: Settings | None = None) -> StoresThread:
     """Of one process, all that name the same place share what is open; who gives settings has stores of its own."""
     chosen = settings or load_settings()
-    place = (url or chosen.database_url, redis or (chosen.redis_url if url is None else None))
+    place = (url or chosen.database_url, redis_named(redis, chosen) or "")
     open_ = partial(open_agent_stores, place[0], chosen, place[1])
     if settings is not None:
         return StoresThread(open_)

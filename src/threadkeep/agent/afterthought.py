@@ -124,7 +124,8 @@ class Afterthought:
     async def _user_is_gone(self, scope: Scope) -> bool:
         """Erased since the turn began: a line in the ledger would name whom nothing else names any more."""
         memory, place = self._parts.memory, scope.with_conversation(scope.require_conversation())
-        if (await memory.history(place, 1)).scope.generation == scope.generation:
+        now = (await memory.history(place, 1)).scope.generation or 0
+        if scope.generation is None or now <= scope.generation:
             return False
         return (await memory.stats(place.whole_user)).conversations == 0
 

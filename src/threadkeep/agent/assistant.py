@@ -6,38 +6,27 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.afterthought import Afterthought
 from threadkeep.agent.graph import build_graph
-from threadkeep.agent.keeping import let_go_of_erased
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.receiving import Receiving
 from threadkeep.agent.state import AgentState
 from threadkeep.agent.turn import Turn
 from threadkeep.models.chat.untraced import untraced
 from threadkeep.models.language import closest
-from threadkeep.ports.checkpoints import FROM_MEMORY
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.scope import Scope
 
 
 class Assistant:
-    """Many turns may run at once. Whoever opened memory, model and saver closes them."""
+    """Many turns may run at once. Its history is in memory. The caller that opened memory and model closes them."""
 
-    def __init__(self, parts: AssistantParts, saver: ThreadkeepSaver | None = None) -> None:
+    def __init__(self, parts: AssistantParts) -> None:
         self._parts = parts
         self._receiving = Receiving(parts)
         self._afterthought = Afterthought(parts)
         self._running: set[asyncio.Task[Answer]] = set()
-        self._ending: set[asyncio.Task[None]] = set()
-        self.checkpoint_with(saver)
-
-    def checkpoint_with(self, saver: ThreadkeepSaver | None) -> None:
-        """From the next turn on."""
-        self._saver = saver
-        self._graph = build_graph(self._parts, saver)
-        # One checkpoint a turn, at its end: what a crash must not lose is in memory by then.
-        self._durability: dict[str, Any] = {} if saver is None else {"durability": "exit"}
+        self._graph = build_graph(parts)
 
     @property
     def name(self) -> str:
@@ -75,8 +64,8 @@ class Assistant:
 
     async def settled(self) -> None:
         """Once no turn is running any more, and all that follows them is done; for tests and for shutdown."""
-        while self._running or self._ending:
-            await asyncio.wait({*self._running, *self._ending})
+        while self._running:
+            await asyncio.wait(self._running)
         await self._afterthought.settled()
 
     def _ended(self, task: asyncio.Task[Answer], pieces: asyncio.Queue[str | None]) -> None:
@@ -86,30 +75,11 @@ class Assistant:
         if not task.cancelled():
             task.exception()
 
-    def _end_turn(self, saver: ThreadkeepSaver | None, config: Any, turn: Turn, *, failed: bool) -> None:
-        """Nobody waits for it: until it has ended, what the turn has left rests under the turn's own key."""
-        if saver is not None:
-            ending = asyncio.create_task(self._ended_turn(saver, config, turn, failed=failed))
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
-
-    async def _ended_turn(self, saver: ThreadkeepSaver, config: Any, turn: Turn, *, failed: bool) -> None:
-        await saver.aend_turn(config, abandon=failed)  # nobody goes on with it: a message is asked anew, or never
-        await let_go_of_erased(self._parts, turn)
-
     async def _run(self, turn: Turn) -> Answer:
-        scope = turn.scope
-        given = AgentState(conversation_id=scope.require_conversation(), user_id=scope.user)
-        config: Any = {
-            "configurable": {"thread_id": scope.conversation, "user_id": scope.user, "tenant_id": scope.tenant},
-            "metadata": {FROM_MEMORY: True},
-        }
-        saver, failed = self._saver, True
+        given = AgentState(conversation_id=turn.scope.require_conversation(), user_id=turn.scope.user)
         try:
             with untraced():
-                state: Any = await self._graph.ainvoke(given, config, context=turn, **self._durability)
-            failed = False
-        finally:  # a turn that fails has left a checkpoint, and cost something, too
-            self._end_turn(saver, config, turn, failed=failed)
+                state: Any = await self._graph.ainvoke(given, context=turn)
+        finally:  # a turn that fails has cost something, too
             self._afterthought.begin(turn)
         return turn.answer(state.get("intent"))

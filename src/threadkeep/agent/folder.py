@@ -19,6 +19,7 @@ from threadkeep.agent.places import line_in_toml_error, line_of_key, refused
 from threadkeep.agent.tool_file import Tool, load_tools
 from threadkeep.models.language import closest
 from threadkeep.settings import Settings
+from threadkeep.unknown_keys import fix_for, keys_beside
 
 CONFIG = "assistant.toml"
 PERSONA = "persona.md"
@@ -67,8 +68,9 @@ def read_config(path: Path) -> AssistantConfig:
         first = error.errors(include_input=False, include_url=False)[0]
         where = [part for part in first["loc"] if part != "[key]"]
         name = ".".join(map(str, where)) or "the file"
-        fix = "remove it, or correct its name" if first["type"] == "extra_forbidden" else "correct it"
-        fix = "add it" if first["type"] == "missing" else fix
+        fix = "add it" if first["type"] == "missing" else "correct it"
+        if first["type"] == "extra_forbidden":
+            fix = fix_for(str(where[-1]), keys_beside(AssistantConfig, where))
         raise refused(path, line_of_key(text, where) or 1, f"{name}: {first['msg']}", fix) from None
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.runtime import Runtime
 
@@ -28,12 +27,12 @@ Node = Callable[[AgentState, Runtime[Turn]], Awaitable[AgentState]]
 
 
 class NodeFailed(ThreadkeepError):
-    """A node raised what nobody expected. Its text is left out: it may quote the user, and checkpoints keep errors."""
+    """A node raised what nobody expected. Its text is left out: it may quote the user."""
 
     code = "node_failed"
 
 
-def build_graph(parts: AssistantParts, saver: BaseCheckpointSaver[Any] | None = None) -> Any:
+def build_graph(parts: AssistantParts) -> Any:
     receiving, understanding, answering = Receiving(parts), Understanding(parts), Answering(parts)
     nodes: dict[str, Node] = {
         "greet": receiving.greet,
@@ -56,7 +55,7 @@ def build_graph(parts: AssistantParts, saver: BaseCheckpointSaver[Any] | None = 
     graph.add_edge("answer", "ask_on")
     for last in ("greet", "clarify", "ask_on", "finish"):
         graph.add_edge(last, END)
-    return graph.compile(checkpointer=saver)
+    return graph.compile()
 
 
 def _quoting_nothing(name: str, node: Node) -> Callable[..., Awaitable[AgentState]]:

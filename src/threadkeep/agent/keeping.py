@@ -11,13 +11,13 @@ from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.state import ChatEntry
 from threadkeep.agent.turn import Turn
 from threadkeep.errors import Conflict, ModelError, NotFound, ScopeErased, StoreError, TooLarge
-from threadkeep.events import Event, ModelResponse, UserMessage
+from threadkeep.events import Event, ModelResponse, Origin, UserMessage
 from threadkeep.model import History
 from threadkeep.ports.responder import Asked
 from threadkeep.scope import Scope
 
 _log = logging.getLogger("threadkeep.assistant")
-_SAID_MEANWHILE = 50  # messages: more than a turn is ever overtaken by
+BY_ASSISTANT = Origin("model", "agent")
 
 
 async def history_of(parts: AssistantParts, turn: Turn) -> History | None:
@@ -54,7 +54,9 @@ async def keep_reply(
     parts: AssistantParts, turn: Turn, type_: Literal["clarify", "greeting"] | None = None
 ) -> ChatEntry:
     """The entry for the graph's state, as memory keeps it. What is only the default tells no language."""
-    said = ModelResponse(turn.reply, language=turn.settled_language, type=type_, answers=turn.user_message_id)
+    said = ModelResponse(
+        turn.reply, language=turn.settled_language, type=type_, answers=turn.user_message_id, origin=BY_ASSISTANT
+    )
     with an_answer_that_fits():
         turn.reply_id = await _kept(parts, turn, said, _key_of(turn))
     content = parts.redacted(turn.scope, turn.reply, turn.language)
@@ -89,30 +91,6 @@ async def note_language(parts: AssistantParts, turn: Turn, language: str) -> Non
         await parts.memory.set_language(turn.scope, language)
     except (ScopeErased, StoreError) as error:
         _went_on_without(turn, "keeping the language", error)
-
-
-async def let_go_of_erased(parts: AssistantParts, turn: Turn) -> None:
-    """What was erased while the turn lasted may stand in the checkpoint that it has left. Erased again it goes from
-    there too: whoever erases from now on finds that checkpoint."""
-    memory, place = parts.memory, turn.scope.with_conversation(turn.scope.require_conversation())
-    try:
-        if _first_gone(turn, await memory.history(place)) is None:
-            return
-        # The window shows no more than fits; the archive tells what is really gone.
-        gone = _first_gone(turn, await memory.history(place, len(turn.prior) + _SAID_MEANWHILE))
-        if gone is not None:
-            await memory.erase(place, gone)
-    except StoreError as error:
-        _went_on_without(turn, "looking whether it was erased meanwhile", error)
-
-
-def _first_gone(turn: Turn, now: History) -> str | None:
-    """A history that the caller brought along was never in memory."""
-    first = now.messages[0].seq if now.messages else 0
-    prior = turn.prior if turn.asked is None or turn.asked.history is None else ()
-    told = [*(one.id for one in prior if one.seq >= first), turn.user_message_id, turn.reply_id]
-    there = {one.id for one in now.messages}
-    return next((id_ for id_ in told if id_ is not None and id_ not in there), None)
 
 
 async def _kept(parts: AssistantParts, turn: Turn, event: Event, key: str | None = None) -> str | None:

@@ -16,6 +16,7 @@ def unanswered(messages: Sequence[Message]) -> frozenset[str]:
 
     A crash leaves them so, and writes nothing.
     """
+    messages = without_notes(messages)
     named = {one.meta.get(ANSWERS) for one in messages if one.role == "assistant"}
     waiting: list[str] = []
     open_: set[str] = set()
@@ -28,8 +29,23 @@ def unanswered(messages: Sequence[Message]) -> frozenset[str]:
     return frozenset(open_.union(waiting))
 
 
+def without_notes(messages: Sequence[Message]) -> list[Message]:
+    """A note that a model wrote about the user answers nothing."""
+    return [one for one in messages if one.origin is None or not one.origin.is_note]
+
+
+def vouched_for(messages: Sequence[Message]) -> list[Message]:
+    """Return what the user said and what this service answered, for a prompt.
+
+    An assistant turn that a client wrote over HTTP or MCP is left out: a model takes its own words for its own.
+    Messages from before origins were recorded stay in.
+    """
+    return [one for one in messages if one.role == "user" or one.origin is None or not one.origin.is_claimed]
+
+
 def answer_to(question: str | None, later: Sequence[Message]) -> Message | None:
     """Among the messages behind it, in their order."""
+    later = without_notes(later)
     named = (one for one in later if question is not None and one.meta.get(ANSWERS) == question)
     next_ = (one for one in later[:1] if one.role == "assistant" and ANSWERS not in one.meta)
     return next(named, None) or next(next_, None)

@@ -9,7 +9,7 @@ from threadkeep.agent.turn import Turn
 from threadkeep.model import Hit
 from threadkeep.ports.chat import Snippet
 from threadkeep.ports.evidence import Place
-from threadkeep.recall.render import Quoted, fence, room_in
+from threadkeep.recall.render import Quoted, fence, room_in, writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,15 @@ async def recalled(parts: AssistantParts, turn: Turn, question: str) -> Document
     room = room_in(config.budgets.memory, parts.count_tokens)
     kept = [hit for hit in hits if room.takes(_quoted(hit, turn))]
     text = fence([_quoted(hit, turn) for hit in kept], len(hits) - len(kept)) if kept else ""
-    snippets = [Snippet(hit.content, f"message:{hit.message_id}", "memory") for hit in kept if hit.role == "user"]
+    snippets = [Snippet(hit.content, f"message:{hit.message_id}", "memory") for hit in kept if _tells_of_the_user(hit)]
     return Documents(text, snippets)
+
+
+def _tells_of_the_user(hit: Hit) -> bool:
+    """Their own words, or a note about them; what an assistant once answered is quoted to nobody as a fact."""
+    return hit.role == "user" or (hit.origin is not None and hit.origin.is_note)
 
 
 def _quoted(hit: Hit, turn: Turn) -> Quoted:
     place = Place(hit.conversation, hit.seq)
-    return Quoted(hit.ts, place, hit.role, hit.content, hit.conversation == turn.scope.conversation)
+    return Quoted(hit.ts, place, writer(hit.role, hit.origin), hit.content, hit.conversation == turn.scope.conversation)

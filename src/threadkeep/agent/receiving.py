@@ -8,7 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from threadkeep.agent.keeping import history_of, keep_question, keep_reply, note_language, still_there
-from threadkeep.agent.pairs import said_before
+from threadkeep.agent.pairs import said_before, vouched_for
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.slot_filling import fill_slots
 from threadkeep.agent.small_talk import is_goodbye
@@ -92,7 +92,7 @@ class Receiving:
         if history is not None:
             turn.scope = still_there(turn.scope, history.scope)
         if history is not None and asked.history is None:
-            turn.prior = said_before(asked.message_id, history.messages)
+            turn.prior = said_before(asked.message_id, vouched_for(history.messages))
             turn.is_whole = history.before is None
         return asked.language or (history.language if history else None)
 

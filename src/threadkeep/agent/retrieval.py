@@ -88,17 +88,20 @@ class Retrieval:
         state = cast("ConversationState", (await graph.aget_state(config)).values)
         if not state:
             return None
-        kept = await self._still_readable(access, state.get("retrievedContexts", []))
-        parents = {entry["parentChunkId"] for entry in kept}
-        current = [one for one in state.get("contexts", []) if one["parentChunkId"] in parents]
-        return {**state, "retrievedContexts": kept, "contexts": current}
-
-    async def _still_readable(self, access: Access, entries: list[ContextEntry]) -> list[ContextEntry]:
-        if not entries:
-            return []
-        found = await self._parts.store.read(access, [history.key_of(entry) for entry in entries])
-        allowed = {passage.key for passage in found.passages}
-        return [entry for entry in entries if history.key_of(entry) in allowed]
+        entries = state.get("retrievedContexts", [])
+        passages = await history.readable(self._parts.store, access, entries)
+        quoted: list[ContextEntry] = [
+            {**entry, "content": passages[key].parent}
+            for entry in entries
+            if (key := history.key_of(entry)) in passages
+        ]
+        found = {passage.chunk_id: passage for passage in passages.values()}
+        current = [
+            {**one, "title": found[id_].title, "heading": found[id_].heading, "content": found[id_].parent}
+            for one in state.get("contexts", [])
+            if (id_ := one["chunkId"]) in found
+        ]
+        return {**state, "retrievedContexts": quoted, "contexts": current}
 
     async def _remembered(self, request: RetrievalRequest, progress: Progress | None) -> RetrievalResult:
         """Once for all tries: what is erased meanwhile is not asked again."""

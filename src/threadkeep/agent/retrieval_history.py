@@ -20,7 +20,7 @@ from threadkeep.agent.retrieval_state import (
 )
 from threadkeep.agent.retrieval_turn import Changes, Turn
 from threadkeep.policy.logged_ids import logged_id
-from threadkeep.ports.knowledge import Access, ChunkKey
+from threadkeep.ports.knowledge import Access, ChunkKey, KnowledgeStore, Passage
 from threadkeep.recall.passages import KnowledgeHit
 
 _TERMS_TOLD = 12
@@ -61,7 +61,7 @@ async def save_history(state: ConversationState, runtime: Runtime[Turn]) -> Chan
         "documentsSeen": seen,
         "datasourceIds": sorted({hit.datasource for hit in shown}),
         "accessLevel": await _access_level(turn, entries),
-        "metrics": turn.metrics,
+        "metrics": turn.metrics | {"requestId": turn.request.request_id and logged_id(turn.request.request_id)},
     } | ({"firstQuery": query} if not before["queryCount"] else {})
 
 
@@ -69,19 +69,18 @@ async def _access_level(turn: Turn, entries: list[ContextEntry]) -> Conversation
     """What somebody unknown could read as well is public."""
     if not entries:
         return None
-    nobody = Access(turn.request.access.tenant)
-    found = await turn.parts.store.read(nobody, [key_of(entry) for entry in entries])
-    public = len({passage.key for passage in found.passages})
+    public = len(await readable(turn.parts.store, Access(turn.request.access.tenant), entries))
     if public == len({key_of(entry) for entry in entries}):
         return "public"
     return "mixed" if public else "private"
 
 
-async def readable(turn: Turn, entries: list[ContextEntry]) -> set[ChunkKey]:
+async def readable(store: KnowledgeStore, access: Access, entries: list[ContextEntry]) -> dict[ChunkKey, Passage]:
+    """Return the passages of the entries that still stand in their documents and that this access may read today."""
     if not entries:
-        return set()
-    found = await turn.parts.store.read(turn.request.access, [key_of(entry) for entry in entries])
-    return {passage.key for passage in found.passages}
+        return {}
+    found = await store.read(access, [key_of(entry) for entry in entries])
+    return {passage.key: passage for passage in found.passages}
 
 
 def key_of(entry: ContextEntry) -> ChunkKey:
@@ -92,7 +91,6 @@ def _entry(hit: KnowledgeHit, chunk: int, now: str, index: int) -> ContextEntry:
     return ContextEntry(
         parentChunkId=hit.parent_chunk_id,
         documentId=hit.document_id,
-        content=hit.content,
         score=hit.score,
         timestamp=now,
         queryIndex=index,

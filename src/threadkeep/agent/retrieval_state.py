@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
 
 T = TypeVar("T")
 DEFAULT_TOP_K = 10
@@ -28,9 +28,12 @@ class QueryEntry(TypedDict):
 
 
 class ContextEntry(TypedDict):
+    """A passage that was shown. Its text stays in the document, where `Retrieval.state` reads it: a document that is
+    deleted, replaced or closed leaves nothing in a checkpoint."""
+
     parentChunkId: str
     documentId: str
-    content: str
+    content: NotRequired[str]  # never stored
     score: float
     timestamp: str
     queryIndex: int

@@ -57,8 +57,8 @@ async def _readable_contexts(state: ConversationState, turn: Turn) -> list[str]:
         one for one in state.get("retrievedContexts", ()) if one["queryIndex"] == counted(state)["queryCount"] - 1
     ]
     best = recent[:_RECENT_CONTEXTS]
-    allowed = await readable(turn, best)
-    return [entry["content"][:_CONTEXT_CHARACTERS] for entry in best if key_of(entry) in allowed]
+    allowed = await readable(turn.parts.store, turn.request.access, best)
+    return [allowed[key].parent[:_CONTEXT_CHARACTERS] for key in map(key_of, best) if key in allowed]
 
 
 async def _rewritten(turn: Turn, queries: list[str], contexts: list[str]) -> str:

@@ -106,7 +106,11 @@ class RetrievalResult:
 def shown(turn: Turn) -> Changes:
     turn.shown = answered(turn.rows, turn.request.top_k).hits
     turn.contexts = [context_of(hit) for hit in turn.shown]
-    return {"contexts": turn.contexts}
+    return {"contexts": [{key: one[key] for key in one.keys() - QUOTED} for one in turn.contexts]}
+
+
+QUOTED = frozenset({"title", "heading", "content"})
+"""What a context quotes of its document. A checkpoint has none of it: see `ContextEntry`."""
 
 
 def context_of(hit: KnowledgeHit) -> dict[str, Any]:

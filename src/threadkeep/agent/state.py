@@ -1,4 +1,4 @@
-"""What the graph remembers of a talk. It is checkpointed, so nothing in it may be more than what memory keeps."""
+"""The state of the assistant's graph during one turn. It holds no more than what memory keeps."""
 
 from __future__ import annotations
 

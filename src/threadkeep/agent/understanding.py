@@ -45,7 +45,7 @@ class Understanding:
             clarify_needed=not clear,
             request_id=turn.asked.request_id if turn.asked else None,
         )
-        if clear and decision.intent != state.get("intent"):
+        if clear:
             await note_intent(self._parts, turn, decision.intent)
         redacted = [self._parts.redacted(turn.scope, question, turn.language) for question in questions]
         return AgentState(

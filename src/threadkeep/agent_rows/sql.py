@@ -16,7 +16,8 @@ _ALIVE = "(expires_at IS NULL OR expires_at > :now)"
 _PLACED = f"INTO tk_store_items ({', '.join(ITEM)}) VALUES ({', '.join(ITEM.values())})"
 _REPLACED = ("tenant", "user_id", "value", "facts", "updated_at", "expires_at")
 _SWAP = (
-    "UPDATE tk_store_items SET value = :value, facts = :facts, updated_at = :now WHERE item_key = :key AND facts = :old"
+    "UPDATE tk_store_items SET value = :value, facts = :facts, updated_at = :now, expires_at = :expires_at"
+    " WHERE item_key = :key AND facts = :old"
 )
 
 
@@ -47,11 +48,15 @@ class SqlAgentRows:
         return [row for row in rows if namespace is None or row.namespace == namespace]
 
     async def create(self, head: Row, put: Sequence[Row] = ()) -> bool:
+        # One that has expired counts as absent, and must not stand in the way until it is swept.
+        gone = "DELETE FROM tk_store_items WHERE item_key = :key AND expires_at <= :now"
+        await self._running.changed([(gone, {"key": head.key, "now": self._now()})])
         steps = [self._inserted(head), *map(self._upserted, put)]
         return bool(await self._running.changed(steps, only_if_first=True))
 
     async def swap(self, old: StoredRow, head: Row, put: Sequence[Row] = (), gone: Sequence[bytes] = ()) -> bool:
-        values = {"key": head.key, "value": head.value, "facts": head.facts, "old": old.facts, "now": self._now()}
+        values = self._values(head) | {"old": old.facts}
+        values = {name: values[name] for name in ("key", "value", "facts", "old", "now", "expires_at")}
         steps: list[Step] = [(_SWAP, values), *map(self._upserted, put), *self._deleted(gone)]
         return bool(await self._running.changed(steps, only_if_first=True))
 

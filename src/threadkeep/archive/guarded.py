@@ -17,6 +17,9 @@ from threadkeep.model import (
     Session,
     Stats,
 )
+from threadkeep.ports.archive import Spot
+from threadkeep.ports.fronts import Claim, Front
+from threadkeep.ports.health import HealthFinding
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.placing import ArchiveWithPlacing, Entry, Placed
 from threadkeep.ports.sessions import Sessions
@@ -52,11 +55,19 @@ class GuardedArchive:
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         return await self._guard.ask(lambda: self._archive.erase(scope, message_id))
 
+    async def forget(
+        self, scope: Scope, messages: Sequence[Spot], texts: Sequence[str] = (), phrases: Sequence[str] = ()
+    ) -> ErasureProof:
+        return await self._guard.ask(lambda: self._archive.forget(scope, messages, texts, phrases))
+
+    async def erased_among(self, scope: Scope, texts: Sequence[str]) -> Sequence[bool]:
+        return await self._guard.ask(lambda: self._archive.erased_among(scope, texts))
+
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._guard.ask(lambda: self._archive.stats(scope))
 
-    async def takes_writes(self) -> bool:
-        return await self._guard.ask(self._archive.takes_writes)
+    async def write_obstacle(self) -> HealthFinding | None:
+        return await self._guard.ask(self._archive.write_obstacle)
 
     def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
         """Unguarded: whoever exports has no other store to go on with, and waits."""
@@ -73,6 +84,27 @@ class GuardedArchive:
 
     async def leave_gap(self, scope: Scope, size: int) -> int:
         return await self._guard.ask(lambda: self._archive.leave_gap(scope, size))
+
+    @property
+    def claim(self) -> Claim:
+        return self._archive.claim
+
+    @property
+    def is_ready(self) -> bool:
+        return self._archive.is_ready
+
+    @property
+    def address(self) -> str:
+        return self._archive.address
+
+    async def front(self) -> Front | None:
+        return await self._guard.ask(self._archive.front)
+
+    async def attach(self, front: Front) -> Front:
+        return await self._guard.ask(lambda: self._archive.attach(front))
+
+    async def detach(self, id: str | None = None) -> bool:
+        return await self._guard.ask(lambda: self._archive.detach(id))
 
     async def close(self) -> None:
         await self._guard.close()

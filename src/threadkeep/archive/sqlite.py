@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from threadkeep.archive.sqlite_append import SessionSpan, append
-from threadkeep.archive.sqlite_erase import NOT_SCRUBBED, erase, scrub
+from threadkeep.archive import sqlite_front
+from threadkeep.archive.sqlite_append import SessionSpan, append, looked_up
+from threadkeep.archive.sqlite_erase import NOT_SCRUBBED, erase, forget, scrub
 from threadkeep.archive.sqlite_place import last_seq, leave_gap, place
 from threadkeep.archive.sqlite_read import (
     change_conversation,
@@ -20,7 +23,7 @@ from threadkeep.archive.sqlite_read import (
     read_record,
 )
 from threadkeep.archive.sqlite_seed import seed
-from threadkeep.errors import StoreError
+from threadkeep.errors import StoreError, StoreFull
 from threadkeep.model import (
     Admission,
     ConversationChange,
@@ -32,7 +35,10 @@ from threadkeep.model import (
     Receipt,
     Stats,
 )
+from threadkeep.ports.archive import Spot
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.fronts import Claim, Front
+from threadkeep.ports.health import HealthFinding
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.ports.sessions import SessionLimits
@@ -41,7 +47,9 @@ from threadkeep.scope import Scope
 from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.rows import conversation_of, moment
 from threadkeep.sqlite.terms import TermsOf, index_waiting
+from threadkeep.wording import NO_KEY, ErasedTexts
 
+T = TypeVar("T")
 _SHORT_WINDOW = 50  # messages that are read in no time
 _A_ROW = 200  # characters that storing a message takes the time of, besides its own
 
@@ -50,16 +58,31 @@ class SqliteArchive:
     """Sessions share the file: one transaction stores a message and slides the session's TTL."""
 
     def __init__(
-        self, database: Database, terms_of: TermsOf, limits: SessionLimits | None = None, clock: Clock = system_clock
+        self,
+        database: Database,
+        terms_of: TermsOf,
+        limits: SessionLimits | None = None,
+        clock: Clock = system_clock,
+        erased_texts: ErasedTexts = NO_KEY,
     ) -> None:
         self._database = database
+        self._erased_texts = erased_texts
         self._terms_of = terms_of
         self._session_ttl = int((limits or SessionLimits()).ttl_seconds * 1_000_000)
         self._clock = clock
+        self.claim = Claim()
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
         session = SessionSpan(moment(self._clock()), self._session_ttl)
-        work = partial(append, scope=scope, admission=admission, key=key, session=session)
+        work = partial(
+            append,
+            scope=scope,
+            admission=admission,
+            key=key,
+            session=session,
+            claim=self.claim,
+            erased_texts=self._erased_texts,
+        )
         size = sum(_A_ROW + len(draft.content) for draft in admission.drafts)
         appended = await self._database.write(work, size=size)
         if appended.index_is_due:
@@ -71,8 +94,14 @@ class SqliteArchive:
 
     async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
         """See `ports.placing`. One transaction for the whole batch."""
-        work = partial(place, entries=entries, terms_of=self._terms_of, session_ttl=self._session_ttl)
-        return await self._database.write(work)
+        claim, ttl, erased = self.claim, self._session_ttl, self._erased_texts
+        work = partial(place, entries=entries, terms_of=self._terms_of, session_ttl=ttl, erased_texts=erased)
+
+        def checked(connection: sqlite3.Connection) -> Sequence[Placed]:
+            claim.check_hot_store(sqlite_front.front(connection))
+            return work(connection)
+
+        return await self._database.write(checked)
 
     async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
         return await self._database.read(partial(seed, scope=scope, ids=ids, key=key))
@@ -82,7 +111,7 @@ class SqliteArchive:
 
     async def leave_gap(self, scope: Scope, size: int) -> int:
         session = SessionSpan(moment(self._clock()), self._session_ttl)
-        return await self._database.write(partial(leave_gap, scope=scope, size=size, session=session))
+        return await self._database.write(self._as_writer(partial(leave_gap, scope=scope, size=size, session=session)))
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
         short = wanted.limit is not None and wanted.limit <= _SHORT_WINDOW
@@ -92,24 +121,79 @@ class SqliteArchive:
         return await self._database.read(partial(list_conversations, scope=scope, after=after, limit=limit))
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
-        await self._database.write(partial(change_conversation, scope=scope, change=change))
+        await self._database.write(self._as_writer(partial(change_conversation, scope=scope, change=change)))
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
-        proof = await self._database.write(partial(erase, scope=scope, message_id=message_id))
+        work = partial(erase, scope=scope, message_id=message_id, erased_texts=self._erased_texts)
+        proof = await self._database.write(self._as_writer(work))
         return replace(proof, stores={**proof.stores, "file": await self._scrubbed()})
 
+    async def forget(
+        self, scope: Scope, messages: Sequence[Spot], texts: Sequence[str] = (), phrases: Sequence[str] = ()
+    ) -> ErasureProof:
+        erased = self._erased_texts
+        work = partial(forget, scope=scope, messages=messages, erased_texts=erased, texts=texts, phrases=phrases)
+        proof = await self._database.write(self._as_writer(work))
+        return replace(proof, stores={**proof.stores, "file": await self._scrubbed()}) if not phrases else proof
+
+    async def erased_among(self, scope: Scope, texts: Sequence[str]) -> Sequence[bool]:
+        return await self._database.read(
+            lambda connection: looked_up(connection, self._erased_texts.erased(scope, texts))
+        )
+
     async def _scrubbed(self) -> Erased:
-        """The rows are gone by now: a file that cannot be rewritten yet (a full disk) is reported, not raised."""
+        """The rows are gone by now: a file that cannot be rewritten yet is reported, not raised."""
         try:
-            return await self._database.maintain(scrub)
+            scrubbed = await self._database.maintain(scrub)
+        except StoreFull:
+            return await self._scrubbed() if await self._database.make_room() else NOT_SCRUBBED
         except StoreError:
             return NOT_SCRUBBED
+        self._database.keep_reserve()
+        return scrubbed
+
+    def _as_writer(self, work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
+        """In the same transaction: a hot store that another process attaches is seen by the next write."""
+        claim = self.claim
+
+        def checked(connection: sqlite3.Connection) -> T:
+            claim.check_writer(sqlite_front.front(connection))
+            return work(connection)
+
+        return checked
+
+    @property
+    def is_ready(self) -> bool:
+        return True
+
+    @property
+    def address(self) -> str:
+        path = self._database.path
+        return path if path == ":memory:" else str(Path(path).resolve())
+
+    async def front(self) -> Front | None:
+        return await self._database.read(sqlite_front.front)
+
+    async def attach(self, front: Front) -> Front:
+        return await self._database.write(partial(sqlite_front.attach, front_=front))
+
+    async def detach(self, id: str | None = None) -> bool:
+        return await self._database.write(partial(sqlite_front.detach, id=id))
+
+    async def may_write(self) -> None:
+        """Raise `HotStoreMismatch` where an append or erase would."""
+        self.claim.check_writer(await self.front())
 
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._database.read(lambda connection: counts(connection, scope, self._bytes_on_disk()))
 
-    async def takes_writes(self) -> bool:
-        return self._database.may_write()
+    async def write_obstacle(self) -> HealthFinding | None:
+        if not self._database.may_write():
+            fix = "give the process write access to the file and its folder"
+            return HealthFinding("read_only", "the archive's file can only be read", fix)
+        if not self._database.has_room():
+            return HealthFinding("full", "no space is left on the archive's disk", "free some, or enlarge the disk")
+        return None
 
     async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
         for where in await self._database.read(partial(places_within, scope=scope)):

@@ -6,12 +6,15 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from threadkeep.archive.sqlite_front import front
 from threadkeep.errors import Conflict, ScopeErased
 from threadkeep.model import Admission, Draft, Message, Receipt
+from threadkeep.ports.fronts import Claim
 from threadkeep.scope import Scope
 from threadkeep.sqlite.rows import (
+    conversation_of,
     ensure_conversation,
     given_text,
     make_latest,
@@ -20,14 +23,25 @@ from threadkeep.sqlite.rows import (
     stored_text,
 )
 from threadkeep.sqlite.terms import index_is_due
+from threadkeep.wording import ErasedTexts, LookUp, is_the_users
+
+T = TypeVar("T")
 
 
 def append(
-    connection: sqlite3.Connection, scope: Scope, admission: Admission, key: str | None, session: SessionSpan
+    connection: sqlite3.Connection,
+    scope: Scope,
+    admission: Admission,
+    key: str | None,
+    session: SessionSpan,
+    claim: Claim,
+    erased_texts: ErasedTexts,
 ) -> Appended:
+    claim.check_writer(front(connection))
     refuse_if_erased(connection, scope)
-    if admission.new_ids and (appended := _append_new(connection, scope, admission, session)) is not None:
-        return appended
+    unsaid = refused_for_their_text(connection, scope, admission.drafts, erased_texts)
+    if admission.new_ids and not unsaid and (new := _append_new(connection, scope, admission, session)) is not None:
+        return new
     digest = scope.digest("key", key) if key is not None else None
     if digest is not None and (first := _replayed(connection, digest, admission)) is not None:
         return Appended(first)
@@ -35,7 +49,7 @@ def append(
     if not admission.drafts and digest is None:
         return Appended(_receipt(admission, place.last if place else 0, [], erased=0))
     any_erased = place.any_erased if place else _any_erased(connection)
-    allowed = _without_erased(connection, scope, admission.drafts) if any_erased else admission.drafts
+    allowed = _without_erased(connection, scope, admission.drafts, unsaid) if any_erased else admission.drafts
     erased = len(admission.drafts) - len(allowed)
     if erased and not allowed and not place:  # a late retry brings not even the empty conversation back
         return Appended(_receipt(admission, 0, [], erased))
@@ -135,8 +149,37 @@ def _any_erased(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT EXISTS (SELECT 1 FROM tk_tombstones)").fetchone()[0]
 
 
-def _without_erased(connection: sqlite3.Connection, scope: Scope, drafts: Sequence[Draft]) -> Sequence[Draft]:
-    return [draft for draft in drafts if not is_erased(connection, scope.digest("message", draft.id))]
+def _without_erased(
+    connection: sqlite3.Connection, scope: Scope, drafts: Sequence[Draft], unsaid: set[str]
+) -> Sequence[Draft]:
+    left = [draft for draft in drafts if not is_erased(connection, scope.digest("message", draft.id))]
+    return [draft for draft in left if draft.id not in unsaid or _is_stored(connection, scope, draft.id)]
+
+
+def _is_stored(connection: sqlite3.Connection, scope: Scope, message_id: str) -> bool:
+    """A retry of what was stored before its text was erased elsewhere is no new message."""
+    cid = conversation_of(connection, scope)
+    query = "SELECT 1 FROM tk_messages WHERE cid = ? AND id = ?"
+    return connection.execute(query, (cid, message_id)).fetchone() is not None
+
+
+def refused_for_their_text(
+    connection: sqlite3.Connection, scope: Scope, messages: Sequence[Draft | Message], erased_texts: ErasedTexts
+) -> set[str]:
+    """Ids of messages that say what the user has erased, and that the user did not write."""
+    if all(map(is_the_users, messages)) or not is_erased(connection, erased_texts.mark(scope)):
+        return set()
+    return set(looked_up(connection, erased_texts.refused(scope, messages)))
+
+
+def looked_up(connection: sqlite3.Connection, asking: LookUp[T]) -> T:
+    """Run it against the tombstones."""
+    try:
+        wanted = next(asking)
+        while True:
+            wanted = asking.send({digest for digest in wanted if is_erased(connection, digest)})
+    except StopIteration as answer:
+        return answer.value
 
 
 def insert_message(connection: sqlite3.Connection, cid: int, seq: int, draft: Draft | Message) -> int | None:
@@ -146,15 +189,19 @@ def insert_message(connection: sqlite3.Connection, cid: int, seq: int, draft: Dr
 
 
 _INSERT = (
-    "INSERT INTO tk_messages (cid, seq, id, role, modality, content, language, meta, ts)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO tk_messages (cid, seq, id, role, modality, content, language, meta, ts, origin, stored_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
 def _values(cid: int, seq: int, draft: Draft | Message) -> tuple[Any, ...]:
     meta = json.dumps(dict(draft.meta)) if draft.meta else None
     content = stored_text(draft.content)
-    return cid, seq, draft.id, draft.role, draft.modality, content, draft.language, meta, moment(draft.ts)
+    arrived = (
+        draft.origin.as_text() if draft.origin else None,
+        moment(draft.stored_at) if draft.stored_at else None,
+    )
+    return cid, seq, draft.id, draft.role, draft.modality, content, draft.language, meta, moment(draft.ts), *arrived
 
 
 def _seq_it_has(connection: sqlite3.Connection, cid: int, draft: Draft) -> int:

@@ -3,42 +3,64 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
 
 from threadkeep.model import Erased, ErasureProof
+from threadkeep.ports.archive import Spot
 from threadkeep.scope import Scope
-from threadkeep.sqlite.rows import conversation_of, generation_of, owner_of
+from threadkeep.sqlite.rows import conversation_of, generation_of, given_text, owner_of
 from threadkeep.sqlite.terms import forget_terms
+from threadkeep.wording import ErasedTexts
 
 _WAL_PATIENCE_MS = 5_000
 NOT_SCRUBBED = Erased(found=1, failed=1)
+_BURY = "INSERT INTO tk_tombstones (digest) VALUES (?) ON CONFLICT DO NOTHING"
 
 
-def erase(connection: sqlite3.Connection, scope: Scope, message_id: str | None) -> ErasureProof:
+def erase(
+    connection: sqlite3.Connection, scope: Scope, message_id: str | None, erased_texts: ErasedTexts
+) -> ErasureProof:
     if message_id is not None:
-        stores = _erase_message(connection, scope, message_id)
-    else:
-        stores = _erase_scope(connection, scope)
-        connection.execute(
-            "INSERT INTO tk_generations (place, generation) VALUES (?, 1)"
-            " ON CONFLICT (place) DO UPDATE SET generation = generation + 1",
-            (scope.digest(),),
-        )
-    # Deleted words linger in older index segments until these are merged.
-    connection.execute("INSERT INTO tk_terms (tk_terms) VALUES ('optimize')")
-    return ErasureProof(scope, stores, generation_of(connection, scope), message_id)
-
-
-def _erase_message(connection: sqlite3.Connection, scope: Scope, message_id: str) -> dict[str, Erased]:
+        spot = scope.require_conversation(), message_id
+        return replace(forget(connection, scope, [spot], erased_texts), message_id=message_id)
+    stores = _erase_scope(connection, scope)
     connection.execute(
-        "INSERT INTO tk_tombstones (digest) VALUES (?) ON CONFLICT DO NOTHING", (scope.digest("message", message_id),)
+        "INSERT INTO tk_generations (place, generation) VALUES (?, 1)"
+        " ON CONFLICT (place) DO UPDATE SET generation = generation + 1",
+        (scope.digest(),),
     )
-    cid = conversation_of(connection, scope)
-    rows = connection.execute("SELECT mid, cid FROM tk_messages WHERE cid = ? AND id = ?", (cid, message_id)).fetchall()
-    for mid, cid in rows:
+    return ErasureProof(scope, stores, generation_of(connection, scope))
+
+
+def forget(
+    connection: sqlite3.Connection,
+    scope: Scope,
+    messages: Sequence[Spot],
+    erased_texts: ErasedTexts,
+    texts: Sequence[str] = (),
+    phrases: Sequence[str] = (),
+) -> ErasureProof:
+    said = [text for spot in messages for text in _erase_message(connection, scope, spot)]
+    buried = erased_texts.buried(scope, [*texts, *said], phrases)
+    connection.executemany(_BURY, ((digest,) for digest in buried))
+    stores = {"archive": _all(len(said)), "index": _all(len(said))}
+    return ErasureProof(scope, stores, generation_of(connection, scope), buried=tuple(buried))
+
+
+def _erase_message(connection: sqlite3.Connection, scope: Scope, spot: Spot) -> list[str]:
+    """What it said, where it stood."""
+    place, message_id = scope.with_conversation(spot[0]), spot[1]
+    connection.execute(_BURY, (place.digest("message", message_id),))
+    cid = conversation_of(connection, place)
+    rows = connection.execute("SELECT mid, cid, content FROM tk_messages WHERE cid = ? AND id = ?", (cid, message_id))
+    said: list[str] = []
+    for mid, cid, content in rows.fetchall():
+        said.append(given_text(content))
         forget_terms(connection, mid, cid)
         connection.execute("DELETE FROM tk_messages WHERE mid = ?", (mid,))
         connection.execute("UPDATE tk_conversations SET messages = messages - 1 WHERE cid = ?", (cid,))
-    return {"archive": _all(len(rows)), "index": _all(len(rows))}
+    return said
 
 
 def _erase_scope(connection: sqlite3.Connection, scope: Scope) -> dict[str, Erased]:
@@ -80,12 +102,16 @@ def _bury(connection: sqlite3.Connection, cid: int, scope: Scope) -> None:
 
 
 def scrub(connection: sqlite3.Connection) -> Erased:
-    """Rewrite the file from its live rows and empty the log.
+    """Merge the index, rewrite the file from its live rows and empty the log.
+
+    Deleted words linger in older segments of the index until these are merged. That takes room for the whole index, so
+    it is no part of the erasing transaction, which has to pass on a disk that is all but full.
 
     `secure_delete` overwrites what is deleted, but not the copies that SQLite left in the slack of other pages when it
     once moved rows between them. Only a rewrite is rid of those. Other processes that are reading may hold the log for
     a moment; past our patience that is a failure to report.
     """
+    connection.execute("INSERT INTO tk_terms (tk_terms) VALUES ('optimize')")
     connection.execute("VACUUM")
     (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
     connection.execute(f"PRAGMA busy_timeout = {_WAL_PATIENCE_MS}")

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from threadkeep.archive.placing import Decision, Held, contradicts_itself, decide, dropped, message_digests
-from threadkeep.archive.sqlite_append import SessionSpan, insert_message, is_erased
+from threadkeep.archive.sqlite_append import SessionSpan, insert_message, is_erased, refused_for_their_text
 from threadkeep.model import Message
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.scope import Scope
@@ -21,13 +21,18 @@ from threadkeep.sqlite.rows import (
     refuse_if_erased,
 )
 from threadkeep.sqlite.terms import TermsOf, index_waiting
+from threadkeep.wording import ErasedTexts
 
 
 def place(
-    connection: sqlite3.Connection, entries: Sequence[Entry], terms_of: TermsOf, session_ttl: int
+    connection: sqlite3.Connection,
+    entries: Sequence[Entry],
+    terms_of: TermsOf,
+    session_ttl: int,
+    erased_texts: ErasedTexts,
 ) -> list[Placed]:
     """One writer at a time: an entry sees what the one before it stored. A batch is worth indexing at once."""
-    placed = [_place(connection, entry, session_ttl) for entry in entries]
+    placed = [_place(connection, entry, session_ttl, erased_texts) for entry in entries]
     index_waiting(connection, terms_of)
     return placed
 
@@ -45,9 +50,11 @@ def leave_gap(connection: sqlite3.Connection, scope: Scope, size: int, session: 
     ).fetchone()[0]
 
 
-def _place(connection: sqlite3.Connection, entry: Entry, session_ttl: int) -> Placed:
+def _place(connection: sqlite3.Connection, entry: Entry, session_ttl: int, erased_texts: ErasedTexts) -> Placed:
     digests = [*message_digests(entry), *([entry.key.digest] if entry.key else [])]
     erased = {digest for digest in digests if is_erased(connection, digest)}
+    unsaid = refused_for_their_text(connection, entry.scope, entry.messages, erased_texts)
+    erased |= {entry.scope.digest("message", id_) for id_ in unsaid}
     verdict = dropped(entry, generation_of(connection, entry.scope), erased) or contradicts_itself(entry)
     if verdict is not None:
         return verdict
@@ -63,7 +70,7 @@ def _place(connection: sqlite3.Connection, entry: Entry, session_ttl: int) -> Pl
 
 
 def _held(connection: sqlite3.Connection, cid: int | None, entry: Entry) -> Held:
-    held = Held()
+    held = Held(last_seq=last_seq(connection, cid))
     for message in entry.messages:
         for seq, id_, role, content in connection.execute(
             "SELECT seq, id, role, content FROM tk_messages WHERE cid = ?1 AND (seq = ?2 OR id = ?3)",

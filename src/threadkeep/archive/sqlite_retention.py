@@ -10,11 +10,13 @@ from threadkeep.scope import Scope
 from threadkeep.sqlite.database import Database
 from threadkeep.sqlite.terms import forget_terms
 
-# By its first turn, a talk is older than its beginning here where it was imported.
+# By arrival: what a caller says of the time a message was sent decides nothing. Of rows from before it was recorded,
+# `ts` is all that is known. A conversation is older than its beginning here where it was imported.
+_ARRIVED = "coalesce(stored_at, ts)"
 _OLD = (
-    "SELECT m.mid, m.cid, o.tenant, o.user, c.conversation, m.id FROM tk_conversations c JOIN tk_owners o USING (uid)"
-    " JOIN tk_messages m ON m.cid = c.cid WHERE c.messages > 0 AND m.ts < ?1 AND (c.started_at < ?1"
-    " OR (SELECT ts FROM tk_messages WHERE cid = c.cid ORDER BY seq LIMIT 1) < ?1) LIMIT ?2"
+    "SELECT m.mid, m.cid, o.tenant, o.user, c.conversation, m.id FROM tk_conversations c JOIN tk_owners o USING (uid)"  # noqa: S608
+    f" JOIN tk_messages m ON m.cid = c.cid WHERE c.messages > 0 AND {_ARRIVED} < ?1 AND (c.started_at < ?1"
+    f" OR (SELECT {_ARRIVED} FROM tk_messages WHERE cid = c.cid ORDER BY seq LIMIT 1) < ?1) LIMIT ?2"
 )
 
 
@@ -23,8 +25,12 @@ class SqliteTurnRetention:
         self._database = database
 
     async def count_before(self, moment: int) -> int:
-        query = "SELECT count(*) FROM tk_messages WHERE ts < ?"
+        query = f"SELECT count(*) FROM tk_messages WHERE {_ARRIVED} < ?"  # noqa: S608
         return await self._database.read(lambda connection: connection.execute(query, (moment,)).fetchone()[0])
+
+    async def count(self) -> int:
+        query = "SELECT count(*) FROM tk_messages"
+        return await self._database.read(lambda connection: connection.execute(query).fetchone()[0])
 
     async def delete_before(self, moment: int, limit: int) -> Sequence[Turn]:
         return await self._database.write(lambda connection: delete_before(connection, moment, limit))

@@ -7,15 +7,17 @@ outcome is unknown can be tried on the other store: should both have it, the arc
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import TypeVar
 
+from threadkeep.archive.front import FrontCheck
 from threadkeep.archive.owed import ArchiveAway, Owed
 from threadkeep.archive.seam import joined, window_of
 from threadkeep.errors import (
     Conflict,
+    HotStoreMismatch,
     NotFound,
     OutcomeUnknown,
     ScopeErased,
@@ -35,6 +37,9 @@ from threadkeep.model import (
     Receipt,
     Stats,
 )
+from threadkeep.ports.archive import Spot
+from threadkeep.ports.fronts import Durability as Durability  # named here for other parts
+from threadkeep.ports.health import HealthFinding
 from threadkeep.ports.hot import Hot, HotStore, Seed
 from threadkeep.ports.placing import ArchiveWithPlacing
 from threadkeep.record import ConversationRecord
@@ -42,7 +47,6 @@ from threadkeep.resilience.breaker import Breaker
 from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import Scope
 
-Durability = Literal["fast", "durable"]
 T = TypeVar("T")
 
 # More than a conversation can have in the journal when its hot store goes away.
@@ -62,8 +66,10 @@ class WriteBehind:
         window: HistoryRange,
         durability: Durability,
         breaker: Breaker,
+        front: FrontCheck | None = None,
     ) -> None:
         self._hot = hot
+        self._front = front
         self._window = window
         self._archive = archive
         self._durability = durability
@@ -71,6 +77,11 @@ class WriteBehind:
         self._owed = Owed(hot, archive, window, self.seed_of if durability == "fast" else None)
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
+        if self._front is None:
+            return await self._append(scope, admission, key)
+        return await self._front.trying(lambda: self._append(scope, admission, key))
+
+    async def _append(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
         if self._durability == "durable":
             return await self._append_durably(scope, admission, key)
         asked = self._breaker.allows()
@@ -87,12 +98,25 @@ class WriteBehind:
                 " Repeat it with the same idempotency key"
             ) from error
 
+    async def may_write(self) -> None:
+        """Raise `HotStoreMismatch` unless the hot store and the mode of this process are the archive's.
+
+        A hot store that is down refuses nothing: the archive makes its own check.
+        """
+        if self._front is not None and self._front.is_known:
+            await self._front.writer()
+        elif self._front is not None:
+            await self._asked_hot(self._front.writer)
+
     async def _append_hot(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
+        if self._front is not None:
+            await self._front.writer()
         await self._owed.tell(scope)
         return await self._hot.append(scope, admission, key)
 
     async def _append_durably(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
         """A replay is shown too: whoever made the first attempt may have died before it could."""
+        await self.may_write()
         receipt = await self._archive.append(scope, admission, key)
         if receipt.kept and not await self._shown(scope, receipt):
             self._owed.note(scope)
@@ -101,7 +125,7 @@ class WriteBehind:
     async def _shown(self, scope: Scope, receipt: Receipt) -> bool:
         """Whether the window has followed. That it could not is no reason to refuse what is stored."""
         try:
-            return await self._asked_hot(lambda: self._refresh(scope, receipt)) is not None
+            return await self._asked_own_hot(lambda: self._refresh(scope, receipt)) is not None
         except (Conflict, ScopeErased, ArchiveAway) as error:
             _log.warning("a window did not follow the archive (%s)", type(error).__name__)
             return False
@@ -140,7 +164,8 @@ class WriteBehind:
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
         away: list[ArchiveAway] = []
-        hot = await self._asked_hot(lambda: self._read_hot(scope, wanted, away))
+        answer = await self._asked_own_hot(lambda: _wrapped(self._read_hot(scope, wanted, away)))
+        hot = answer[0] if answer else None
         if away and hot is None:
             raise away[0]
         if hot is not None and (away or self._answers(hot, wanted)):
@@ -151,17 +176,34 @@ class WriteBehind:
             if hot is None:
                 raise
             return window_of(hot, wanted)
-        return kept if hot is None else joined(kept, hot, wanted)
+        if hot is not None:
+            return joined(kept, hot, wanted)
+        return kept if answer or self._durability == "durable" else replace(kept, degraded=True)
+
+    async def catch_up(self, scope: Scope) -> None:
+        """Tell the hot store what it has missed of a conversation. While the archive is unavailable it stays behind."""
+        with suppress(ArchiveAway):
+            await self._owed.tell(scope)
+
+    async def completed(self, scope: Scope, hot: Hot) -> Hot:
+        """The window with what another process appended past the journal, which the hot store does not know of."""
+        if hot.whole:
+            return hot
+        try:
+            kept = await self._archive.messages(scope, self._window)
+        except StoreError:
+            return hot
+        shown = joined(kept, hot, self._window)
+        return replace(hot, scope=shown.scope, window=shown.messages, language=shown.language)
 
     async def queued(self, scope: Scope) -> Sequence[Message]:
         """What is hot of a conversation, newest last: all that the archive does not hold yet is among it."""
-        hot = await self._asked_hot(lambda: self._read_queued(scope))
+        hot = await self._asked_own_hot(lambda: self._read_queued(scope))
         return () if hot is None else (*hot.pending, *hot.window)
 
     async def _read_queued(self, scope: Scope) -> Hot | None:
         """Erasures that the hot store has not heard of come first, as in every read."""
-        with suppress(ArchiveAway):
-            await self._owed.tell(scope)
+        await self.catch_up(scope)
         return await self._hot.read(scope, pending=_MOST_QUEUED)
 
     async def _read_hot(self, scope: Scope, wanted: HistoryRange, away: list[ArchiveAway]) -> Hot | None:
@@ -186,7 +228,7 @@ class WriteBehind:
             return True
         enough = wanted.limit is not None and len(hot.window) >= wanted.limit
         from_the_beginning = bool(hot.window) and hot.window[0].seq == 1
-        return (enough or from_the_beginning) and wanted.max_chars is None
+        return enough or from_the_beginning
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
         return await self._archive.conversations(scope, after, limit)
@@ -198,12 +240,15 @@ class WriteBehind:
         """
         hot: Hot | None = None
         if change.status == "closed":
-            hot = await self._asked_hot(lambda: self._hot.read(scope, pending=1))
+            hot = await self._asked_own_hot(lambda: self._hot.read(scope, pending=1))
             change = replace(change, up_to=hot.last_seq) if hot else change
         try:
             await self._archive.change(scope, change)
         except NotFound:
-            hot = hot or await self._asked_hot(lambda: self._hot.read(scope, pending=1))
+            answer = await self._asked_own_hot(lambda: _wrapped(self._hot.read(scope, pending=1)))
+            if answer is None:
+                raise StoreUnavailable("Redis does not answer: the conversation may be known only there") from None
+            (hot,) = answer
             if hot is None or hot.last_seq == 0:
                 raise
             await self._archive.leave_gap(hot.scope, 0)
@@ -219,22 +264,86 @@ class WriteBehind:
             return await self._erase(scope, message_id)
 
     async def _erase(self, scope: Scope, message_id: str | None) -> ErasureProof:
-        before = await self._asked_hot(lambda: self._hot.erase(scope, message_id, 0))
-        proof = await self._archive.erase(scope, message_id)
+        await self.may_write()
+        if message_id is not None:
+            proof = await self._forget(scope, [(scope.require_conversation(), message_id)])
+            return replace(proof, message_id=message_id)
+        before = await self._asked_own_hot(lambda: self._hot.erase(scope, None, 0))
+        proof = await self._archive.erase(scope)
         after = None  # one that did not answer just now is not waited for again: it is told once it is back
         if before is not None:
-            after = await self._asked_hot(lambda: self._hot.erase(scope, message_id, proof.generation))
+            after = await self._asked_own_hot(lambda: self._hot.erase(scope, None, proof.generation))
         if after is None:
-            self._owed.note_erasure(scope, message_id, proof.generation)
-        if before is None or after is None:
-            return replace(proof, stores={**proof.stores, **(after or before or {}), "hot": NOT_REACHED})
-        return replace(proof, stores={**proof.stores, **{name: _both(before[name], after[name]) for name in after}})
+            self._owed.note_erasure(scope, None, proof.generation)
+        return _with_hot(proof, before, after)
+
+    async def forget(
+        self, scope: Scope, messages: Sequence[Spot], texts: Sequence[str] = (), phrases: Sequence[str] = ()
+    ) -> ErasureProof:
+        await self.may_write()
+        with one_call(shared=scope.conversation is not None):
+            return await self._forget(scope, messages, texts, phrases)
+
+    async def _forget(
+        self, scope: Scope, spots: Sequence[Spot], texts: Sequence[str] = (), phrases: Sequence[str] = ()
+    ) -> ErasureProof:
+        """Messages that are only queued are read before they go: the archive has no row to take their texts from."""
+        places = [(scope.with_conversation(name), id_) for name, id_ in spots]
+        queued = await self._asked_own_hot(lambda: self._texts_of(places)) if places else ()
+        before = await self._erased_hot(places) if queued is not None else None
+        proof = await self._archive.forget(scope, spots, [*texts, *(queued or ())], phrases)
+        after = await self._erased_hot(places) if before is not None else None
+        if proof.buried and (after is not None or not places):
+            await self._asked_own_hot(lambda: self._buried_hot(scope, proof.buried))
+        if after is None:
+            for place, id_ in places:
+                self._owed.note_erasure(place, id_, proof.generation)
+        return _with_hot(proof, before, after) if places else proof
+
+    async def _texts_of(self, places: Sequence[tuple[Scope, str]]) -> list[str]:
+        wanted = set(places)
+        hot = {place: await self._hot.read(place) for place in dict(places)}
+        found = [(place, one) for place, its in hot.items() if its for one in (*its.pending, *its.window)]
+        return [message.content for place, message in found if (place, message.id) in wanted]
+
+    async def _erased_hot(self, places: Sequence[tuple[Scope, str]]) -> Mapping[str, Erased] | None:
+        erased: dict[str, Erased] = {}
+        for place, id_ in places:
+            part = await self._asked_own_hot(lambda place=place, id_=id_: self._hot.erase(place, id_, 0))
+            if part is None:
+                return None
+            erased = {name: _both(erased.get(name, Erased()), one) for name, one in part.items()}
+        return erased
+
+    async def _buried_hot(self, scope: Scope, digests: Sequence[bytes]) -> bool:
+        await self._hot.bury(scope, digests)
+        return True
+
+    async def erased_among(self, scope: Scope, texts: Sequence[str]) -> Sequence[bool]:
+        return await self._archive.erased_among(scope, texts)
+
+    async def waiting(self, scope: Scope) -> Sequence[tuple[str, Message]] | None:
+        """All that is hot of the user, or of one conversation, with the conversation's name.
+
+        None while the hot store is unavailable. What is queued or parked is among it, whether or not the archive holds
+        it too.
+        """
+        return await self._asked_own_hot(lambda: self._waiting(scope))
+
+    async def _waiting(self, scope: Scope) -> list[tuple[str, Message]]:
+        name = scope.conversation
+        names = await self._hot.conversations(scope) if name is None else [name]
+        found: list[tuple[str, Message]] = []
+        for one in names:
+            if (hot := await self._hot.read(scope.with_conversation(one))) is not None:
+                found += [(one, message) for message in (*hot.pending, *hot.window)]
+        return found
 
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._archive.stats(scope)
 
-    async def takes_writes(self) -> bool:
-        return await self._archive.takes_writes()
+    async def write_obstacle(self) -> HealthFinding | None:
+        return await self._archive.write_obstacle()
 
     def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
         return self._archive.records(scope)
@@ -249,11 +358,24 @@ class WriteBehind:
         """The hot store's answer; None while it is away, or cannot do its part."""
         return await self._answered(question) if self._breaker.allows() else None
 
+    async def _asked_own_hot(self, question: Callable[[], Awaitable[T]]) -> T | None:
+        """None also where the hot store is another archive's: what it holds is not of these conversations."""
+
+        async def ask() -> T:
+            if self._front is not None:
+                await self._front.hot_store()
+            return await question()
+
+        try:
+            return await self._asked_hot(ask)
+        except HotStoreMismatch:
+            return None
+
     async def _answered(self, question: Callable[[], Awaitable[T]]) -> T | None:
         try:
             answer = await question()
-        except ArchiveAway:
-            raise  # says nothing of the hot store
+        except (ArchiveAway, HotStoreMismatch):
+            raise  # says nothing of whether the hot store answers
         except StoreError as error:
             self._breaker.failed(error)
             return None
@@ -263,6 +385,19 @@ class WriteBehind:
         self._breaker.succeeded()
         self._owed.tell_all_soon()
         return answer
+
+
+async def _wrapped(answer: Awaitable[T]) -> tuple[T]:
+    """So that "the hot store has none" is told from "the hot store did not answer"."""
+    return (await answer,)
+
+
+def _with_hot(
+    proof: ErasureProof, before: Mapping[str, Erased] | None, after: Mapping[str, Erased] | None
+) -> ErasureProof:
+    if before is None or after is None:
+        return replace(proof, stores={**proof.stores, **(after or before or {}), "hot": NOT_REACHED})
+    return replace(proof, stores={**proof.stores, **{name: _both(before[name], after[name]) for name in after}})
 
 
 def _both(one: Erased, other: Erased) -> Erased:

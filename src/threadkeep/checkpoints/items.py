@@ -102,6 +102,12 @@ class SqlItems:
         rows = await self._running.rows(f"SELECT DISTINCT namespace FROM tk_store_items i WHERE {where}", values)  # noqa: S608
         return [bytes(row[0]) for row in rows]
 
+    async def count_expired(self) -> int:
+        rows = await self._running.rows(
+            "SELECT count(*) FROM tk_store_items WHERE expires_at <= :now", {"now": self._now()}
+        )
+        return int(rows[0][0])
+
     async def sweep(self) -> int:
         """In batches, so that nobody waits long; another sweeper at the same time does no harm."""
         swept = 0

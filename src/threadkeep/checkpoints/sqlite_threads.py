@@ -79,6 +79,10 @@ def copy_thread(connection: sqlite3.Connection, source: Thread, target: Thread, 
             (*values, source.key),
         )
     connection.execute(HOLD_ENDS, {"key": target.key})
+    query = "SELECT copied_from FROM conversation_metadata WHERE thread_key = ?"
+    (before,) = connection.execute(query, (source.key,)).fetchone() or (None,)
+    noted = "UPDATE conversation_metadata SET copied_from = ? WHERE thread_key = ?"
+    connection.execute(noted, ((before or b"") + source.key, target.key))
 
 
 def thin_out(connection: sqlite3.Connection, thread: Thread, plan: Plan) -> None:
@@ -133,7 +137,9 @@ def thread_ids(connection: sqlite3.Connection, owner: Scope, facts: Sequence[byt
 
 def erase_threads(connection: sqlite3.Connection, scope: Scope, fact: bytes | None = None) -> Erased:
     owner = scope.whole_user
-    ids = thread_ids(connection, owner, ()) if scope.conversation is None else [scope.conversation]
+    ids = thread_ids(connection, owner, ())
+    if scope.conversation is not None:
+        ids = [scope.conversation, *_copies(connection, Thread(owner, scope.conversation))]
     removed = spared = 0
     for thread in (Thread(owner, id_) for id_ in ids):
         if fact is None or (told := _told(connection, thread, fact)) is None:
@@ -141,6 +147,14 @@ def erase_threads(connection: sqlite3.Connection, scope: Scope, fact: bytes | No
         else:
             spared += told
     return Erased(found=removed + spared, removed=removed)
+
+
+def _copies(connection: sqlite3.Connection, thread: Thread) -> list[str]:
+    rows = connection.execute(
+        "SELECT thread_id FROM conversation_metadata WHERE tenant = ? AND user_id = ? AND instr(copied_from, ?) > 0",
+        (thread.owner.tenant, thread.owner.user, thread.key),
+    )
+    return [unescaped(row[0]) for row in rows]
 
 
 def _told(connection: sqlite3.Connection, thread: Thread, fact: bytes) -> int | None:

@@ -12,6 +12,7 @@ import typer
 from threadkeep import __version__
 from threadkeep.cli.chat import chat
 from threadkeep.cli.demo import demo
+from threadkeep.cli.detach import detach
 from threadkeep.cli.dlq import dlq
 from threadkeep.cli.doctor import doctor
 from threadkeep.cli.erase import erase
@@ -32,7 +33,7 @@ from threadkeep.errors import InvalidInput, ThreadkeepError
 FAILED = 1
 
 commands = typer.Typer(name="threadkeep", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (serve, worker, chat, demo, doctor, stats, export, erase, migrate, redact):
+for command in (serve, worker, chat, demo, doctor, stats, export, erase, detach, migrate, redact):
     commands.command()(command)
 commands.add_typer(dlq)
 commands.add_typer(index)

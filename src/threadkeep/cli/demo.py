@@ -39,8 +39,9 @@ def demo(url: AnyStore = None, json: Json = False) -> None:
     """Keep, refuse, mask, recall, erase: on a temporary store unless --url names one."""
     with tempfile.TemporaryDirectory(prefix="threadkeep-demo-") as folder:
         settings = load_settings()
+        redis = None if url else ""  # a temporary store is no archive for a Redis to stand in front of
         url = url or f"sqlite:///{folder}/demo.db"
-        with SyncMemory(url, settings=settings) as memory:
+        with SyncMemory(url, redis=redis, settings=settings) as memory:
             report = _play(_Stage(memory, store_path(url, settings)))
     if json:
         print_json(report)

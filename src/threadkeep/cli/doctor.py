@@ -13,13 +13,14 @@ import typer
 from threadkeep import __version__
 from threadkeep.cli.doctor_chroma import chroma_described, chroma_warnings
 from threadkeep.cli.doctor_mapped import mapped_described, mapped_warnings
-from threadkeep.cli.doctor_servers import redis_described, redis_named, server_described, server_warnings
+from threadkeep.cli.doctor_servers import redis_described, server_described, server_warnings
 from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import in_columns, print_json, print_pairs, screen
-from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path, unknown_names
+from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path
+from threadkeep.compose import redis_named
 from threadkeep.compose_terms import check_terms
 from threadkeep.errors import StoreReadOnly, ThreadkeepError
-from threadkeep.settings import Settings, config_file, load_settings
+from threadkeep.settings import Settings, config_file, load_settings, unknown_variables
 from threadkeep.sync import SyncMemory
 
 _FTS5_SECURE_DELETE = (3, 42, 0)
@@ -29,14 +30,16 @@ def doctor(url: Url = None, redis: Redis = None, mapping: Mapping = None, json: 
     """Show every setting and where it came from, and check the stores. Exit code 1: one of them will not do."""
     settings = load_settings()
     found = resolve(settings)
-    hot = redis_named(url, redis, settings)
+    hot = redis_named(redis, settings)
     redis_found = redis_described(hot, settings)
     in_use = hot if redis_found and redis_found["version"] else None
     mapped = mapped_described(url, mapping, settings)
     chroma = chroma_described(settings)
     store, health = _store(url, in_use, settings, only_mapped=mapped is not None)
     report: dict[str, Any] = {
-        "ok": store["status"] != "failed" and all(one is None or one["ok"] for one in (redis_found, mapped, chroma)),
+        "ok": store["status"] != "failed"
+        and (health is None or health["status"] != "down")
+        and all(one is None or one["ok"] for one in (redis_found, mapped, chroma)),
         "threadkeep": __version__,
         "python": platform.python_version(),
         "config_file": str(config_file()) if config_file().is_file() else None,
@@ -71,12 +74,11 @@ def _store(
         if path is not None and not path.exists():
             return shown | {"status": "not created yet", "path": shown_path(path.resolve())}, None
         facts = server_described(where, settings)
-        if facts and facts["server"]["read_only"]:
-            fix = "point DATABASE_URL at its primary, or grant the user INSERT, UPDATE and DELETE on the tables"
-            raise StoreReadOnly(f"{shown['url']}: the server takes no writes of this user; {fix}")
+        if facts and (obstacle := facts["server"]["obstacle"]):
+            raise StoreReadOnly(f"{shown['url']}: {obstacle['message']}; {obstacle['fix']}")
         if only_mapped and facts and facts["server"]["schema"] is None:
             return shown | {"status": "no tables of its own"} | facts, None
-        with SyncMemory(where, redis=redis, worker=False, settings=as_it_is(settings)) as memory:
+        with SyncMemory(where, redis=redis or "", worker=False, attach=False, settings=as_it_is(settings)) as memory:
             counted, health = memory.stats(), memory.health()
         terms = asyncio.run(check_terms(where, as_it_is(settings)))
     except ThreadkeepError as error:
@@ -110,7 +112,7 @@ def _sqlite() -> dict[str, Any]:
 
 
 def _warnings(report: dict[str, Any], url: str | None) -> list[str]:
-    warnings = [f"{name} is not a setting; it has no effect" for name in unknown_names()]
+    warnings = [f"{name} is not a setting; it has no effect" for name in unknown_variables()]
     store, sqlite = report["store"], report["sqlite"]
     if not sqlite["fts5"]:
         warnings.append("this SQLite has no FTS5: recall cannot work")
@@ -149,6 +151,8 @@ def _print(report: dict[str, Any], found: list[Resolved]) -> None:
 def _verdict(report: dict[str, Any]) -> str:
     if report["store"]["status"] == "failed":
         return "The store cannot be used."
+    if report["health"] is not None and report["health"]["status"] == "down":
+        return "No turn can be stored."
     verdicts = {
         "mapped": "The mapped tables cannot be used.",
         "redis": "Redis cannot be relied on.",

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Any
 
-from threadkeep.compose_inspect import inspect_mapped
+from threadkeep.compose_inspect import inspect_mapped, named_config
 from threadkeep.errors import ThreadkeepError
 from threadkeep.settings import Settings
-
-_PATH_VARIABLE = "MEMORY_CONFIG_PATH"
 
 
 def mapped_described(url: str | None, mapping: str | None, settings: Settings) -> dict[str, Any] | None:
     """None where no tables are mapped. `ok` is False where nothing could be stored in them."""
-    path = mapping or os.environ.get(_PATH_VARIABLE)
+    path = mapping or named_config()
     if path is None and "memory_table_map" not in settings.model_fields_set:
         return None
     described: dict[str, Any] = {"config": path, "enabled": None, "tables": {}, "misfits": [], "error": None}

@@ -11,11 +11,6 @@ from threadkeep.errors import ThreadkeepError
 from threadkeep.settings import Settings
 
 
-def redis_named(url: str | None, redis: str | None, settings: Settings) -> str | None:
-    """As `open_memory` decides it: REDIS_URL belongs to DATABASE_URL."""
-    return redis or (settings.redis_url if url is None else None)
-
-
 def redis_described(redis: str | None, settings: Settings) -> dict[str, Any] | None:
     """None where there is none. `ok` is False for what must be mended before it can be relied on."""
     if redis is None:
@@ -43,6 +38,4 @@ def server_warnings(report: dict[str, Any]) -> list[str]:
     for one in redis["findings"] if redis else ():
         if one["severity"] != "note":
             warnings.append(f"Redis: {one['message']}; {one['fix']}")
-    if health and health["lag"] and (dead := health["lag"]["dead"]):
-        warnings.append(f"{dead} journal entries were given up on: see `threadkeep dlq list`")
-    return warnings
+    return warnings + [f"{one['message']}; {one['fix']}" for one in (health["findings"] if health else ())]

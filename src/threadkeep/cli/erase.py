@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -12,11 +11,6 @@ from threadkeep.cli.options import Json, Redis, Url, existing_store
 from threadkeep.cli.output import print_json, screen
 from threadkeep.errors import InvalidInput
 from threadkeep.scope import DEFAULT_TENANT, Scope
-from threadkeep.settings import load_settings
-
-_NOT_ASKED = (
-    "the Redis at REDIS_URL was not asked, since --url was given: if it stands before this archive, give --redis"
-)
 
 
 def erase(
@@ -24,21 +18,22 @@ def erase(
     tenant: Annotated[str, typer.Option()] = DEFAULT_TENANT,
     conversation: Annotated[str | None, typer.Option(help="Otherwise all of the user's.")] = None,
     message_id: Annotated[str | None, typer.Option(help="Only this message of the conversation.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only messages that say this, wherever they stand.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     url: Url = None,
     redis: Redis = None,
     json: Json = False,
 ) -> None:
-    """Erase a user, a conversation or a message everywhere, and print the proof. Exit code 1: not complete."""
+    """Erase a user, a conversation, a message or a text everywhere, and print the proof. Exit code 1: not complete."""
     scope = Scope(tenant, user, conversation)
+    if message_id is not None and text is not None:
+        raise InvalidInput("--text", "is given beside --message-id", "give one of the two")
     if message_id is not None:
         scope.require_conversation()
     with existing_store(url, redis) as memory:
         if not yes:
-            _ask(scope, message_id, memory.stats(scope).messages, as_json=json)
-        proof = memory.erase(scope, message_id)
-    if url is not None and not redis and load_settings().redis_url:
-        proof = replace(proof, notes=(*proof.notes, _NOT_ASKED))
+            _ask(scope, message_id, text, memory.stats(scope).messages, as_json=json)
+        proof = memory.erase(scope, message_id) if text is None else memory.forget(scope, text)
     if json:
         print_json(proof.as_dict())
     else:
@@ -47,11 +42,12 @@ def erase(
         raise typer.Exit(1)
 
 
-def _ask(scope: Scope, message_id: str | None, messages: int, *, as_json: bool) -> None:
+def _ask(scope: Scope, message_id: str | None, text: str | None, messages: int, *, as_json: bool) -> None:
     if as_json:
         raise InvalidInput("--yes", "is missing", "with --json nobody is asked: confirm with --yes")
-    what = "this message" if message_id else "this conversation" if scope.conversation else "this user"
-    among = " (of a conversation with" if message_id else " ("
+    whole = "conversation" if scope.conversation else "user"
+    what = "this message" if message_id else "every message that says this text" if text else f"this {whole}"
+    among = f" (of a {whole} with" if message_id or text else " ("
     typer.confirm(f"Erase {what}{among} {messages} messages)? It cannot be undone", abort=True, err=True)
 
 

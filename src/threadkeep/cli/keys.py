@@ -32,7 +32,10 @@ def create(
     role: Annotated[str, typer.Option(help="USER, ADMIN (of the tenant) or SUPER_ADMIN (of all).")] = "USER",
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="read, write, erase, chat, admin or metrics; may be repeated. Otherwise all."),
+        typer.Option(
+            help="read, write, write_as (the assistant's turns, and times of one's own), erase, chat, admin or metrics;"
+            " may be repeated. Otherwise all that the role allows; a user's own key has write_as only if asked for."
+        ),
     ] = None,
     name: Annotated[str, typer.Option(help="What it is for; shown in the list.")] = "",
     expires_days: Annotated[float | None, typer.Option(help="Otherwise it holds until it is revoked.")] = None,

@@ -13,15 +13,15 @@ from typing import Annotated, Literal
 import typer
 
 from threadkeep.cli.options import Json, Redis, Tenant, Url, store_path
-from threadkeep.cli.resolved import TOKEN_VARIABLE, for_elsewhere, masked
+from threadkeep.cli.resolved import for_elsewhere, masked
+from threadkeep.compose import redis_named
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.http.logs import log_to
-from threadkeep.identity.principal import OF_A_USER, Principal
+from threadkeep.identity.principal import ANONYMOUS, OF_A_USER, Principal
 from threadkeep.scope import DEFAULT_TENANT, Scope
-from threadkeep.settings import Settings, load_settings
+from threadkeep.settings import TOKEN_VARIABLE, Settings, load_settings
 
 mcp = typer.Typer(name="mcp", help="An MCP server on stdin and stdout, and how clients start it.")
-ANONYMOUS = "anonymous"
 
 User = Annotated[str | None, typer.Option("--user", help=f"Whose memory and documents. Otherwise {ANONYMOUS!r}.")]
 Gateway = Annotated[
@@ -84,10 +84,10 @@ def _stores(url: str | None, redis: str | None, settings: Settings) -> tuple[dic
     and which of these settings may hold a password, and are not told."""
     path = store_path(url, settings)
     place = url if path is None else f"sqlite:///{path.absolute()}"
-    hot = redis or (None if url else settings.redis_url)
+    hot = redis_named(redis, settings)
     secret = ["DATABASE_URL"] if place is None else []
     if not redis and hot and masked(hot) != hot:
-        secret.append("REDIS_URL" if place is None else "--redis")  # beside --url the variable is not looked at
+        secret.append("REDIS_URL")
         hot = None
     return {"--url": place, "--redis": hot}, secret
 

@@ -28,7 +28,7 @@ AnyStore = Annotated[str | None, typer.Option("--url", callback=_named, help=f"{
 Redis = Annotated[
     str | None,
     typer.Option(
-        "--redis", help="The hot store and its journal, redis://…. Otherwise REDIS_URL, unless --url is given."
+        "--redis", help="The hot store and its journal, redis://…. Otherwise REDIS_URL; an empty string for none."
     ),
 ]
 RedisJournal = Annotated[
@@ -48,7 +48,7 @@ Conversation = Annotated[str | None, typer.Option("--conversation", help="Otherw
 def existing_store(url: str | None, redis: str | None = None, *, worker: bool = False) -> SyncMemory:
     """A typo in a URL must not make an empty store, and then report that all is well with it."""
     settings = of_an_existing_store(url)
-    return SyncMemory(url, redis=redis, worker=worker, settings=settings)
+    return SyncMemory(url, redis=redis, worker=worker, attach=False, settings=settings)
 
 
 def of_an_existing_store(url: str | None) -> Settings:

@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices
-
-from threadkeep.settings import CONFIG_FILE_VARIABLE, Settings, config_file, read_config_file
+from threadkeep.settings import CONFIG_FILE_VARIABLE, Settings, config_file, read_config_file, setting_names
 
 Source = Literal["env", "toml", "default"]
 
-TOKEN_VARIABLE = "THREADKEEP_TOKEN"  # no setting: the credential of `threadkeep mcp --gateway`
 _MASK = "***"
 _PATHS = ("CHROMA_PATH", "THREADKEEP_OUTWARD_LOG", "THREADKEEP_REDACTION_RULES")  # of what any process may use
 _SECRET = re.compile(r"(?i)(KEY|SECRET|TOKEN|PASSWORD)$")  # how the names of such settings end
@@ -41,7 +38,7 @@ def resolve(settings: Settings) -> list[Resolved]:
     toml = read_config_file()
     return [
         Resolved(names[0], _shown(names[0], getattr(settings, field)), _source(names, toml))
-        for field, names in _names().items()
+        for field, names in setting_names().items()
     ]
 
 
@@ -60,13 +57,6 @@ def for_elsewhere(settings: Settings) -> tuple[dict[str, str], list[str]]:
         elif one.source == "env":
             environment[one.name] = os.environ[one.name]
     return environment, secret
-
-
-def unknown_names() -> list[str]:
-    """What looks like a setting of ours and is not: a typo would otherwise be passed over in silence."""
-    known = {name for names in _names().values() for name in names} | {CONFIG_FILE_VARIABLE, TOKEN_VARIABLE}
-    ours = (name for name in os.environ if name.startswith("THREADKEEP_"))
-    return sorted({*ours, *read_config_file()} - known)
 
 
 def masked(url: str) -> str:
@@ -88,15 +78,6 @@ def _shown(name: str, value: Any) -> Any:
     if value is not None and _SECRET.search(name):
         return _MASK
     return masked(value) if isinstance(value, str) and (name.endswith("URL") or "://" in value) else value
-
-
-def _names() -> dict[str, list[str]]:
-    return {field: list(_choices(info.validation_alias)) for field, info in Settings.model_fields.items()}
-
-
-def _choices(alias: Any) -> Iterable[str]:
-    assert isinstance(alias, AliasChoices)
-    return (str(choice) for choice in alias.choices)
 
 
 def _source(names: Iterable[str], toml: Mapping[str, Any]) -> Source:

@@ -28,6 +28,9 @@ def _group() -> None:  # pyright: ignore[reportUnusedFunction]
 @retention.command()
 def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would go.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Delete also where far more would go than a run usually deletes.")
+    ] = False,
     url: Url = None,
     json: Json = False,
 ) -> None:
@@ -36,16 +39,24 @@ def run(
     path = store_path(url, settings)
     if path is not None and not path.exists():
         raise NotFound(f"{shown_path(path)}: there is no store here; check --url or DATABASE_URL")
-    done, swept = asyncio.run(_run(url, as_it_is(settings), dry_run=dry_run))
+    done, swept = asyncio.run(_run(url, as_it_is(settings), dry_run=dry_run, force=force))
     if json:
         print_json(asdict(done) | {"abandoned": swept, "dry_run": dry_run})
         return
     title = "Would go" if dry_run else "Gone"
     told = {"threads expired": done.expired, "threads deleted": done.deleted, "turns deleted": done.turns}
-    print_pairs(title, told | {"memories forgotten": done.memories, "abandoned turns of graphs ended": swept})
+    print_pairs(
+        title,
+        told
+        | {
+            "memories forgotten": done.memories,
+            "rows of sessions and items": done.rows,
+            "abandoned turns of graphs ended": swept,
+        },
+    )
 
 
-async def _run(url: str | None, settings: Settings, *, dry_run: bool) -> tuple[Retained, int]:
+async def _run(url: str | None, settings: Settings, *, dry_run: bool, force: bool) -> tuple[Retained, int]:
     async with open_retention(url, settings=settings) as opened:
-        done = await opened.run(dry_run=dry_run)
+        done = await opened.run(dry_run=dry_run, force=force)
     return done, await sweep_turns(url, settings, dry_run=dry_run)

@@ -18,13 +18,19 @@ import typer
 from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import notes
 from threadkeep.cli.sweeping import retaining_daily
-from threadkeep.compose import open_memory
-from threadkeep.compose_identity import authentication_is_configured, authenticator
+from threadkeep.compose import open_memory, redis_named
+from threadkeep.compose_identity import (
+    authentication_is_configured,
+    authenticator,
+    refuse_forgotten_authentication,
+    without_authentication,
+)
+from threadkeep.compose_inspect import check_mapping
 from threadkeep.compose_metrics import when_served
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.memory import Memory
 from threadkeep.ports.responder import Responder
-from threadkeep.settings import Settings, load_settings
+from threadkeep.settings import Settings, load_settings, warn_of_unknown_variables
 
 _HOST_FIX = "give 127.0.0.1, 0.0.0.0, or one of the machine's own addresses; the port goes into --port"
 MemoryOpener = Callable[[], AbstractAsyncContextManager[Memory]]
@@ -42,17 +48,26 @@ def serve(
     assistant: Annotated[
         str | None, typer.Option(help="Folder of the assistant that answers. Otherwise THREADKEEP_ASSISTANT.")
     ] = None,
+    no_auth: Annotated[
+        bool,
+        typer.Option(
+            "--no-auth", help="Ask this machine for no credential, whatever is configured and though keys exist."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Serve memory, and an assistant if there is one, over HTTP until SIGTERM or Ctrl-C."""
     _need_service_extra()
-    settings = _as_asked(load_settings(), url, redis, assistant)
+    settings = _as_asked(load_settings(warn=False), url, redis, assistant)
+    if no_auth:
+        settings = without_authentication(settings)
+    check_mapping(settings)
     _refuse_strangers(host, settings)
     listening = _bind(host, port)
     with listening:
         opener = partial(open_memory, url, redis=redis, worker=worker, settings=settings)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_serve(listening, opener, settings, worker=worker, as_json=json))
+            runner.run(_serve(listening, opener, settings, worker=worker, no_auth=no_auth, as_json=json))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -73,8 +88,7 @@ def _need_service_extra() -> None:
 
 def _as_asked(settings: Settings, url: str | None, redis: str | None, assistant: str | None) -> Settings:
     """What routes other than memory's own (documents, limits) go by."""
-    hot = redis or (settings.redis_url if url is None else None)
-    places = {"database_url": url or settings.database_url, "redis_url": hot}
+    places = {"database_url": url or settings.database_url, "redis_url": redis_named(redis, settings)}
     return when_served(settings).model_copy(update=places | {"assistant": assistant or settings.assistant})
 
 
@@ -119,28 +133,50 @@ def responder_on(memory: Memory, settings: Settings) -> AbstractAsyncContextMana
 
 
 async def _serve(
-    listening: socket.socket, opener: MemoryOpener, settings: Settings, *, worker: bool, as_json: bool
+    listening: socket.socket, opener: MemoryOpener, settings: Settings, *, worker: bool, no_auth: bool, as_json: bool
 ) -> None:
     """Memory and assistant are opened here, before the server starts: what keeps them from it is told in a line."""
     import uvicorn
 
     from threadkeep.http.app import create_app
-    from threadkeep.http.logs import log_to
+    from threadkeep.http.logs import log_authentication, log_to
+    from threadkeep.http.request_limits import RequestLimits
     from threadkeep.http.server import Server
 
     log_to(sys.stderr)
+    log_authentication(settings)  # first of all lines
+    warn_of_unknown_variables()
     stopping = _signals_noted()
     authenticator(settings, None)  # what is wrong with its settings is told here
     retaining = retaining_daily(settings.database_url, settings) if worker else nullcontext()
     async with opener() as memory, responder_on(memory, settings) as responder, retaining:
-        app = create_app(settings, lambda: nullcontext(memory), responder_opener=lambda _: nullcontext(responder))
-        config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
+        identities = authenticator(settings, memory.keys, no_auth=no_auth)
+        await refuse_forgotten_authentication(identities, "start with --no-auth")
+        app = create_app(
+            settings,
+            lambda: nullcontext(memory),
+            responder_opener=lambda _: nullcontext(responder),
+            no_auth=no_auth,
         )
-        server = Server(config, lambda: app.state.streams.close())
+        config = uvicorn.Config(
+            app,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=10,
+            forwarded_allow_ips=_believed(settings),
+        )
+        server = Server(config, lambda: app.state.streams.close(), RequestLimits.of(settings))
         _announce(listening, as_json=as_json)
         server.should_exit = stopping.is_set()
         await server.serve([listening])
+
+
+def _believed(settings: Settings) -> list[str] | None:
+    """Whose `X-Forwarded-For` is believed; by default uvicorn's own: FORWARDED_ALLOW_IPS, or this machine."""
+    proxies = [str(network) for network in settings.trusted_proxies]
+    return ["127.0.0.1", "::1", *proxies] if proxies else None
 
 
 def _signals_noted() -> asyncio.Event:

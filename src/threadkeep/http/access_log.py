@@ -45,7 +45,7 @@ class AccessLog:
             return
         answered = _Answered(scope, send)
         began = time.perf_counter()
-        with trail_of(answered.request_id) as trail:
+        with trail_of(answered.request_id, "http") as trail:
             try:
                 await self._app(scope, receive, answered.send)
             except Exception as error:

@@ -45,8 +45,7 @@ class Taken:
 
 def as_asked_by(who: Principal, asked: Asked, request: Request) -> Asked:
     """With what the caller brings: its token for tools, what it may read, and the request's name for logs."""
-    private = who.reads_for(asked.scope)
-    return replace(asked, token=who.token, request_id=request.state.request_id, reads_private=private)
+    return replace(asked, token=who.token, request_id=request.state.request_id, access=who.access(asked.scope))
 
 
 class Answering:

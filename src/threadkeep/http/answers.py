@@ -24,10 +24,28 @@ class LagAnswer(_Answer):
     oldest_seconds: float
 
 
+class ConnectionsAnswer(_Answer):
+    """Of this process to the archive's server."""
+
+    in_use: int
+    most: int = Field(description="How many it may open: THREADKEEP_POOL_SIZE and THREADKEEP_POOL_OVERFLOW")
+
+
+class FindingAnswer(_Answer):
+    """Something an operator should mend."""
+
+    code: str = Field(description="Stable; for programs")
+    message: str
+    fix: str
+
+
 class Readiness(_Answer):
-    status: Literal["ok", "degraded"] = Field(description="degraded: a store is away or can only be read")
-    stores: dict[str, Literal["ok", "read_only", "away"]]
+    status: Literal["ok", "degraded"] = Field(description="degraded: turns are stored, and something is to be mended")
+    stores: dict[str, Literal["ok", "read_only", "full", "away"]]
     lag: LagAnswer | None = Field(description="null without a journal, and while it cannot be asked")
+    connections: ConnectionsAnswer | None = Field(description="null where the archive is on no server")
+    findings: list[FindingAnswer]
+    authentication: Literal["none", "required"] = Field(description="none: this machine is let in without a credential")
 
 
 class ReceiptAnswer(_Answer):
@@ -57,6 +75,14 @@ class ReceiptAnswer(_Answer):
     )
 
 
+class OriginAnswer(_Answer):
+    """Who wrote a message, through which surface and under which credential."""
+
+    author: Literal["user", "model", "operator", "import"]
+    surface: str = Field(description="`http`, `mcp`, `agent`, `python`, …")
+    credential: str | None = Field(default=None, description="Its name, never the secret")
+
+
 class MessageAnswer(_Answer):
     seq: int
     id: str
@@ -66,6 +92,8 @@ class MessageAnswer(_Answer):
     modality: Literal["text", "voice", "image"]
     language: str | None
     meta: dict[str, Any] = Field(default_factory=dict[str, Any])
+    origin: OriginAnswer | None = Field(default=None, description="Missing for messages from before it was recorded")
+    stored_at: AwareDatetime | None = Field(default=None, description="When it arrived; retention counts from here")
 
 
 class HistoryAnswer(_Answer):
@@ -84,6 +112,7 @@ class HitAnswer(_Answer):
     ts: AwareDatetime
     score: float
     why: dict[str, Any]
+    origin: OriginAnswer | None = None
 
 
 class RecallAnswer(_Answer):

@@ -16,8 +16,12 @@ from starlette.routing import Route
 
 from threadkeep import __version__
 from threadkeep.compose import open_memory
-from threadkeep.compose_embedder import count_tokens
-from threadkeep.compose_identity import authentication_is_configured, authenticator
+from threadkeep.compose_embedder import about_tokens
+from threadkeep.compose_identity import (
+    authentication_is_configured,
+    authenticator,
+    refuse_forgotten_authentication,
+)
 from threadkeep.compose_media import media_for
 from threadkeep.compose_metrics import when_served
 from threadkeep.compose_retrieval import OpensOnce
@@ -35,6 +39,7 @@ from threadkeep.http.indexing import Indexing
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.mcp_endpoint import McpEndpoint
 from threadkeep.http.rate_limits import RateLimits
+from threadkeep.http.request_limits import LimitedRequests, RequestLimits
 from threadkeep.http.routes import admin, agent, conversations, health, memory, metrics, retrieval
 from threadkeep.http.streams import Streams
 from threadkeep.mcp.local import LocalBackend
@@ -58,19 +63,26 @@ def create_app(
     responder_opener: ResponderOpener | None = None,
     identify: Identify | None = None,
     loopback_only: bool | None = None,
+    no_auth: bool = False,
 ) -> FastAPI:
     """`memory_opener` is for a memory that the caller opens its own way; without it, the settings say where.
 
     `responder_opener` makes whoever answers; without one messages are kept and nobody answers them. `identify` is an
     application's own way to tell who calls. Where neither that nor the settings tell callers apart, only this machine
-    may call, unless `loopback_only` is turned off behind a proxy that checks who calls.
+    may call, unless `loopback_only` is turned off behind a proxy that checks who calls. Once API keys exist, an
+    application that asks nobody for one does not start without `no_auth`: it raises `InvalidSetting`.
     """
     settings = when_served(settings or load_settings())
     app = FastAPI(
         title="Threadkeep",
         version=__version__,
         summary="Conversation memory for LLM agents",
-        lifespan=_lifespan(settings, memory_opener or partial(open_memory, settings=settings), responder_opener),
+        lifespan=_lifespan(
+            settings,
+            memory_opener or partial(open_memory, settings=settings),
+            responder_opener,
+            no_auth=no_auth or identify is not None,
+        ),
         default_response_class=JsonAnswer,
         docs_url=None,  # these pages load scripts from the internet
         redoc_url=None,
@@ -84,7 +96,7 @@ def create_app(
     app.state.mcp = McpEndpoint(settings)
     app.router.routes.append(app.state.mcp.route)
     app.router.routes.append(Route(MOUNTED_AT, _to_the_console, include_in_schema=False))
-    app.mount(MOUNTED_AT, Console(count_tokens(settings)).app())
+    app.mount(MOUNTED_AT, Console(about_tokens(settings)).app())
     answer_errors_with_problems(app)
     openapi.describe_problems(app)
     app.add_middleware(EncodedSlashes)  # the innermost
@@ -95,6 +107,7 @@ def create_app(
         app.add_middleware(LoopbackHostsOnly)
     if settings.cors_origins:
         _allow(app, settings.cors_origins)
+    app.add_middleware(LimitedRequests, limits=RequestLimits.of(settings))
     app.add_middleware(AccessLog)  # the last one added is the outermost
     return app
 
@@ -112,9 +125,9 @@ def _configure(app: FastAPI, settings: Settings, identify: Identify | None) -> N
     app.state.max_media_bytes = max(settings.max_audio_bytes, settings.max_image_bytes)
     app.state.media = media_for(settings)
     app.state.identify = identify or by_credential
-    app.state.limits = RateLimits(
-        settings.rate_limit, settings.chat_rate_limit, settings.redis_url, settings.redis_timeout_seconds
-    )
+    asked = identify is not None or authentication_is_configured(settings)
+    app.state.authentication = "required" if asked else "none"
+    app.state.limits = RateLimits(settings)
     app.state.indexing = Indexing(settings)
 
 
@@ -129,13 +142,14 @@ def _allow(app: FastAPI, origins: tuple[str, ...]) -> None:
 
 
 def _lifespan(
-    settings: Settings, opener: MemoryOpener, responder_opener: ResponderOpener | None
+    settings: Settings, opener: MemoryOpener, responder_opener: ResponderOpener | None, *, no_auth: bool
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with opener() as opened, responder_opener(opened) if responder_opener else nullcontext() as responder:
             app.state.memory = opened
-            app.state.authenticator = authenticator(settings, getattr(opened, "keys", None))
+            app.state.authenticator = authenticator(settings, getattr(opened, "keys", None), no_auth=no_auth)
+            await refuse_forgotten_authentication(app.state.authenticator, "pass no_auth=True")
             usage = getattr(opened, "usage", None)
             app.state.facts = StoreTeller(lambda: opened.health(), usage, settings.metrics_fresh_seconds)
             app.state.streams = Streams(opened)

@@ -44,6 +44,7 @@ STATUS: dict[type[errors.ThreadkeepError], int] = {
 
 _STORE_DETAILS: dict[type[errors.ThreadkeepError], str] = {
     errors.StoreUnavailable: "the store could not be reached or stayed locked; nothing was changed",
+    errors.StoreBusy: "all connections to the store were busy for as long as a request waits; nothing was changed",
     errors.OutcomeUnknown: "the store did not say whether it stored this; repeat the request with the same key",
     errors.StoreRefused: "the store refused the service's user, password, database or rights; nothing was changed",
     errors.StoreReadOnly: "the store is read-only: the service may not write its file; nothing was changed",
@@ -82,6 +83,8 @@ def problem_of(error: errors.ThreadkeepError) -> Problem:
     assert status is not None
     headers = {"Retry-After": str(_wait(error))} if error.retryable else _CHALLENGE.get(error.code, {})
     detail = _nearest(_STORE_DETAILS, error)
+    if isinstance(error, errors.HotStoreMismatch):
+        detail = f"{error.setting}: {error.problem}; nothing was changed"
     if detail is None and isinstance(error, errors.InvalidInput):
         return Problem(status, error.code, f"{error.field} {error.problem}", error.field, error.fix)
     return Problem(status, error.code, detail or str(error), retryable=error.retryable, headers=headers)

@@ -10,7 +10,14 @@ from threadkeep import events
 from threadkeep.http.fields import Base64, Body, Language, MessageId, Text, Time
 
 
-class UserMessageBody(Body):
+class _EventBody(Body):
+    @property
+    def needs_to_be_trusted(self) -> bool:
+        """Whether only a credential with `write_as` may send it: it speaks for the assistant, or names its own time."""
+        return False
+
+
+class UserMessageBody(_EventBody):
     """Voice and image are kept only as `summary`; `data` is never kept."""
 
     kind: Literal["UserMessage"]
@@ -21,9 +28,13 @@ class UserMessageBody(Body):
         default_factory=dict[str, Any], description="Of media: language, mime, durationMs, sha256"
     )
     language: Language | None = None
-    ts: Time | None = None
+    ts: Time | None = Field(None, description="When it was said; needs the permission `write_as`")
     id: MessageId | None = None
     data: Base64 | None = None
+
+    @property
+    def needs_to_be_trusted(self) -> bool:
+        return self.ts is not None
 
     def event(self) -> events.Event:
         # That there were bytes is counted; the bytes themselves have nowhere to go.
@@ -33,7 +44,9 @@ class UserMessageBody(Body):
         )
 
 
-class ModelResponseBody(Body):
+class ModelResponseBody(_EventBody):
+    """What the assistant said. Needs the permission `write_as`, which a plain user's key has not."""
+
     kind: Literal["ModelResponse"]
     text: Text | None = None
     channel: Text = "text"
@@ -42,12 +55,16 @@ class ModelResponseBody(Body):
     id: MessageId | None = None
     function_calls: list[Any] = Field(default_factory=list[Any], description="Counted and stripped")
 
+    @property
+    def needs_to_be_trusted(self) -> bool:
+        return True
+
     def event(self) -> events.Event:
         calls = tuple(self.function_calls)
         return events.ModelResponse(self.text, self.channel, self.language, self.ts, self.id, calls)
 
 
-class ToolRequestBody(Body):
+class ToolRequestBody(_EventBody):
     kind: Literal["ToolRequest"]
     name: Text
     arguments: Any = None
@@ -56,7 +73,7 @@ class ToolRequestBody(Body):
         return events.ToolRequest(self.name, self.arguments)
 
 
-class ToolResultBody(Body):
+class ToolResultBody(_EventBody):
     kind: Literal["ToolResult"]
     name: Text
     result: Any = None
@@ -65,7 +82,7 @@ class ToolResultBody(Body):
         return events.ToolResult(self.name, self.result)
 
 
-class SystemNoteBody(Body):
+class SystemNoteBody(_EventBody):
     kind: Literal["SystemNote"]
     text: Text
 
@@ -73,7 +90,7 @@ class SystemNoteBody(Body):
         return events.SystemNote(self.text)
 
 
-class ThoughtBody(Body):
+class ThoughtBody(_EventBody):
     kind: Literal["Thought"]
     text: Text
 
@@ -81,7 +98,7 @@ class ThoughtBody(Body):
         return events.Thought(self.text)
 
 
-class DebugTraceBody(Body):
+class DebugTraceBody(_EventBody):
     kind: Literal["DebugTrace"]
     text: Text
 

@@ -16,6 +16,9 @@ from threadkeep.policy.fields import MAX_ID_LENGTH
 from threadkeep.scope import MAX_PART_LENGTH
 
 LARGEST_NUMBER = 2**31 - 1
+# A page of history: a larger `limit` gets as much, and the cursor of the rest.
+PAGE_MESSAGES = 1_000
+PAGE_CHARS = 4_194_304
 KEY_HEADER = "Idempotency-Key"
 API_KEY_HEADER = "X-API-Key"
 TENANT_HEADER = "X-Tenant-ID"
@@ -59,6 +62,9 @@ _AS_IT_COMES = PlainValidator(_a_string)
 _NAME = {"type": "string", "minLength": 1, "maxLength": MAX_PART_LENGTH, "pattern": _PRINTABLE}
 
 Text = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string"})]
+Words = Annotated[
+    str, _AS_IT_COMES, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 100_000, "pattern": r"\S"})
+]
 ScopePart = Annotated[str, _AS_IT_COMES, WithJsonSchema(_NAME)]
 MessageId = Annotated[str, PlainValidator(_an_id), WithJsonSchema(_NAME | {"maxLength": MAX_ID_LENGTH})]
 Key = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_PART_LENGTH})]
@@ -70,7 +76,7 @@ Language = Annotated[
 Base64 = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "contentEncoding": "base64"})]
 Time = Annotated[AwareDatetime, BeforeValidator(_a_time), Field(strict=False)]
 Generation = Annotated[int, Field(ge=0, le=LARGEST_NUMBER), BeforeValidator(whole)]
-Count = Annotated[int, Field(ge=1, le=LARGEST_NUMBER), BeforeValidator(whole)]
+Count = Annotated[int, Field(ge=1, le=1_000), BeforeValidator(whole)]
 Tokens = Annotated[int, Field(ge=0, le=LARGEST_NUMBER), BeforeValidator(whole)]
 
 

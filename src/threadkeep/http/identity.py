@@ -49,9 +49,11 @@ class Identified:
             called_by(None)
         who: Principal = known or await request.app.state.identify(request)
         if known is None:
-            called_by(who.name)
+            called_by(who)
             request.state.principal = who
             await request.app.state.limits.by_caller(who.counted_as)
+            if self.permission == "chat":
+                await request.app.state.limits.chat(who, request.client.host if request.client else None)
         who.need(self.permission)
         return who
 

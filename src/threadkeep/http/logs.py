@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from threadkeep.audit import ids_of_this_request
+from threadkeep.compose_identity import authentication_is_configured
+from threadkeep.settings import Settings
 
 LAG = "threadkeep.lag"
 _STRUCTURED = ("threadkeep.http", "threadkeep.mcp", "threadkeep.intent", LAG)  # what they log is JSON already
@@ -31,6 +33,14 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[0]:
             line["error"] = record.exc_info[0].__qualname__
         return json.dumps(line)
+
+
+def log_authentication(settings: Settings) -> None:
+    """Log whether callers are asked for a credential; that they are not, as a warning."""
+    required = authentication_is_configured(settings)
+    line = {"event": "starting", "authentication": "required" if required else "none"}
+    level = logging.INFO if required else logging.WARNING
+    logging.getLogger("threadkeep.http").log(level, json.dumps(line))
 
 
 def log_to(stream: TextIO) -> None:

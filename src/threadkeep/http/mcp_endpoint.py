@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -25,6 +24,7 @@ from threadkeep.http.header_text import decoded_header
 from threadkeep.http.strict_request import largest_body
 from threadkeep.identity.principal import Principal
 from threadkeep.mcp.local import LocalBackend
+from threadkeep.scope import Scope as Owner
 from threadkeep.settings import Settings
 
 PATH = "/mcp"
@@ -71,7 +71,7 @@ class McpEndpoint:
         from threadkeep.mcp.server import mcp_server
 
         manager = StreamableHTTPSessionManager(
-            mcp_server(backend, lambda context: context.request.state.principal),  # pyright: ignore[reportOptionalMemberAccess]
+            mcp_server(backend, lambda context: context.request.state.caller),  # pyright: ignore[reportOptionalMemberAccess]
             security_settings=_security(self._settings),
             max_request_body_size=largest_body(self._settings.max_message_bytes),
         )
@@ -89,32 +89,35 @@ class McpEndpoint:
         try:
             if self._app is None:
                 raise MissingExtra("mcp", PATH)
-            who = await _caller(request)
+            who, owner = await _caller(request)
         except ThreadkeepError as error:
             await problem_of(error).answer(scope)(scope, receive, send)
             return
-        request.state.principal = who
-        scope["user"] = _session_owner(who)
+        request.state.caller = who, owner
+        scope["user"] = _session_owner(who, owner)
         await self._app(scope, receive, send)
 
 
-async def _caller(request: Request) -> Principal:
-    """As somebody else where the credential allows it, which the same headers ask for as on other routes."""
+async def _caller(request: Request) -> tuple[Principal, Owner]:
+    """Return who calls and for whom, which the same headers name as on other routes.
+
+    The principal stays the credential's own: what may be read is decided by both.
+    """
     called_by(None)
     who: Principal = await request.app.state.identify(request)
-    called_by(who.name)
+    called_by(who)
     await request.app.state.limits.by_caller(who.counted_as)
     tenant, user = (decoded_header(name, request.headers.get(name)) for name in (TENANT_HEADER, USER_HEADER))
-    scope = who.reach(reaching(who.place(tenant, user)))
-    return replace(who, tenant=scope.tenant, user=scope.user)
+    return who, who.reach(reaching(who.place(tenant, user)))
 
 
-def _session_owner(who: Principal) -> Any:
-    """A session belongs to whoever opened it: to anybody else it is not there."""
+def _session_owner(who: Principal, owner: Owner) -> Any:
+    """A session belongs to the caller that opened it and the user it was opened for: to others it does not exist."""
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.auth.provider import AccessToken
 
-    return AuthenticatedUser(AccessToken(token="", client_id=who.name, scopes=[], subject=f"{who.tenant}\n{who.user}"))
+    subject = f"{owner.tenant}\n{owner.user}"
+    return AuthenticatedUser(AccessToken(token="", client_id=who.counted_as, scopes=[], subject=subject))
 
 
 def _security(settings: Settings) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from threadkeep.compose import open_memory
+from threadkeep.compose import open_memory, redis_named
 from threadkeep.compose_metrics import when_served
 from threadkeep.errors import InvalidInput
 from threadkeep.http.app import ResponderOpener, create_app
@@ -26,19 +26,21 @@ def mount_memory(
     settings: Settings | None = None,
     responder_opener: ResponderOpener | None = None,
     identify: Identify | None = None,
+    no_auth: bool = False,
 ) -> FastAPI:
     """The service below `path`, and the opened `Memory` as `app.state.memory` while the application runs.
 
     `identify` tells who calls, the way the application knows it; otherwise the settings do, and without either only
-    this machine may call what is below `path`. Returns what was mounted. Raises `InvalidInput` for a path that is none.
+    this machine may call what is below `path`. Once API keys exist, an application that asks nobody for one does not
+    start without `no_auth`. Returns what was mounted. Raises `InvalidInput` for a path that is none.
     """
     if path and not path.startswith("/"):
         raise InvalidInput("path", "does not begin with a slash", f"say /{path}")
     settings = when_served(settings or load_settings())
-    hot = redis or (settings.redis_url if url is None else None)
-    settings = settings.model_copy(update={"database_url": url or settings.database_url, "redis_url": hot})
+    places = {"database_url": url or settings.database_url, "redis_url": redis_named(redis, settings)}
+    settings = settings.model_copy(update=places)
     opener = partial(open_memory, settings=settings)
-    mounted = create_app(settings, opener, responder_opener=responder_opener, identify=identify)
+    mounted = create_app(settings, opener, responder_opener=responder_opener, identify=identify, no_auth=no_auth)
     app.mount(path, mounted)
     app.router.lifespan_context = _with(mounted, app.router.lifespan_context)
     return mounted

@@ -11,7 +11,7 @@ from threadkeep.http.problem import MEDIA_TYPE, ErrorEnvelope, ProblemDocument
 
 _SHAPES = (ProblemDocument, ErrorEnvelope)
 
-_EVERYWHERE = (403, 421, 500, 503)
+_EVERYWHERE = (403, 408, 414, 421, 431, 500, 503)
 _KNOWN_CALLER = (*_EVERYWHERE, 400, 401, 404, 422, 429)
 _SENDING = (*_KNOWN_CALLER, 413, 415)
 _WRITING = (*_SENDING, 409, 410, 507)

@@ -9,7 +9,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from threadkeep.audit import reaching
 from threadkeep.errors import InvalidScope
 from threadkeep.http.event_bodies import EVENT_BODIES, EventBody
-from threadkeep.http.fields import LARGEST_NUMBER, Body, Count, Generation, Key, MessageId, ScopePart, Text, Tokens
+from threadkeep.http.fields import (
+    LARGEST_NUMBER,
+    PAGE_MESSAGES,
+    Body,
+    Count,
+    Generation,
+    Key,
+    MessageId,
+    ScopePart,
+    Text,
+    Tokens,
+    Words,
+)
 from threadkeep.identity.principal import Principal
 from threadkeep.scope import DEFAULT_TENANT, Scope
 
@@ -88,6 +100,15 @@ class EraseBody(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"scope": {"tenant": "shop", "user": "u42"}}]})
 
 
+class ForgetBody(Body):
+    scope: ScopeBody
+    text: Words = Field(description="Every message that says it is erased; see the reference on how texts are compared")
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"scope": {"tenant": "shop", "user": "u42"}, "text": "I live in Kraków"}]}
+    )
+
+
 class _Query(BaseModel):
     """Query strings carry only text, so numbers are read from it; unknown names are refused here too."""
 
@@ -108,7 +129,12 @@ class UserQuery(_Query):
 
 class HistoryQuery(UserQuery):
     conversation: ScopePart
-    limit: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="Without it: the session's window")
+    limit: int | None = Field(
+        None,
+        ge=1,
+        le=LARGEST_NUMBER,
+        description=f"Without it: the session's window. A page has at most {PAGE_MESSAGES:,} messages",
+    )
     before: int | None = Field(None, ge=1, le=LARGEST_NUMBER, description="The `before` of the page in hand")
 
     def scope(self, who: Principal) -> Scope:
@@ -147,6 +173,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     AppendBody,
     RecallBody,
     EraseBody,
+    ForgetBody,
     HistoryQuery,
     ConversationsQuery,
     ExportQuery,

@@ -24,6 +24,12 @@ def families(facts: StoredFacts) -> Iterator[Metric]:
     for store, state in facts.health.stores.items():
         up.add_metric([store], float(state == "ok"))
     yield up
+    yield GaugeMetricFamily(
+        "threadkeep_can_store", "Whether an append would be stored or queued now", float(facts.health.can_store)
+    )
+    if (used := facts.health.connections) is not None:
+        yield GaugeMetricFamily("threadkeep_connections_in_use", "Connections to the archive in use", used.in_use)
+        yield GaugeMetricFamily("threadkeep_connections_most", "Connections that the process may open", used.most)
     if facts.health.lag is not None:
         for field, value in asdict(facts.health.lag).items():
             yield GaugeMetricFamily(*_DEPTH[field], value=value)

@@ -45,6 +45,12 @@ class MeasuredJournal:
         await self._journal.settle(entries)
         self._meter.count(FLUSHED, len(entries))
 
+    async def evict(self, scope: Scope) -> None:
+        await self._journal.evict(scope)
+
+    async def erase(self, scope: Scope, message_ids: Sequence[str]) -> None:
+        await self._journal.erase(scope, message_ids)
+
     async def park(self, entry: JournalEntry, reason: str) -> bool:
         return await self._journal.park(entry, reason)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from threadkeep.model import (
@@ -15,8 +15,11 @@ from threadkeep.model import (
     Receipt,
     Stats,
 )
+from threadkeep.ports.health import HealthFinding
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
+
+Spot = tuple[str, str]  # a conversation, and the id of a message in it
 
 
 class Archive(Protocol):
@@ -41,15 +44,35 @@ class Archive(Protocol):
         ...
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
-        """Remove a message, a conversation or a whole user, raise the generation, leave no bytes behind."""
+        """Remove a message, a conversation or a whole user, raise the generation, leave no bytes behind.
+
+        What an erased message said is refused from then on, from everyone but the user.
+        """
+        ...
+
+    async def forget(
+        self, scope: Scope, messages: Sequence[Spot], texts: Sequence[str] = (), phrases: Sequence[str] = ()
+    ) -> ErasureProof:
+        """Remove these messages of the user, all or none, and refuse what they said from everyone but the user.
+
+        Refused are `texts` too, and every text that says one of the `phrases`. A call with `phrases` only notes them,
+        before the messages are looked for; one without leaves no bytes behind, as `erase`.
+        """
+        ...
+
+    async def erased_among(self, scope: Scope, texts: Sequence[str]) -> Sequence[bool]:
+        """Of each text, whether it says what this user has erased."""
         ...
 
     async def stats(self, scope: Scope | None) -> Stats:
         """Counts for a scope, or for the whole store."""
         ...
 
-    async def takes_writes(self) -> bool:
-        """False where it can only be read. Raises `StoreError` where it cannot be asked."""
+    async def write_obstacle(self) -> HealthFinding | None:
+        """Return what would keep an append from being stored now, None where nothing would. Writes nothing.
+
+        Raises `StoreError` where it cannot be asked.
+        """
         ...
 
     def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:

@@ -17,7 +17,7 @@ from threadkeep.scope import Scope
 from threadkeep.threads import Thread
 
 FROM_MEMORY: Final = "threadkeep_from_memory"
-"""In a checkpoint's metadata: all that its thread holds of a talk is told anew from memory in every turn."""
+"""In the metadata of checkpoints that assistants once wrote: all that their thread holds is in memory as well."""
 TELLS_FROM_MEMORY: Final = bytes.fromhex("98cb442f11061fe4")
 """That, as one of the checkpoint's `facts`."""
 

@@ -1,4 +1,4 @@
-"""Which stores answer, and how far the archive is behind."""
+"""Whether a turn can be stored, which stores answer, and how far the archive is behind."""
 
 from __future__ import annotations
 
@@ -8,24 +8,56 @@ from typing import Any, Literal
 
 from threadkeep.ports.journal import Depth
 
-StoreState = Literal["ok", "read_only", "away"]
+StoreState = Literal["ok", "read_only", "full", "away"]
 Status = Literal["ok", "degraded", "down"]
+BEHIND_SECONDS = 60.0  # for which an entry may wait in a queue; as the alert rule in deploy/prometheus
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFinding:
+    """Something an operator should mend. It names our own tables and settings, never a host, a path or a value."""
+
+    code: str  # stable, for programs
+    message: str
+    fix: str
+    stops: bool = False  # no turn can be stored while it lasts
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Of this process to the archive's server. `most` is how many it may open."""
+
+    in_use: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`degraded`: a store is away or can only be read, and the others carry on. `down`: none answers."""
+    """`down`: no turn can be stored. `degraded`: turns are stored, but something is to be mended."""
 
     stores: Mapping[str, StoreState]  # `archive`, and `redis` where there is one
     lag: Depth | None = None  # None without a journal, and while it cannot be asked
+    findings: tuple[HealthFinding, ...] = ()
+    connections: Connections | None = None  # None where the archive is on no server
+    queues: bool = False  # the journal's word is enough for an append, so the archive may be unavailable
+
+    @property
+    def can_store(self) -> bool:
+        if any(one.stops for one in self.findings):
+            return False
+        return self.stores["archive"] == "ok" or (self.queues and self.stores.get("redis") == "ok")
 
     @property
     def status(self) -> Status:
-        states = set(self.stores.values())
-        if states == {"ok"}:
-            return "ok"
-        return "down" if states == {"away"} else "degraded"
+        if not self.can_store:
+            return "down"
+        return "degraded" if self.findings or set(self.stores.values()) != {"ok"} else "ok"
 
     def as_dict(self) -> dict[str, Any]:
-        lag = None if self.lag is None else asdict(self.lag)
-        return {"status": self.status, "stores": dict(self.stores), "lag": lag}
+        return {
+            "status": self.status,
+            "stores": dict(self.stores),
+            "lag": None if self.lag is None else asdict(self.lag),
+            "connections": None if self.connections is None else asdict(self.connections),
+            "findings": [{"code": one.code, "message": one.message, "fix": one.fix} for one in self.findings],
+        }

@@ -109,6 +109,14 @@ class HotStore(Protocol):
         """
         ...
 
+    async def conversations(self, scope: Scope) -> Sequence[str]:
+        """The user's conversations of which something is hot, every one among them that has something pending."""
+        ...
+
+    async def bury(self, scope: Scope, digests: Sequence[bytes]) -> None:
+        """Refuse drafts that say one of these texts of the user (see `wording`), unless the user wrote them."""
+        ...
+
     async def close(self) -> None:
         """Closing twice is allowed."""
         ...

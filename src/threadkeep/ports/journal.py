@@ -61,6 +61,20 @@ class Journal(Protocol):
         """They are in the archive (or dropped for good): acknowledged, deleted, no longer pending. Safe to repeat."""
         ...
 
+    async def evict(self, scope: Scope) -> None:
+        """Remove the hot window and counter of a conversation, which the archive then tells anew.
+
+        For one whose messages the archive stored under other numbers. Does nothing while something of it waits.
+        """
+        ...
+
+    async def erase(self, scope: Scope, message_ids: Sequence[str]) -> None:
+        """The archive refused these messages as erased: they leave the hot window and their entry too.
+
+        What is left of the entry is handed out again, and is a duplicate then.
+        """
+        ...
+
     async def park(self, entry: JournalEntry, reason: str) -> bool:
         """Into the dead letters, still readable; False when the entry was settled or erased meanwhile."""
         ...

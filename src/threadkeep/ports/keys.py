@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 Role = Literal["SUPER_ADMIN", "ADMIN", "USER"]
-Permission = Literal["read", "write", "erase", "chat", "admin", "metrics"]
+# `write_as`: write what others said (the assistant), and with a time of one's own.
+Permission = Literal["read", "write", "write_as", "erase", "chat", "admin", "metrics"]
 ROLES: tuple[Role, ...] = ("SUPER_ADMIN", "ADMIN", "USER")
-PERMISSIONS: tuple[Permission, ...] = ("read", "write", "erase", "chat", "admin", "metrics")
+PERMISSIONS: tuple[Permission, ...] = ("read", "write", "write_as", "erase", "chat", "admin", "metrics")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,17 @@ _NOBODY = "nobody"
 class Access:
     """Who asks. A SUPER_ADMIN reads all of the tenant. Everybody else, an ADMIN too, reads what is public, what is
     theirs, and what is shared with them; an ADMIN may besides manage the tenant's documents. `user=None` is somebody
-    unknown, who reads what is public."""
+    unknown, who reads what is public. `acting` is a user of the tenant who asks in the place of `user`: then a document
+    is read only where both may read it."""
 
     tenant: str
     user: str | None = None
     roles: frozenset[Role] = frozenset[Role](("USER",))
+    acting: str | None = None
 
     def __post_init__(self) -> None:
-        Scope(self.tenant, _NOBODY if self.user is None else self.user)  # raises for what no id may be made of
+        for name in (self.user, self.acting):
+            Scope(self.tenant, _NOBODY if name is None else name)  # raises for what no id may be made of
 
     @property
     def reads_all(self) -> bool:
@@ -41,7 +44,8 @@ class Access:
     @property
     def key(self) -> bytes:
         """Equal for two who may read the same: what is cached for one must not answer another."""
-        return length_prefixed((self.tenant, "*" if self.reads_all else "=", self.user or ""))
+        acting = () if self.acting is None else (self.acting,)
+        return length_prefixed((self.tenant, "*" if self.reads_all else "=", self.user or "", *acting))
 
 
 @dataclass(frozen=True, slots=True)

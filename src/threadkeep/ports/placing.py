@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from threadkeep.model import Message, Receipt
 from threadkeep.ports.archive import Archive
+from threadkeep.ports.fronts import Fronted
 from threadkeep.ports.hot import Seed
 from threadkeep.scope import Scope
 
@@ -43,16 +44,19 @@ class Placed:
     duplicates: int = 0
     dropped: int = 0
     reason: str | None = None
+    moved: bool = False  # under other numbers than the journal gave it: those were taken
+    erased: tuple[str, ...] = ()  # ids of messages that were dropped because they, or what they say, were erased
 
 
 class Placing(Protocol):
     async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
         """Store a batch, in one transaction, and say for each entry what became of it.
 
-        May be repeated: a message that stands under its `seq`, or anywhere in the conversation with the same role and
-        content, is a duplicate. Another message under the `seq`, or other content under the id or key, is a conflict:
-        nothing of that entry is stored, and the rest of the batch is. An entry of an older generation, an erased key
-        and erased messages are dropped. A conversation is made if there is none; its last `seq` only ever rises.
+        May be repeated: a message that stands anywhere in the conversation with the same role and content is a
+        duplicate. One whose `seq` another message has is stored under the conversation's next. Other content under the
+        id or key is a conflict: nothing of that entry is stored, and the rest of the batch is. An entry of an older
+        generation, an erased key and erased messages are dropped, and so is an erased text, unless the user wrote it. A
+        conversation is made if there is none; its last `seq` only ever rises.
         """
         ...
 
@@ -76,5 +80,5 @@ class Placing(Protocol):
         ...
 
 
-class ArchiveWithPlacing(Archive, Placing, Protocol):
+class ArchiveWithPlacing(Archive, Placing, Fronted, Protocol):
     """An archive that a journal can be flushed into."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from threadkeep.events import UserMessage
 from threadkeep.model import Message
+from threadkeep.ports.knowledge import Access
 from threadkeep.scope import Scope
 
 AnswerKind = Literal["answer", "clarify", "greeting"]
@@ -31,8 +32,8 @@ class Asked:
     # How memory keeps what was not typed: a recording's or a picture's summary and facts. `text` is then for the model
     # of this turn alone, and nothing else may be made of it.
     event: UserMessage | None = None
-    # False for one who looks after the user and may not read what is the user's alone: documents that are public only.
-    reads_private: bool = True
+    # Which documents may be read for this turn, where a caller acts for the user; None: those that the user may read.
+    access: Access | None = None
 
     @property
     def kept_text(self) -> str:

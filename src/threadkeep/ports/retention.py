@@ -32,9 +32,23 @@ class MemoryRetention(Protocol):
         ...
 
 
+class RowRetention(Protocol):
+    """Of rows that carry their own time to go: sessions of agent frameworks, items with a TTL."""
+
+    async def count_expired(self) -> int: ...
+
+    async def sweep(self) -> int:
+        """Delete them; how many there were."""
+        ...
+
+
 class TurnRetention(Protocol):
     async def count_before(self, moment: int) -> int:
-        """Messages from before then. Microseconds since 1970."""
+        """Messages that arrived before then; of an import, those said before then. Microseconds since 1970."""
+        ...
+
+    async def count(self) -> int:
+        """All messages."""
         ...
 
     async def delete_before(self, moment: int, limit: int) -> Sequence[Turn]:

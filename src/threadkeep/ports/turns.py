@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NotRequired, Protocol, TypedDict
 
 
@@ -34,6 +35,19 @@ class TurnRecord(TypedDict):
     token_data: TurnTokens
     cid: str | None
     created_at: str
+
+
+def latest_of(record: TurnRecord) -> dict[str, Any]:
+    """As an operator sees it. `ts` in whole seconds."""
+    tokens = record["token_data"]
+    return {
+        "user_msg": record["user_message"],
+        "assistant_msg": record["assistant_message"],
+        "reflection": record["reflection"],
+        "token_data": {"user": tokens["user"], "assistant": tokens["assistant"], "reflection": tokens["reflection"]},
+        "user_id": record["user_id"],
+        "ts": int(datetime.fromisoformat(record["created_at"]).timestamp()),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +88,9 @@ class TurnQueue(Protocol):
 
 
 class TurnStore(Protocol):
-    async def persist(self, records: Sequence[dict[str, Any]]) -> int:
-        """All of them or none. Storing the same turn again changes nothing."""
+    async def persist(self, records: Sequence[dict[str, Any]], *, apart: bool = False) -> int:
+        """Store all of them or none. Storing the same turn again changes nothing.
+
+        `apart`, for a single turn: where one table refuses its row, the others keep theirs, and the refusal is raised.
+        """
         ...

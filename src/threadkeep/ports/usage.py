@@ -62,6 +62,7 @@ class Retained:
     deleted: int = 0
     turns: int = 0
     memories: int = 0
+    rows: int = 0  # of agent frameworks' sessions, and store items, whose time had come
 
 
 @dataclass(frozen=True, slots=True)

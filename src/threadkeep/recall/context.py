@@ -1,16 +1,18 @@
 """What a model is given to read: the hits, what stands beside them, and where the talk is now, within a budget.
 
-Room goes to what is worth most: the hits, best first; then the turn before and the turn after each of them; then the
-newest messages of the talk at hand. Nothing stands there twice, all of it in the order it was said.
+Room goes to what is worth most: the hits, best first; then, while fewer than `k` messages were recalled, the message
+before and the message after each of them; then the newest messages of the conversation at hand. Nothing stands there
+twice, all of it in the order it was said.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from threadkeep.model import Hit, Message, Recalled
 from threadkeep.ports.evidence import Evidence, Place
-from threadkeep.recall.render import CountTokens, Quoted, fence, room_in, tokens_in
+from threadkeep.recall.render import CountTokens, Quoted, fence, most_tokens_in, room_in, writer
 
 
 def assembled(
@@ -19,9 +21,10 @@ def assembled(
     recent: Sequence[Message] = (),
     talk: str | None = None,
     budget: int | None = None,
-    tokens_in: CountTokens = tokens_in,
+    tokens_in: CountTokens = most_tokens_in,
+    k: int | None = None,
 ) -> Recalled:
-    """`recent` are the newest messages of `talk`, the conversation at hand.
+    """`recent` are the newest messages of `talk`, the conversation at hand; they are no part of the `k` recalled ones.
 
     A long hit that does not fit does not keep a shorter one out; those for which there was no room are counted in
     `left_out`, and the text says how many they were.
@@ -30,14 +33,23 @@ def assembled(
     kept = [hit for hit in hits if room.takes(_of_hit(hit, talk))]
     if not kept:
         return Recalled((), "", len(hits))
-    around = [one for one in _around(kept, evidence, talk) if room.takes(one)]
+    window = {Place(talk, message.seq) for message in recent} if talk is not None else set[Place]()
+    beside = (one for one in _around(kept, evidence, talk) if one.place not in window and room.takes(one))
+    most = 2 * len(kept)
+    around = list(islice(beside, most if k is None else min(most, k - len(kept))))
     newest = [one for one in _newest(recent, talk) if room.takes(one)]
     lines = {one.place: one for one in (*newest, *around, *(_of_hit(hit, talk) for hit in kept))}
     return Recalled(tuple(kept), fence(lines.values(), len(hits) - len(kept)), len(hits) - len(kept))
 
 
 def _of_hit(hit: Hit, talk: str | None) -> Quoted:
-    return Quoted(hit.ts, Place(hit.conversation, hit.seq), hit.role, hit.content, talk in (None, hit.conversation))
+    return Quoted(
+        hit.ts,
+        Place(hit.conversation, hit.seq),
+        writer(hit.role, hit.origin),
+        hit.content,
+        talk in (None, hit.conversation),
+    )
 
 
 def _around(hits: Sequence[Hit], evidence: Evidence, talk: str | None) -> Iterator[Quoted]:
@@ -57,4 +69,6 @@ def _newest(recent: Iterable[Message], talk: str | None) -> Iterator[Quoted]:
 
 
 def _of_message(message: Message, place: Place, talk: str | None) -> Quoted:
-    return Quoted(message.ts, place, message.role, message.content, talk in (None, place.conversation))
+    return Quoted(
+        message.ts, place, writer(message.role, message.origin), message.content, talk in (None, place.conversation)
+    )

@@ -81,7 +81,17 @@ def _hit(
     parts = {name: preset[name] * column[row] for name, column in columns.items() if column[row]}
     message = turn.message
     why = _why(turn, parts, ranks)
-    return Hit(message.id, turn.conversation, message.seq, message.role, message.content, message.ts, score, why)
+    return Hit(
+        message.id,
+        turn.conversation,
+        message.seq,
+        message.role,
+        message.content,
+        message.ts,
+        score,
+        why,
+        message.origin,
+    )
 
 
 def _why(turn: Turn, parts: Mapping[str, float], ranks: Mapping[str, int]) -> dict[str, Any]:

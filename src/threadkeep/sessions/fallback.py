@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
-from threadkeep.errors import StoreError, ThreadkeepError
+from threadkeep.errors import HotStoreMismatch, StoreError, ThreadkeepError
 from threadkeep.model import Erased, Message, Session
 from threadkeep.ports.sessions import Sessions
 from threadkeep.resilience.breaker import Breaker
@@ -21,10 +22,18 @@ _MOST_OWED = 10_000
 class FallbackSessions:
     """The language is kept in both, so that an outage of either does not ask for it again."""
 
-    def __init__(self, hot: Sessions, archived: Sessions, breaker: Breaker) -> None:
+    def __init__(
+        self,
+        hot: Sessions,
+        archived: Sessions,
+        breaker: Breaker,
+        is_ours: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        """`is_ours` raises `HotStoreMismatch` where the hot store belongs to another archive."""
         self._hot = hot
         self._archived = archived
         self._breaker = breaker
+        self._is_ours = is_ours
         # Languages that were set while the hot store was away: it must not answer with an older one.
         self._owed: OrderedDict[Scope, str] = OrderedDict()
 
@@ -32,7 +41,13 @@ class FallbackSessions:
         return await self._first_hot(scope, lambda sessions: sessions.touch(scope))
 
     async def read(self, scope: Scope) -> Session | None:
-        return await self._first_hot(scope, lambda sessions: sessions.read(scope))
+        """A session that the hot store does not have may have begun while it was unavailable: the archive has it."""
+        found = await self._first_hot(scope, lambda sessions: sessions.read(scope))
+        if found is not None:
+            return found
+        with suppress(StoreError):
+            return await self._archived.read(scope)
+        return None
 
     async def extend(self, scope: Scope, messages: Sequence[Message]) -> None:
         await self._first_hot(scope, lambda sessions: sessions.extend(scope, messages))
@@ -78,7 +93,11 @@ class FallbackSessions:
         if not self._breaker.allows():
             return None
         try:
+            if self._is_ours is not None:
+                await self._is_ours()
             answer = await question()
+        except HotStoreMismatch:
+            return None
         except StoreError as error:
             self._breaker.failed(error)
             return None

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from threadkeep.errors import MemoryClosed, StoreUnavailable
 from threadkeep.sqlite.connection import connect, in_transaction
 from threadkeep.sqlite.errors import our_errors, translated
-from threadkeep.sqlite.file import FileIdentity
+from threadkeep.sqlite.file import FileIdentity, Reserve, has_room
 from threadkeep.sqlite.in_place import SHORT, InPlace
 from threadkeep.sqlite.jobs import Job, Work, answer
 from threadkeep.sqlite.reading import ReadingHere
@@ -48,6 +48,7 @@ class Database:
         self._closed = False
         self._process = os.getpid()
         self._file = FileIdentity(path)
+        self._reserve = Reserve(path)
         self._writing: WritingConnection
         self._queued = 0  # writes handed to the thread and not answered yet
         self._short = 0  # short writes under way, wherever
@@ -62,12 +63,32 @@ class Database:
         with our_errors(self.path):
             if not self._in_memory:
                 self._file.create()
-            self._writing = WritingConnection(self.path, self._busy_seconds)
+            try:
+                self._writing = WritingConnection(self.path, self._busy_seconds)
+            except sqlite3.Error:
+                # Opening takes room for the log and its index: without any, nothing could be erased either.
+                if self.has_room() or not self._reserve.release():
+                    raise
+                self._writing = WritingConnection(self.path, self._busy_seconds)
+        self.keep_reserve()
         for thread in (self._writer, *self._readers):
             thread.start()
 
     def may_write(self) -> bool:
         return self._in_memory or self._file.may_write()
+
+    def has_room(self) -> bool:
+        return self._in_memory or has_room(self.path)
+
+    def keep_reserve(self) -> None:
+        """Set room aside for an erase on a full disk, unless that was done before."""
+        if not self._in_memory:
+            with suppress(OSError):  # of a folder that was removed; whoever reads or writes is told
+                self._reserve.keep()
+
+    async def make_room(self) -> bool:
+        """Use up what was set aside. Return False where there is nothing left of it."""
+        return not self._in_memory and await asyncio.to_thread(self._reserve.release)
 
     async def write(self, work: Work[T], *, size: int | None = None) -> T:
         """Run `work` in a transaction of the writer thread; it returns after the commit, or leaves no trace.

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from threadkeep.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
+from threadkeep.sqlite.file import has_room
 
 _BY_PRIMARY_CODE: dict[int, type[StoreError]] = {
     sqlite3.SQLITE_BUSY: StoreUnavailable,
@@ -46,6 +47,8 @@ def translated(error: sqlite3.Error, path: str) -> StoreError:
     kind = _BY_PRIMARY_CODE.get(code, StoreError)
     if code == sqlite3.SQLITE_CANTOPEN and _folder_is_read_only(path):  # it could not place its log beside the file
         kind = StoreReadOnly
+    if code == sqlite3.SQLITE_IOERR and not has_room(path):  # for the index of its log, which it cannot do without
+        kind = StoreFull
     return kind(f"{path}: {_FIXES[kind]} (SQLite: {error})")
 
 

@@ -10,10 +10,11 @@ from functools import lru_cache
 from typing import Any
 
 from threadkeep.errors import ScopeErased
+from threadkeep.events import origin_from
 from threadkeep.model import HistoryRange, Message
 from threadkeep.scope import Scope
 
-MESSAGE_COLUMNS = "seq, id, role, content, ts, modality, language, meta"
+MESSAGE_COLUMNS = "seq, id, role, content, ts, modality, language, meta, origin, stored_at"
 
 PAST_THE_END = 2**62
 _NO_LIMIT = -1  # what SQLite takes for "all of them"
@@ -46,8 +47,19 @@ def given_text(stored: str | bytes) -> str:
 
 def message_of(row: tuple[Any, ...]) -> Message:
     """From a row of `MESSAGE_COLUMNS`."""
-    seq, id_, role, content, ts, modality, language, meta = row
-    return Message(seq, id_, role, given_text(content), when(ts), modality, language, json.loads(meta) if meta else {})
+    seq, id_, role, content, ts, modality, language, meta, origin, stored_at = row
+    return Message(
+        seq,
+        id_,
+        role,
+        given_text(content),
+        when(ts),
+        modality,
+        language,
+        json.loads(meta) if meta else {},
+        origin_from(origin) if origin else None,
+        None if stored_at is None else when(stored_at),
+    )
 
 
 def newest_messages(connection: sqlite3.Connection, cid: int, wanted: HistoryRange) -> tuple[Message, ...]:

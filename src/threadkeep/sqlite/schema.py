@@ -253,7 +253,43 @@ CREATE TRIGGER tk_embed_failed_of_message AFTER DELETE ON tk_messages BEGIN
   DELETE FROM tk_embed_failed WHERE mid = old.mid; END;
 """
 
-MIGRATIONS = (_V1, _V2, _V3, _V4, _V5, ITEMS_AND_TURNS, API_KEYS, REFLECTIONS_AND_USAGE)
+# Who wrote each message and when it arrived; NULL in rows from before. Until now `write` allowed writing as the
+# assistant: keys of services and administrators keep that right, a plain user's key loses it.
+_ORIGIN = """
+ALTER TABLE tk_messages ADD COLUMN origin TEXT;
+ALTER TABLE tk_messages ADD COLUMN stored_at INTEGER;
+UPDATE tk_api_keys SET permissions = permissions || ' write_as' WHERE (user_id IS NULL OR role <> 'USER')
+  AND ' ' || permissions || ' ' LIKE '% write %' AND instr(permissions, 'write_as') = 0;
+"""
+
+# At most one row: the hot store in front of this archive, and its mode.
+_FRONT = """
+CREATE TABLE tk_front (
+  slot INTEGER PRIMARY KEY CHECK (slot = 1),
+  id TEXT NOT NULL,
+  durability TEXT NOT NULL,
+  address TEXT NOT NULL
+);
+"""
+
+# Keys of the threads that a thread was copied from, the first one first: who erases one of them erases its copies.
+_COPIES = """
+ALTER TABLE conversation_metadata ADD COLUMN copied_from BLOB;
+"""
+
+MIGRATIONS = (
+    _V1,
+    _V2,
+    _V3,
+    _V4,
+    _V5,
+    ITEMS_AND_TURNS,
+    API_KEYS,
+    REFLECTIONS_AND_USAGE,
+    _ORIGIN,
+    _FRONT,
+    _COPIES,
+)
 NEWEST = len(MIGRATIONS)
 
 

@@ -129,6 +129,39 @@ class KnowledgeContract:
         assert len(await found(knowledge, access, asking(model=model, vector=vector, k=1))) == 1
         assert await ids(knowledge, anybody(tenant + "x", user, role), asking("secret recipe")) == []
 
+    @pytest.mark.parametrize(
+        ("user", "acting", "expected"),
+        [
+            ("ann", "bob", {"public", "shared"}),
+            ("bob", "ann", {"public", "shared"}),
+            ("ann", "dan", {"public", "shared"}),
+            ("ann", "cid", {"public"}),
+            ("cid", "ann", {"public"}),
+            (None, "ann", {"public"}),
+        ],
+    )
+    async def test_who_acts_for_another_finds_what_both_may_read(
+        self, knowledge: KnowledgeStore, user: str | None, acting: str, expected: set[str]
+    ) -> None:
+        tenant, model = a_tenant(), a_model()
+        for document in (
+            a_document("public", "secret recipe", access="public", owner="bob"),
+            a_document("private", "secret recipe", access="private", owner="bob"),
+            a_document("shared", "secret recipe", access="shared", owner="bob", readers=("ann", "dan")),
+            a_document("anns", "secret recipe", access="private", owner="ann"),
+        ):
+            info = await knowledge.put(tenant, document)
+            await embed_all(knowledge, model, tenant, {info.document_id: [towards(1)]})
+        access = Access(tenant, user, acting=acting)
+        vector = np.array(towards(1), "f4")
+        for question in (asking("secret recipe"), asking(model=model, vector=vector)):
+            found = await knowledge.search(access, question)
+            assert {one.document_id for one in found.passages} == expected
+            assert found.readable.documents == len(expected)
+        keys = [ChunkKey(one.document_id, one.version, 0) for one in await knowledge.documents(tenant)]
+        assert {one.document_id for one in (await knowledge.read(access, keys)).passages} == expected
+        assert access.key != Access(tenant, user).key
+
     @pytest.mark.parametrize(("user", "role", "expected"), READERS, ids=[f"{user}-{role}" for user, role, _ in READERS])
     async def test_a_chunk_asked_for_by_its_key_is_read_by_who_may_and_counted_for_nobody_else(
         self, knowledge: KnowledgeStore, user: str | None, role: Role, expected: set[str]

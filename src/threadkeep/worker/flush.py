@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from threadkeep.errors import (
+    HotStoreMismatch,
     MemoryClosed,
     SchemaOutdated,
     SchemaTooNew,
@@ -37,6 +38,7 @@ _log = logging.getLogger("threadkeep.worker")
 OUTAGES = (
     StoreUnavailable,
     StoreRefused,
+    HotStoreMismatch,
     StoreReadOnly,
     StoreFull,
     StoreCorrupt,
@@ -60,10 +62,19 @@ class FlushLimits:
 class FlushWorker:
     """Any number of them, on any number of machines, may share a journal; each needs a `consumer` name of its own."""
 
-    def __init__(self, journal: Journal, archive: Placing, consumer: str, limits: FlushLimits | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        archive: Placing,
+        consumer: str,
+        limits: FlushLimits | None = None,
+        is_ours: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        """`is_ours` raises where the journal is another archive's: nothing is claimed from it then."""
         self._journal = journal
         self._archive = archive
         self.name = consumer
+        self._is_ours = is_ours
         self._limits = limits or FlushLimits()
         self._refused: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
@@ -77,8 +88,8 @@ class FlushWorker:
         pause = 0.1
         while not self._stop.is_set():
             try:
+                entries = await self._claimed(self._limits.wait_seconds)
                 await self._tidy_when_due()
-                entries = await self._journal.claim(self.name, self._limits.batch, self._limits.wait_seconds)
                 began = asyncio.get_running_loop().time()
                 await self._flush(entries)
                 self._journal_health.succeeded()
@@ -111,11 +122,16 @@ class FlushWorker:
     async def drain(self) -> int:
         """Flush until the journal has nothing more to hand out; how many entries that were."""
         flushed = 0
-        while entries := await self._journal.claim(self.name, self._limits.batch):
+        while entries := await self._claimed():
             await self._flush(entries)
             flushed += len(entries)
         await self._retries_done()
         return flushed
+
+    async def _claimed(self, wait: float = 0) -> Sequence[JournalEntry]:
+        if self._is_ours is not None:
+            await self._is_ours()
+        return await self._journal.claim(self.name, self._limits.batch, wait)
 
     async def _tidy_when_due(self) -> None:
         """Every worker that was killed leaves its name in the journal."""
@@ -134,7 +150,13 @@ class FlushWorker:
         outcomes = await self._placed_through_outages(entries)
         if outcomes is None:
             return  # stopped during an outage: the entries are handed out again
+        for entry, placed in outcomes:  # before they are settled: whoever waits for the flush reads the window next
+            if placed.erased:
+                await self._journal.erase(entry.scope, placed.erased)
         await self._journal.settle([entry for entry, placed in outcomes if placed.outcome != "conflict"])
+        for scope in {entry.scope for entry, placed in outcomes if placed.moved}:
+            _log.warning("messages of a conversation were stored under new numbers: theirs were taken")
+            await self._journal.evict(scope)
         for entry, placed in outcomes:
             if placed.outcome == "conflict":
                 self._retry_later(entry, placed.reason or "conflict")
@@ -165,6 +187,8 @@ class FlushWorker:
             return list(entries)
         present = {scope: (await self._archive.seed(scope)).generation for scope in {one.scope for one in unsure}}
         standing = {entry.id for entry in await self._journal.standing(unsure)}
+        if gone := len(unsure) - len(standing):
+            _log.info("%d entries were taken from the journal before their generation was known; not stored", gone)
         return [
             replace(entry, scope=entry.scope.at(present.get(entry.scope, entry.scope.generation or 0)))
             for entry in entries

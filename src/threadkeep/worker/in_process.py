@@ -6,10 +6,10 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
-from threadkeep.errors import StoreError, StoreUnavailable
+from threadkeep.errors import HotStoreMismatch, StoreError, StoreUnavailable
 from threadkeep.ports.journal import Journal
 from threadkeep.worker.flush import FlushWorker
 
@@ -25,13 +25,21 @@ def consumer_name() -> str:
 class JournalFlushing:
     """Waiting for the journal, and running a worker on it if there is one."""
 
-    def __init__(self, journal: Journal, worker: FlushWorker | None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        worker: FlushWorker | None,
+        is_ours: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        """`is_ours` raises where the journal is another archive's."""
         self._journal = journal
         self._worker = worker
+        self._is_ours = is_ours
         self._running = asyncio.create_task(worker.run(), name="threadkeep-flush") if worker else None
 
     async def flushed(self, timeout: float) -> None:  # noqa: ASYNC109
-        """Until all that is in the journal now has left it; raises `StoreUnavailable` when that takes too long.
+        """Until all that is in the journal now has left it; raises `StoreUnavailable` when that takes too long, and
+        `HotStoreMismatch` where the journal is another archive's.
 
         What comes meanwhile is not waited for: a busy journal is never empty. One that does not answer is asked again:
         what it holds is not flushed before it does.
@@ -45,10 +53,14 @@ class JournalFlushing:
                     if self._worker is not None:
                         self._worker.hurry()
                     try:
+                        if self._is_ours is not None:
+                            await self._is_ours()
                         waiting = await self._journal.unsettled(waiting)
                         if not waiting:
                             return
                         problem = None
+                    except HotStoreMismatch:
+                        raise
                     except StoreError as error:
                         problem = error
                     await asyncio.sleep(pause)

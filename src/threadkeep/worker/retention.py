@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
+from threadkeep.errors import RetentionStopped
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.retention import MemoryRetention, RetentionRules, Turn, TurnRetention
+from threadkeep.ports.retention import MemoryRetention, RetentionRules, RowRetention, Turn, TurnRetention
 from threadkeep.ports.usage import Retained, ThreadUsage
 
 _BATCH = 200
+# A daily run deletes a day's turns, a ninetieth of what is kept. A quarter of everything at once is a wrong clock, a
+# wrong setting or a store that nobody looked after: then a person decides. A small store may lose all of it.
+_MOST_SHARE = 0.25
+_ALWAYS_ALLOWED = 1_000  # turns
 Forget = Callable[[Turn], Awaitable[object]]
 
 
@@ -24,6 +29,7 @@ class Retention:
         clock: Clock = system_clock,
         forget: Forget | None = None,
         memories: MemoryRetention | None = None,
+        rows: RowRetention | None = None,
     ) -> None:
         self._threads = threads
         self._turns = turns
@@ -31,9 +37,14 @@ class Retention:
         self._clock = clock
         self._forget = forget
         self._memories = memories
+        self._rows = rows
 
-    async def run(self, *, dry_run: bool = False) -> Retained:
-        """What was deleted and expired, or in a dry run would be. Safe to repeat, and in several places at once."""
+    async def run(self, *, dry_run: bool = False, force: bool = False) -> Retained:
+        """Delete and expire what is due, or in a dry run only count it. Safe to repeat, and in several places at once.
+
+        Raises `RetentionStopped`, before anything is changed, where more than a quarter of all turns would go, unless
+        `force` is set or they are at most a thousand.
+        """
         now = self._clock()
         idle, expired, old = (_moment(now - age) for age in (self._rules.idle, self._rules.grace, self._rules.turns))
         if dry_run:
@@ -42,14 +53,26 @@ class Retention:
                 deleted=await self._threads.delete_expired(expired, _BATCH, dry_run=True),
                 turns=await self._turns.count_before(old),
                 memories=await self._forget_memories(now, dry_run=True),
+                rows=await self._rows.count_expired() if self._rows else 0,
             )
+        if not force:
+            await self._refuse_too_many(old)
         deleted = await _all(lambda: self._threads.delete_expired(expired, _BATCH))
         marked = await _all(lambda: self._threads.expire(idle, _moment(now), _BATCH))
         turns = await _all(lambda: self._delete_turns(old))
         memories = await self._forget_memories(now)
-        if turns or memories:
+        rows = await self._rows.sweep() if self._rows else 0
+        if turns or memories or rows:
             await self._turns.finish()
-        return Retained(marked, deleted, turns, memories)
+        return Retained(marked, deleted, turns, memories, rows)
+
+    async def _refuse_too_many(self, before: int) -> None:
+        due = await self._turns.count_before(before)
+        if due > _ALWAYS_ALLOWED and due > _MOST_SHARE * (total := await self._turns.count()):
+            raise RetentionStopped(
+                f"{due:,} of {total:,} turns would be deleted, far more than a day's share; nothing was deleted. Check"
+                " the machine's clock and THREADKEEP_TURN_RETENTION_DAYS, then run `threadkeep retention run --force`"
+            )
 
     async def _forget_memories(self, now: datetime, *, dry_run: bool = False) -> int:
         if self._memories is None or self._rules.memories is None:

@@ -102,7 +102,7 @@ def change(path: Path, statement: str, *values: Any) -> int:
 
 
 def break_tool_items(path: Path) -> int:
-    return change(path, "UPDATE tk_store_items SET value = ? WHERE expires_at IS NOT NULL", BROKEN)
+    return change(path, "UPDATE tk_store_items SET value = ? WHERE expires_at < updated_at + 80 * 86400000000", BROKEN)
 
 
 def open_connections() -> int:
@@ -187,7 +187,14 @@ async def test_a_limit_counts_only_items_that_can_be_read(path: Path, by: str) -
 async def test_a_broken_row_beside_a_message_costs_its_form_and_not_its_words(path: Path) -> None:
     session = session_on(path)
     await session.add_items([user("first"), {"type": "message", **user("second")}, CALL, OUTPUT])
-    assert change(path, "UPDATE tk_store_items SET value = ? WHERE expires_at IS NULL", BROKEN) == 3  # the head too
+    assert (
+        change(
+            path,
+            "UPDATE tk_store_items SET value = ? WHERE coalesce(expires_at > updated_at + 80 * 86400000000, 1)",
+            BROKEN,
+        )
+        == 3
+    )  # the head too
     assert await session.get_items() == [user("first"), user("second")]
     await session.add_items([user("third"), CALL, OUTPUT])
     assert (await session.get_items())[-3:] == [user("third"), CALL, OUTPUT]

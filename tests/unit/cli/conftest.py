@@ -24,7 +24,8 @@ class Ended:
 
     @property
     def problem(self) -> Any:
-        return json.loads(self.stderr)
+        """The last line: what runs for long may have logged before."""
+        return json.loads(self.stderr.splitlines()[-1])
 
 
 Command = Callable[..., Ended]

@@ -13,7 +13,7 @@ from threadkeep.cli.resolved import masked
 def test_it_shows_each_value_and_where_it_came_from(
     threadkeep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "threadkeep.toml").write_text('session_max_messages = 30\nsession_ttl_min = 5\ntypo = "x"\n')
+    (tmp_path / "threadkeep.toml").write_text("session_max_messages = 30\nsession_ttl_min = 5\n")
     monkeypatch.setenv("SESSION_MAX_MESSAGES", "40")
     monkeypatch.setenv("THREADKEEP_TYPO", "x")
     monkeypatch.setenv("THREADKEEP_TOKEN", "of `threadkeep mcp --gateway`")
@@ -22,7 +22,21 @@ def test_it_shows_each_value_and_where_it_came_from(
     assert report["settings"]["SESSION_MAX_MESSAGES"] == {"value": 40, "source": "env"}
     assert report["settings"]["SESSION_TTL_MIN"] == {"value": 5, "source": "toml"}
     assert report["settings"]["TOKENIZER_NAME"] == {"value": "cl100k_base", "source": "default"}
-    assert [line.split()[0] for line in report["warnings"] if "not a setting" in line] == ["THREADKEEP_TYPO", "typo"]
+    assert [line.split()[0] for line in report["warnings"] if "not a setting" in line] == ["THREADKEEP_TYPO"]
+
+
+def test_a_misspelled_setting_is_named_with_the_known_one(
+    threadkeep: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "threadkeep.toml").write_text("session_max_mesages = 30\n")
+    in_file = threadkeep("doctor", "--json")
+    (tmp_path / "threadkeep.toml").unlink()
+    monkeypatch.setenv("THREADKEEP_JWT_SECERT", "hunter2")
+    in_environment = threadkeep("doctor", "--json")
+
+    for ended, known in ((in_file, "session_max_messages"), (in_environment, "THREADKEEP_JWT_SECRET")):
+        assert (ended.code, ended.problem["code"]) == (1, "invalid_setting")
+        assert ended.problem["fix"] == f"did you mean {known}?"
 
 
 def test_in_a_narrow_window_nothing_is_left_out(

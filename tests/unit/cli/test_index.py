@@ -127,6 +127,28 @@ def test_documents_are_searched_as_somebody(folder: Path, capsys: pytest.Capture
     assert json.loads(capsys.readouterr().err)["code"] == "invalid_input"
 
 
+def test_two_owners_of_one_datasource_keep_their_documents(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "comet.md").write_text("# Comet\n\nA green comet.")
+    (theirs / "warranty.md").write_text("# Warranty\n\nNone.")
+    private = ("--datasource", "notes", "--access", "private", "--owner")
+    assert told(capsys, "add", str(folder), *private, "ann")["added"] == 1
+
+    second = told(capsys, "add", str(theirs), *private, "bob")
+    third = told(capsys, "add", str(theirs), "--datasource", "notes")
+
+    assert (second["added"], second["removed"], third["removed"]) == (1, 0, 0)
+    assert "another owner" in second["skipped"][0]["reason"]
+    assert [one["path"] for one in third["skipped"]] == ["comet.md", "warranty.md"]
+    for user, found in (("ann", ["notes/warranty.md"]), ("bob", ["notes/comet.md"]), ("eve", [])):
+        hits = [*told(capsys, "search", "warranty", "--user", user)["hits"]]
+        hits += told(capsys, "search", "comet", "--user", user)["hits"]
+        assert sorted({hit["document_id"] for hit in hits}) == found
+
+
 def test_names_of_files_give_a_terminal_no_orders(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / os.fsdecode(b"\x1b[31mred\xff.pdf")).write_bytes(b"canary")
     assert run(["index", "add", str(folder), "--datasource", "shop"]) == 0

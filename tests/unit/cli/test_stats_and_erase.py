@@ -54,6 +54,24 @@ def test_erase_of_one_message_leaves_the_others(threadkeep: Command, store: str)
     assert threadkeep("stats", *place, "--json").json["messages"] == 2
 
 
+def test_erase_of_a_text_takes_every_message_that_says_it(threadkeep: Command, store: str, tmp_path: Path) -> None:
+    place = ("--url", store, "--tenant", "shop", "--user", "ann")
+    ended = threadkeep("erase", *place, "--text", "PEANUTS", "--yes", "--json")
+
+    assert ended.code == 0
+    assert ended.json["stores"]["archive"]["removed"] == 1
+    assert all(b"peanuts" not in file.read_bytes() for file in tmp_path.iterdir())
+    assert threadkeep("stats", *place, "--json").json["messages"] == 2
+
+
+def test_a_text_and_a_message_are_not_erased_at_once(threadkeep: Command, store: str) -> None:
+    place = ("--url", store, "--tenant", "shop", "--user", "ann", "--conversation", "c1")
+    ended = threadkeep("erase", *place, "--text", "peanuts", "--message-id", "m1", "--yes", "--json")
+
+    assert (ended.code, ended.problem["code"]) == (1, "invalid_input")
+    assert threadkeep("stats", *place, "--json").json["messages"] == 2
+
+
 def test_one_message_needs_its_conversation(threadkeep: Command, store: str) -> None:
     ended = threadkeep("erase", "--url", store, "--user", "ann", "--message-id", "m1", "--yes", "--json")
 
@@ -93,19 +111,19 @@ def test_an_erase_that_is_not_complete_ends_with_one(
     assert "NOT COMPLETE" in ended.stdout
 
 
-def test_an_erase_that_left_out_the_redis_of_the_settings_says_so(
+def test_an_erase_that_does_not_reach_the_redis_of_the_settings_is_incomplete(
     threadkeep: Command, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--url` alone is the archive alone: what Redis shows of it stays until its time ends."""
+    """`--url` alone still means the Redis of the settings."""
     monkeypatch.setenv("REDIS_URL", "redis://:secret@127.0.0.1:1/0")
     place = ("--url", store, "--tenant", "shop", "--user", "ann", "--yes")
     told = threadkeep("erase", *place)
-    noted = threadkeep("erase", *place, "--json").json["notes"]
+    proof = threadkeep("erase", *place, "--json")
 
-    assert told.code == 0
-    assert "the Redis at REDIS_URL was not asked" in told.stdout
-    assert "secret" not in told.stdout
-    assert [note for note in noted if "--redis" in note]
+    assert (told.code, proof.code) == (1, 1)
+    assert "NOT COMPLETE" in told.stdout
+    assert "secret" not in told.stdout + told.stderr
+    assert proof.json["stores"]["hot"]["failed"] == 1
 
 
 def test_what_lies_beyond_an_erase_is_told_to_people_too(

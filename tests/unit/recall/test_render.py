@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from threadkeep.model import Hit, Message
-from threadkeep.models.tokens import ENCODINGS, Tokenizer
+from threadkeep.models.tokens import ENCODINGS, Tokenizer, estimated_count
 from threadkeep.ports.evidence import Evidence, Statistics, Turn
 from threadkeep.recall.context import assembled
-from threadkeep.recall.render import tokens_in
 
 COUNT = {name: Tokenizer(name).count for name in ENCODINGS}
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -46,14 +45,35 @@ FOUR_LANGUAGES = [
 
 
 @pytest.mark.parametrize("text", FOUR_LANGUAGES)
-def test_where_there_is_no_tokenizer_the_estimate_errs_on_the_side_of_the_budget(text: str) -> None:
-    assert COUNT["cl100k_base"](text) <= tokens_in(text) <= 2 * COUNT["cl100k_base"](text)
+def test_where_there_is_no_dictionary_the_estimate_is_near_the_count_and_above_it(text: str) -> None:
+    assert COUNT["cl100k_base"](text) <= estimated_count(text) <= 2 * COUNT["cl100k_base"](text)
 
 
-def test_a_tokenizer_that_counts_exactly_keeps_more_than_the_estimate() -> None:
+EMOJI = st.text(st.sampled_from("🙂👩‍👧🇻🇳🏳️‍🌈0️⃣ \u3000\n/'[]1"), max_size=40)
+LANGUAGES = st.sampled_from(FOUR_LANGUAGES).flatmap(lambda text: st.integers(1, len(text)).map(lambda end: text[:end]))
+
+
+@settings(deadline=None)
+@given(texts=st.lists(LANGUAGES | EMOJI | st.text(), max_size=8), budget=st.integers(0, 400))
+def test_without_a_tokenizer_no_tokenizer_counts_more_than_the_budget(texts: list[str], budget: int) -> None:
+    text = assembled(hits_of(texts), NOTHING, messages(9, 12), "c1", budget).text
+    assert max(count(text) for count in COUNT.values()) <= budget
+
+
+def test_a_tokenizer_that_counts_exactly_keeps_more_than_bytes_do() -> None:
     hits = hits_of(FOUR_LANGUAGES * 5)
     exact = assembled(hits, NOTHING, budget=300, tokens_in=COUNT["cl100k_base"]).hits
     assert len(exact) > len(assembled(hits, NOTHING, budget=300).hits) > 0
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_neighbours_stand_there_only_while_fewer_than_k_were_recalled(k: int) -> None:
+    beside = [Turn(message, "c2", 1, {}) for message in messages(1, 20)]
+    hits = [Hit(f"m{seq}", "c2", seq, "user", f"said {seq}", NOON + timedelta(minutes=seq), 1.0) for seq in (6, 12)][:k]
+    lines = assembled(hits, replace(NOTHING, turns=beside), messages(30, 32), "c1", k=k).text.splitlines()[1:-1]
+    recalled = [line.split("said ")[-1] for line in lines if ", another conversation]" in line]
+    assert recalled == {1: ["6"], 2: ["6", "12"], 3: ["5", "6", "12"], 5: ["5", "6", "7", "11", "12"]}[k]
+    assert [line.split("said ")[-1] for line in lines[len(recalled) :]] == ["30", "31"]
 
 
 def test_a_hit_comes_with_its_neighbours_and_where_the_talk_is_now_each_once() -> None:

@@ -7,15 +7,16 @@ metadata of a search) rests encrypted while the turn is in flight, and goes with
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
 from google.adk.events.event import Event
 from google.genai import types
 
+from threadkeep.adapters.adk.state import masked
 from threadkeep.errors import InvalidEvent
-from threadkeep.events import DebugTrace, ModelResponse, Thought, ToolRequest, ToolResult, UserMessage
+from threadkeep.events import DebugTrace, ModelResponse, Origin, Thought, ToolRequest, ToolResult, UserMessage
 from threadkeep.events import Event as OurEvent
 from threadkeep.policy.fields import kept_meta
 
@@ -33,6 +34,7 @@ _FIELDS = {
     "interrupted",
     "node_info",
 }
+_GIVEN = ("author", "branch", "isolation_scope", "error_code", "node_info")  # by whoever writes the agent
 _ACTIONS = {
     "artifact_delta",
     "transfer_to_agent",
@@ -42,6 +44,7 @@ _ACTIONS = {
     "skip_summarization",
 }
 Frame = dict[str, Any]
+_BY_USER, _BY_MODEL = Origin("user", "adk"), Origin("model", "adk")
 
 
 class Kept(NamedTuple):
@@ -61,12 +64,12 @@ def said_in(event: Event) -> list[OurEvent]:
     if summary is not None:
         return [_medium(event, summary, text, ts), *rest]
     if text and event.author == "user":
-        return [UserMessage(text, id=event.id, ts=ts), *rest]
+        return [UserMessage(text, id=event.id, ts=ts, origin=_BY_USER), *rest]
     if text:
-        return [ModelResponse(text, id=event.id, ts=ts), *rest]
+        return [ModelResponse(text, id=event.id, ts=ts, origin=_BY_MODEL), *rest]
     compacted = event.actions.compaction
     if compacted is not None and (text := _text_of(compacted.compacted_content)):
-        return [ModelResponse(text, id=event.id, ts=ts)]
+        return [ModelResponse(text, id=event.id, ts=ts, origin=_BY_MODEL)]
     media = [UserMessage(modality=_modality(part)) for part in parts if part.inline_data or part.file_data]
     return [*rest, *media]
 
@@ -80,11 +83,13 @@ def checked(event: Any) -> Event:
     return event
 
 
-def frame_of(event: Event, message: Kept | None, state: Mapping[str, Any]) -> Frame:
-    """`state` is what of the event's state may be kept."""
+def frame_of(event: Event, message: Kept | None, state: Mapping[str, Any], redacted: Callable[[str], str]) -> Frame:
+    """`state` is what of the event's state may be kept. Names that an application gives are kept as text is."""
     data = event.model_dump(mode="json", include=_FIELDS, exclude_none=True, exclude_defaults=True)
+    data |= {name: masked(data[name], redacted) for name in _GIVEN if name in data}
     data |= {"id": event.id, "timestamp": event.timestamp}
     actions = event.actions.model_dump(mode="json", include=_ACTIONS, exclude_none=True, exclude_defaults=True)
+    actions = {name: masked(value, redacted) for name, value in actions.items()}
     actions |= {"state_delta": dict(state)} if state else {}
     frame: Frame = {"event": data | ({"actions": actions} if actions else {})}
     if event.content is not None:
@@ -209,6 +214,7 @@ def _medium(event: Event, given: Mapping[str, Any], text: str, ts: datetime) -> 
         meta=cast("Mapping[str, Any]", meta) if isinstance(meta, Mapping) else {},
         id=event.id,
         ts=ts,
+        origin=_BY_USER,
     )
 
 

@@ -39,8 +39,11 @@ class Entry:
 
 
 class Ledger:
-    def __init__(self, rows: AgentRows) -> None:
+    """`keep_seconds`: how long a head or a frame stays after it was last written; None where nothing is written."""
+
+    def __init__(self, rows: AgentRows, keep_seconds: float | None = None) -> None:
         self.rows = rows
+        self._keep = keep_seconds
 
     async def head(self, scope: Scope) -> Head | None:
         found = await self.rows.get([_head_key(scope)])
@@ -53,7 +56,7 @@ class Ledger:
         return [(row.name.decode("utf-8", "surrogatepass"), unpacked(row.value)) for row in rows]
 
     async def create(self, scope: Scope, body: Body, more: Sequence[Row]) -> bool:
-        return await self.rows.create(_head_row(scope, body, 1), more)
+        return await self.rows.create(_head_row(scope, body, 1, self._keep), more)
 
     async def swap(
         self,
@@ -65,8 +68,8 @@ class Ledger:
         gone: Sequence[tuple[int, bytes]] = (),
     ) -> Head | None:
         """The new head; None, and nothing is changed, when somebody else was first."""
-        row = _head_row(scope, body, old.version + 1)
-        rows = [*(_entry_row(scope, entry) for entry in put), *more]
+        row = _head_row(scope, body, old.version + 1, self._keep)
+        rows = [*(_entry_row(scope, entry, self._keep) for entry in put), *more]
         doomed = [_entry_key(scope, number, kind) for number, kind in gone]
         if not await self.rows.swap(old.row, row, rows, doomed):
             return None
@@ -108,7 +111,7 @@ def _entry_key(scope: Scope, number: int, kind: bytes) -> bytes:
     return scope.digest("adk event", str(number), kind.decode())
 
 
-def _head_row(scope: Scope, body: Body, version: int) -> Row:
+def _head_row(scope: Scope, body: Body, version: int, keep_seconds: float | None) -> Row:
     return Row(
         _head_key(scope),
         _directory(scope.tenant, body["app"]),
@@ -119,10 +122,11 @@ def _head_row(scope: Scope, body: Body, version: int) -> Row:
         packed(body),
         namespace=encoded_namespace([scope.user]),
         version=version,
+        ttl_seconds=keep_seconds,
     )
 
 
-def _entry_row(scope: Scope, entry: Entry) -> Row:
+def _entry_row(scope: Scope, entry: Entry, keep_seconds: float | None) -> Row:
     return Row(
         _entry_key(scope, entry.number, entry.kind),
         _space(scope),
@@ -131,5 +135,5 @@ def _entry_row(scope: Scope, entry: Entry) -> Row:
         scope.user,
         place_of(scope),
         entry.value,
-        ttl_seconds=entry.ttl_seconds,
+        ttl_seconds=keep_seconds if entry.ttl_seconds is None else entry.ttl_seconds,
     )

@@ -12,7 +12,7 @@ from google.adk.sessions.session import Session
 
 from threadkeep.adapters.adk import events
 from threadkeep.adapters.adk.ledger import FLIGHT, FRAME, Head, Ledger
-from threadkeep.adapters.adk.state import APP, USER, app_space, user_space
+from threadkeep.adapters.adk.state import APP, USER, app_space, scratch_name, user_space
 from threadkeep.adapters.adk.turns import TurnLimits, Turns
 from threadkeep.adapters.sealing import Seal
 from threadkeep.compose_agents import AgentStores
@@ -28,7 +28,7 @@ Entries = Mapping[int, dict[bytes, bytes]]
 class Reader:
     def __init__(self, stores: AgentStores, seal: Seal, limits: TurnLimits) -> None:
         self._stores = stores
-        self._ledger = Ledger(stores.rows)
+        self._ledger = Ledger(stores.rows, stores.keep_seconds)
         self._seal = seal
         self._limits = limits
 
@@ -55,7 +55,7 @@ class Reader:
 
     async def _scratch(self, scope: Scope, head: Head) -> dict[str, Any]:
         names: list[str] = head.body.get("scratch", [])
-        values = {name: await self._stores.memory.scratch.get(scope, name) for name in names}
+        values = {name: await self._stores.memory.scratch.get(scope, scratch_name(name)) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
     async def _all(self, scope: Scope, head: Head) -> list[Event]:

@@ -17,7 +17,7 @@ from threadkeep.adapters.adk.ledger import Head, Ledger
 from threadkeep.adapters.adk.masking import Masked, masked_at
 from threadkeep.adapters.adk.reading import Reader
 from threadkeep.adapters.adk.runs import Runs
-from threadkeep.adapters.adk.state import USER, delta_of, state_rows
+from threadkeep.adapters.adk.state import USER, delta_of, scratch_name, state_rows
 from threadkeep.adapters.adk.turns import TurnLimits
 from threadkeep.adapters.adk.writing import Heads, Known, Writer
 from threadkeep.adapters.sealing import Seal
@@ -173,7 +173,7 @@ class ThreadkeepSessionService(BaseSessionService):
         await self.close()
 
     async def _created(self, stores: AgentStores, scope: Scope, app: str, state: dict[str, Any] | None) -> Session:
-        delta = delta_of(state, stores.memory.redacted)
+        delta = delta_of(state, stores.memory.redacted, self._limits.not_persisted)
         history = await stores.memory.history(scope, 1)
         body = {
             "app": app,
@@ -184,17 +184,17 @@ class ThreadkeepSessionService(BaseSessionService):
             "scratch": sorted(delta.scratch),
             "generation": history.scope.generation or 0,
         }
-        ledger = Ledger(stores.rows)
-        if not await ledger.create(scope, body, state_rows(scope, app, delta, events.packed)):
+        ledger = Ledger(stores.rows, stores.keep_seconds)
+        if not await ledger.create(scope, body, state_rows(scope, app, delta, events.packed, stores.keep_seconds)):
             raise AlreadyExistsError(f"Session with id {scope.conversation} already exists.")
         for name, (value, seconds) in delta.scratch.items():
-            await stores.memory.scratch.put(scope, name, value, seconds)
+            await stores.memory.scratch.put(scope, scratch_name(name), value, seconds)
         created = await self._reader(stores).session(scope, app)
         assert created is not None
         return created
 
     async def _listed(self, stores: AgentStores, app: str, user: str | None) -> ListSessionsResponse:
-        ledger, reader = Ledger(stores.rows), self._reader(stores)
+        ledger, reader = Ledger(stores.rows, stores.keep_seconds), self._reader(stores)
         found = await ledger.heads(self._tenant, app, user)
         shared = {
             name: await reader.shared_state(self._tenant, app, name) for name in {body["user"] for _, body in found}
@@ -213,7 +213,7 @@ class ThreadkeepSessionService(BaseSessionService):
         return ListSessionsResponse(sessions=sessions)
 
     async def _deleted(self, stores: AgentStores, scope: Scope, app: str) -> None:
-        ledger = Ledger(stores.rows)
+        ledger = Ledger(stores.rows, stores.keep_seconds)
         head = await ledger.head(scope)
         if head is None or head.body["app"] != app:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -41,23 +41,34 @@ class Delta:
         return shared | {USER + key: value for key, value in self.user.items()} | self.session
 
 
-def delta_of(state: Mapping[str, Any] | None, redacted: Callable[[str], str]) -> Delta:
-    """Strings as policy keeps them, at any depth; what JSON cannot carry as its text, bytes of no text as base64."""
+def delta_of(
+    state: Mapping[str, Any] | None, redacted: Callable[[str], str], not_persisted: Sequence[str] = ()
+) -> Delta:
+    """Strings as policy keeps them, names too, at any depth; what JSON cannot carry as its text, bytes as base64.
+
+    What stands under a prefix of `not_persisted`, or of `SCRATCH`, is scratch state in whichever scope it stands.
+    """
+    scratch = (*SCRATCH, *not_persisted)
     delta, state = Delta(), state or {}
     for key, value in state.items():
         if key.startswith(TEMP):
             continue
-        if key.startswith(SCRATCH):
+        if key.startswith(scratch) or (key.startswith((APP, USER)) and key.partition(":")[2].startswith(scratch)):
             delta.scratch[key] = (value, state.get(_LIFE + key, SCRATCH_SECONDS))
             continue
         plain = masked(_jsonable(value), redacted)
         if key.startswith(APP):
-            delta.app[key.removeprefix(APP)] = plain
+            delta.app[redacted(key.removeprefix(APP))] = plain
         elif key.startswith(USER):
-            delta.user[key.removeprefix(USER)] = plain
+            delta.user[redacted(key.removeprefix(USER))] = plain
         else:
-            delta.session[key] = plain
+            delta.session[redacted(key)] = plain
     return delta
+
+
+def scratch_name(key: str) -> str:
+    """Return the name under which the scratch store holds a key of state, whichever scope it stands in."""
+    return key if key.startswith(SCRATCH) else f"tool.temp.:{key}"
 
 
 def put_tool_cache(state: State, key: str, value: Any, ttl_seconds: float = SCRATCH_SECONDS) -> None:
@@ -85,7 +96,7 @@ def masked(value: Any, redacted: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [masked(one, redacted) for one in cast("list[Any]", value)]
     if isinstance(value, dict):
-        return {key: masked(one, redacted) for key, one in cast("dict[Any, Any]", value).items()}
+        return {masked(key, redacted): masked(one, redacted) for key, one in cast("dict[Any, Any]", value).items()}
     return value
 
 
@@ -97,8 +108,11 @@ def user_space(tenant: str, user: str, app: str) -> bytes:
     return Scope(tenant, user).digest("adk user state", app)
 
 
-def state_rows(scope: Scope, app: str, delta: Delta, packed: Callable[[Any], bytes]) -> list[Row]:
-    """One row a key: two sessions that set two keys at once both keep theirs."""
+def state_rows(scope: Scope, app: str, delta: Delta, packed: Callable[[Any], bytes], keep_seconds: float) -> list[Row]:
+    """One row a key: two sessions that set two keys at once both keep theirs.
+
+    A user's go `keep_seconds` after they were last written; the app's are nobody's personal data, and stay.
+    """
     shared, own = app_space(scope.tenant, app), user_space(scope.tenant, scope.user, app)
     nobody = place_of(Scope(scope.tenant, _NOBODY))
     rows = [
@@ -123,6 +137,7 @@ def state_rows(scope: Scope, app: str, delta: Delta, packed: Callable[[Any], byt
             scope.user,
             place_of(user),
             packed(value),
+            ttl_seconds=keep_seconds,
         )
         for key, value in delta.user.items()
     ]

@@ -22,11 +22,16 @@ BUSY = "The session is being modified in storage by another invocation; load it 
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """How long work in flight may rest, a call may wait for its answer, and a silent writer keeps others out."""
+    """How long work in flight may rest, a call may wait for its answer, and a silent writer keeps others out.
+
+    `not_persisted` are prefixes of state that is scratch: it lives for minutes and is never in the database, beside
+    `tool.temp.`, `retrieval.cache.` and `features.`, which always are.
+    """
 
     in_flight_seconds: float = 30 * 60
     long_running_seconds: float = 7 * 24 * 60 * 60
     lease_seconds: float = 60
+    not_persisted: tuple[str, ...] = ()
 
 
 class Turns:

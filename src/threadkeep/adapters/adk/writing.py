@@ -18,7 +18,7 @@ from google.adk.events.event import Event
 from threadkeep.adapters.adk import events
 from threadkeep.adapters.adk.events import Kept
 from threadkeep.adapters.adk.ledger import FLIGHT, FRAME, Body, Entry, Head, Ledger
-from threadkeep.adapters.adk.state import Delta, delta_of, state_rows
+from threadkeep.adapters.adk.state import Delta, delta_of, scratch_name, state_rows
 from threadkeep.adapters.adk.turns import STALE, TurnLimits, Turns
 from threadkeep.adapters.sealing import Seal
 from threadkeep.compose_agents import AgentStores
@@ -62,7 +62,7 @@ class Heads:
 class Writer:
     def __init__(self, stores: AgentStores, seal: Seal, limits: TurnLimits, heads: Heads) -> None:
         self._stores = stores
-        self._ledger = Ledger(stores.rows)
+        self._ledger = Ledger(stores.rows, stores.keep_seconds)
         self._seal = seal
         self._limits = limits
         self._heads = heads
@@ -133,7 +133,7 @@ class Writer:
         body = copy.deepcopy(head.body)
         turns = self._turns(body)
         gone = turns.begun(event.invocation_id) if events.has_content(event) else []
-        delta = delta_of(event.actions.state_delta, self._stores.memory.redacted)
+        delta = delta_of(event.actions.state_delta, self._stores.memory.redacted, self._limits.not_persisted)
         body |= {"n": body["n"] + 1, "updated": event.timestamp, "state": body["state"] | delta.session}
         if delta.scratch:
             body["scratch"] = sorted({*body.get("scratch", ()), *delta.scratch})
@@ -145,10 +145,10 @@ class Writer:
             turns.release()
         elif events.has_content(event):
             turns.take(event.invocation_id)
-        more = state_rows(known.scope, known.app, delta, events.packed)
+        more = state_rows(known.scope, known.app, delta, events.packed, self._stores.keep_seconds)
         placed = await self._swapped(known.scope, head, body, put, more, gone)
         for name, (value, seconds) in delta.scratch.items():
-            await self._stores.memory.scratch.put(known.scope, name, value, seconds)
+            await self._stores.memory.scratch.put(known.scope, scratch_name(name), value, seconds)
         self._heads.keep(known.scope, placed)
         return placed
 
@@ -158,7 +158,7 @@ class Writer:
         """Its frame, unless it is nothing but traffic; and while the turn is in flight, what the frame cannot hold."""
         message, delta = kept
         number: int = body["n"]
-        frame = events.frame_of(event, message, delta.kept)
+        frame = events.frame_of(event, message, delta.kept, self._stores.memory.redacted)
         put: list[Entry] = []
         if not events.is_only_traffic(event) or delta.kept:
             put.append(Entry(number, FRAME, events.packed(frame)))

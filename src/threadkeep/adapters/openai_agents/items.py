@@ -12,6 +12,7 @@ from threadkeep.events import (
     DebugTrace,
     Event,
     ModelResponse,
+    Origin,
     SystemNote,
     Thought,
     ToolRequest,
@@ -21,6 +22,7 @@ from threadkeep.events import (
 from threadkeep.model import Message
 
 Item = dict[str, Any]
+_BY_USER, _BY_MODEL = Origin("user", "openai_agents"), Origin("model", "openai_agents")
 _TEXT_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 _MEDIA_PARTS = {"input_image": "image", "input_audio": "voice"}
 
@@ -66,10 +68,10 @@ def _said(item: Item, id_: str) -> Split:
     text, part = _text_of(content)
     shape = {"type": "type" in item, "part": part} | ({"status": "completed"} if item.get("status") else {})
     if role == "assistant":
-        return Split(ModelResponse(text, id=id_), _packed(shape))
+        return Split(ModelResponse(text, id=id_, origin=_BY_MODEL), _packed(shape))
     if not text and (modality := _medium(content)) is not None:
         return Split(UserMessage(modality=modality, id=id_), _packed(shape))
-    return Split(UserMessage(text, id=id_), _packed(shape))
+    return Split(UserMessage(text, id=id_, origin=_BY_USER), _packed(shape))
 
 
 def _parts(content: Any) -> list[Item]:

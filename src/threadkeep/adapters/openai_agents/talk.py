@@ -15,6 +15,7 @@ from uuid import uuid4
 from threadkeep.adapters.openai_agents.items import Item, Split, rebuilt, unpacked
 from threadkeep.adapters.sealing import Seal, TurnKey
 from threadkeep.compose_agents import AgentStores
+from threadkeep.errors import StoreUnavailable
 from threadkeep.model import Message, Receipt
 from threadkeep.ports.agent_rows import Row, StoredRow, place_of
 from threadkeep.scope import Scope
@@ -65,6 +66,9 @@ class Talk:
         return [one.item for one in await self._placed(limit)]
 
     async def pop(self) -> Item | None:
+        """Raises `StoreUnavailable` while the latest message may be in a Redis that does not answer."""
+        if (await self._stores.memory.history(self._scope, 1)).degraded:
+            raise StoreUnavailable("Redis does not answer: which item is the latest cannot be told; nothing was erased")
         while found := await self._placed(1):
             last = found[-1]
             if last.row is not None:
@@ -166,4 +170,7 @@ class Talk:
         return self._scope.digest("openai shape", id_)
 
     def _row(self, key: bytes, space: bytes, name: bytes, value: bytes) -> Row:
-        return Row(key, space, name, self._scope.tenant, self._scope.user, place_of(self._scope), value)
+        """The head has no message of its own to age with, and stays until it is erased."""
+        keep = None if key == self._head else self._stores.keep_seconds
+        place = place_of(self._scope)
+        return Row(key, space, name, self._scope.tenant, self._scope.user, place, value, ttl_seconds=keep)

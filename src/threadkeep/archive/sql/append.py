@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.errors import Conflict, ScopeErased
 from threadkeep.model import Admission, Draft, Message, Receipt
+from threadkeep.ports.fronts import Claim, Front
 from threadkeep.scope import Scope
 from threadkeep.sql.among import among
 from threadkeep.sql.database import Undo
@@ -28,11 +29,13 @@ from threadkeep.sql.locks import (
     slide,
 )
 from threadkeep.sql.rows import is_postgres, moment
-from threadkeep.sql.tables import appends, conversations, messages, tombstones
+from threadkeep.sql.tables import appends, conversations, fronts, messages, tombstones
 from threadkeep.sql.words import insert_messages
+from threadkeep.wording import ErasedTexts, LookUp
 
+T = TypeVar("T")
 _MOST_IDS = 1_000  # in one IN list
-NO_KEY = b""
+NO_KEY = NO_MARK = b""
 
 
 class _Questions:
@@ -42,13 +45,14 @@ class _Questions:
         buried = among(tombstones.c.digest, "digests", postgres=postgres)
         known = messages.c.cid == bindparam("cid"), among(messages.c.id, "ids", postgres=postgres)
         by_key = appends.c.digest == bindparam("key")
-        # Everything that could stand in the way, in one question; in good health the answer is nothing, four times.
+        # Everything that could stand in the way, in one question, which costs no round trip of its own.
         self.in_the_way = select(
             GENERATION,
             select(func.count()).select_from(tombstones).where(buried).scalar_subquery(),
             select(func.count()).select_from(messages).where(*known).scalar_subquery(),
             select(appends.c.payload).where(by_key).scalar_subquery(),
             select(appends.c.receipt).where(by_key).scalar_subquery(),
+            *(select(column).scalar_subquery() for column in (fronts.c.id, fronts.c.durability, fronts.c.address)),
         )
         self.buried = select(tombstones.c.digest).where(buried)
         self.known = select(messages.c.id, messages.c.seq, messages.c.role, messages.c.content).where(*known)
@@ -82,6 +86,8 @@ class Known:
     messages: dict[str, tuple[int, str, str]] = field(default_factory=dict[str, tuple[int, str, str]])
     payload: bytes | None = None
     receipt: str | None = None
+    front: Front | None = None
+    unsaid: set[str] = field(default_factory=set[str])  # ids of messages that say what the user has erased
 
 
 @dataclass(slots=True)
@@ -99,15 +105,21 @@ async def append(
     words: Sequence[list[int]],
     key: str | None,
     span: Span,
+    claim: Claim,
+    erased_texts: ErasedTexts,
 ) -> Receipt:
     if not admission.drafts and key is None:
         refuse_if_older(scope, await generation_of(connection, scope))
         return _receipt(admission, await last_seq(connection, scope), [])
     digest = NO_KEY if key is None else scope.digest("key", key)
     place = await lock_or_create(connection, scope, span)
-    known = await look_up(connection, scope, place.cid, [draft.id for draft in admission.drafts], digest)
+    mark = erased_texts.mark(scope)
+    known = await look_up(connection, scope, place.cid, [draft.id for draft in admission.drafts], digest, mark)
+    claim.check_writer(known.front)
     if (first := _replayed(known, digest, admission)) is not None:
         return first
+    if mark in known.erased:
+        known.unsaid = set(await looked_up(connection, erased_texts.refused(scope, admission.drafts)))
     stored = _placed(place, scope, admission.drafts, words, known)
     if place.is_new and admission.drafts and not stored.kept:
         raise Undo(_receipt(admission, 0, []))  # a late retry brings not even the empty conversation back
@@ -127,21 +139,25 @@ async def last_seq(connection: AsyncConnection, scope: Scope) -> int:
     return (await connection.execute(_LAST_SEQ, named(scope))).scalar() or 0
 
 
-async def look_up(connection: AsyncConnection, scope: Scope, cid: int, ids: Sequence[str], key: bytes) -> Known:
-    """Raises `ScopeErased` when the work at hand began under an older generation."""
+async def look_up(
+    connection: AsyncConnection, scope: Scope, cid: int, ids: Sequence[str], key: bytes, mark: bytes = NO_MARK
+) -> Known:
+    """With `mark` among the tombstones where it is one.
+
+    Raises `ScopeErased` when the work at hand began under an older generation."""
     known, ask = Known(), _QUESTIONS[is_postgres(connection)]
     for start in range(0, max(1, len(ids)), _MOST_IDS):
         some = ids[start : start + _MOST_IDS]
         values: dict[str, Any] = {
-            "digests": [*(scope.digest("message", id_) for id_ in some), key],
+            "digests": [*(scope.digest("message", id_) for id_ in some), key, mark],
             "cid": cid,
             "ids": list(some),
             "key": key,
             **places(scope),
         }
-        generation, buried, held, known.payload, known.receipt = (
-            await connection.execute(ask.in_the_way, values)
-        ).one()
+        row: Any = (await connection.execute(ask.in_the_way, values)).one()
+        generation, buried, held, known.payload, known.receipt = row[:5]
+        known.front = None if row[5] is None else Front(*row[5:])
         refuse_if_older(scope, int(generation))
         if buried:
             known.erased |= {bytes(row.digest) for row in await connection.execute(ask.buried, values)}
@@ -149,6 +165,21 @@ async def look_up(connection: AsyncConnection, scope: Scope, cid: int, ids: Sequ
             rows = await connection.execute(ask.known, values)
             known.messages |= {row.id: (row.seq, row.role, row.content) for row in rows}
     return known
+
+
+async def looked_up(connection: AsyncConnection, asking: LookUp[T]) -> T:
+    """Run it against the tombstones."""
+    buried = _QUESTIONS[is_postgres(connection)].buried
+    try:
+        wanted = sorted(next(asking))
+        while True:
+            found: set[bytes] = set()
+            for start in range(0, len(wanted), _MOST_IDS):
+                rows = await connection.execute(buried, {"digests": wanted[start : start + _MOST_IDS]})
+                found |= {bytes(row.digest) for row in rows}
+            wanted = sorted(asking.send(found))
+    except StopIteration as answer:
+        return answer.value
 
 
 def _replayed(known: Known, key: bytes, admission: Admission) -> Receipt | None:
@@ -171,6 +202,8 @@ def _placed(place: Place, scope: Scope, drafts: Sequence[Draft], words: Sequence
     stored = _Stored(place.last_seq, place.last_seq)
     for draft, own_words in zip(drafts, words, strict=True):
         if known.erased and scope.digest("message", draft.id) in known.erased:
+            continue
+        if draft.id in known.unsaid and draft.id not in known.messages:
             continue
         if draft.id in known.messages:
             stored.seq, *same = known.messages[draft.id]
@@ -196,6 +229,8 @@ def row_of(place: Place, seq: int, draft: Draft | Message, words: list[int]) -> 
         "language": draft.language,
         "meta": json.dumps(dict(draft.meta)) if draft.meta else None,
         "ts": moment(draft.ts),
+        "origin": draft.origin.as_text() if draft.origin else None,
+        "stored_at": moment(draft.stored_at) if draft.stored_at else None,
         "words": words,
     }
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
-from threadkeep.archive.sql.append import append, last_seq
-from threadkeep.archive.sql.erase import erase
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from threadkeep.archive.sql.append import append, last_seq, looked_up
+from threadkeep.archive.sql.erase import erase, forget
+from threadkeep.archive.sql.front import attach, check_writer, detach, front
 from threadkeep.archive.sql.place import leave_gap, place
 from threadkeep.archive.sql.read import (
     change_conversation,
@@ -30,19 +34,24 @@ from threadkeep.model import (
     Receipt,
     Stats,
 )
+from threadkeep.ports.archive import Spot
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.fronts import Claim, Front
+from threadkeep.ports.health import HealthFinding
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.record import ConversationRecord
 from threadkeep.resilience.one_call import learn, learned
 from threadkeep.scope import Scope
-from threadkeep.sql.database import PoolUsage, SqlDatabase
+from threadkeep.sql.database import PoolUsage, SqlDatabase, Work
 from threadkeep.sql.locks import Span
-from threadkeep.sql.read_only import refuses_writes
+from threadkeep.sql.rights import write_obstacle
 from threadkeep.sql.rows import moment
 from threadkeep.sql.words import hashed
+from threadkeep.wording import NO_KEY, ErasedTexts
 
+T = TypeVar("T")
 TermsOf = Callable[[str], str]  # a text's normalised terms, separated by spaces
 
 _ERASE_SECONDS = 600.0  # a user may have a great many messages
@@ -57,23 +66,33 @@ class SqlArchive:
     """Sessions share the database: one transaction stores a message, its search words and the session's new TTL."""
 
     def __init__(
-        self, database: SqlDatabase, terms_of: TermsOf, limits: SessionLimits | None = None, clock: Clock = system_clock
+        self,
+        database: SqlDatabase,
+        terms_of: TermsOf,
+        limits: SessionLimits | None = None,
+        clock: Clock = system_clock,
+        erased_texts: ErasedTexts = NO_KEY,
     ) -> None:
         self._database = database
+        self._erased_texts = erased_texts
         self._terms_of = terms_of
         self._session_ttl = int((limits or SessionLimits()).ttl_seconds * 1_000_000)
         self._clock = clock
+        self.claim = Claim()
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
         scope.require_conversation()
         words = [self._words(scope, draft.content) for draft in admission.drafts]
-        span = self._span()
-        return await self._database.write(lambda connection: append(connection, scope, admission, words, key, span))
+        span, claim, erased = self._span(), self.claim, self._erased_texts
+        return await self._database.write(
+            lambda connection: append(connection, scope, admission, words, key, span, claim, erased)
+        )
 
     async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
         """See `ports.placing`. One transaction for the whole batch."""
         words = [[self._words(entry.scope, message.content) for message in entry.messages] for entry in entries]
-        return await self._database.write(partial(place, entries=entries, words=words, session_ttl=self._session_ttl))
+        ttl, claim, erased = self._session_ttl, self.claim, self._erased_texts
+        return await self._database.write(lambda connection: place(connection, entries, words, ttl, claim, erased))
 
     async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
         generation = learned((self, _place(scope))) if not ids and key is None else None
@@ -94,7 +113,9 @@ class SqlArchive:
 
     async def leave_gap(self, scope: Scope, size: int) -> int:
         scope.require_conversation()
-        return await self._database.write(partial(leave_gap, scope=scope, size=size, span=self._span()))
+        return await self._database.write(
+            self._as_writer(partial(leave_gap, scope=scope, size=size, span=self._span()))
+        )
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
         """Whoever wants the newest one alone mostly wants to know whether there is any."""
@@ -109,12 +130,25 @@ class SqlArchive:
         return await self._database.read(partial(list_conversations, scope=scope, after=after, limit=limit))
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
-        await self._database.write(partial(change_conversation, scope=scope, change=change))
+        await self._database.write(self._as_writer(partial(change_conversation, scope=scope, change=change)))
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
-        work = partial(erase, scope=scope, message_id=message_id)
+        work = self._as_writer(partial(erase, scope=scope, message_id=message_id, erased_texts=self._erased_texts))
         proof = await self._database.write(work, seconds=_ERASE_SECONDS)
         return replace(proof, notes=(*proof.notes, *await self._sweep()))
+
+    async def forget(
+        self, scope: Scope, messages: Sequence[Spot], texts: Sequence[str] = (), phrases: Sequence[str] = ()
+    ) -> ErasureProof:
+        erased = self._erased_texts
+        work = partial(forget, scope=scope, spots=messages, erased_texts=erased, texts=texts, phrases=phrases)
+        proof = await self._database.write(self._as_writer(work), seconds=_ERASE_SECONDS)
+        return replace(proof, notes=(*proof.notes, *await self._sweep())) if not phrases else proof
+
+    async def erased_among(self, scope: Scope, texts: Sequence[str]) -> Sequence[bool]:
+        return await self._database.read(
+            lambda connection: looked_up(connection, self._erased_texts.erased(scope, texts))
+        )
 
     async def _sweep(self) -> tuple[str, ...]:
         """The rows are gone by now. That their pages could not be swept at once is told, not raised."""
@@ -126,11 +160,43 @@ class SqlArchive:
             return ("the tables could not be vacuumed now; autovacuum will",)
         return ()
 
+    def _as_writer(self, work: Work[T]) -> Work[T]:
+        """In the same transaction: a hot store that another process attaches is seen by the next write."""
+        claim = self.claim
+
+        async def checked(connection: AsyncConnection) -> T:
+            await check_writer(connection, claim)
+            return await work(connection)
+
+        return checked
+
+    @property
+    def is_ready(self) -> bool:
+        return self._database.is_ready
+
+    @property
+    def address(self) -> str:
+        url = self._database.engine.url
+        return f"{url.get_backend_name()}://{url.host or ''}:{url.port or ''}/{url.database or ''}"
+
+    async def front(self) -> Front | None:
+        return await self._database.read(front)
+
+    async def attach(self, front: Front) -> Front:
+        return await self._database.write(partial(attach, front_=front))
+
+    async def detach(self, id: str | None = None) -> bool:
+        return await self._database.write(partial(detach, id=id))
+
+    async def may_write(self) -> None:
+        """Raise `HotStoreMismatch` where an append or erase would."""
+        self.claim.check_writer(await self.front())
+
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._database.read(partial(counts, scope=scope))
 
-    async def takes_writes(self) -> bool:
-        return not await self._database.read(refuses_writes)
+    async def write_obstacle(self) -> HealthFinding | None:
+        return await self._database.read(write_obstacle)
 
     async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
         for where in await self._database.read(partial(places_within, scope=scope)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import bindparam, delete, func, select, update
@@ -10,11 +11,13 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.model import Erased, ErasureProof
+from threadkeep.ports.archive import Spot
 from threadkeep.scope import Scope
 from threadkeep.sql.locks import generation_of, hold_owner, lock
 from threadkeep.sql.rows import insert_if_absent, is_postgres
 from threadkeep.sql.tables import appends, conversations, generations, messages, owners, tombstones
 from threadkeep.sql.words import forget_words, number_of_words
+from threadkeep.wording import ErasedTexts
 
 _AT_ONCE = 1_000
 # Deleted rows stay in pages until they are reused; a log is what a server recovers and replicates from.
@@ -30,31 +33,57 @@ _IDS = select(messages.c.id).where(messages.c.cid == bindparam("cid"))
 _KEYS = select(appends.c.digest).where(appends.c.cid == bindparam("cid"))
 
 
-async def erase(connection: AsyncConnection, scope: Scope, message_id: str | None) -> ErasureProof:
+async def erase(
+    connection: AsyncConnection, scope: Scope, message_id: str | None, erased_texts: ErasedTexts
+) -> ErasureProof:
+    if message_id is not None:
+        spot = scope.require_conversation(), message_id
+        return replace(await forget(connection, scope, [spot], erased_texts), message_id=message_id)
     uid = await hold_owner(connection, scope, alone=True)
-    if message_id is None:
-        stores = await _erase_scope(connection, scope, uid)
-        await _raise_generation(connection, scope)
-    else:
-        stores = await _erase_message(connection, scope, message_id)
+    stores = await _erase_scope(connection, scope, uid)
+    await _raise_generation(connection, scope)
+    return await _proof(connection, scope, uid, stores)
+
+
+async def forget(
+    connection: AsyncConnection,
+    scope: Scope,
+    spots: Sequence[Spot],
+    erased_texts: ErasedTexts,
+    texts: Sequence[str] = (),
+    phrases: Sequence[str] = (),
+) -> ErasureProof:
+    """Nobody appends for this user meanwhile: whoever comes after it finds the tombstones."""
+    uid = await hold_owner(connection, scope, alone=True)
+    places = [(scope.with_conversation(name), id_) for name, id_ in sorted(spots)]
+    await _bury(connection, (place.digest("message", id_) for place, id_ in places))
+    said = [text for place, id_ in places for text in await _erase_message(connection, place, id_)]
+    buried = erased_texts.buried(scope, [*texts, *said], phrases)
+    await _bury(connection, buried)
+    stores = {"archive": _all(len(said)), "index": _all(len(said))}
+    return replace(await _proof(connection, scope, uid, stores), buried=tuple(buried))
+
+
+async def _proof(connection: AsyncConnection, scope: Scope, uid: int, stores: dict[str, Erased]) -> ErasureProof:
     await _forget_idle_owner(connection, uid)
     note = KEPT_BY_POSTGRES if is_postgres(connection) else KEPT_BY_MYSQL
-    return ErasureProof(scope, stores, await generation_of(connection, scope), message_id, (note,))
+    return ErasureProof(scope, stores, await generation_of(connection, scope), notes=(note,))
 
 
-async def _erase_message(connection: AsyncConnection, scope: Scope, message_id: str) -> dict[str, Erased]:
-    await _bury(connection, [scope.digest("message", message_id)])
+async def _erase_message(connection: AsyncConnection, scope: Scope, message_id: str) -> list[str]:
+    """What it said, where it stood."""
     place = await lock(connection, scope)
     if place is None:
-        return {"archive": Erased(), "index": Erased()}
+        return []
     where = messages.c.cid == place.cid, messages.c.id == message_id
-    rows = (await connection.execute(select(messages.c.seq, number_of_words(connection)).where(*where))).all()
-    for seq, terms in rows:
+    columns = messages.c.seq, messages.c.content, number_of_words(connection)
+    rows = (await connection.execute(select(*columns).where(*where))).all()
+    for seq, _, terms in rows:
         await forget_words(connection, place.uid, place.cid, seq)
         await connection.execute(delete(messages).where(*where))
         less = {"messages": conversations.c.messages - 1, "terms": conversations.c.terms - terms}
         await connection.execute(update(conversations).where(conversations.c.cid == place.cid).values(less))
-    return {"archive": _all(len(rows)), "index": _all(len(rows))}
+    return [content for _, content, _ in rows]
 
 
 async def _erase_scope(connection: AsyncConnection, scope: Scope, uid: int) -> dict[str, Erased]:

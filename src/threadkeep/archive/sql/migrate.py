@@ -28,6 +28,9 @@ REVISIONS: tuple[str, ...] = (
     "0006",
     "0007",
     "0008",
+    "0009",
+    "0010",
+    "0011",
 )  # oldest first; a test compares it with the folder
 NEWEST = REVISIONS[-1]
 _PLAIN_NAMES = ("conversation_metadata", "conversation_checkpoints")

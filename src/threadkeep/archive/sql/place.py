@@ -15,8 +15,10 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.placing import Decision, contradicts_itself, decide, dropped, message_digests
-from threadkeep.archive.sql.append import row_of
+from threadkeep.archive.sql.append import looked_up, row_of
+from threadkeep.archive.sql.front import front
 from threadkeep.archive.sql.targets import Target, lock_targets
+from threadkeep.ports.fronts import Claim
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.scope import Scope
 from threadkeep.sql.among import among
@@ -25,6 +27,7 @@ from threadkeep.sql.locks import Span, generation_of, highest_activities, lock_o
 from threadkeep.sql.rows import is_postgres, moment
 from threadkeep.sql.tables import appends, conversations, generations, tombstones
 from threadkeep.sql.words import insert_messages
+from threadkeep.wording import ErasedTexts, is_the_users
 
 
 class _Questions:
@@ -52,16 +55,22 @@ class _Decided(NamedTuple):
 
 
 async def place(
-    connection: AsyncConnection, entries: Sequence[Entry], words: Sequence[Sequence[list[int]]], session_ttl: int
+    connection: AsyncConnection,
+    entries: Sequence[Entry],
+    words: Sequence[Sequence[list[int]]],
+    session_ttl: int,
+    claim: Claim,
+    erased_texts: ErasedTexts,
 ) -> list[Placed]:
-    answers, _ = await _dropped(connection, entries)
+    claim.check_hot_store(await front(connection))
+    answers, _ = await _dropped(connection, entries, erased_texts)
     for number, entry in enumerate(entries):
         if number not in answers and (conflict := contradicts_itself(entry)) is not None:
             answers[number] = conflict
     live = {number: entry for number, entry in enumerate(entries) if number not in answers}
     if live:
         targets = await lock_targets(connection, list(live.values()), session_ttl)
-        raced, erased = await _dropped(connection, list(live.values()))
+        raced, erased = await _dropped(connection, list(live.values()), erased_texts)
         if raced:
             raise Raced
         decided = [
@@ -81,7 +90,9 @@ async def leave_gap(connection: AsyncConnection, scope: Scope, size: int, span: 
     return place.last_seq + size
 
 
-async def _dropped(connection: AsyncConnection, entries: Sequence[Entry]) -> tuple[dict[int, Placed], set[bytes]]:
+async def _dropped(
+    connection: AsyncConnection, entries: Sequence[Entry], erased_texts: ErasedTexts
+) -> tuple[dict[int, Placed], set[bytes]]:
     """By number, the entries of which nothing may be stored; and every tombstone that any of them met."""
     scopes = {scope.digest() for entry in entries for scope in (entry.scope, entry.scope.whole_user)}
     ask = _QUESTIONS[is_postgres(connection)]
@@ -89,10 +100,18 @@ async def _dropped(connection: AsyncConnection, entries: Sequence[Entry]) -> tup
     raised = {bytes(place): generation for place, generation in rows}
     digests = {digest for entry in entries for digest in message_digests(entry)}
     digests |= {entry.key.digest for entry in entries if entry.key is not None}
-    buried = (await connection.execute(ask.tombstones, {"digests": sorted(digests)})).scalars()
+    marks = {number: erased_texts.mark(entry.scope) for number, entry in enumerate(entries) if _by_others(entry)}
+    buried = (await connection.execute(ask.tombstones, {"digests": sorted(digests.union(marks.values()))})).scalars()
     erased = {bytes(digest) for digest in buried}
+    for entry in [entries[number] for number, mark in marks.items() if mark in erased]:
+        unsaid = await looked_up(connection, erased_texts.refused(entry.scope, entry.messages))
+        erased |= {entry.scope.digest("message", id_) for id_ in unsaid}
     verdicts = (dropped(entry, _generation(entry.scope, raised), erased) for entry in entries)
     return {number: verdict for number, verdict in enumerate(verdicts) if verdict is not None}, erased
+
+
+def _by_others(entry: Entry) -> bool:
+    return not all(map(is_the_users, entry.messages))
 
 
 def _generation(scope: Scope, raised: dict[bytes, int]) -> int:

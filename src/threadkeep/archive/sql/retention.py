@@ -17,6 +17,9 @@ from threadkeep.sql.tables import conversations, messages, owners
 from threadkeep.sql.words import forget_words, number_of_words
 
 _TALKS_AT_ONCE = 50
+# By arrival: what a caller says of the time a message was sent decides nothing. Of rows from before it was recorded,
+# `ts` is all that is known.
+_ARRIVED = func.coalesce(messages.c.stored_at, messages.c.ts)
 
 
 class SqlTurnRetention:
@@ -25,6 +28,9 @@ class SqlTurnRetention:
 
     async def count_before(self, moment: int) -> int:
         return await self._database.read(partial(_count, moment=moment))
+
+    async def count(self) -> int:
+        return await self._database.read(_count_all)
 
     async def delete_before(self, moment: int, limit: int) -> Sequence[Turn]:
         gone: list[Turn] = []
@@ -41,13 +47,17 @@ class SqlTurnRetention:
 
 
 async def _count(connection: AsyncConnection, moment: int) -> int:
-    return (await connection.execute(select(func.count()).where(messages.c.ts < moment))).scalar_one()
+    return (await connection.execute(select(func.count()).where(moment > _ARRIVED))).scalar_one()
+
+
+async def _count_all(connection: AsyncConnection) -> int:
+    return (await connection.execute(select(func.count()).select_from(messages))).scalar_one()
 
 
 async def _talks(connection: AsyncConnection, moment: int) -> Sequence[Any]:
     own = messages.c.cid == conversations.c.cid
-    old = exists().where(own, messages.c.ts < moment)
-    first = select(messages.c.ts).where(own).order_by(messages.c.seq).limit(1).scalar_subquery()  # it may be imported
+    old = exists().where(own, moment > _ARRIVED)
+    first = select(_ARRIVED).where(own).order_by(messages.c.seq).limit(1).scalar_subquery()  # it may be imported
     query = (
         select(owners.c.tenant, owners.c.user_id, conversations.c.conversation)
         .join(owners, owners.c.uid == conversations.c.uid)
@@ -62,7 +72,7 @@ async def _delete(connection: AsyncConnection, talk: Scope, moment: int, limit: 
     if place is None:
         return []
     columns = messages.c.seq, messages.c.id, number_of_words(connection)
-    old = messages.c.cid == place.cid, messages.c.ts < moment
+    old = messages.c.cid == place.cid, moment > _ARRIVED
     rows = (await connection.execute(select(*columns).where(*old).order_by(messages.c.seq).limit(limit))).all()
     for seq, _, terms in rows:
         await forget_words(connection, place.uid, place.cid, seq)

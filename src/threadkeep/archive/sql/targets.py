@@ -71,7 +71,9 @@ async def lock_targets(connection: AsyncConnection, entries: Sequence[Entry], tt
     first: dict[Name, Span] = {}
     for name, entry in zip(names, entries, strict=True):
         first.setdefault(name, Span(moment(entry.at), ttl))
-    targets = {name: Target(place) for name, place in (await _lock(connection, first)).items()}
+    targets = {
+        name: Target(place, Held(last_seq=place.last_seq)) for name, place in (await _lock(connection, first)).items()
+    }
     found = [targets[name] for name in names]
     await _read_held(connection, list(zip(found, entries, strict=True)))
     return found

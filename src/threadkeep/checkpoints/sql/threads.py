@@ -112,6 +112,10 @@ async def copy_thread(connection: AsyncConnection, source: Thread, target: Threa
             values,
         )
     await connection.execute(text(HOLD_ENDS), {"key": target.key})
+    query = text("SELECT copied_from FROM conversation_metadata WHERE thread_key = :key")
+    before = (await connection.execute(query, {"key": source.key})).scalar()
+    noted = text("UPDATE conversation_metadata SET copied_from = :path WHERE thread_key = :key")
+    await connection.execute(noted, {"path": bytes(before or b"") + source.key, "key": target.key})
 
 
 async def thin_out(connection: AsyncConnection, thread: Thread, plan: Plan) -> None:
@@ -180,7 +184,10 @@ async def thread_ids(connection: AsyncConnection, owner: Scope, facts: Sequence[
 
 async def erase_threads(connection: AsyncConnection, scope: Scope, fact: bytes | None = None) -> Erased:
     owner = scope.whole_user
-    ids = await thread_ids(connection, owner) if scope.conversation is None else [scope.conversation]
+    if scope.conversation is None:
+        ids = await thread_ids(connection, owner)
+    else:
+        ids = [scope.conversation, *await _copies(connection, Thread(owner, scope.conversation))]
     removed = spared = 0
     for thread in (Thread(owner, id_) for id_ in ids):
         if fact is None or (told := await _told(connection, thread, fact)) is None:
@@ -188,6 +195,19 @@ async def erase_threads(connection: AsyncConnection, scope: Scope, fact: bytes |
         else:
             spared += told
     return Erased(found=removed + spared, removed=removed)
+
+
+async def _copies(connection: AsyncConnection, thread: Thread) -> list[str]:
+    postgres = is_postgres(connection)
+    found = "position(CAST(:key AS BYTEA) IN copied_from)" if postgres else "INSTR(copied_from, :key)"
+    where = f"tenant = :tenant AND user_id = :user AND {found} > 0"
+    query = text(f"SELECT thread_id FROM conversation_metadata WHERE {where}")  # noqa: S608
+    values = {
+        "key": thread.key,
+        "tenant": exact(thread.owner.tenant, postgres=postgres),
+        "user": exact(thread.owner.user, postgres=postgres),
+    }
+    return [unescaped(text_of(row[0])) for row in await connection.execute(query, values)]
 
 
 async def _told(connection: AsyncConnection, thread: Thread, fact: bytes) -> int | None:

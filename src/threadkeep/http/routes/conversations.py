@@ -17,7 +17,7 @@ from threadkeep.http import chat_answers, chat_schemas, openapi
 from threadkeep.http.answering import Answering, Taken, as_asked_by
 from threadkeep.http.answers import ConversationsAnswer, ProofAnswer
 from threadkeep.http.chat_schemas import within
-from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, MessageId, ScopePart
+from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, PAGE_CHARS, MessageId, ScopePart
 from threadkeep.http.identity import Chatter, Eraser, For, Reader, StillAllowed
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.opened import Answers, KeyHeader, Listening, Opened
@@ -156,7 +156,7 @@ async def history(
 ) -> JsonAnswer:
     """Messages and answers, in order: the newest page, or the one before `before`."""
     scope = named.scope(who, conversation_id)
-    found = await memory.history(scope, query.limit, query.before)
+    found = await memory.history(scope, query.limit, query.before, PAGE_CHARS)
     if not found.messages:
         await need_known(memory, scope)
     waiting = await _waiting(memory, scope, found.messages, query.before)
@@ -250,9 +250,12 @@ _REWRITTEN = "file"  # found whatever was erased
 
 
 async def need_known(memory: Memory, scope: Scope) -> Scope:
-    """With its generation. Raises `NotFound`, the same for what never was and for what is somebody else's."""
+    """With its generation. Raises `NotFound`, the same for what never was and for what is somebody else's.
+
+    A conversation that may be in a Redis that does not answer is taken for known.
+    """
     found = await memory.history(scope, 1)
-    if not (found.messages or await _has_begun(memory, scope)):
+    if not (found.messages or found.degraded or await _has_begun(memory, scope)):
         raise _nowhere()
     return found.scope
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
+from starlette.responses import Response
 
 from threadkeep.errors import StoreUnavailable
 from threadkeep.http.answers import Health, Readiness
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.openapi import PROBE
+from threadkeep.http.problem import Problem
 from threadkeep.http.strict_request import StrictRoute
+from threadkeep.ports.health import Health as MemoryHealth
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 
@@ -20,9 +23,17 @@ async def alive() -> JsonAnswer:
 
 
 @router.get("/readyz", response_model=Readiness, responses=PROBE)
-async def ready(request: Request) -> JsonAnswer:
-    """A store answers a real read; which ones, and how far the archive is behind. 503 when none does."""
-    health = await request.app.state.memory.health()
-    if health.status == "down":
-        raise StoreUnavailable("no store answers")
-    return JsonAnswer(health.as_dict())
+async def ready(request: Request) -> Response:
+    """Whether a turn can be stored, which stores answer, what is to be mended, and whether callers are asked for a
+    credential. 503 when no turn can be stored."""
+    health: MemoryHealth = await request.app.state.memory.health()
+    told = health.as_dict() | {"authentication": request.app.state.authentication}
+    if health.status != "down":
+        return JsonAnswer(told)
+    del told["status"]  # a problem has one of its own
+    if set(health.stores.values()) == {"away"}:
+        problem = Problem(503, StoreUnavailable.code, "no store answers", retryable=True, extra=told)
+    else:
+        fix = health.findings[0].fix if health.findings else None
+        problem = Problem(503, "cannot_store", "no turn can be stored now", fix=fix, retryable=True, extra=told)
+    return problem.answer(request.scope)

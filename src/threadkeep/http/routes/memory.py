@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from threadkeep.errors import InvalidInput
 from threadkeep.http import answers, openapi, schemas
 from threadkeep.http.encoding import encoded
-from threadkeep.http.fields import KEY_HEADER
+from threadkeep.http.fields import KEY_HEADER, PAGE_CHARS, PAGE_MESSAGES
 from threadkeep.http.identity import Eraser, Reader, Writer
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.opened import KeyHeader, Opened
@@ -28,6 +28,8 @@ async def append(who: Writer, memory: Opened, body: schemas.AppendBody, key: Key
     """Keep what policy admits, all or nothing. With a key the request may be repeated safely."""
     if key is not None and body.key is not None and key != body.key:
         raise InvalidInput("key", f"differs from the {KEY_HEADER} header", "give one of the two")
+    if any(event.needs_to_be_trusted for event in body.events):
+        who.need("write_as")
     events = [event.event() for event in body.events]
     receipt = await memory.append(body.scope.scope(who), events, body.key if key is None else key, body.index)
     headers = {"Idempotent-Replayed": "true"} if receipt.replayed else None
@@ -36,8 +38,9 @@ async def append(who: Writer, memory: Opened, body: schemas.AppendBody, key: Key
 
 @router.get("/history", response_model=answers.HistoryAnswer, responses=openapi.READS)
 async def history(who: Reader, memory: Opened, query: Annotated[schemas.HistoryQuery, Query()]) -> JsonAnswer:
-    """The newest messages of a conversation, in order."""
-    found = await memory.history(query.scope(who), query.limit, query.before)
+    """The newest messages of a conversation, in order: a page of them, and in `before` the cursor of the older ones."""
+    limit = None if query.limit is None else min(query.limit, PAGE_MESSAGES)
+    found = await memory.history(query.scope(who), limit, query.before, PAGE_CHARS)
     return JsonAnswer(found.as_dict())
 
 
@@ -70,6 +73,14 @@ async def erase(
 ) -> Response:
     """Forget a message, a conversation or a whole user. Safe to repeat; 200 means that all of it is gone."""
     return proven(request, await memory.erase(body.scope.scope(who), body.message_id))
+
+
+@router.post("/forget", response_model=answers.ProofAnswer, responses=openapi.WRITES)
+async def forget(
+    who: Eraser, request: Request, memory: Opened, body: schemas.ForgetBody, key: KeyHeader = None
+) -> Response:
+    """Erase every message that says the text, and refuse it from everyone but the user. Safe to repeat."""
+    return proven(request, await memory.forget(body.scope.scope(who), body.text))
 
 
 @router.get(

@@ -14,7 +14,6 @@ from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.retrieval_schemas import RetrievalBody
 from threadkeep.http.strict_request import StrictRoute
 from threadkeep.mcp.answers import RetrieveAnswer
-from threadkeep.mcp.calls import access_of
 
 router = APIRouter(tags=["retrieval"], route_class=StrictRoute)
 Conversation = Annotated[
@@ -38,7 +37,7 @@ async def query(
 
     asked = RetrievalRequest(
         scope.whole_user,
-        access_of(scope, who),
+        who.access(scope),
         body.query,
         body.topK,
         body.useCache,

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from threadkeep.events import Origin
 from threadkeep.testing.drafts import admitted, draft, kept, new_scope
 from threadkeep.testing.stores import StoresUnderTest, WithStores
 
@@ -111,3 +112,22 @@ class ContentCases(WithStores):
         scope = new_scope()
         await stores.archive.append(scope, admitted(draft("one", one), draft("other", other)))
         assert [(m.id, m.content) for m in await kept(stores.archive, scope)] == [(one, "one"), (other, "other")]
+
+    @pytest.mark.parametrize(
+        "origin",
+        [
+            Origin("user"),
+            Origin("model", "agent"),
+            Origin("operator", "http", "key:abcdefghijkl"),
+            Origin("import", "cli"),
+        ],
+        ids=lambda origin: origin.as_text(),
+    )
+    async def test_who_wrote_a_message_and_when_it_arrived_come_back(
+        self, stores: StoresUnderTest, origin: Origin
+    ) -> None:
+        scope, arrived = new_scope(), datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
+        await stores.archive.append(scope, admitted(draft("hello", origin=origin, stored_at=arrived), draft("unknown")))
+        one, other = await kept(stores.archive, scope)
+        assert (one.origin, one.stored_at) == (origin, arrived)
+        assert (other.origin, other.stored_at) == (None, None)

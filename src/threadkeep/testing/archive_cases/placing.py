@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from threadkeep.errors import Conflict, ScopeErased
+from threadkeep.events import Origin
 from threadkeep.model import HistoryRange, Message, Receipt
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.placing import Entry, KeyedReceipt, Placing
@@ -47,6 +48,13 @@ async def _at(stores: StoresUnderTest, scope: Scope) -> list[tuple[int, str]]:
 
 
 class PlacingCases(WithStores):
+    async def test_origin_and_arrival_come_with_the_message(self, stores: StoresUnderTest) -> None:
+        scope, origin = new_scope(), Origin("model", "agent", "key:abcdefghijkl")
+        placed = message(1, origin=origin, stored_at=START + timedelta(days=2))
+        await placing(stores.archive).place([entry(scope, placed)])
+        (found_,) = await kept(stores.archive, scope)
+        assert (found_.origin, found_.stored_at) == (origin, START + timedelta(days=2))
+
     async def test_messages_stand_under_the_seq_they_come_with(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         (placed,) = await placing(stores.archive).place([entry(scope, message(7), message(9))])
@@ -94,7 +102,7 @@ class PlacingCases(WithStores):
         assert [seq for seq, _ in await _at(stores, scope)] == [1, 2, 3, 5, 6]
         assert await placing(stores.archive).last_seq(scope) == 6
 
-    async def test_another_message_under_the_same_seq_is_a_conflict_of_its_entry_alone(
+    async def test_a_message_whose_seq_is_taken_gets_the_next_and_a_replay_finds_it_there(
         self, stores: StoresUnderTest
     ) -> None:
         scope, other = new_scope(), new_scope()
@@ -106,14 +114,33 @@ class PlacingCases(WithStores):
             entry(scope, message(4, id="yet another")),
         )
         placed = await placing(stores.archive).place(batch)
-        assert [one.outcome for one in placed] == ["stored", "conflict", "stored", "conflict"]
-        assert all(one.reason for one in placed if one.outcome == "conflict")
-        assert await _at(stores, scope) == [(1, "m1"), (2, "m2"), (4, "m4")]
+        assert [(one.outcome, one.moved) for one in placed] == [
+            ("stored", False),
+            ("stored", True),
+            ("stored", True),
+            ("stored", True),
+        ]
+        everything = [(1, "m1"), (2, "m2"), (3, "m3"), (4, "another"), (5, "m4"), (6, "yet another")]
+        assert await _at(stores, scope) == everything
         assert await _at(stores, other) == [(1, "m1")]
+        assert await _outcomes(stores, *batch) == ["duplicate"] * 4
+        assert await _at(stores, scope) == everything
+        assert (await say(stores.archive, scope, "next")).seq > 6  # a hot store that is seeded anew may jump
+
+    async def test_what_was_appended_together_is_moved_together_and_its_key_answers_with_the_new_seq(
+        self, stores: StoresUnderTest
+    ) -> None:
+        scope, turn = new_scope(), admitted(draft("hello", "q"), draft("hi", "a"))
+        await _outcomes(stores, entry(scope, message(1), message(2)))
+        await _outcomes(
+            stores, keyed(scope, "k1", message(2, "hello", "q"), message(3, "hi", "a"), payload=turn.digest)
+        )
+        assert await _at(stores, scope) == [(1, "m1"), (2, "m2"), (3, "q"), (4, "a")]
+        assert (await stores.archive.append(scope, turn, "k1")).seq == 4
 
     async def test_an_entry_that_contradicts_itself_makes_no_conversation(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
-        assert await _outcomes(stores, entry(scope, message(1), message(1, id="other"))) == ["conflict"]
+        assert await _outcomes(stores, entry(scope, message(1), message(2, "other", "m1"))) == ["conflict"]
         assert len(await stores.archive.conversations(scope.whole_user, None, 10)) == 0
 
     async def test_a_message_that_stands_elsewhere_is_a_duplicate_unless_its_content_differs(
