@@ -132,6 +132,8 @@ UNITS = {
     "google codes": "g-123456 g-12345",
     "announced phrases": "seed phrase is army van ",
     "phrases": "army van defense carry ",
+    "phrases of a wallet": "seed army van defense carry ",
+    "numbered phrases": "1. army 2. van 3. defense ",
     "networks": "wifi key a-b-c wpa2 key ",
     "backup codes": "backup codes 8f2k-99ql ",
     "quoted passwords": 'password is "a b ',

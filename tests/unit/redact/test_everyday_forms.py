@@ -155,3 +155,35 @@ def test_works_and_places_with_a_title_are_no_names(text):
 def test_an_escaped_text_keeps_the_offsets_of_the_original():
     text = 'log: {\\"mail\\": \\"\\u0061nn@example.org\\"}'
     assert masked(text) == [("\\u0061nn@example.org", "EMAIL")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "seen it at any point during the event",
+        "many people at one point or another",
+        "fully charged, at which point it stops",
+        "road tyres take 90-100 PSI",
+        '<input type="password" id="password" name="password" required>',
+        '1. **"The White Vault"**: a podcast similar to "Sword and Star"',
+        "They are trained.\n\n**Check** credentials before you book",
+        "Mix cooked quinoa, spinach, cherry tomatoes, bell peppers, red onion, walnuts, pumpkin seeds for 12 guests",
+        "new_user = User(username=username, password=hashed_password)",
+        "access_token = create_access_token(identity=user.id)",
+        "Weekly pass: £20.50 (bus and tram)",
+    ],
+)
+def test_prose_lists_and_markup_stay(text: str) -> None:
+    assert redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "army van defense carry jealous true garbage claim echo media make crunch",
+        "these 12 words: army van defense carry jealous true garbage claim echo media make crunch",
+        "1. army 2. van 3. defense 4. carry 5. jealous 6. true 7. garbage 8. claim 9. echo 10. media 11. oak 12. ivy",
+    ],
+)
+def test_a_recovery_phrase_alone_counted_or_numbered_is_masked(text: str) -> None:
+    assert "garbage" not in redact(text).text

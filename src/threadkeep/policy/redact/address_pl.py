@@ -25,7 +25,8 @@ _NUMBER: Final = (
 )
 _TOWN: Final = r"[A-Z][A-Za-z]{1,20}(?:[ \-][A-Z][A-Za-z]{1,20}){0,2}"
 _STREET_ADDRESS: Final = re.compile(rf"(?<![a-z]){_STREET}[ ]?(?:[a-z0-9][a-z0-9.'\-]{{0,25}}[ ]){{1,4}}?{_NUMBER}")
-_POSTCODE: Final = re.compile(rf"(?<![0-9A-Za-z\-])[0-9]{{2}}-[0-9]{{3}}[ ]{_TOWN}")
+_POSTCODE: Final = re.compile(rf"(?<![0-9A-Za-z\-])[0-9]{{2}}-[0-9]{{3}}[ ](?![A-Z]{{2,3}}(?![A-Za-z])){_TOWN}")
+"""`90-100 PSI` is a range with its unit."""
 _TAIL: Final = re.compile(
     rf"(?:,?[ ](?:w[ ])?[0-9]{{2}}-[0-9]{{3}}(?:[ ][A-Za-z]{{2,20}}"
     rf"(?:[ \-][A-Z][A-Za-z]{{1,20}}){{0,2}})?|(?:,|[ ]w)[ ]{_TOWN})"

@@ -101,13 +101,20 @@ def _spelled(view: View) -> Iterator[tuple[int, int]]:
         bracketed = any(mark in match[0] for mark in "[({<_")
         if (
             bracketed
-            or re.search(_DOT, match["domain"], re.IGNORECASE)
+            or (re.search(_DOT, match["domain"], re.IGNORECASE) and _TOP_LEVEL.search(match["domain"]))
             or _FOREIGN_AT.search(match[0])
             or " AT " in match[0]
         ):
             yield match.span()
 
 
+_TOP_LEVEL: Final = re.compile(
+    r"[^A-Za-z](?:com|net|org|edu|gov|info|biz|dev|app|xyz|online|shop|(?!(?:or|on|if|of|up|we|he|go)\Z)[a-z]{2})\Z"
+    r"(?<!point as)(?<!point at)(?<!point by)(?<!point do)(?<!point in)(?<!point is)(?<!point it)(?<!point my)"
+    r"(?<!point no)(?<!point so)(?<!point to)(?<!point us)",
+    re.IGNORECASE,
+)
+"""Without one of these "at some point that" is no address, nor is "at which point it" with one."""
 _FOREIGN_AT: Final = re.compile(rf"\s(?:malpa|malpka|a cong|a moc|a vong|arobase)\s|{_HAN_AT}", re.IGNORECASE)
 """Words for the sign that mean nothing else; "at gmail" alone may be where somebody works."""
 

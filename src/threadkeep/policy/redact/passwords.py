@@ -51,6 +51,8 @@ _QUOTED: Final = re.compile(
     rf"{_BEGIN}(?i:{_PASSWORD}|mat ma|pass phrase|vault|bitwarden|keepass|lastpass|1password|menedzer\w{{0,3}}|密碼短語|密码短语)(?![A-Za-z])(?:[^\"“”「」『』'\n.。]{{0,20}}?(?:(?i:{_LINK}|with|cau|bang|haslem)[ ]|:[ ]?|{_HAN_LINK})|短語|短语|[ ]?)[ ]?"
     r"(?:\"(?P<a>[^\"\n\0]{3,60})\"|“(?P<b>[^”\n\0]{3,60})”|「(?P<c>[^」\n\0]{3,60})」|『(?P<d>[^』\n\0]{3,60})』|„(?P<e>[^”\"\n\0]{3,60})[”\"])"
 )
+_CLOSING: Final = re.compile(r"[A-Za-z0-9][\"”]")
+"""A quote right behind a letter closes what was quoted before."""
 _LATIN_IN_HAN: Final = re.compile(
     r"(?:密碼|密码|口令|通關密語|通关密语|密語|密语)[ :是為为]{1,2}(?!(?i:reset|error|manager|policy|hash|login|app|wifi|admin|password)(?![A-Za-z]))"
     r"(?P<value>[A-Za-z]{2,16}(?:[ \-][A-Za-z]{2,16}){1,9})(?![A-Za-z])"
@@ -145,12 +147,14 @@ _HARMLESS: Final = re.compile(
 )
 _TYPE: Final = re.compile(r"none|null|nil|undefined|true|false|string|str|int|bool|text|number", re.IGNORECASE)
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*+"
-_CODE: Final = re.compile(rf"{_NAME}(?:\((?:[\"'`)]|{_NAME}[,).(\[])|\[(?:[\"'`]|{_NAME}\]))")
+_CODE: Final = re.compile(rf"{_NAME}(?:\((?:[\"'`)]|{_NAME}[,).(\[=])|\[(?:[\"'`]|{_NAME}\]))")
 _ATTRIBUTE: Final = re.compile(r"[A-Za-z_]{2,40}(?:\.[A-Za-z_]{2,40}){1,5}")
 """A call or subscript, and an attribute."""
 _IN_QUERY: Final = re.compile(r"[?&#][^\s]{0,64}\Z")
 _REFERENCE: Final = re.compile(r"[$%{]|https?:|[~.]{0,2}/[A-Za-z0-9_.\-]+/")
-_AMOUNT: Final = re.compile(r"[0-9]+[.,][0-9]+%?|[0-9]+(?:%|[kKmM]i?[bB]?)")
+_ARGUMENT: Final = re.compile(r"[(,]\s?[a-z_]+=(?P<value>[a-z]+(?:_[a-z]+)+)[,)]")
+"""A call's `password=hashed_password`."""
+_AMOUNT: Final = re.compile(r"[$£€][0-9]+(?:[.,][0-9]+)?|[0-9]+[.,][0-9]+%?|[0-9]+(?:%|[kKmM]i?[bB]?)")
 _UNWORDLY: Final = re.compile(r"[A-Za-z]+-[A-Za-z]+-[A-Za-z]|[0-9]|[a-z][A-Z]|[^A-Za-z0-9\s'\-.\u3400-\u9fff]")
 _HEX: Final = re.compile(r"[0-9a-fA-F\-]+")
 
@@ -176,7 +180,7 @@ def _pairs(view: View) -> Iterator[tuple[int, int]]:
 def _meant(match: re.Match[str], text: str, end: int) -> bool:
     """After a colon in prose a plain word may just go on talking: `the pass: absolutely worth it`."""
     value = match["value"]
-    if _HARMLESS.fullmatch(value) or _TYPE.fullmatch(value.strip("\"'`")):
+    if _HARMLESS.fullmatch(value) or _AMOUNT.fullmatch(value) or _TYPE.fullmatch(value.strip("\"'`")):
         return False
     if _is_code(match, text):
         return False
@@ -194,7 +198,8 @@ def _meant(match: re.Match[str], text: str, end: int) -> bool:
 def _is_code(match: re.Match[str], text: str) -> bool:
     """Code that fetches the secret. `DB_PASSWORD=tame.tiger` is a line of an environment file, and no code."""
     start = match.start("value")
-    if _CODE.match(text, start):
+    argument = _ARGUMENT.search(text, max(0, match.start() - 2), start + 80)
+    if _CODE.match(text, start) or (argument is not None and argument.start("value") == start):
         return True
     assigned = "=" in match["mark"] and not (match["word"].isupper() and match.end("mark") == start)
     return assigned and _ATTRIBUTE.fullmatch(match["value"].rstrip(")]}")) is not None
@@ -215,7 +220,11 @@ def _said(view: View) -> Iterator[tuple[int, int]]:
 
 def _quoted(view: View) -> Iterator[tuple[int, int]]:
     """Whatever stands in quotes behind the word, and Chinese words set apart by blanks."""
-    yield from (match.span(match.lastgroup or 0) for match in _QUOTED.finditer(view.text))
+    for match in _QUOTED.finditer(view.text):
+        start, end = match.span(match.lastgroup or 0)
+        # `type="password" id="password"`: the quotes are those of two attributes. `"The Vault": …, "…"`: of two titles.
+        if view.text[end - 1] != "=" and not _CLOSING.match(view.text, start - 2):
+            yield start, end
     for pattern in (_HAN_PHRASE, _LATIN_IN_HAN):
         yield from (match.span("value") for match in pattern.finditer(view.text))
 

@@ -34,6 +34,8 @@ _KNOWN: Final = re.compile(
     r"|[0-9a-f]{8}-[0-9a-f]{4}.*|[A-Z]{2,6}-[0-9]{2,8}|[A-Z][a-z]+-[0-9]{2})"
 )
 """Names of techniques and products, counts with a unit, file names, identifiers, tickets."""
+_EMPHASIS: Final = ("**", "__")
+"""Of Markdown: `**Check** credentials`."""
 _STOP: Final = re.compile(r"\.\s|\n|。|！")
 _REACH: Final = 36
 
@@ -44,6 +46,8 @@ def _tokens(view: View) -> Iterator[tuple[int, int]]:
         right = min(len(view.text), noun.end() + _REACH + 24)
         for token in _TOKEN.finditer(view.text, left, right):
             value = token[0].rstrip(".:!-") if not token[0].endswith("!") or token.end() < len(view.text) else token[0]
+            if value.startswith(_EMPHASIS):
+                continue
             if token.start() < noun.end() and token.end() > noun.start():
                 if view.text[noun.end() : noun.end() + 1] == ":" and _credential(value):
                     yield noun.end() + 1, token.end()

@@ -2,7 +2,8 @@
 """Recovery phrases of wallets: twelve or more short words with no grammar between them (BIP-39 and its kin).
 
 A phrase has 12, 15, 18, 21 or 24 words of three to eight letters. Twelve such words without an article, a pronoun or a
-preposition are no sentence of any length that people write. Behind a word that announces it, fewer words will do.
+preposition are rare in sentences, but lists of ingredients have them too: they must be the whole message, be numbered,
+or stand in a message that counts its words or names a wallet. Behind a word that announces it, fewer words will do.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _BETWEEN: Final = r"(?:[ ]{1,2}|,[ ]?|[ ]?\n[ ]?|[ ,;\n]{1,3}[0-9]{1,2}[.):]?[ ]
 _RUN: Final = re.compile(rf"(?<![a-z])[a-z]{{3,8}}(?:{_BETWEEN}[a-z]{{3,8}}){{11,47}}(?![a-z])")
 _HAN_RUN: Final = re.compile(r"[\u3400-\u9fff](?:[ ][\u3400-\u9fff]){11,23}(?![\u3400-\u9fff])")
 _NUMBERED: Final = re.compile(r"(?<![0-9])1[.):]?[ ]\Z")
+_ITEM: Final = re.compile(r"[0-9]{1,2}[.):]?[ ]")
+_LETTER: Final = re.compile(r"[A-Za-z\u3400-\u9fff]")
 _SHORTEST: Final = 12
 _GRAMMAR: Final = words(
     "the and for are but not her was our has his how its who did yes she him have from been them than some"
@@ -41,6 +44,19 @@ def _phrases(view: View) -> Iterator[tuple[int, int]]:
     for match in _RUN.finditer(view.text):
         yield from _without_grammar(view, match)
     yield from (match.span() for match in _HAN_RUN.finditer(view.text))
+
+
+def _alone(view: View) -> Iterator[tuple[int, int]]:
+    """Yield the phrase that is all of the message, but for quotes and numbers."""
+    for start, end in _phrases(view):
+        if not _LETTER.search(view.text, 0, start) and not _LETTER.search(view.text, end):
+            yield start, end
+
+
+def _numbered(view: View) -> Iterator[tuple[int, int]]:
+    for start, end in _phrases(view):
+        if len(_ITEM.findall(view.text, start, end)) >= _SHORTEST - 1:
+            yield start, end
 
 
 def _is_plain(view: View, start: int, end: int) -> bool:
@@ -84,18 +100,17 @@ the whole redaction."""
 _TWELVE: Final = rf"(?:{_WORD}[ ,;\n0-9.):]{{1,5}}){{11}}{_WORD}"
 _NAMED_SIGN: Final = r"(?i-u:phrase|(?:pass|seed|recovery|backup|secret) ?words|mnemonic|khoi phuc|bi mat|fraza|frazy|slowa)[^\n:=]{0,24}(?:[:=\n]|[ ](?i-u:is|are|to|la)[ ]|[是為为])|助記詞|助记词|短語|短语"
 _HAN_CUES: Final = ("詞", "词", "短語", "短语", "錢包", "钱包", "seed", "phrase", "ledger", "私鑰", "私钥")
+_COUNTED: Final = (
+    r"(?:12|15|18|21|24) ?(?i-u:words|slow|wyraz|tu |chu |chu cai|seed)|(?:12|15|18|21|24) ?[字詞词個个組组]"
+)
+_NUMBERED_WORDS: Final = rf"(?:{_WORD}[ ,;\n]{{1,3}}[0-9]{{1,2}}[.):]? ){{3}}{_WORD}"
 _ALONE: Final = rf"^[ \n\"'0-9.):]{{0,6}}{_TWELVE}"
 
 FAMILIES: Final = (
-    Family((Rule("secret.phrase", "SECRET", _phrases, CHECKED),), sign=_ALONE, narrow=_ALONE),
+    Family((Rule("secret.phrase.alone", "SECRET", _alone, CHECKED),), sign=_ALONE, narrow=_ALONE),
     Family((Rule("secret.phrase", "SECRET", _phrases, CHECKED),), words=_SPOKEN_OF, narrow=_TWELVE),
-    Family(
-        (Rule("secret.phrase", "SECRET", _phrases, CHECKED),),
-        digits=2,
-        strings=("12", "15", "18", "21", "24", "1."),
-        narrow=_TWELVE,
-        apart=True,
-    ),
+    Family((Rule("secret.phrase", "SECRET", _phrases, CHECKED),), digits=2, narrow=_COUNTED),
+    Family((Rule("secret.phrase.numbered", "SECRET", _numbered, CHECKED),), digits=11, narrow=_NUMBERED_WORDS),
     Family((Rule("secret.phrase", "SECRET", _phrases, CHECKED),), han=True, strings=_HAN_CUES, narrow=_TWELVE),
     Family(
         (Rule("secret.phrase", "SECRET", _phrases, CHECKED),),
