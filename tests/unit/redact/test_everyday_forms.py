@@ -171,6 +171,7 @@ def test_an_escaped_text_keeps_the_offsets_of_the_original():
         "new_user = User(username=username, password=hashed_password)",
         "access_token = create_access_token(identity=user.id)",
         "Weekly pass: £20.50 (bus and tram)",
+        "at 5 p.m. 58 The Leapfrog group met",
     ],
 )
 def test_prose_lists_and_markup_stay(text: str) -> None:

@@ -42,7 +42,7 @@ _FULL: Final = re.compile(
     rf"(?<![0-9A-Za-z/.,])(?:{_LANE}[ ][0-9A-Z][0-9A-Za-z/]{{0,7}}[, ]{{1,2}}){{0,3}}{_HOUSE}[, ]{{1,2}}"
     rf"(?:(?:{_LANE}[ ][0-9A-Za-z/]{{1,8}}[, ]{{1,2}}){{0,3}}"
     rf"(?:{_STREET}[ ][0-9A-Za-z][A-Za-z0-9]{{0,8}}(?:[ ]{_CAPITAL}){{0,4}}(?![A-Za-z0-9])"
-    rf"|{_NAME}(?=[ ]?(?:[,\-][ ]?)?{_AREA}))|{_LANE}[ ][0-9/]{{1,8}}[, ]{{1,2}}{_NAME}(?=[ ]?,)){_PART}{{0,5}}"
+    rf"|{_NAME}(?=(?:[ ]?[,\-][ ]?|[ ]){_AREA}(?![a-z])))|{_LANE}[ ][0-9/]{{1,8}}[, ]{{1,2}}{_NAME}(?=[ ]?,)){_PART}{{0,5}}"
     rf"(?:[ ][0-9]{{5,6}}(?![0-9]))?"
 )
 _RURAL: Final = re.compile(rf"(?<![A-Za-z])(?:[Tt]hon|[Aa]p|[Xx]om|[Tt]o|[Kk]hu pho)[ ]{_NAME}{_PART}{{2,5}}")
@@ -56,7 +56,7 @@ _LOWER: Final = re.compile(
 # What each of the first two cannot do without, and what is found faster.
 _NUMBERED: Final = re.compile(
     rf"[0-9]{{1,4}}[A-Za-z]?(?:/[0-9]{{1,4}}[A-Za-z]?){{0,4}}[, ]{{1,2}}"
-    rf"(?:(?:{_LANE}[ ][0-9A-Za-z/]{{1,8}}[, ]{{1,2}}){{0,3}}(?:{_STREET}[ ]|{_NAME}(?=[ ]?(?:[,\-][ ]?)?{_AREA}))"
+    rf"(?:(?:{_LANE}[ ][0-9A-Za-z/]{{1,8}}[, ]{{1,2}}){{0,3}}(?:{_STREET}[ ]|{_NAME}(?=(?:[ ]?[,\-][ ]?|[ ]){_AREA}(?![a-z])))"
     rf"|{_LANE}[ ][0-9/]{{1,8}}[, ]{{1,2}}{_NAME}(?=[ ]?,))"
 )
 _HAMLET: Final = re.compile(
