@@ -22,6 +22,8 @@ HIDDEN = {
     "joiners": "a\u200cb\u200dc",
     "direction": "a\u202eb\u2066c\u200f",
     "tags": "a\U000e0041b\U000e007fc",
+    "half an emoji": "a\ud83db\udc00c",
+    "blank braille": "a\u2800bc",
     "fillers": "a\u3164b\u115fc\u00ad",
 }
 

@@ -1,5 +1,6 @@
 """The console as a browser without scripts would see it, and as another site would abuse it."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,6 +35,19 @@ async def test_a_new_conversation_shows_its_greeting_and_stands_in_the_list(brow
 
     assert "Dzień dobry! W czym mogę pomóc?" in talk
     assert path in everything
+
+
+async def test_half_an_emoji_does_not_keep_a_conversation_from_being_shown(browser: httpx.AsyncClient) -> None:
+    path = await begun(browser)
+    scope = {"user": "default", "conversation": path.rpartition("/")[2]}
+    event = {"kind": "UserMessage", "text": "My kayak is green \ud83d"}
+    body = json.dumps({"scope": scope, "events": [event]})
+    kept = await browser.post("/v1/memory/append", content=body, headers={"Content-Type": "application/json"})
+    page = await browser.get(path)
+
+    assert kept.is_success
+    assert page.status_code == 200
+    assert "My kayak is green ?" in page.text
 
 
 async def test_the_address_that_the_readme_names_leads_there(browser: httpx.AsyncClient) -> None:

@@ -13,6 +13,7 @@ from threadkeep.errors import InvalidInput, InvalidScope, StoreUnavailable, Unau
 from threadkeep.identity.api_keys import holds, new_key, prefix_of
 from threadkeep.identity.authenticator import Authenticator
 from threadkeep.identity.principal import LOCAL
+from threadkeep.policy.redact import redact
 from threadkeep.ports.clock import system_clock
 from threadkeep.ports.keys import ApiKey, KeyStore
 from threadkeep.testing.clock import FakeClock
@@ -24,6 +25,13 @@ DAY = timedelta(days=1)
 
 def made(user: str | None = "ann", **more: object) -> tuple[str, ApiKey]:
     return new_key(SECRET, system_clock(), ("shop", user), **more)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("before", ["here is ", "threadkeep_console=", "key:", "我的"])
+def test_a_key_in_a_message_is_masked(before: str) -> None:
+    for _ in range(20):
+        key, _kept = made()
+        assert redact(f"{before}{key} ok").text == f"{before}[REDACTED:SECRET] ok"
 
 
 @pytest.fixture(

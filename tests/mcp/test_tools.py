@@ -9,6 +9,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from tests.mcp.answers import TALK, connected, failure, told
+from threadkeep import Scope, UserMessage, open_memory
 
 
 async def test_what_is_remembered_is_recalled_and_forgotten_with_a_receipt(url: str) -> None:
@@ -26,6 +27,18 @@ async def test_what_is_remembered_is_recalled_and_forgotten_with_a_receipt(url: 
         assert receipt["complete"] is True
         assert receipt["stores"]["archive"]["removed"] == 1
         assert told(await client.call_tool("recall", {"query": "peanuts"}))["hits"] == []
+
+
+async def test_half_an_emoji_and_hidden_characters_keep_no_model_from_reading(url: str) -> None:
+    async with open_memory(url) as memory:
+        await memory.append(Scope("default", "ann", "c"), [UserMessage("My kayak is green \ud83d and\u202e fast")])
+    async with connected(url) as client:
+        (hit,) = told(await client.call_tool("recall", {"query": "kayak"}))["hits"]
+        (message,) = told(await client.call_tool("history", {"conversation": "c"}))["messages"]
+        listed = (await client.list_resources()).resources
+        (content,) = (await client.read_resource(str(listed[0].uri))).contents
+        (read,) = json.loads(content.text)["messages"]  # type: ignore[union-attr]
+    assert hit["content"] == message["content"] == read["content"] == "My kayak is green  and fast"
 
 
 async def test_a_text_is_forgotten_wherever_it_was_said(url: str) -> None:

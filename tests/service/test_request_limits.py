@@ -20,7 +20,7 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 def limited(folder: Path, **settings: str) -> Iterator[RunningService]:
     """With short times, and whatever else is asked for."""
     short = {"THREADKEEP_HEADER_TIMEOUT_SECONDS": "1", "THREADKEEP_BODY_TIMEOUT_SECONDS": "1"}
-    with RunningService(folder, f"sqlite:///{folder}/memory.db", **short, **settings) as running:
+    with RunningService(folder, f"sqlite:///{folder}/memory.db", **{**short, **settings}) as running:
         yield running
 
 
@@ -169,6 +169,21 @@ def test_a_new_client_takes_the_place_of_one_that_sends_no_request(tmp_path: Pat
         answers = [httpx.get(f"{service.url}/healthz", trust_env=False).status_code for _ in range(15)]
 
     assert answers == [200] * 15
+
+
+@pytest.mark.parametrize("path", ["/console/sign-in", "/v1/memory/append"])
+def test_a_new_client_takes_the_place_of_one_whose_body_does_not_arrive(tmp_path: Path, path: str) -> None:
+    patient = {"THREADKEEP_MAX_CONNECTIONS": "5", "THREADKEEP_BODY_TIMEOUT_SECONDS": "60"}
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n"
+    head += "Content-Type: application/x-www-form-urlencoded\r\n\r\nkey="
+    with limited(tmp_path, **patient) as service, ExitStack() as stack:
+        assert httpx.get(f"{service.url}/healthz", trust_env=False).status_code == 200
+        slow = [stack.enter_context(opened(service)) for _ in range(5)]
+        for one in slow:
+            one.sendall(head.encode())
+        answers = [httpx.get(f"{service.url}/healthz", trust_env=False).status_code for _ in range(10)]
+
+    assert answers == [200] * 10
 
 
 def test_where_every_connection_is_at_work_a_new_one_is_told_to_come_back(tmp_path: Path) -> None:

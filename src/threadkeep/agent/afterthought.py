@@ -22,6 +22,7 @@ from threadkeep.ports.chat import ChatRequest, Said
 from threadkeep.ports.reflections import MOST_EVIDENCE
 from threadkeep.ports.responder import Usage
 from threadkeep.recall.quoting import quoted
+from threadkeep.recall.render import writer
 from threadkeep.scope import Scope
 
 _log = logging.getLogger("threadkeep.assistant")
@@ -106,7 +107,7 @@ class Afterthought:
     async def _shortened(self, turn: Turn, before: str, fresh: Sequence[Message]) -> str:
         if self._parts.model.generates:
             lines = [f"(earlier) {quoted(before)}"] if before else []
-            lines += [f"{one.role}: {quoted(one.content)}" for one in fresh]
+            lines += [f"{writer(one.role, one.origin)}: {quoted(one.content)}" for one in fresh]
             request = ChatRequest(_ROLLING, [Said("user", "\n".join(lines))], language=turn.language)
             reply = await self._parts.model.reply(request)
             turn.count(reply.usage)

@@ -174,7 +174,9 @@ class Console:
         return HTMLResponse(self._render(name, home=_home(request), **values), status)
 
     def _render(self, name: str, **values: Any) -> str:
-        return self._templates.get_template(name).render(**values)
+        """Return the page; half an emoji, which UTF-8 cannot carry, is shown as a question mark."""
+        page = self._templates.get_template(name).render(**values)
+        return page.encode("utf-8", "replace").decode()
 
 
 def _is_from_script(request: Request) -> bool:

@@ -134,14 +134,15 @@ _connection: ContextVar[_Connection | None] = ContextVar("threadkeep_connection"
 class LimitedConnections:
     """The connections of one server: `limits.connections`, and for a moment up to twice as many.
 
-    Past the limit a new connection takes the place of the one that has been without a request for the longest: slow and
-    idle clients cannot keep others out. Where every connection has a request at work, the new one is answered 503.
+    Past the limit a new connection takes the place of the one that has been without a complete request for the longest:
+    slow and idle clients cannot keep others out. Where every connection has a request at work, the new one is answered
+    503.
     """
 
     def __init__(self, limits: RequestLimits) -> None:
         self.limits = limits
         self._open: set[_Connection] = set()
-        self._idle: dict[_Connection, None] = {}  # without a request at work, the longest first
+        self._idle: dict[_Connection, None] = {}  # without a complete request, the longest first
         self._evicting: asyncio.TimerHandle | None = None
 
     def wrap(self, config: uvicorn.Config) -> None:
@@ -283,11 +284,14 @@ class _Connection(asyncio.Protocol):
         self._completed = True
         self._head_bytes = 0
         self._stop_timer()
+        if self._at_work:
+            self._all.busy(self)
 
     # The application's.
     def begins(self) -> None:
         self._at_work += 1
-        self._all.busy(self)
+        if self._expects == _DONE:  # until its body is complete a request may be slow on purpose
+            self._all.busy(self)
 
     def ends(self) -> None:
         self._at_work -= 1
@@ -298,7 +302,7 @@ class _Connection(asyncio.Protocol):
 
     def evict(self) -> None:
         self._all.release(self)
-        if self._head_bytes and not self._refused:
+        if self._head_bytes and not self._refused and not self._at_work:
             self._write(_CROWDED)
         self._close()
 

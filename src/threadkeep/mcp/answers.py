@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from threadkeep.recall.quoting import visible
+
+_TEXTS = frozenset(("content", "heading", "query", "summary", "text", "title"))
+
+
+def legible(answer: Any) -> Any:
+    """Return the answer with its texts as a prompt may hold them: a model reads them. Ids stay as they are."""
+    if isinstance(answer, dict):
+        fields = cast("dict[str, Any]", answer)
+        return {name: _shown(name, value) for name, value in fields.items()}
+    if isinstance(answer, list):
+        return [legible(one) for one in cast("list[Any]", answer)]
+    return answer
+
+
+def _shown(name: str, value: Any) -> Any:
+    return visible(value) if name in _TEXTS and isinstance(value, str) else legible(value)
 
 
 class Answer(BaseModel):

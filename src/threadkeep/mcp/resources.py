@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from threadkeep.errors import NotFound
+from threadkeep.mcp.answers import legible
 from threadkeep.mcp.calls import Call
 from threadkeep.model import ConversationPage
 
@@ -47,5 +48,5 @@ async def listed(where: Conversations, call: Call, cursor: str | None) -> types.
 async def read(where: Conversations, call: Call, uri: str) -> types.ReadResourceResult:
     if not uri.startswith(_PREFIX) or not (name := unquote(uri.removeprefix(_PREFIX), errors="strict")):
         raise NotFound("there is no such resource")
-    text = json.dumps(await where.conversation(call, name), ensure_ascii=False)
+    text = json.dumps(legible(await where.conversation(call, name)), ensure_ascii=False)
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_MIME, text=text)])

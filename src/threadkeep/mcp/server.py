@@ -16,6 +16,7 @@ from threadkeep.audit import called_by, reaching
 from threadkeep.errors import ThreadkeepError
 from threadkeep.identity.principal import Principal
 from threadkeep.mcp import resources
+from threadkeep.mcp.answers import legible
 from threadkeep.mcp.arguments import checked_arguments
 from threadkeep.mcp.audited import audited
 from threadkeep.mcp.calls import Call, Progress, conversation_in, request_in
@@ -110,8 +111,9 @@ def _progress(context: Context) -> Progress | None:
 
 
 def _answered(tool: ToolSpec, answer: dict[str, Any]) -> types.CallToolResult:
-    text = types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))
-    return types.CallToolResult(content=[text], structured_content=answer)
+    shown = legible(answer)
+    text = types.TextContent(type="text", text=json.dumps(shown, ensure_ascii=False))
+    return types.CallToolResult(content=[text], structured_content=shown)
 
 
 def mcp_server(

@@ -29,6 +29,7 @@ _VENDORS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
     ("anthropic", ("sk-ant-",), r"sk-ant-[A-Za-z0-9_\-]{10,}+"),
     ("openai", ("sk-",), r"sk-(?:proj-|svcacct-|admin-|or-v1-)?[A-Za-z0-9_\-]{18,}+"),
     ("huggingface", ("hf_",), r"hf_[A-Za-z0-9]{20,}+"),
+    ("threadkeep", ("tk_",), r"tk_[a-z2-7]{12}_[A-Za-z0-9_\-]{43}"),
     ("npm", ("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
     ("pypi", ("pypi-",), r"pypi-[A-Za-z0-9_\-]{30,}+"),
     ("sendgrid", ("sg.",), r"SG\.[A-Za-z0-9_\-]{16,}+\.[A-Za-z0-9_\-]{16,}+"),
