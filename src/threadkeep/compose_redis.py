@@ -151,9 +151,10 @@ def flush_worker(
     limits, meter = FlushLimits(batch=settings.memory_flush_batch_size), meter_for(settings)
     placing = CheckedPlacing(archive, front)
     if meter is None:
-        return FlushWorker(journal, placing, consumer_name(), limits, front.hot_store)
+        return FlushWorker(journal, placing, consumer_name(), limits, front.hot_store, front.tell_missed)
     measured = MeasuredPlacing(placing, meter)
-    return FlushWorker(MeasuredJournal(journal, meter), measured, consumer_name(), limits, front.hot_store)
+    metered = MeasuredJournal(journal, meter)
+    return FlushWorker(metered, measured, consumer_name(), limits, front.hot_store, front.tell_missed)
 
 
 async def inspected(url: str, settings: Settings) -> tuple[str | None, bool | None, list[Finding]]:

@@ -51,6 +51,7 @@ class FrontCheck:
         self._front: Front | None = None  # what both stores agreed on
         self._checking = asyncio.Lock()
         self._told: str | None = None
+        self._missed = 0  # of the archive's count, what the hot store knows from here
 
     @property
     def is_known(self) -> bool:
@@ -75,6 +76,26 @@ class FrontCheck:
         except HotStoreMismatch as error:
             self._tell(error)
             raise
+
+    async def note_missed(self) -> None:
+        """Count, in the archive, that the hot store does not hear of what is stored or erased now.
+
+        Several processes share both stores, and this one may end before the hot store is back: the count stays.
+        """
+        await self._archive.note_missed()
+
+    async def tell_missed(self) -> None:
+        """Let the hot store know how often the archive went on without it, in whichever process that was.
+
+        It then compares each conversation with the archive before it is used again, as after a restart.
+        """
+        try:
+            front = await self._archive.front()
+        except StoreUnavailable:
+            return  # later; nothing is stored meanwhile
+        if front is not None and self._front is not None and front.id == self._front.id and front.missed > self._missed:
+            await self._hot.put(Fronting(front.id, front.durability, self._digest, front.missed))
+            self._missed = front.missed
 
     async def trying(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do `work`; once more where a store no longer agrees and a new comparison finds that it does.
@@ -124,7 +145,8 @@ class FrontCheck:
         if there is not None and there.id != front.id:
             raise another_hot_store(front)
         # Into every partition of a cluster that has lost it, and into a Redis that was wiped.
-        await self._hot.put(Fronting(front.id, front.durability, self._digest))
+        await self._hot.put(Fronting(front.id, front.durability, self._digest, front.missed))
+        self._missed = front.missed
         return front, True
 
     async def _attached(self, there: Fronting | None) -> Front:

@@ -103,6 +103,9 @@ class GuardedArchive:
     async def attach(self, front: Front) -> Front:
         return await self._guard.ask(lambda: self._archive.attach(front))
 
+    async def note_missed(self) -> None:
+        await self._guard.ask(self._archive.note_missed)
+
     async def detach(self, id: str | None = None) -> bool:
         return await self._guard.ask(lambda: self._archive.detach(id))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -31,13 +32,23 @@ class _Noted:
 
 
 class Owed:
-    """`seed_of` is None where the archive always orders: there the hot counter only follows."""
+    """`seed_of` is None where the archive always orders: there the hot counter only follows. `tell_missed` makes other
+    processes distrust what the hot store held.
+    """
 
-    def __init__(self, hot: HotStore, archive: Archive, window: HistoryRange, seed_of: AskArchive | None) -> None:
+    def __init__(
+        self,
+        hot: HotStore,
+        archive: Archive,
+        window: HistoryRange,
+        seed_of: AskArchive | None,
+        tell_missed: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
         self._hot = hot
         self._archive = archive
         self._window = window
         self._seed_of = seed_of
+        self._tell_missed = tell_missed
         self._talks: dict[Scope, _Noted] = {}
         self._locks: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
         self._erasures: dict[tuple[Scope, str | None], int] = {}
@@ -82,12 +93,13 @@ class Owed:
             await asyncio.gather(self._in_background, return_exceptions=True)
 
     async def _tell_all(self) -> None:
-        for place in list(self._talks):
-            try:
+        try:
+            if self._tell_missed is not None:
+                await self._tell_missed()
+            for place in list(self._talks):
                 await self.tell(place)
-            except StoreError as error:
-                _log.info("the hot store will be told later what it missed (%s)", type(error).__name__)
-                return
+        except StoreError as error:
+            _log.info("the hot store will be told later what it missed (%s)", type(error).__name__)
 
     async def _tell_if_owed(self, place: Scope) -> None:
         if (noted := self._talks.get(place)) is not None:

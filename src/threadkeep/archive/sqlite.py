@@ -177,6 +177,9 @@ class SqliteArchive:
     async def attach(self, front: Front) -> Front:
         return await self._database.write(partial(sqlite_front.attach, front_=front))
 
+    async def note_missed(self) -> None:
+        await self._database.write(sqlite_front.note_missed)
+
     async def detach(self, id: str | None = None) -> bool:
         return await self._database.write(partial(sqlite_front.detach, id=id))
 

@@ -8,7 +8,7 @@ from threadkeep.ports.fronts import Front
 
 
 def front(connection: sqlite3.Connection) -> Front | None:
-    row = connection.execute("SELECT id, durability, address FROM tk_front").fetchone()
+    row = connection.execute("SELECT id, durability, address, missed FROM tk_front").fetchone()
     return None if row is None else Front(*row)
 
 
@@ -18,6 +18,10 @@ def attach(connection: sqlite3.Connection, front_: Front) -> Front:
         (front_.id, front_.durability, front_.address),
     )
     return front(connection) or front_
+
+
+def note_missed(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE tk_front SET missed = missed + 1")
 
 
 def detach(connection: sqlite3.Connection, id: str | None) -> bool:

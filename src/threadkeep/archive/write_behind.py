@@ -74,7 +74,8 @@ class WriteBehind:
         self._archive = archive
         self._durability = durability
         self._breaker = breaker
-        self._owed = Owed(hot, archive, window, self.seed_of if durability == "fast" else None)
+        seed_of = self.seed_of if durability == "fast" else None
+        self._owed = Owed(hot, archive, window, seed_of, front.tell_missed if front else None)
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
         if self._front is None:
@@ -120,6 +121,8 @@ class WriteBehind:
         receipt = await self._archive.append(scope, admission, key)
         if receipt.kept and not await self._shown(scope, receipt):
             self._owed.note(scope)
+            with suppress(StoreError):  # the message is stored; this process tells the hot store itself
+                await self._note_missed()
         return receipt
 
     async def _shown(self, scope: Scope, receipt: Receipt) -> bool:
@@ -151,9 +154,14 @@ class WriteBehind:
             if given is None or given != await self._archive.last_seq(scope):
                 await self._archive.leave_gap(scope, GAP)
             self._owed.note(scope)
+            await self._note_missed()
             receipt = await self._archive.append(scope, admission, key)
             self._owed.note(scope, receipt.seq)
             return receipt
+
+    async def _note_missed(self) -> None:
+        if self._front is not None:
+            await self._front.note_missed()
 
     async def seed_of(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
         """What the archive knows: the hot store asks for it when it cannot vouch for its own word."""
@@ -275,6 +283,7 @@ class WriteBehind:
             after = await self._asked_own_hot(lambda: self._hot.erase(scope, None, proof.generation))
         if after is None:
             self._owed.note_erasure(scope, None, proof.generation)
+            await self._note_missed()
         return _with_hot(proof, before, after)
 
     async def forget(
@@ -298,6 +307,8 @@ class WriteBehind:
         if after is None:
             for place, id_ in places:
                 self._owed.note_erasure(place, id_, proof.generation)
+            if places:
+                await self._note_missed()
         return _with_hot(proof, before, after) if places else proof
 
     async def _texts_of(self, places: Sequence[tuple[Scope, str]]) -> list[str]:

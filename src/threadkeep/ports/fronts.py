@@ -12,11 +12,15 @@ Durability = Literal["fast", "durable"]
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What the archive records of its hot store. `address` is where it was when it was attached."""
+    """What the archive records of its hot store. `address` is where it was when it was attached.
+
+    `missed` counts what was stored while the hot store could not be told: it trusts nothing from before the last one.
+    """
 
     id: str
     durability: Durability
     address: str
+    missed: int = 0
 
 
 @dataclass(slots=True)
@@ -88,6 +92,10 @@ class Fronted(Protocol):
         """Record `front` unless one is recorded, and return what is."""
         ...
 
+    async def note_missed(self) -> None:
+        """Count that something is stored or erased of which the hot store does not hear."""
+        ...
+
     async def detach(self, id: str | None = None) -> bool:
         """Remove the record: of this hot store, or of any. False where there was none."""
         ...
@@ -95,11 +103,15 @@ class Fronted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fronting:
-    """What a hot store records of the archive behind it. `archive` is a digest of the archive's address."""
+    """What a hot store records of the archive behind it. `archive` is a digest of the archive's address.
+
+    `missed` is for `put`: the archive's count. What is read says nothing of it.
+    """
 
     id: str
     durability: Durability
     archive: str
+    missed: int = 0
 
 
 class HotFront(Protocol):
@@ -113,7 +125,7 @@ class HotFront(Protocol):
         ...
 
     async def put(self, fronting: Fronting) -> None:
-        """Record it wherever nothing is recorded."""
+        """Record it wherever nothing is recorded, and `missed` wherever less is known."""
         ...
 
     async def use(self, id: str) -> None:

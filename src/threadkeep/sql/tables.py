@@ -110,6 +110,7 @@ fronts = Table(
     Column("id", Word, nullable=False),
     Column("durability", Word, nullable=False),
     Column("address", AnyText, nullable=False),
+    Column("missed", BigInteger, nullable=False, server_default="0"),
 )
 
 tombstones = Table("tk_tombstones", metadata, Column("digest", Digest, primary_key=True))

@@ -268,7 +268,8 @@ CREATE TABLE tk_front (
   slot INTEGER PRIMARY KEY CHECK (slot = 1),
   id TEXT NOT NULL,
   durability TEXT NOT NULL,
-  address TEXT NOT NULL
+  address TEXT NOT NULL,
+  missed INTEGER NOT NULL DEFAULT 0
 );
 """
 

@@ -57,6 +57,7 @@ class FlushLimits:
     retry_seconds: tuple[float, ...] = (1.0, 2.0, 4.0)
     longest_pause: float = 5.0
     tidy_seconds: float = 600.0
+    tell_seconds: float = 5.0
 
 
 class FlushWorker:
@@ -69,12 +70,17 @@ class FlushWorker:
         consumer: str,
         limits: FlushLimits | None = None,
         is_ours: Callable[[], Awaitable[object]] | None = None,
+        tell_missed: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`is_ours` raises where the journal is another archive's: nothing is claimed from it then."""
+        """`is_ours` raises where the journal is another archive's: nothing is claimed from it then. `tell_missed` lets
+        the hot store know what the archive took while it was unavailable, to any process.
+        """
         self._journal = journal
         self._archive = archive
         self.name = consumer
         self._is_ours = is_ours
+        self._tell_missed = tell_missed
+        self._next_telling = 0.0
         self._limits = limits or FlushLimits()
         self._refused: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
@@ -97,6 +103,7 @@ class FlushWorker:
                 pause = 0.1
             except Exception as error:  # nothing may end a worker but a stop
                 self._journal_health.failed(error)
+                self._next_telling = 0.0  # the journal may have been away for others, too
                 await self._rest(pause)
                 pause = min(pause * 2, self._limits.longest_pause)
         await self._retries_done()
@@ -131,7 +138,14 @@ class FlushWorker:
     async def _claimed(self, wait: float = 0) -> Sequence[JournalEntry]:
         if self._is_ours is not None:
             await self._is_ours()
+        await self._tell_when_due()
         return await self._journal.claim(self.name, self._limits.batch, wait)
+
+    async def _tell_when_due(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._tell_missed is not None and now >= self._next_telling:
+            await self._tell_missed()
+            self._next_telling = now + self._limits.tell_seconds
 
     async def _tidy_when_due(self) -> None:
         """Every worker that was killed leaves its name in the journal."""

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.sql.append import append, last_seq, looked_up
 from threadkeep.archive.sql.erase import erase, forget
-from threadkeep.archive.sql.front import attach, check_writer, detach, front
+from threadkeep.archive.sql.front import attach, check_writer, detach, front, note_missed
 from threadkeep.archive.sql.place import leave_gap, place
 from threadkeep.archive.sql.read import (
     change_conversation,
@@ -184,6 +184,9 @@ class SqlArchive:
 
     async def attach(self, front: Front) -> Front:
         return await self._database.write(partial(attach, front_=front))
+
+    async def note_missed(self) -> None:
+        await self._database.write(note_missed)
 
     async def detach(self, id: str | None = None) -> bool:
         return await self._database.write(partial(detach, id=id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.ports.fronts import Claim, Front
@@ -10,7 +10,7 @@ from threadkeep.sql.rows import insert_if_absent
 from threadkeep.sql.tables import fronts
 
 _SLOT = 1
-_FRONT = select(fronts.c.id, fronts.c.durability, fronts.c.address).where(fronts.c.slot == _SLOT)
+_FRONT = select(fronts.c.id, fronts.c.durability, fronts.c.address, fronts.c.missed).where(fronts.c.slot == _SLOT)
 
 
 async def front(connection: AsyncConnection) -> Front | None:
@@ -26,6 +26,10 @@ async def attach(connection: AsyncConnection, front_: Front) -> Front:
     values = {"slot": _SLOT, "id": front_.id, "durability": front_.durability, "address": front_.address}
     await connection.execute(insert_if_absent(connection, fronts, "slot"), values)
     return await front(connection) or front_
+
+
+async def note_missed(connection: AsyncConnection) -> None:
+    await connection.execute(update(fronts).values(missed=fronts.c.missed + 1))
 
 
 async def detach(connection: AsyncConnection, id: str | None) -> bool:

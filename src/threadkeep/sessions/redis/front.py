@@ -39,7 +39,7 @@ class RedisFront:
 
     async def put(self, fronting: Fronting) -> None:
         keys = (await self._client.link()).keys
-        values = (fronting.id, fronting.durability, fronting.archive)
+        values = (fronting.id, fronting.durability, fronting.archive, fronting.missed)
         await asyncio.gather(*(self._client.run(scripts.FRONT, (keys.journal(tag),), values) for tag in keys.tags))
 
     async def use(self, id: str) -> None:

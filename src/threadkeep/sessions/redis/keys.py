@@ -40,7 +40,7 @@ class Keys:
 
     def for_reading(self, scope: Scope) -> tuple[str, ...]:
         keys = self.for_talk(scope)
-        return keys[0], keys[2], keys[3], keys[4], keys[8], keys[9]
+        return keys[0], keys[2], keys[3], keys[4], keys[8], keys[9], f"{keys[11]}:front"
 
     def session(self, scope: Scope) -> str:
         return self.for_talk(scope)[0]

@@ -20,12 +20,14 @@ _FRAME, _LANGUAGE = b'{"createdAt":,"messages":[]}', b',"language":'
 
 def commands(keys: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     document, meta, window, pending = keys[:4]
+    front = keys[6]
     return (
         ("HGET", meta, "shown"),
         ("ZRANGE", window, "0", "-1"),
         ("STRLEN", document),
         ("HMGET", meta, "shown", "blank"),
         ("INFO", "replication"),
+        ("HGET", front, "missed"),
         ("EXISTS", document, pending),
     )
 
@@ -36,13 +38,13 @@ def nothing_is_hot(answers: list[Any]) -> bool:
 
 
 def mark_commands(keys: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    document, meta = keys[0], keys[1]
-    return ("HGET", meta, "shown"), ("STRLEN", document), ("INFO", "replication")
+    document, meta, front = keys[0], keys[1], keys[6]
+    return ("HGET", meta, "shown"), ("STRLEN", document), ("INFO", "replication"), ("HGET", front, "missed")
 
 
 def still_holds(copy: Copy, answers: list[Any]) -> bool:
-    shown, length, info = answers
-    return shown == copy.shown and length == int(copy.mark.length) and type(info) is bytes and copy.run in info
+    shown, length, info, missed = answers
+    return shown == copy.shown and length == int(copy.mark.length) and _run_in(info, missed) == copy.run
 
 
 def hot_from(scope: Scope, answers: list[Any], recent: RecentWindows) -> Hot | None:
@@ -52,13 +54,13 @@ def hot_from(scope: Scope, answers: list[Any], recent: RecentWindows) -> Hot | N
     """
     if any(isinstance(answer, Exception) for answer in answers):
         return None
-    before, items, length, (shown, blank), info, _ = answers
+    before, items, length, (shown, blank), info, missed, _ = answers
     if shown is None or shown != before:
         return None
     mark = Mark.of(shown)
     if not mark.created or length != int(mark.length) or length != _length(mark, items, int(blank or 0)):
         return None
-    run = _run_in(info)
+    run = _run_in(info, missed)
     place = scope.at(int(mark.generation))
     language, began = optional_text(mark.language), optional_time(mark.created)
     window, whole, stale = messages_in(b"\n".join(items)), mark.is_whole(run), mark.is_stale(run)
@@ -74,9 +76,10 @@ def _length(mark: Mark, items: list[bytes], blank: int) -> int:
     return len(_FRAME) + len(mark.created) + blank + language + sum(fragments) - (1 if items else 0)
 
 
-def _run_in(info: Any) -> bytes:
+def _run_in(info: Any, missed: Any) -> bytes:
+    """As `this_run` in `lua/common.lua`."""
     found = _RUN.search(info) if isinstance(info, bytes) else None
-    return found[0] if found else b"unknown"
+    return found[0] + (missed or b"") if found and not isinstance(missed, Exception) else b"unknown"
 
 
 def hot_of(scope: Scope, reply: list[Any]) -> Hot:

@@ -63,9 +63,11 @@ local function holds(key, seq)
 end
 
 -- Which run of the server this is. The replication id is new at every start and at every promotion, and those are
--- the moments at which acknowledged writes may have been lost: no counter is trusted past one.
+-- the moments at which acknowledged writes may have been lost: no counter is trusted past one. Nor past a time in which
+-- the archive went on without this store, which a server that was only frozen or cut off does not notice (`front.lua`).
 local function this_run()
-  return string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+  local run = string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+  return run .. (call('HGET', JOURNAL .. ':front', 'missed') or '')
 end
 
 -- `shown` is all that a reader needs besides the window, in one value: generation, seq, created, language, gap,

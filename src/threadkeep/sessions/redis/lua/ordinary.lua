@@ -1,7 +1,8 @@
 -- The archive behind this store has an id for it, and so has the process that appends: where they differ, the store was
 -- wiped, detached or given to another archive, and Python finds out which.
 local FRONT = ARGV[(ARGV[9] == '-' and 9 or 18) + 7]
-if FRONT ~= '' and redis.call('HGET', KEYS[12] .. ':front', 'id') ~= FRONT then
+local RECORDED = redis.call('HMGET', KEYS[12] .. ':front', 'id', 'missed')
+if FRONT ~= '' and RECORDED[1] ~= FRONT then
   return { 'front' }
 end
 
@@ -18,7 +19,8 @@ local function ordinary()
   local gen, seq, created, lang, gap, floor, seen, length, writes = match(meta[2] or '',
     '^(%d+)\n(%d+)\n([^\n]+)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%d+)\n(%d+)$')
   if not gen or meta[5] == '1' or (meta[4] and meta[4] ~= '') or (ARGV[8] ~= '' and ARGV[8] ~= gen)
-    or meta[1] ~= match(call('INFO', 'replication'), 'master_replid:(%x+)') or call('HLEN', KEYS[9]) > 0 -- erasures
+    or meta[1] ~= (match(call('INFO', 'replication'), 'master_replid:(%x+)') or '') .. (RECORDED[2] or '')
+    or call('HLEN', KEYS[9]) > 0 -- erasures
     or (tonumber(user[1]) or 0) > tonumber(gen) or user[2] -- or the user's
     or call('HEXISTS', IDS, ARGV[23]) == 1 then -- the same call once more, after its answer was lost
     return

@@ -1,5 +1,5 @@
 -- What is hot, in one answer and without the machinery of the writing scripts.
-local DOC, META, WINDOW, PENDING, RECORD, USER_RECORD = unpack(KEYS)
+local DOC, META, WINDOW, PENDING, RECORD, USER_RECORD, FRONT = unpack(KEYS)
 local MOST_PENDING = tonumber(ARGV[1]) -- of those that have left the window, the newest so many; all when negative
 local call = redis.call
 
@@ -27,7 +27,8 @@ if MOST_PENDING ~= 0 then
   end
   waiting = table.concat(ordered, '\n')
 end
-local this_run = string.match(call('INFO', 'replication'), 'master_replid:(%x+)')
+local this_run = (string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or '')
+  .. (call('HGET', FRONT, 'missed') or '') -- as in common.lua
 local missing = #items == 0 and tonumber(seq or 0) > math.max(tonumber(gap or 0), tonumber(floor or 0)) -- evicted?
 local whole = live and seen == this_run and (gap == '0' or tonumber(floor) > tonumber(gap)) and not missing
 local stale = (seen or '') ~= '' and seen ~= this_run
