@@ -22,6 +22,10 @@ _SPARED = (
     "checkpoints of a graph's thread of this name are left as they are, whatever they hold of the message:"
     " erase the conversation to remove them"
 )
+_STATE_SPARED = (
+    "items of a LangGraph store and the state of agent sessions are left as they are, whatever they hold of the text:"
+    " erase the user to remove them"
+)
 
 
 @dataclass(slots=True)
@@ -84,6 +88,8 @@ class Erasing:
             proof = await self._several(scope, found)
         if found.hot_unread or await self._left(scope, found):
             proof = replace(proof, stores={**proof.stores, "hot": _NOT_REACHED})
+        if self._stores.items is not None and await self._stores.items.holds(scope.whole_user):
+            proof = replace(proof, notes=(*proof.notes, _STATE_SPARED))
         return _with_checkpoints(proof, _both(before, await self._retold(scope)))
 
     async def _saying(self, scope: Scope, phrases: Sequence[Words]) -> _Saying:

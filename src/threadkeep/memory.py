@@ -260,6 +260,7 @@ class Memory:
 
     @in_one_call
     async def _change(self, scope: Scope, change: ConversationChange) -> None:
+        await self.may_write()
         await self._stores.archive.change(one_conversation(scope), change)
 
     @in_one_call

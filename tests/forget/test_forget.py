@@ -8,6 +8,8 @@ import pytest
 
 from tests.forget.conftest import Place
 from threadkeep import Memory, ModelResponse, Scope, UserMessage
+from threadkeep.adapters.adk import ThreadkeepSessionService
+from threadkeep.adapters.langgraph import ThreadkeepStore
 from threadkeep.errors import InvalidInput
 from threadkeep.model import Reflection
 
@@ -124,3 +126,18 @@ async def test_a_text_that_says_nothing_is_refused_in_words(text: str) -> None:
     async with Place("sqlite://").open() as memory:
         with pytest.raises(InvalidInput, match="text"):
             await memory.forget(ME, text=text)
+
+
+async def test_items_and_state_are_left_and_the_receipt_says_so(place: Place) -> None:
+    phrase = "keeps a parrot at home"
+    async with place.open() as memory:
+        await memory.append(ME.with_conversation("c"), [UserMessage(f"She {phrase}.")])
+        assert not any("state of agent sessions" in note for note in (await memory.forget(ME, phrase)).notes)
+    async with ThreadkeepStore.from_url(place.url, tenant=ME.tenant, user=ME.user) as store:
+        await store.aput(("memories",), "pets", {"text": f"She {phrase}."})
+    async with ThreadkeepSessionService.from_url(place.url, tenant=BOB.tenant, redis=place.redis or "") as sessions:
+        state = {"user:note": f"He {phrase}."}
+        await sessions.create_session(app_name="bot", user_id=BOB.user, session_id="s", state=state)
+    async with place.open() as memory:
+        for user in (ME, BOB):
+            assert any("state of agent sessions" in note for note in (await memory.forget(user, phrase)).notes)

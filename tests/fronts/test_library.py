@@ -113,6 +113,9 @@ async def test_another_redis_is_refused_and_none_of_what_it_holds_is_shown(
         other = await opened(elsewhere)
         with pytest.raises(HotStoreMismatch, match=r"REDIS_URL.*another Redis"):
             await other.append(ANNA, [UserMessage("two")])
+        for change in (other.rename(ANNA, "t"), other.set_intent(ANNA, "i"), other.close_conversation(ANNA)):
+            with pytest.raises(HotStoreMismatch):
+                await change
         with pytest.raises(HotStoreMismatch):
             await other.erase(ANNA)
     assert [record.message for record in caplog.records if "REDIS_URL" in record.message] != []

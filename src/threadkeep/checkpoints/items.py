@@ -121,6 +121,15 @@ class SqlItems:
             gone = f"DELETE FROM tk_store_items WHERE item_key IN {some} AND expires_at <= :now"  # noqa: S608
             swept += (await self._running.changed([(gone, values | {"now": now})]))[0]
 
+    async def holds(self, user: Scope) -> bool:
+        dialect = self._running.dialect
+        values = {"tenant": text_id(user.tenant, dialect), "user": text_id(user.user, dialect), "now": self._now()}
+        query = (
+            "SELECT 1 FROM tk_store_items WHERE tenant = :tenant AND user_id = :user"
+            " AND (expires_at IS NULL OR expires_at > :now) LIMIT 1"
+        )
+        return bool(await self._running.rows(query, values))
+
     async def erase(self, scope: Scope) -> Erased:
         values = {
             "tenant": text_id(scope.tenant, self._running.dialect),

@@ -75,6 +75,10 @@ class ItemStore(Protocol):
         """Delete what has expired; how many items."""
         ...
 
+    async def holds(self, user: Scope) -> bool:
+        """Whether anything is kept of the user here: items, or rows of agents' sessions."""
+        ...
+
     async def erase(self, scope: Scope) -> Erased:
         """Every item that is the user's. Items belong to no conversation: of one, only its agent's rows are erased."""
         ...
