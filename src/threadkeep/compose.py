@@ -106,6 +106,26 @@ async def open_memory(
         await memory.close()
 
 
+@asynccontextmanager
+async def memory_to_look_at(archive: str, redis: str | None, settings: Settings) -> AsyncGenerator[Memory]:
+    """A Memory of these stores to ask what is in them and how they are. Attaches and flushes nothing.
+
+    A Redis that refuses this process is as unavailable as one that is down, so its `health` tells of both.
+    """
+    rules, limits = admission_rules(settings), session_limits(settings)
+    if redis:
+        stores = await _behind_redis(
+            redis, archive, settings, rules, system_clock, worker=False, attach=False, may_refuse=True
+        )
+    else:
+        stores = await stores_at(archive, settings)
+    memory = Memory(stores, rules, limits)
+    try:
+        yield memory
+    finally:
+        await memory.close()
+
+
 def redis_named(redis: str | None, settings: Settings) -> str | None:
     """The one rule of which Redis a process uses: the one it was given, otherwise `REDIS_URL`; "" means none."""
     return (settings.redis_url if redis is None else redis) or None
@@ -120,9 +140,10 @@ async def _behind_redis(
     *,
     worker: bool,
     attach: bool,
+    may_refuse: bool = False,
 ) -> Stores:
     parts = redis_parts()
-    client = await parts.redis_at(redis, settings)
+    client = await parts.redis_at(redis, settings, may_refuse=may_refuse)
     try:
         stores = await stores_at(archive, settings, clock, may_be_away=True)
     except BaseException:

@@ -42,15 +42,16 @@ from threadkeep.worker.flush import FlushLimits, FlushWorker
 from threadkeep.worker.in_process import JournalFlushing, consumer_name
 
 
-async def redis_at(url: str, settings: Settings) -> RedisClient:
-    """A Redis that is away is waited for; one that will never do (too old, another password) is told at once."""
+async def redis_at(url: str, settings: Settings, *, may_refuse: bool = False) -> RedisClient:
+    """A Redis that is unavailable is waited for. Raise what will never do: one that is too old, and unless it
+    `may_refuse`, one that refuses the user, the password or the database's number."""
     client = RedisClient(url, RedisOptions(timeout=settings.redis_timeout_seconds))
     try:
         await client.link()
-    except LoginRefused:
-        raise
-    except StoreUnavailable:
-        pass  # whoever uses it has a way to go on, and says so in the log
+    except StoreError as error:
+        if not may_refuse and (isinstance(error, LoginRefused) or not isinstance(error, StoreUnavailable)):
+            raise
+        # whoever uses it has a way to go on, and says so in the log
     return client
 
 

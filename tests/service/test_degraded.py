@@ -1,6 +1,8 @@
 """The service on Redis and PostgreSQL while one of them, or both, are away."""
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,12 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.servers.redis import RedisServer
+from tests.servers.redis import client as redis_client
 from tests.servers.waiting import wait_until
 from tests.service.running import RunningService
 from tests.service.stores import Servers
 from tests.service.talking import TALK, said
 from tests.unit.cli.conftest import Command, store, threadkeep
-from threadkeep import Scope, UserMessage
+from threadkeep import Scope, SyncMemory, UserMessage
 
 __all__ = ["store", "threadkeep"]
 SECONDS = 60
@@ -198,6 +202,48 @@ def test_doctor_names_a_redis_that_does_not_answer(threadkeep: Command, store: s
     assert ended.code == 1
     assert ended.json["store"]["status"] == "reachable"
     assert [one["code"] for one in ended.json["redis"]["findings"]] == ["unreachable"]
+
+
+def killed(redis: RedisServer) -> None:
+    redis.kill()
+
+
+def frozen(redis: RedisServer) -> None:
+    os.kill(redis.pid, signal.SIGSTOP)
+
+
+def with_another_password(redis: RedisServer) -> None:
+    with redis_client(redis.url) as administrator:
+        administrator.config_set("requirepass", "another")
+        administrator.client_kill_filter(_type="normal", skipme=True)
+
+
+@pytest.mark.parametrize("broken", [killed, frozen, with_another_password])
+def test_doctor_says_what_health_does_while_redis_is_unavailable(
+    threadkeep: Command,
+    store: str,
+    new_redis: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    broken: Callable[[RedisServer], None],
+) -> None:
+    """The archive has a Redis, so a process without any may not write; this one was given that Redis."""
+    monkeypatch.setenv("THREADKEEP_REDIS_TIMEOUT_SECONDS", "0.5")
+    redis = new_redis()
+    with SyncMemory(store, redis=redis.url) as memory:
+        memory.append(Scope(**TALK), [UserMessage("hello")])
+        memory.flushed()
+        broken(redis)
+        told = memory.health().as_dict()
+        ended = threadkeep("doctor", "--url", store, "--redis", redis.url, "--json")
+        shown = threadkeep("doctor", "--url", store, "--redis", redis.url)
+        if broken is frozen:
+            os.kill(redis.pid, signal.SIGCONT)
+
+    assert (told["status"], told["stores"]) == ("degraded", {"redis": "away", "archive": "ok"})
+    assert (ended.code, ended.json["ok"], ended.json["health"]) == (1, False, told)
+    assert ended.json["store"]["status"] == "reachable"
+    assert "detach" not in ended.stdout
+    assert "Redis cannot be relied on." in shown.stdout
 
 
 def test_erase_export_and_stats_reach_what_is_still_in_redis(threadkeep: Command, on_postgres: Servers) -> None:

@@ -13,15 +13,16 @@ import typer
 from threadkeep import __version__
 from threadkeep.cli.doctor_chroma import chroma_described, chroma_warnings
 from threadkeep.cli.doctor_mapped import mapped_described, mapped_warnings
-from threadkeep.cli.doctor_servers import redis_described, server_described, server_warnings
+from threadkeep.cli.doctor_servers import may_start_with, redis_described, server_described, server_warnings
 from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import in_columns, print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path
-from threadkeep.compose import redis_named
+from threadkeep.compose import memory_to_look_at, redis_named
 from threadkeep.compose_terms import check_terms
 from threadkeep.errors import StoreReadOnly, ThreadkeepError
+from threadkeep.model import Stats
+from threadkeep.ports.health import Health
 from threadkeep.settings import Settings, config_file, load_settings, unknown_variables
-from threadkeep.sync import SyncMemory
 
 _FTS5_SECURE_DELETE = (3, 42, 0)
 
@@ -32,10 +33,11 @@ def doctor(url: Url = None, redis: Redis = None, mapping: Mapping = None, json: 
     found = resolve(settings)
     hot = redis_named(redis, settings)
     redis_found = redis_described(hot, settings)
-    in_use = hot if redis_found and redis_found["version"] else None
     mapped = mapped_described(url, mapping, settings)
     chroma = chroma_described(settings)
-    store, health = _store(url, in_use, settings, only_mapped=mapped is not None)
+    starts = may_start_with(redis_found)
+    store, health = _store(url, hot if starts else None, settings, only_mapped=mapped is not None)
+    health = health if starts else None  # without the Redis that it was given, no process would be in this state
     report: dict[str, Any] = {
         "ok": store["status"] != "failed"
         and (health is None or health["status"] != "down")
@@ -78,14 +80,18 @@ def _store(
             raise StoreReadOnly(f"{shown['url']}: {obstacle['message']}; {obstacle['fix']}")
         if only_mapped and facts and facts["server"]["schema"] is None:
             return shown | {"status": "no tables of its own"} | facts, None
-        with SyncMemory(where, redis=redis or "", worker=False, attach=False, settings=as_it_is(settings)) as memory:
-            counted, health = memory.stats(), memory.health()
+        counted, health = asyncio.run(_looked_at(where, redis, as_it_is(settings)))
         terms = asyncio.run(check_terms(where, as_it_is(settings)))
     except ThreadkeepError as error:
         return shown | {"status": "failed", "error": {"code": error.code, "detail": str(error)}}, None
     if path is not None:
         facts = {"path": shown_path(path.resolve()), "journal_mode": _journal_mode(path)}
     return shown | {"status": "reachable", "terms": terms.as_dict()} | facts | counted.as_dict(), health.as_dict()
+
+
+async def _looked_at(where: str, redis: str | None, settings: Settings) -> tuple[Stats, Health]:
+    async with memory_to_look_at(where, redis, settings) as memory:
+        return await memory.stats(), await memory.health()
 
 
 def _journal_mode(path: Path) -> str:

@@ -10,6 +10,8 @@ from threadkeep.compose_inspect import inspect_redis, inspect_server
 from threadkeep.errors import ThreadkeepError
 from threadkeep.settings import Settings
 
+_UNAVAILABLE = {"unreachable", "refuses-writes"}
+
 
 def redis_described(redis: str | None, settings: Settings) -> dict[str, Any] | None:
     """None where there is none. `ok` is False for what must be mended before it can be relied on."""
@@ -21,6 +23,11 @@ def redis_described(redis: str | None, settings: Settings) -> dict[str, Any] | N
         problem = {"code": error.code, "severity": "problem", "message": str(error), "fix": "correct REDIS_URL"}
         return {"url": masked(redis), "ok": False, "version": None, "cluster": None, "findings": [problem]}
     return {"url": masked(redis), "ok": report.usable} | report.as_dict()
+
+
+def may_start_with(redis: dict[str, Any] | None) -> bool:
+    """Whether a process that is given this Redis starts, and goes on without it while it is unavailable."""
+    return redis is None or bool(redis["version"]) or {one["code"] for one in redis["findings"]} <= _UNAVAILABLE
 
 
 def server_described(url: str, settings: Settings) -> dict[str, Any]:
