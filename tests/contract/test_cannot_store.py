@@ -28,7 +28,7 @@ from threadkeep.sessions.redis.keys import Keys
 
 __all__ = ["threadkeep"]
 ME = Scope("shop", "u42", "c1")
-TABLES = ("tk_owners", "tk_conversations", "tk_messages", "tk_appends", "tk_generations", "tk_tombstones")
+TABLES = ("tk_front", "tk_owners", "tk_conversations", "tk_messages", "tk_appends", "tk_generations", "tk_tombstones")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,10 @@ async def test_readyz_agrees_with_an_append_about_every_right(role: Role) -> Non
             for right in ("SELECT", "INSERT", "UPDATE"):
                 await role.revoke(right, table)
                 stored = await append(
-                    client, said(f"without {right} on {table}"), scope={**TALK, "user": table + right}
+                    client,
+                    said(f"without {right} on {table}"),
+                    scope={**TALK, "user": table + right},
+                    key=table + right,
                 )
                 status, _, codes = await ready(client)
                 assert (stored.status_code == 200) == (status == 200), (table, right, stored.text)
@@ -102,9 +105,52 @@ async def test_readyz_agrees_with_an_append_about_every_right(role: Role) -> Non
                     assert "rights_missing" in codes
                     stopped.add(f"{right} {table}")
                 await role.grant(right, table)
-        assert {"INSERT tk_messages", "UPDATE tk_conversations"} <= stopped
+        assert {"INSERT tk_messages", "UPDATE tk_conversations", "SELECT tk_front", "INSERT tk_appends"} <= stopped
         assert (await append(client, said("again"))).status_code == 200
         assert await ready(client) == (200, "ok", set())
+
+
+@pytest.mark.parametrize("table", ["tk_front", "tk_generations"])
+async def test_a_missing_table_is_named(own_url: str, threadkeep: Command, table: str) -> None:
+    async with service(own_url) as client:
+        assert (await append(client, said("before"))).status_code == 200
+        await execute(own_url, f"ALTER TABLE {table} RENAME TO old_{table}")
+        assert (await append(client, said("hello"))).status_code == 503
+        answer = await client.get("/readyz")
+        found = answer.json()["findings"][0]
+        assert (answer.status_code, found["code"]) == (503, "schema_outdated")
+        assert table in found["message"]
+        assert "threadkeep migrate" in found["fix"]
+        ended = await asyncio.to_thread(threadkeep, "doctor", "--url", own_url, "--json")
+        assert (ended.code, ended.json["store"]["error"]["code"]) == (1, "schema_outdated")
+        assert table in ended.json["store"]["error"]["detail"]
+        await execute(own_url, f"ALTER TABLE old_{table} RENAME TO {table}")
+        assert (await append(client, said("hello"))).status_code == 200
+        assert await ready(client) == (200, "ok", set())
+
+
+@pytest.mark.parametrize("sql_url", ["postgres"], indirect=True)
+async def test_a_schema_that_the_user_may_not_use_is_named(role: Role, threadkeep: Command) -> None:
+    """Its tables seem to be missing, and no migration would bring them."""
+    await execute(role.admin, "REVOKE USAGE ON SCHEMA public FROM PUBLIC")
+    await execute(role.admin, f"GRANT USAGE ON SCHEMA public TO {role.name}")
+    async with service(role.url) as client:
+        assert (await append(client, said("before"))).status_code == 200
+        await execute(role.admin, f"REVOKE USAGE ON SCHEMA public FROM {role.name}")
+        refused = await append(client, said("hello"))
+        assert refused.status_code == 503
+        assert "right" in refused.json()["detail"]
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.json()["findings"][0]["code"]) == (503, "rights_missing")
+        assert "USAGE on schema public" in answer.json()["findings"][0]["message"]
+        for command in ("doctor", "migrate"):
+            ended = await asyncio.to_thread(threadkeep, command, "--url", role.url, "--json")
+            assert ended.code == 1
+            assert "USAGE on schema public" in ended.stdout + ended.stderr
+            assert "run `threadkeep migrate`" not in ended.stdout + ended.stderr
+        with pytest.raises(StoreError, match="USAGE on schema public"):
+            async with open_memory(role.url, settings=Settings()):
+                pass
 
 
 async def test_doctor_names_the_table_and_the_right(role: Role, threadkeep: Command) -> None:

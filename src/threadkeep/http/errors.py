@@ -51,7 +51,7 @@ _STORE_DETAILS: dict[type[errors.ThreadkeepError], str] = {
     errors.StoreFull: "no space is left where the store lies; nothing was changed",
     errors.StoreCorrupt: "the store's file is not a sound database; restore it from a backup",
     errors.StoreTooOld: "the store's server is older than this service supports",
-    errors.SchemaOutdated: "the store's tables are out of date; run `threadkeep migrate`",
+    errors.SchemaOutdated: "a table of the store is missing, out of date, or in a schema its user has no right to; nothing was changed",
     errors.SchemaTooNew: "the store was written by a newer Threadkeep; upgrade the service",
     errors.StoreError: "the store refused the work; nothing was changed",
     errors.EmbedderUnavailable: "the embedder could not be reached",

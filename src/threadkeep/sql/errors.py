@@ -55,7 +55,7 @@ _TELLING: dict[type[StoreError], str] = {
     StoreRefused: "the server refused the user, the password, the database or a right; check DATABASE_URL and grants",
     StoreReadOnly: "the server is read-only; point DATABASE_URL at its primary",
     StoreFull: "the server has no space left; free some and retry",
-    SchemaOutdated: "a table or column of ours is missing; run `threadkeep migrate`",
+    SchemaOutdated: "a table or column of ours is missing, or the user has no right to its schema; `threadkeep doctor` says which",
     StoreUnavailable: "the server could not be reached, or did not answer in time; is it up, and DATABASE_URL right?",
     StoreBusy: "all connections of the application's pool were busy; raise its size, or send less at once",
     StoreError: "the server refused the work",

@@ -16,6 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.errors import SchemaOutdated, SchemaTooNew, StoreRefused, StoreUnavailable
 from threadkeep.sql.database import SqlDatabase
+from threadkeep.sql.errors import place_of
+from threadkeep.sql.rights import hiding_schema
 from threadkeep.sql.rows import is_postgres
 
 VERSION_TABLE = "tk_alembic_version"
@@ -53,7 +55,7 @@ class SchemaState:
 
 
 async def schema_state(database: SqlDatabase) -> SchemaState:
-    """Raises `SchemaTooNew` when the tables were made by a newer Threadkeep."""
+    """Raise `SchemaTooNew` when the tables were made by a newer Threadkeep, `StoreRefused` when they cannot be seen."""
     state = SchemaState(await database.read(_current))
     if state.current is not None and state.current not in REVISIONS:
         raise SchemaTooNew(
@@ -115,6 +117,11 @@ async def _one_at_a_time(connection: AsyncConnection, database: SqlDatabase) -> 
 
 async def _current(connection: AsyncConnection) -> str | None:
     if not await connection.run_sync(_has_version_table):
+        if (schema := await hiding_schema(connection, VERSION_TABLE)) is not None:
+            raise StoreRefused(
+                f"{place_of(connection.engine.url)}: the user of DATABASE_URL lacks USAGE on schema {schema}, which has"
+                f" the tables; GRANT USAGE ON SCHEMA {schema} to it"
+            )
         return None
     query = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608
     return (await connection.execute(query)).scalar()
