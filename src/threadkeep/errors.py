@@ -186,7 +186,14 @@ class InvalidAssistant(ThreadkeepError):
 
 
 class StoreError(ThreadkeepError):
+    """`problem` and `fix` say it without an address, a path or a value, so they may be sent to callers."""
+
     code = "store_error"
+
+    def __init__(self, message: str = "", *, problem: str | None = None, fix: str | None = None) -> None:
+        super().__init__(message)
+        self.problem = problem
+        self.fix = fix
 
 
 class StoreUnavailable(StoreError):

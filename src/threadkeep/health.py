@@ -7,12 +7,14 @@ journal that is not drained, dead letters and a pool without a free connection a
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from threadkeep.errors import HotStoreMismatch, StoreError, StoreFull
+from threadkeep.errors import HotStoreMismatch, StoreBusy, StoreError, StoreFull, StoreUnavailable
 from threadkeep.model import HistoryRange
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.health import BEHIND_SECONDS, Connections, Health, HealthFinding, StoreState
@@ -35,18 +37,30 @@ _BEHIND = HealthFinding(
 )
 
 
+_log = logging.getLogger("threadkeep.stores")
+
+
 class LastWrite:
-    """The outcome of the process's last append. Some causes no store can be asked for, a server's full disk for one."""
+    """The outcome of the process's last append. Some causes no store can be asked for, a server's full disk for one.
+
+    A failure is logged when it is the first of its kind, and again after a minute: at every append of an outage it
+    would bury the rest of the log.
+    """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._failed: tuple[StoreError, float] | None = None
+        self._logged: dict[str, float] = {}  # when, by the error's code
 
     def passed(self) -> None:
         self._failed = None
 
     def failed(self, error: StoreError) -> None:
-        self._failed = (error, self._monotonic())
+        now = self._monotonic()
+        self._failed = (error, now)
+        if now - self._logged.get(error.code, -math.inf) >= _RECENT_SECONDS:
+            self._logged[error.code] = now
+            _log.error("an append failed (%s): %s", error.code, error)
 
     def seen_in(self, health: Health) -> Health:
         """Add that the last append failed. A full store counts for a minute: without traffic no append would tell
@@ -110,15 +124,16 @@ class HealthCheck:
         lag, health, writes = await asyncio.gather(
             self._answer(self._journal.depth()), self._with_archive(Health({}, queues=self._queues)), writing
         )
-        answers = not isinstance(lag, Exception) and not isinstance(writes, Exception)
+        failed = next((one for one in (writes, lag) if isinstance(one, Exception)), None)
         depth = None if isinstance(lag, Exception) else lag
-        stores = {"redis": "ok" if answers else "away", **health.stores}
-        return replace(health, stores=stores, lag=depth, findings=(*health.findings, *_of_journal(depth)))
+        stores = {"redis": "ok" if failed is None else "away", **health.stores}
+        unavailable = () if failed is None else (_of_redis(failed),)
+        return replace(health, stores=stores, lag=depth, findings=(*health.findings, *unavailable, *_of_journal(depth)))
 
     async def _with_archive(self, health: Health) -> Health:
         found = await self._answer(self._obstacle())
         used = self._connections() if self._connections else None
-        findings = (found,) if isinstance(found, HealthFinding) else ()
+        findings = () if found is None else (found if isinstance(found, HealthFinding) else _of_archive(found),)
         if _state(found) == "away" and used is not None and used.in_use >= used.most > 0:
             findings = (_NO_CONNECTION,)  # a pool that is busy for a moment is no finding: the question passed
         return replace(health, stores={"archive": _state(found)}, findings=findings, connections=used)
@@ -144,6 +159,28 @@ def _state(found: HealthFinding | StoreError | TimeoutError | None) -> StoreStat
     if isinstance(found, HealthFinding):
         return "full" if found.code == "full" else "read_only"
     return "away"
+
+
+def _of_archive(error: StoreError | TimeoutError) -> HealthFinding:
+    if isinstance(error, StoreBusy):
+        return _NO_CONNECTION
+    code = error.code if isinstance(error, StoreError) else StoreUnavailable.code
+    return _told(
+        error, code, "the archive", "look at the server and its log, and DATABASE_URL; see `threadkeep doctor`"
+    )
+
+
+def _of_redis(error: StoreError | TimeoutError) -> HealthFinding:
+    code = error.code if isinstance(error, StoreError) else StoreUnavailable.code
+    return _told(error, f"redis_{code.removeprefix('store_')}", "Redis", "look at the server, its log and REDIS_URL")
+
+
+def _told(error: StoreError | TimeoutError, code: str, store: str, fix: str) -> HealthFinding:
+    """In the error's own words, as far as they may be sent to callers."""
+    if isinstance(error, StoreError) and error.problem is not None:
+        return HealthFinding(code, error.problem, error.fix or fix)
+    problem = "could not be asked" if isinstance(error, StoreError) else "did not answer in time"
+    return HealthFinding(code, f"{store} {problem}", fix)
 
 
 def _of_journal(depth: Depth | None) -> tuple[HealthFinding, ...]:

@@ -139,7 +139,7 @@ async def test_a_schema_that_the_user_may_not_use_is_named(role: Role, threadkee
         await execute(role.admin, f"REVOKE USAGE ON SCHEMA public FROM {role.name}")
         refused = await append(client, said("hello"))
         assert refused.status_code == 503
-        assert "right" in refused.json()["detail"]
+        assert "closed to its user" in refused.json()["detail"]
         answer = await client.get("/readyz")
         assert (answer.status_code, answer.json()["findings"][0]["code"]) == (503, "rights_missing")
         assert "USAGE on schema public" in answer.json()["findings"][0]["message"]
@@ -151,6 +151,41 @@ async def test_a_schema_that_the_user_may_not_use_is_named(role: Role, threadkee
         with pytest.raises(StoreError, match="USAGE on schema public"):
             async with open_memory(role.url, settings=Settings()):
                 pass
+
+
+@pytest.mark.parametrize("sql_url", ["postgres"], indirect=True)
+async def test_a_login_that_is_refused_is_told_with_its_fix(role: Role) -> None:
+    async with service(role.url) as client:
+        assert await ready(client) == (200, "ok", set())
+        await execute(role.admin, f"ALTER ROLE {role.name} NOLOGIN")
+        ended = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role.name}'"
+        await execute(role.admin, ended)
+        answer = await client.get("/readyz")
+        assert is_problem(answer, 503, "store_unavailable")
+        (found,) = answer.json()["findings"]
+        assert (found["code"], found["fix"]) == ("store_refused", "check DATABASE_URL and grants")
+        assert answer.json()["fix"] == found["fix"]
+        assert "127.0.0.1" not in answer.text
+
+
+async def test_the_log_says_why_an_append_was_refused(role: Role, caplog: pytest.LogCaptureFixture) -> None:
+    async with service(role.url) as client:
+        await role.revoke("INSERT", "tk_messages")
+        for _ in range(3):
+            assert (await append(client, said("a secret wish"))).status_code == 503
+        (line,) = [record.getMessage() for record in caplog.records if "append failed" in record.getMessage()]
+    assert line.startswith("an append failed (store_refused): ")
+    assert line.endswith((" 42501 on tk_messages)", " 1142 on tk_messages)"))
+    assert "wish" not in caplog.text
+
+
+@pytest.mark.parametrize("sql_url", ["postgres"], indirect=True)
+async def test_a_read_only_server_is_not_told_as_a_file(role: Role) -> None:
+    await execute(role.admin, f"ALTER ROLE {role.name} SET default_transaction_read_only = on")
+    async with service(role.url) as client:
+        refused = await append(client, said("hello"))
+        assert (refused.status_code, refused.json()["code"]) == (503, "store_read_only")
+        assert "server" in refused.json()["detail"]
 
 
 async def test_doctor_names_the_table_and_the_right(role: Role, threadkeep: Command) -> None:

@@ -60,7 +60,10 @@ async def test_health_tells_it_as_away_and_turns_go_to_the_archive(
     new_redis: NewRedis, tmp_path: Path, make: Callable[[NewRedis], str], fix: str
 ) -> None:
     async with open_memory(f"sqlite:///{tmp_path}/archive.db", redis=make(new_redis), worker=False) as memory:
-        assert (await memory.health()).stores == {"redis": "away", "archive": "ok"}
+        found = await memory.health()
+        assert found.stores == {"redis": "away", "archive": "ok"}
+        assert [one.fix for one in found.findings] == [fix]
+        assert "127.0.0.1" not in str(found.findings)
         assert (await memory.append(Scope("t", "u", "c"), [UserMessage("hello")])).status == "stored"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from threadkeep import open_memory
-from threadkeep.errors import MemoryClosed, StoreCorrupt, StoreFull, StoreUnavailable
+from threadkeep.errors import MemoryClosed, StoreCorrupt, StoreFull, StoreRefused, StoreUnavailable
 from threadkeep.health import HealthCheck, LastWrite
 from threadkeep.ports.health import Health, HealthFinding
 from threadkeep.ports.journal import Depth
@@ -96,6 +96,36 @@ def test_a_store_that_was_full_counts_as_full_for_a_minute_or_until_a_write_pass
     assert last.seen_in(well) == well
     last.failed(StoreUnavailable("a moment ago"))
     assert last.seen_in(well).status == "degraded"
+
+
+async def test_a_store_that_is_unavailable_says_why_in_words_that_name_no_address() -> None:
+    refused = StoreRefused("postgresql://db:5432/x: refused; check grants", problem="refused", fix="check grants")
+    full = StoreFull("Redis at cache:6379 is full; raise it", problem="Redis is full", fix="raise it")
+    found = await checked(Answering(refused), Answering(full))
+    assert [(one.code, one.message, one.fix) for one in found.findings] == [
+        ("store_refused", "refused", "check grants"),
+        ("redis_full", "Redis is full", "raise it"),
+    ]
+    silent = await checked(Answering(hangs=True), Answering(StoreUnavailable("at cache:6379")))
+    assert [one.code for one in silent.findings] == ["store_unavailable", "redis_unavailable"]
+    assert all(one.fix and "6379" not in one.message for one in silent.findings)
+
+
+def test_a_failed_append_is_logged_once_a_minute_for_each_kind(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    last = LastWrite(lambda: now[0])
+    for error in (StoreFull("no space (DiskFull 53100)"), StoreFull("no space"), StoreUnavailable("away")):
+        last.failed(error)
+    last.passed()
+    now[0] = 59
+    last.failed(StoreFull("still no space"))
+    now[0] = 60
+    last.failed(StoreFull("again no space"))
+    assert [record.getMessage() for record in caplog.records] == [
+        "an append failed (store_full): no space (DiskFull 53100)",
+        "an append failed (store_unavailable): away",
+        "an append failed (store_full): again no space",
+    ]
 
 
 @pytest.mark.parametrize(

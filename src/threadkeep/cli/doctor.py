@@ -19,13 +19,12 @@ from threadkeep.cli.output import in_columns, print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path
 from threadkeep.compose import memory_to_look_at, redis_named
 from threadkeep.compose_terms import check_terms
-from threadkeep.errors import SchemaOutdated, StoreError, StoreReadOnly, StoreRefused, ThreadkeepError
+from threadkeep.errors import SchemaOutdated, StoreReadOnly, ThreadkeepError
 from threadkeep.model import Stats
 from threadkeep.ports.health import Health
 from threadkeep.settings import Settings, config_file, load_settings, unknown_variables
 
 _FTS5_SECURE_DELETE = (3, 42, 0)
-_OBSTACLES: dict[str, type[StoreError]] = {"read_only": StoreReadOnly, "schema_outdated": SchemaOutdated}
 
 
 def doctor(url: Url = None, redis: Redis = None, mapping: Mapping = None, json: Json = False) -> None:
@@ -78,7 +77,7 @@ def _store(
             return shown | {"status": "not created yet", "path": shown_path(path.resolve())}, None
         facts = server_described(where, settings)
         if facts and (obstacle := facts["server"]["obstacle"]):
-            kind = _OBSTACLES.get(obstacle["code"], StoreRefused)
+            kind = SchemaOutdated if obstacle["code"] == "schema_outdated" else StoreReadOnly
             raise kind(f"{shown['url']}: {obstacle['message']}; {obstacle['fix']}")
         if only_mapped and facts and facts["server"]["schema"] is None:
             return shown | {"status": "no tables of its own"} | facts, None

@@ -21,6 +21,7 @@ from threadkeep.errors import (
     StoreRefused,
     StoreUnavailable,
 )
+from threadkeep.sql.tables import metadata
 
 DRIVER_ERRORS = (DBAPIError, PoolTimeout, OSError, TimeoutError)
 
@@ -50,12 +51,13 @@ _ROLLED_BACK: set[str | int | None] = {"40001", "40P01", 1213, 1020}  # deadlock
 
 # `Key (user_id)=(` of PostgreSQL; `FOREIGN KEY (`user_id``, `column 'user_id'` and `column `a`.`b`.`user_id`` of MySQL.
 _COLUMN = re.compile(r"(?:\(|KEY \(`|column (?:`[^`]*`\.)*['`])([^()'`]+)(?:\)=\(|`|')")
+_NAME = re.compile(r"[a-z_]+")
 
 _TELLING: dict[type[StoreError], str] = {
     StoreRefused: "the server refused the user, the password, the database or a right; check DATABASE_URL and grants",
     StoreReadOnly: "the server is read-only; point DATABASE_URL at its primary",
     StoreFull: "the server has no space left; free some and retry",
-    SchemaOutdated: "a table or column of ours is missing, or the user has no right to its schema; `threadkeep doctor` says which",
+    SchemaOutdated: "a table or column is missing, or the user may not use its schema; see `threadkeep doctor`",
     StoreUnavailable: "the server could not be reached, or did not answer in time; is it up, and DATABASE_URL right?",
     StoreBusy: "all connections of the application's pool were busy; raise its size, or send less at once",
     StoreError: "the server refused the work",
@@ -73,8 +75,16 @@ def translated(error: BaseException, url: URL) -> StoreError:
     code = code_of(error)
     kind = _kind(error, code)
     seen = f"{type(_original(error)).__name__}" + (f" {code}" if code is not None else "")
+    if (table := _table_in(error)) is not None:
+        seen += f" on {table}"
     told = _TOLD_POOLED if code in _POOLED else _TOLD_STRANGER if _is_a_stranger(error) else _TELLING[kind]
-    return kind(f"{place_of(url)}: {told} ({seen})")
+    problem, _, fix = told.partition("; ")
+    return kind(f"{place_of(url)}: {told} ({seen})", problem=f"{problem} ({seen})", fix=fix or None)
+
+
+def _table_in(error: BaseException) -> str | None:
+    """The first table of ours that the server names. Of its words nothing else is passed on: they may quote values."""
+    return next((name for name in _NAME.findall(str(_original(error))) if name in metadata.tables), None)
 
 
 def _is_a_stranger(error: BaseException) -> bool:

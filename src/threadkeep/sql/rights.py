@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from threadkeep.ports.health import HealthFinding
 from threadkeep.sql.errors import code_of
 
-# What an append does with each table, by itself, with a key, and through the journal; tests/contract/test_cannot_store.py
-# holds it against a real one.
+# What an append does with each table, by itself, with a key, and through the journal. Held against a real one by
+# tests/contract/test_cannot_store.py.
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "tk_front": ("SELECT",),
     "tk_owners": ("SELECT", "INSERT", "UPDATE"),

@@ -70,10 +70,11 @@ async def ensure_schema(database: SqlDatabase, *, migrate_if_needed: bool) -> No
     if (await schema_state(database)).up_to_date:
         return
     if not migrate_if_needed:
-        raise SchemaOutdated(
-            f"{database.place}: its tables are missing or out of date, and THREADKEEP_AUTO_MIGRATE is off;"
-            " run `threadkeep migrate`"
+        problem, fix = (
+            "its tables are missing or out of date, and THREADKEEP_AUTO_MIGRATE is off",
+            "`threadkeep migrate`",
         )
+        raise SchemaOutdated(f"{database.place}: {problem}; run {fix}", problem=problem, fix=f"run {fix}")
     await migrate(database)
 
 
@@ -118,10 +119,9 @@ async def _one_at_a_time(connection: AsyncConnection, database: SqlDatabase) -> 
 async def _current(connection: AsyncConnection) -> str | None:
     if not await connection.run_sync(_has_version_table):
         if (schema := await hiding_schema(connection, VERSION_TABLE)) is not None:
-            raise StoreRefused(
-                f"{place_of(connection.engine.url)}: the user of DATABASE_URL lacks USAGE on schema {schema}, which has"
-                f" the tables; GRANT USAGE ON SCHEMA {schema} to it"
-            )
+            problem = f"the user of DATABASE_URL lacks USAGE on schema {schema}, which has the tables"
+            fix = f"GRANT USAGE ON SCHEMA {schema} to the user"
+            raise StoreRefused(f"{place_of(connection.engine.url)}: {problem}; {fix}", problem=problem, fix=fix)
         return None
     query = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608
     return (await connection.execute(query)).scalar()

@@ -31,9 +31,9 @@ async def ready(request: Request) -> Response:
     if health.status != "down":
         return JsonAnswer(told)
     del told["status"]  # a problem has one of its own
+    fix = health.findings[0].fix if health.findings else None
     if set(health.stores.values()) == {"away"}:
-        problem = Problem(503, StoreUnavailable.code, "no store answers", retryable=True, extra=told)
+        problem = Problem(503, StoreUnavailable.code, "no store answers", fix=fix, retryable=True, extra=told)
     else:
-        fix = health.findings[0].fix if health.findings else None
         problem = Problem(503, "cannot_store", "no turn can be stored now", fix=fix, retryable=True, extra=told)
     return problem.answer(request.scope)

@@ -13,7 +13,9 @@ from threadkeep.errors import LoginRefused, StoreError, StoreFull, StoreReadOnly
 DRIVER_ERRORS = (theirs.RedisError, OSError, TimeoutError)
 _CODE = re.compile(r"-?([A-Z]{2,20})\b")
 _DENIED_IN_A_SCRIPT = ("The user executing the script can't", "ACL failure in script")  # Redis, Valkey
+_WITHOUT_LOGIN = "Protocol error: unauthenticated"  # instead of NOAUTH, where a command is long
 _REFUSED_CREDENTIALS = "refused the credentials; correct the user and password in REDIS_URL"
+_UNSURE = "; a write may or may not have happened"
 _AWAY = "cannot be reached (is it up, and REDIS_URL right?)"
 _BY_CODE: dict[str, tuple[type[StoreError], str]] = {
     "OOM": (StoreFull, "is out of memory; raise maxmemory or free some"),
@@ -39,10 +41,10 @@ _BY_KIND: list[tuple[type[Exception], type[StoreError], str]] = [
     (theirs.ClusterDownError, *_BY_CODE["CLUSTERDOWN"]),
     (theirs.NoPermissionError, *_BY_CODE["NOPERM"]),
     (theirs.MaxConnectionsError, StoreUnavailable, "has no free connection for us; raise the pool's size"),
-    (theirs.TimeoutError, StoreUnavailable, "did not answer in time; a write may or may not have happened"),
-    (theirs.ConnectionError, StoreUnavailable, f"{_AWAY}; a write may or may not have happened"),
+    (theirs.TimeoutError, StoreUnavailable, f"did not answer in time{_UNSURE}"),
+    (theirs.ConnectionError, StoreUnavailable, f"{_AWAY}{_UNSURE}"),
     (theirs.RedisClusterException, StoreUnavailable, "is a cluster that cannot be reached"),
-    (TimeoutError, StoreUnavailable, "did not answer in time; a write may or may not have happened"),
+    (TimeoutError, StoreUnavailable, f"did not answer in time{_UNSURE}"),
     (OSError, StoreUnavailable, _AWAY),
 ]
 
@@ -57,13 +59,20 @@ def translated(error: Exception, place: str) -> StoreError:
     code = match[1] if match else ""
     if any(words in str(error) for words in _DENIED_IN_A_SCRIPT):
         code = "NOPERM"
+    if code == "ERR" and _WITHOUT_LOGIN in str(error):
+        code = "NOAUTH"
     if isinstance(error, theirs.ResponseError) and code in _BY_CODE:
         kind, what = _BY_CODE[code]
-        return kind(f"{place} {what}")
+        return _told(kind, place, what)
     for theirs_kind, kind, what in _BY_KIND:
         if isinstance(error, theirs_kind):
-            return kind(f"{place} {what}")
-    return StoreError(f"{place} refused the work ({code or type(error).__name__})")
+            return _told(kind, place, what)
+    return _told(StoreError, place, f"refused the work ({code or type(error).__name__})")
+
+
+def _told(kind: type[StoreError], place: str, what: str) -> StoreError:
+    problem, _, fix = what.removesuffix(_UNSURE).partition("; ")
+    return kind(f"{place} {what}", problem=f"Redis {problem}", fix=fix or "look at the server, its log and REDIS_URL")
 
 
 @contextmanager
