@@ -245,6 +245,10 @@ async def test_a_stuck_journal_and_dead_letters_are_told(
         found = await memory.health()
         assert (found.status, {one.code for one in found.findings}) == ("degraded", {"journal_behind", "dead_letters"})
     ended = await asyncio.to_thread(threadkeep, "doctor", "--url", own_url, "--redis", redis_server.url, "--json")
+    shown = await asyncio.to_thread(threadkeep, "doctor", "--url", own_url, "--redis", redis_server.url)
+    assert (ended.code, shown.code, ended.json["health"]["status"]) == (0, 0, "degraded")
+    assert "All is well." not in shown.stdout
+    assert "Degraded: turns are stored, but journal_behind, dead_letters should be mended." in shown.stdout
     told = " ".join(ended.json["warnings"])
     assert ("is a worker running" in told, "threadkeep dlq list" in told) == (True, True)
 

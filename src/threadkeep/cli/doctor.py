@@ -6,6 +6,7 @@ import asyncio
 import platform
 import sqlite3
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import typer
@@ -19,7 +20,7 @@ from threadkeep.cli.output import in_columns, print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path
 from threadkeep.compose import memory_to_look_at, redis_named
 from threadkeep.compose_terms import check_terms
-from threadkeep.errors import SchemaOutdated, StoreReadOnly, ThreadkeepError
+from threadkeep.errors import SchemaOutdated, StoreReadOnly, StoreUnavailable, ThreadkeepError
 from threadkeep.model import Stats
 from threadkeep.ports.health import Health
 from threadkeep.settings import Settings, config_file, load_settings, unknown_variables
@@ -74,6 +75,7 @@ def _store(
     try:
         path = store_path(url, settings)
         if path is not None and not path.exists():
+            _check_it_can_be_made(path)
             return shown | {"status": "not created yet", "path": shown_path(path.resolve())}, None
         facts = server_described(where, settings)
         if facts and (obstacle := facts["server"]["obstacle"]):
@@ -88,6 +90,21 @@ def _store(
     if path is not None:
         facts = {"path": shown_path(path.resolve()), "journal_mode": _journal_mode(path)}
     return shown | {"status": "reachable", "terms": terms.as_dict()} | facts | counted.as_dict(), health.as_dict()
+
+
+def _check_it_can_be_made(path: Path) -> None:
+    """Raise `StoreUnavailable` where neither the file nor its folder could be.
+
+    A folder is made beside them and removed at once: access rights alone do not tell of `/proc`, or of root's.
+    """
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not nearest.is_dir():
+        raise StoreUnavailable(f"{shown_path(path)}: {shown_path(nearest)} is no folder; correct --url or DATABASE_URL")
+    try:
+        Path(mkdtemp(prefix=".threadkeep-", dir=nearest)).rmdir()
+    except OSError as error:
+        problem = f"{shown_path(nearest)} takes no new folder or file ({type(error).__name__})"
+        raise StoreUnavailable(f"{shown_path(path)}: {problem}; correct --url or DATABASE_URL") from error
 
 
 async def _looked_at(where: str, redis: str | None, settings: Settings) -> tuple[Stats, Health]:
@@ -152,10 +169,17 @@ def _print(report: dict[str, Any], found: list[Resolved]) -> None:
     print_pairs("SQLite", report["sqlite"])
     for warning in report["warnings"]:
         screen().print(f"! {warning}", style="yellow")
-    screen().print("All is well." if report["ok"] else _verdict(report))
+    screen().print(_verdict(report))
 
 
 def _verdict(report: dict[str, Any]) -> str:
+    if report["ok"]:
+        health = report["health"]
+        if health is None or health["status"] == "ok":
+            return "All is well."
+        away = [f"{store} is {state}" for store, state in health["stores"].items() if state != "ok"]
+        what = ", ".join([one["code"] for one in health["findings"]] or away)
+        return f"Degraded: turns are stored, but {what} should be mended."
     if report["store"]["status"] == "failed":
         return "The store cannot be used."
     if report["health"] is not None and report["health"]["status"] == "down":

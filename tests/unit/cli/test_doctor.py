@@ -211,3 +211,23 @@ def test_for_people_it_is_tables_and_a_verdict(threadkeep: Command, store: str) 
 
     assert "SESSION_MAX_MESSAGES" in ended.stdout
     assert "All is well." in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("sqlite:///a_file/below/x.db", "a_file is no folder"),
+        ("sqlite:///a_file/x.db", "a_file is no folder"),
+        ("sqlite:////proc/nope/x.db", "/proc takes no new folder"),
+    ],
+)
+def test_a_store_whose_folder_cannot_be_made_is_reported(
+    threadkeep: Command, tmp_path: Path, url: str, problem: str
+) -> None:
+    (tmp_path / "a_file").write_text("x")
+    ended = threadkeep("doctor", "--url", url, "--json")
+
+    assert (ended.code, ended.json["ok"], ended.json["store"]["status"]) == (1, False, "failed")
+    assert ended.json["store"]["error"]["code"] == "store_unavailable"
+    assert problem in ended.json["store"]["error"]["detail"]
+    assert [one.name for one in tmp_path.iterdir()] == ["a_file"]
