@@ -1,8 +1,9 @@
 """When two texts say the same, and the digests that stand for a text that was erased.
 
 Texts are compared word by word, folded: compatibility forms and case (NFKC, `casefold`), letters of other scripts that
-look Latin, invisible characters, spaces and sentence punctuation make no difference. Diacritics do: in Vietnamese they
-tell one word from another.
+look Latin, invisible characters, apostrophes, mark-up, and whatever stands between words make no difference. Diacritics
+do: in Vietnamese they tell one word from another. A word ends at punctuation and symbols; a value such as 12.5, C++ or
+@ann is one word.
 
 An erased text is never kept. What stays is a digest for that user, keyed with `THREADKEEP_TOMBSTONE_KEY` where it is
 set. Without a key a reader of the database can test a guess against a digest, though not read the text from it.
@@ -11,11 +12,11 @@ set. Without a key a reader of the database can test a guess against a digest, t
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from threadkeep.model import Draft, Message
@@ -25,23 +26,78 @@ from threadkeep.scope import Scope, length_prefixed
 # an assistant says, and a longer one stands on its own.
 SHORTEST_PHRASE, LONGEST_PHRASE = 3, 32
 
-# Letters that look Latin and are not, in lower case, and dashes and apostrophes. A choice of those that a keyboard
-# or a page can produce, not the whole of Unicode's list of confusable characters.
+# Letters that look Latin and are not, in lower case, and dashes, apostrophes and a slash. A choice of those that a
+# keyboard or a page can produce, not the whole of Unicode's list of confusable characters.
 _ALIKE = str.maketrans(
-    "аеѕіјорсухԁһԛԝӏкмтвнгьαβεζηικμνορτυχıɑɡð‐‑‒–—―−˗﹣‘’ʼ＇",
-    "aesijopcyxdhqwlkmtbhrbabezhikmvoptyxiagđ---------''''",
+    "аеѕіјорсухԁһԛԝӏкмтвнгьαβεζηικμνορτυχıɑɡð‐‑‒–−˗﹣‘’‛ʼ′＇⁄",
+    "aesijopcyxdhqwlkmtbhrbabezhikmvoptyxiagđ-------''''''/",
 )
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e0fff]+"
 )
+# NFKC would write the first as a space and an accent, and the others as letters of the word before.
+_NO_LETTERS = str.maketrans({"´": "'", "™": " ", "℠": " "})
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
+# Known elements only: List<String> is no mark-up. Of a Markdown link the target goes.
+_MARK_UP = re.compile(
+    r"(?i)</?(?:a|b|br|code|del|div|em|font|h[1-6]|i|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strong|sub|sup|t[dhr]|u|ul)"
+    r"(?:\s[^<>]{0,200})?/?>|(?<=\])\([^()\s]{0,300}\)"
+)
+_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010]\r?\n[ \t>]{0,16}([^\W\d_])")
+# Vietnamese writes the tone of oa, oe and uy on either vowel: Hòa and Hoà are one word.
+_TONES = {
+    first + marked: first_marked + plain
+    for first, plain, forms in (
+        ("o", "a", "òà óá ỏả õã ọạ"),
+        ("o", "e", "òè óé ỏẻ õẽ ọẹ"),
+        ("u", "y", "ùỳ úý ủỷ ũỹ ụỵ"),
+    )
+    for first_marked, marked in forms.split()
+}
+_TONE = re.compile("|".join(_TONES))
+
 # Scripts written without spaces: each character is a word.
 _UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+    "\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_PIECES = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
-_PART_OF_A_WORD = frozenset("#@%&/\\-")  # C#, @ann, 50%, -5
+_SIGNS = "\u2190-\u2bff\U0001f000-\U0001faff"  # emoji, arrows: words of their own, and overlooked between others
+_CURRENCY = "$¢£¥\u20a0-\u20cf"
+_MEASURES = f"%‰°{_CURRENCY}"  # of the number before them
+_LETTER = rf"[^\0-/:-`{{-\x7f{_UNSPACED}{_SIGNS}{_MEASURES}]"  # or a digit; other punctuation is ASCII by now
+_TOKEN = re.compile(
+    rf"[{_UNSPACED}]|[{_SIGNS}]+"
+    rf"|(?<!{_LETTER})(?:[a-z]#|(?:ab|[abo0])-)(?!{_LETTER})"  # C#, and blood groups
+    rf"|(?:(?<!{_LETTER})@|(?:(?<![^\s(\[{{\"'|=:;,])[-+])?[{_CURRENCY}]?(?=\d))?"  # @ann, -5, $5
+    rf"{_LETTER}+(?:(?:(?<=\d)[.,:/+#*\-](?=\d)|['@](?={_LETTER})){_LETTER}+)*"  # 12.5, 5/2, I'm
+    rf"(?:(?<=\d)[{_MEASURES}]|\+{{1,2}}(?!{_LETTER}))?"  # 50%, C++
+)
+# Between a word and a number that makes another value of it: Kraków 2, GPT-4. Other punctuation separates them.
+_JOINED = re.compile(r"[^\S\n]*[-_/#.:+*=^&]?")
+_NUMBER = re.compile(rf"[-+]?[{_CURRENCY}]?\d")
+_CHINESE_FIGURES = frozenset("〇零一二三四五六七八九十百千萬万億亿兩两廿卅")
+
+
+class _Separators(dict[int, str]):
+    """For `str.translate`: punctuation and symbols that are no part of a value become one mark that separates.
+
+    Filled as characters come, and begun anew before a text of everything makes it large.
+    """
+
+    _KEPT = re.compile(rf"[\0-\x7f{_SIGNS}{_MEASURES}]")
+
+    def __missing__(self, code: int) -> str:
+        if len(self) >= 4_096:
+            self.clear()
+        char = chr(code)
+        separates = not self._KEPT.match(char) and unicodedata.category(char) in _SEPARATE
+        shown = self[code] = ("\n" if char in "\x85\u2028\u2029" else "|") if separates else char
+        return shown
+
+
+_SEPARATE = frozenset(("Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc"))
+_SEPARATORS = _Separators()
 
 
 T = TypeVar("T")
@@ -50,20 +106,49 @@ LookUp = Generator[set[bytes], set[bytes], T]
 
 
 class Words(NamedTuple):
-    """The words of a text; `runs_on` says of each whether only spaces stand between it and the word before it."""
+    """The words of a text. `runs_on` says of each whether it is joined to the word before it, so that a number makes
+    another value of that; `owners` is each without the ending of a possessive: Ann of Ann's."""
 
     words: tuple[str, ...]
     runs_on: tuple[bool, ...]
+    owners: tuple[str, ...]
+
+    def readings(self) -> Iterator[Words]:
+        """The text, and the text without its emoji where it has words besides."""
+        yield self
+        spoken = [place for place, word in enumerate(self.words) if any(map(str.isalnum, word))]
+        if 0 < len(spoken) < len(self.words):
+            yield Words(
+                tuple(self.words[place] for place in spoken),
+                tuple(self.runs_on[place] for place in spoken),
+                tuple(self.owners[place] for place in spoken),
+            )
 
     def stretches(self, length: int) -> Iterator[tuple[str, ...]]:
-        """Every run of so many words that ends where a number next to it does not make it another value."""
-        for start in range(len(self.words) - length + 1):
+        """Every run of so many words, of each reading, that no number next to it makes another value."""
+        for reading in self.readings():
+            yield from reading._stretches(length)
+
+    def _stretches(self, length: int) -> Iterator[tuple[str, ...]]:
+        words = self.words
+        for start in range(len(words) - length + 1):
             end = start + length
-            if end < len(self.words) and self.runs_on[end] and self.words[end][0].isdigit():
+            if self._one_value(start) or self._one_value(end):
+                continue  # 12 34 is not in 99 12 34, nor 十 in 十二
+            if end < len(words) and self.runs_on[end] and _NUMBER.match(words[end]):
                 continue  # Kraków 2 is not Kraków
-            if start and self.runs_on[start] and self.words[start][0].isdigit() and self.words[start - 1][-1].isdigit():
-                continue  # 12 34 is not in 99 12 34
-            yield self.words[start:end]
+            yield words[start:end]
+            if length and self.owners[end - 1] != words[end - 1]:
+                yield (*words[start : end - 1], self.owners[end - 1])
+
+    def _one_value(self, place: int) -> bool:
+        """Whether figures on both sides of this word's beginning are one number."""
+        return (
+            0 < place < len(self.words)
+            and self.runs_on[place]
+            and _is_figure(self.words[place][0])
+            and _is_figure(self.words[place - 1][-1])
+        )
 
     def say(self, phrase: Words) -> bool:
         """Whether the phrase stands in this text, from one word's beginning to another's end."""
@@ -71,23 +156,22 @@ class Words(NamedTuple):
 
 
 def words_of(text: str) -> Words:
-    shown = _folded(text)
+    folded = _folded(_unmarked(text))
+    shown = folded.translate(_SEPARATORS) if not folded.isascii() else folded
     words: list[str] = []
     runs_on: list[bool] = []
-    end, stopped = 0, True
-    for piece in _PIECES.finditer(shown):
-        bare = _bare(piece.group())
-        stopped = stopped or "\n" in shown[end : piece.start()] or not piece.group().startswith(bare)
-        end = piece.end()
-        if not bare:
-            stopped = True
-            continue
-        words.append(bare)
-        runs_on.append(not stopped)
-        stopped = not piece.group().endswith(bare)
-    if not words and (whole := "".join(shown.split())):  # nothing but punctuation is a text of its own
-        return Words((whole,), (False,))
-    return Words(tuple(words), tuple(runs_on))
+    owners: list[str] = []
+    end, sign = 0, True
+    for token in _TOKEN.finditer(shown):
+        word = token.group()
+        joined = not sign and _JOINED.fullmatch(shown, end, token.start()) is not None
+        end, sign = token.end(), not any(map(str.isalnum, word))
+        words.append(word.replace("'", ""))
+        runs_on.append(joined and not sign)
+        owners.append(word.removesuffix("'s").replace("'", ""))
+    if not words and (whole := "".join(folded.split())):  # nothing but punctuation is a text of its own
+        return Words((whole,), (False,), (whole,))
+    return Words(tuple(words), tuple(runs_on), tuple(owners))
 
 
 def is_the_users(message: Draft | Message) -> bool:
@@ -136,7 +220,8 @@ class ErasedTexts:
 
     def _in(self, scope: Scope, text: Words, lengths: Iterable[int]) -> set[bytes]:
         """With the digests that were made before there was a key."""
-        parts = {text.words, *(part for length in lengths for part in text.stretches(length))} - {()}
+        wholes = {reading.words for reading in text.readings()}
+        parts = wholes.union(*(text.stretches(length) for length in lengths)) - {()}
         made = [self._digests(scope), *([NO_KEY._digests(scope)] if self.key else [])]
         return {digest(part) for digest in made for part in parts}
 
@@ -159,25 +244,25 @@ def _of_length(scope: Scope, length: int) -> bytes:
     return scope.whole_user.digest("erased phrase", str(length))
 
 
+def _unmarked(text: str) -> str:
+    """Without mark-up, and with the words whole that the end of a line cuts in two."""
+    if "&" in text:
+        text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    if "<" in text or "](" in text:
+        text = _MARK_UP.sub("|", text)
+    if "\n" in text:
+        text = _BROKEN_WORD.sub(lambda cut: cut[1] if cut[1].islower() else cut[0], text)
+    return text
+
+
 def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
-    seen = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
+    seen = unicodedata.normalize("NFKC", _UNSEEN.sub("", text).translate(_NO_LETTERS))
     latin = unicodedata.normalize("NFKC", seen.casefold()).translate(_ALIKE)
-    return unicodedata.normalize("NFC", latin)  # a look-alike has no composed form: о with an acute becomes ó here
+    composed = unicodedata.normalize("NFC", latin)  # a look-alike has none: о with an acute becomes ó here
+    return _TONE.sub(lambda vowels: _TONES[vowels[0]], composed)
 
 
-def _bare(piece: str) -> str:
-    """Without the punctuation around it; nothing where it is all punctuation."""
-    first, last = 0, len(piece)
-    while first < last and _is_around(piece[first]):
-        first += 1
-    while first < last and _is_around(piece[last - 1]):
-        last -= 1
-    bare = piece[first:last]
-    return "" if all(unicodedata.category(char)[0] == "P" for char in bare) else bare
-
-
-@lru_cache(maxsize=4_096)
-def _is_around(char: str) -> bool:
-    return char == "`" or (char not in _PART_OF_A_WORD and unicodedata.category(char)[0] == "P")
+def _is_figure(char: str) -> bool:
+    return char.isdigit() or char in _CHINESE_FIGURES

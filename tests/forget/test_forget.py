@@ -18,7 +18,12 @@ BOB = Scope("shop", "bob")
 # A phrase, how it is said elsewhere, and what is said that is not it.
 PHRASES = {
     "I keep a parrot at home": (
-        ["well, i KEEP a parrot at home!", "I keep a\u200b pаrrot at home", "I keep a parrot at home\nand a cat"],
+        [
+            "well, i KEEP a parrot at home!",
+            "I keep a\u200b pаrrot at home",
+            "I keep a parrot at home\nand a cat",
+            "So:I keep a parrot at home—noted",
+        ],
         ["I keep a parrot", "I keep a parrot at homes", "I keep a parrot at home 2", "my parrot is at home"],
     ),
     "Boję się pająków": (
@@ -26,11 +31,11 @@ PHRASES = {
         ["Boje sie pajakow", "Boję się pająka", "Boję się pająków 3", "Nie lubię pająków"],
     ),
     "Tôi thích ăn bún chả": (
-        ["Dạ, tôi thích ăn bún chả ạ", "TÔI THÍCH ĂN BÚN CHẢ", "Tôi thích ăn bún chả, và phở"],
+        ["Dạ,tôi thích ăn bún chả,nhớ nhé", "TÔI THÍCH ĂN BÚN CHẢ", "Tôi thích ăn bún chả, và phở"],
         ["Tôi thích ăn bún cha", "Tôi thích ăn bún", "Tôi thích ăn bún chả 2", "Tôi ăn bún chả"],
     ),
     "我最怕蛇": (
-        ["老實說，我最怕蛇。", "我 最怕 蛇", "我最怕蛇，真的"],
+        ["老實說，我最怕蛇～", "我 最怕 蛇", "我最怕蛇，真的"],
         ["我最怕狗", "我怕蛇", "我最怕蛇2號", "蛇最怕我"],
     ),
 }

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.growth import assert_growth
 from threadkeep import Scope
 from threadkeep.testing.drafts import draft
 from threadkeep.wording import ErasedTexts, LookUp, words_of
@@ -19,6 +20,43 @@ SAME = [
     "I live in Krakо\u0301w",  # a Cyrillic о with an accent of its own
     "“I live in Kraków!”",
     "**I live in Kraków**",
+    "I\n> live\n> in Kraków",
+    "I-live_in`Kraków`",
+    "I l-\nive in Kra-\n  ków",
+    "<b>I live</b> in<br>Kraków™",
+    "I [live](https://a.example/b) in ~~Kraków~~",
+    "I live in&nbsp;Krak&#243;w",
+]
+ALLERGY = "I am allergic to peanuts"
+ALLERGIES = [
+    "You said I am allergic to peanuts—I will remember",
+    "I am allergic to peanuts…noted",
+    "I am allergic to peanuts,milk and eggs",
+    "I am allergic to peanuts.Please note",
+    "I am allergic to peanuts!Please note",
+    "I am allergic to peanuts(badly)",
+    "I am allergic to peanuts/milk",
+    "(so:I am allergic to peanuts)",
+    "I am 🥜 allergic to peanuts🥜",
+    "I am allergic to peanuts's oil",
+]
+PEANUTS = "peanuts"
+GLUED = [
+    "allergies:peanuts",
+    "|peanuts|milk|",
+    '{"allergy":"peanuts"}',
+    "#peanuts",
+    "[peanuts](x)",
+    "<b>peanuts</b>",
+    "~~peanuts~~",
+    "__peanuts__",
+    "peanuts’s",
+    "peanuts/milk",
+    "peanuts™",
+    "«peanuts»",
+    "peanuts=yes",
+    "peanuts&milk",
+    "milk\\peanuts",
 ]
 OTHERS = ["I live in Krakow", "I live in Kraków 2", "I live in Krakówek", "I lived in Kraków", "live in Kraków", ""]
 
@@ -45,6 +83,22 @@ def test_a_neighbouring_text_is_another(text: str) -> None:
         ("it was C++ that I like", "c++"),
         ("???", "？？？"),
         ("👍 thanks", "👍"),
+        *((text, ALLERGY) for text in ALLERGIES),
+        *((f"I know: {text}", PEANUTS) for text in GLUED),
+        ("Jestem z portu—zapisane…tak", "z portu"),
+        ("Mam uczulenie na orzechy–pamiętaj", "mam uczulenie na orzechy"),
+        ("Tôi dị ứng đậu phộng,nhớ nhé", "tôi dị ứng đậu phộng"),
+        ("我叫Ann～", "我叫ann"),
+        ("I 🏠 live in Kraków 👍", SAID),
+        ("my plan is B—noted", "my plan is B"),
+        ("my plan is B— noted", "my plan is B"),
+        ("it costs US$5", "it costs us $5"),
+        ("Anh Hoà khoẻ, chị Thuý cũng thế", "anh hòa khỏe chị thúy"),
+        ("QUÝ HOÀN TOÀN", "quý hoàn toàn"),
+        ("我今年十歲", "我今年十"),
+        ("it's Ann's cat", "its ann"),
+        ("it's Ann's cat", "anns cat"),
+        ("You like 🥜 a lot", "like 🥜"),
     ],
 )
 def test_a_phrase_is_found_inside_of_a_message(text: str, phrase: str) -> None:
@@ -63,6 +117,29 @@ def test_a_phrase_is_found_inside_of_a_message(text: str, phrase: str) -> None:
         ("I like C++", "I like C"),
         ("it costs 5.50", "it costs 5"),
         ("$5", "5"),
+        ("it costs 5,50", "it costs 5"),
+        ("meet me at 12:30", "meet me at 12"),
+        ("it is 5/2", "it is 5"),
+        ("it costs 50%", "it costs 50"),
+        ("it costs 5 €5", "it costs 5"),
+        ("it is -5", "it is 5"),
+        ("it costs 5€", "it costs 5"),
+        ("I am 51½ now", "I am 51"),
+        ("I like C#", "I like C"),
+        ("I have an iPhone15", "I have an iPhone"),
+        ("I have an iPhone-15", "I have an iPhone"),
+        ("ask @ann", "ask ann"),
+        ("write to ann@example.com", "write to ann"),
+        ("my blood group is A-", "my blood group is A"),
+        ("my door is 12#34", "my door is 12"),
+        ("I use List<String> here", "I use List here"),
+        ("我今年十二歲", "我今年十"),
+        ("我今年二十二歲", "十二歲"),
+        ("我有5萬", "我有5"),
+        ("You like 🥛 a lot", "like 🥜"),
+        ("You like milk", "You like 🥜"),
+        ("anh hoa khoe", "anh hòa khỏe"),
+        ("I eat Aa-\nBb", "I eat AaBb"),
         ("yes", "yes please"),
     ],
 )
@@ -113,3 +190,24 @@ def test_tombstones_from_before_there_was_a_key_still_hold() -> None:
 
 def test_a_key_is_shown_nowhere() -> None:
     assert "sixteen" not in repr(ErasedTexts(b"a key of sixteen"))
+
+
+@pytest.mark.parametrize("text", ["Its Ann’s and I’m fine", "It’s Anns and Im fine", "It&#39;s Ann's and I'm fine"])
+def test_an_apostrophe_makes_no_difference(text: str) -> None:
+    assert words_of(text).words == words_of("It's Ann's and I'm fine").words
+
+
+def test_a_model_is_refused_what_it_glues_to_something_or_decorates() -> None:
+    texts = ErasedTexts()
+    tombstones = set(texts.buried(ME, [], [ALLERGY]))
+    assert refused(texts, tombstones, *ALLERGIES) == set(ALLERGIES)
+
+
+@pytest.mark.parametrize(
+    "unit", ["<b ", "a'", "1.", "a-\n", "&#", "](", "🥜", "-", "a@", "「", "十", "oà", "a 🥜", "+$1"]
+)
+def test_the_work_grows_as_the_text_does(unit: str) -> None:
+    def told(text: str) -> bool:
+        return words_of(text).say(words_of("a b c"))
+
+    assert_growth(told, unit * 5_000, unit * 20_000, at_most=8)
