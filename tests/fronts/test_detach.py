@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.cluster import RedisCluster as ClusterClient
 
 from tests.servers.redis import RedisServer, client
 from tests.servers.redis_cluster import RedisCluster
 from tests.servers.server import Server
-from threadkeep import HotStoreMismatch, Scope, Settings, SyncMemory, UserMessage
+from threadkeep import HotStoreMismatch, ModelResponse, Scope, Settings, SyncMemory, UserMessage, open_memory
 from threadkeep.cli.app import run
+from threadkeep.compose_detach import detach
 
 ANNA = Scope(user="anna", conversation="c1")
 
@@ -127,3 +130,89 @@ def test_no_redis_named_is_told(url: str, capsys: pytest.CaptureFixture[str], mo
         bare.append(ANNA, [UserMessage("one")])
     code, problem = _detached(capsys, "--url", url)
     assert (code, problem["code"], problem["field"]) == (1, "invalid_setting", "REDIS_URL")
+
+
+OTHERS = {  # what mapped mode, the rate limits and other applications keep in the same Redis
+    "threadkeep:{turns}:queue": "a turn that waits for mapped mode",
+    "threadkeep:turn-clock:c1": "1700000000000000 0a",
+    "threadkeep:limits:caller:0a": "1",
+    "sessions:theirs": '{"createdAt":"2024-01-01T00:00:00+00:00","messages":[{"role":"user","content":"theirs"}]}',
+    "conv:theirs:latest": '{"user_msg":"theirs","user_id":"u7"}',
+    "conv:@default:default:@theirs:latest": '{"user_msg":"theirs","user_id":"u7"}',
+    "conv:@acme:theirs:c1:latest": "of another form",
+}
+
+
+@pytest.mark.parametrize("durability", ["fast", "durable"])
+@pytest.mark.parametrize("servers", ["redis_server", "redis_cluster"])
+async def test_nothing_of_the_archive_is_left_in_a_redis_that_was_detached(
+    request: pytest.FixtureRequest, url: str, servers: str, durability: Any
+) -> None:
+    """An erasure made afterwards cannot reach that Redis any more."""
+    there: Server | RedisCluster = request.getfixturevalue(servers)
+    there.wipe()
+    with RedisOfAnyKind(there) as redis:
+        for key, value in OTHERS.items():
+            redis.set(key, value)
+        scopes = [Scope("default", "default", "plain"), Scope("acme", "anna:x", "c1"), Scope("acme", "bert", "@[c2]")]
+        settings = Settings(durability=durability, embedder="none")
+        async with open_memory(url, redis=there.url, settings=settings) as service:
+            for number, scope in enumerate(scopes):
+                await service.append(scope, [UserMessage("a canary"), ModelResponse("an answer")], key=f"k{number}")
+                await service.append(scope, [UserMessage("another canary")])
+                await service.scratch.put(scope, "tool.temp.name", "a scratch canary", 600)
+            await service.flushed()
+            theirs = await service.history(Scope("default", "default", "theirs"))
+            # Read, not taken over; on a cluster it stands in no partition of ours.
+            assert [one.content for one in theirs.messages] == ["theirs"] * (servers == "redis_server")
+            await service.erase(scopes[1], (await service.history(scopes[1])).messages[0].id)
+        redis.delete_where(lambda key: "bert" in key and not key.endswith(":latest"))  # as where a session was evicted
+        assert redis.names() > OTHERS.keys()
+        done = await detach(url, there.url, settings)
+        assert done.sessions == 2
+        assert {key: redis.get(key) for key in redis.names()} == OTHERS
+
+
+def test_what_an_earlier_version_queued_is_not_lost_by_a_detach(
+    url: str, redis_server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It recorded no archive, neither there nor in the archive."""
+    with memory(url, redis_server.url, worker=False) as service:
+        service.append(ANNA, [UserMessage("one")])
+    with client(redis_server.url) as redis, sqlite3.connect(url.removeprefix("sqlite:///")) as archive:
+        redis.delete("threadkeep:journal:front")
+        archive.execute("DELETE FROM tk_front")
+    code, problem = _detached(capsys, "--url", url, "--redis", redis_server.url)
+    assert (code, problem["code"]) == (1, "conflict")
+    with memory(url, redis_server.url) as service:
+        service.flushed()
+    assert _detached(capsys, "--url", url, "--redis", redis_server.url)[0] == 0
+    assert _told(url) == ["one"]
+
+
+class RedisOfAnyKind:
+    """The keys of a Redis or of a cluster, all nodes together."""
+
+    def __init__(self, there: Server | RedisCluster) -> None:
+        self._redis: Any = ClusterClient.from_url(there.url) if isinstance(there, RedisCluster) else client(there.url)
+        self._nodes: Any = {"target_nodes": ClusterClient.PRIMARIES} if isinstance(there, RedisCluster) else {}
+
+    def __enter__(self) -> RedisOfAnyKind:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._redis.close()
+
+    def names(self) -> set[str]:
+        return {key.decode() for key in self._redis.keys(**self._nodes)}
+
+    def get(self, key: str) -> str:
+        kind = self._redis.type(key).decode()
+        return self._redis.get(key).decode(errors="replace") if kind == "string" else kind
+
+    def set(self, key: str, value: str) -> None:
+        self._redis.set(key, value)
+
+    def delete_where(self, doomed: Callable[[str], bool]) -> None:
+        for key in filter(doomed, self.names()):
+            self._redis.delete(key)

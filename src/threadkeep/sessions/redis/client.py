@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -203,7 +204,8 @@ class RedisClient:
                 found: Any = await self._within_deadline(node, lambda until, ask=ask, words=words: ask(until, *words))
                 cursor = str(found[0], "utf-8") if isinstance(found[0], bytes) else str(found[0])
                 for key in found[1]:
-                    yield key.decode()
+                    with suppress(UnicodeDecodeError):  # another application's: ours are all UTF-8
+                        yield key.decode()
                 if cursor == "0":
                     break
 

@@ -7,12 +7,15 @@ from typing import Any, cast
 
 from threadkeep.errors import HotStoreMismatch
 from threadkeep.ports.fronts import Durability, Fronting
+from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.sessions.redis import scripts
 from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.keys import DEFAULT_USER, Keys, place
 from threadkeep.sessions.redis.store import RedisHotStore
 
 _DETACHING = "-"  # before the id, from the moment an operator detaches until it is done
 _FIELDS = ("id", "durability", "archive")
+_AT_ONCE = 500
 
 
 class RedisFront:
@@ -57,13 +60,54 @@ class RedisFront:
         await self._detach("end")
 
     async def evict_sessions(self) -> int:
-        """Remove every window and counter, which an archive that goes on without this store would leave behind it."""
+        """Remove everything that is the archive's, and return how many conversations were hot.
+
+        An erasure that comes later cannot reach this store any more, so nothing that users said, nor their names, may
+        stay: documents and latest turns of the conversations it knows, then every key under the own prefix. Until
+        `end_detaching` the record of the archive stays, and what was cut short can be repeated.
+        """
         keys, evicted = (await self._client.link()).keys, 0
         for tag in keys.tags:
-            pattern = keys.meta(tag, "*").replace("[", "\\[")
-            async for meta in self._client.keys_like(pattern):
-                evicted += await self._client.command("DEL", *keys.of_session(tag, meta)) > 0
+            for here in await self._default_users(tag):
+                evicted += await self._leave(
+                    tag, here
+                )  # of those whose counter has gone, only the user's list knows the names
+        async for latest in self._client.keys_like("conv:*:latest"):
+            if (found := keys.place_in(latest)) is not None:
+                evicted += await self._leave(*found)
+        async for key in self._client.keys_like("threadkeep:*"):
+            if (tag := keys.tag_in(key)) is not None and key.startswith(meta := keys.meta(tag, "")):
+                evicted += await self._leave(tag, key.removeprefix(meta))
+        await self._clear_the_rest()
         return evicted
+
+    async def _default_users(self, tag: str) -> list[str]:
+        """The places of the default user's conversations: their keys do not tell them from other applications'."""
+        keys = (await self._client.link()).keys
+        _, talks = keys.for_user(Scope(DEFAULT_TENANT, DEFAULT_USER), tag)
+        found: list[bytes] = await self._client.command("ZRANGE", talks, 0, -1)
+        return [place(DEFAULT_TENANT, DEFAULT_USER, talk.decode()) for talk in found]
+
+    async def _leave(self, tag: str, here: str) -> int:
+        keys = (await self._client.link()).keys
+        return await self._client.run(scripts.LEAVE, (*self._streams(keys, tag), *keys.of_session(tag, here)), ())
+
+    async def _clear_the_rest(self) -> None:
+        keys = (await self._client.link()).keys
+        rest: dict[str, list[str]] = {}
+        async for key in self._client.keys_like("threadkeep:*"):
+            if (tag := keys.tag_in(key)) is not None and key != keys.front(tag):
+                rest.setdefault(tag, []).append(key)
+                if len(rest[tag]) >= _AT_ONCE:
+                    await self._clear(keys, tag, rest.pop(tag))
+        for tag, some in rest.items():
+            await self._clear(keys, tag, some)
+
+    async def _clear(self, keys: Keys, tag: str, some: list[str]) -> None:
+        await self._client.run(scripts.CLEAR, (*self._streams(keys, tag), *some), ())
+
+    def _streams(self, keys: Keys, tag: str) -> tuple[str, str]:
+        return keys.journal(tag), keys.dead(tag)
 
     async def recorded_id(self) -> str | None:
         """Also of a Redis whose detaching was not finished."""

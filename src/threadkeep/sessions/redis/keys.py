@@ -17,6 +17,8 @@ from threadkeep.scope import DEFAULT_TENANT, Scope
 DEFAULT_USER = "default"
 PARTITIONS = 64
 _OURS = "threadkeep"
+_OF_OTHERS = ("{", "turn-clock:", "limits:")
+_IN_FULL = f"@{DEFAULT_TENANT}:{DEFAULT_USER}:"
 _ESCAPES = str.maketrans({"%": "%25", ":": "%3A"})
 
 
@@ -58,10 +60,33 @@ class Keys:
     def meta(self, tag: str, place: str) -> str:
         return f"{_OURS}:{tag}meta:{place}"
 
-    def of_session(self, tag: str, meta: str) -> tuple[str, ...]:
-        """What makes up the hot session whose counter is at `meta`; not what waits, nor what was erased."""
-        here = meta.removeprefix(self.meta(tag, ""))
-        return meta, f"sessions:{tag}{here}", *(f"{_OURS}:{tag}{kind}:{here}" for kind in ("window", "ids", "turn"))
+    def of_session(self, tag: str, here: str) -> tuple[str, str, str]:
+        """The document, the latest turn and the counter of the conversation at the place `here`."""
+        return f"sessions:{tag}{here}", f"conv:{tag}{here}:latest", self.meta(tag, here)
+
+    def tag_in(self, key: str) -> str | None:
+        """The partition of a key of the archive's own, `threadkeep:…`; None of a key that is not the archive's.
+
+        Mapped mode's queue and clocks and the rate limits share the prefix, and belong to no archive.
+        """
+        name = key.removeprefix(f"{_OURS}:")
+        if name == key:
+            return None
+        if self.cluster:
+            return _tag_before(name)
+        return None if name.startswith(_OF_OTHERS) else ""
+
+    def place_in(self, latest: str) -> tuple[str, str] | None:
+        """The tag and the place in the key of a latest turn; None of one that need not be an archive's.
+
+        Mapped mode and other applications write `conv:<conversation_id>:latest` too, where an id that looks like a
+        place stands behind `@default:default:`.
+        """
+        name = latest.removeprefix("conv:").removesuffix(":latest")
+        tag = _tag_before(name) if self.cluster else ""
+        if tag is None or not (self.cluster or name.startswith("@")) or name.startswith(_IN_FULL):
+            return None
+        return tag, name.removeprefix(tag)
 
     def front(self, tag: str) -> str:
         """Which archive stands behind this store."""
@@ -85,6 +110,14 @@ class Keys:
 
 def _tag(number: int) -> str:
     return f"{{p{number:02}}}:"
+
+
+def _tag_before(name: str) -> str | None:
+    tag = name[: len(_tag(0))]
+    return tag if tag in _TAGS else None
+
+
+_TAGS = frozenset(map(_tag, range(PARTITIONS)))
 
 
 def place(tenant: str, user: str, conversation: str) -> str:

@@ -8,12 +8,12 @@ elseif ARGV[1] == 'undo' then
   if id and string.sub(id, 1, 1) == '-' then
     call('HSET', FRONT, 'id', string.sub(id, 2))
   end
-elseif id then
+else
   local waiting, dead = call('XLEN', JOURNAL), call('XLEN', DEAD)
-  if waiting + dead > 0 then
+  if waiting + dead > 0 then -- also where an earlier version queued them, which recorded no archive
     return { waiting, dead }
   end
-  if string.sub(id, 1, 1) ~= '-' then
+  if id and string.sub(id, 1, 1) ~= '-' then
     call('HSET', FRONT, 'id', '-' .. id)
   end
 end
