@@ -265,6 +265,27 @@ async def test_a_pool_without_a_free_connection_is_told_as_that(own_url: str) ->
         assert await ready(client) == (200, "ok", set())
 
 
+@pytest.mark.parametrize("sql_url", ["postgres"], indirect=True)
+async def test_a_server_that_runs_out_of_connections_before_the_pool_is_told_too(role: Role) -> None:
+    """The pool may open twenty, the server gives two, and both wait for a lock."""
+    async with service(role.url, THREADKEEP_STORE_TIMEOUT_SECONDS=30, THREADKEEP_POOL_WAIT_SECONDS=30) as client:
+        assert await ready(client) == (200, "ok", set())
+        await execute(role.admin, f"ALTER ROLE {role.name} CONNECTION LIMIT 2")
+        async with _locked(role.admin, "tk_conversations"):
+            waiting = [
+                asyncio.create_task(append(client, said("waits"), scope={**TALK, "user": f"u{number}"}))
+                for number in range(4)
+            ]
+            await wait_until_async(lambda: _is_exhausted(client), seconds=20, what="no connection is left")
+        assert {(await one).status_code for one in waiting} == {200}
+
+
+async def _is_exhausted(client: httpx.AsyncClient) -> bool:
+    told = (await client.get("/readyz")).json()
+    exhausted = told["connections"]["in_use"] >= told["connections"]["most"]  # what the alert compares
+    return exhausted and "no_free_connection" in {one["code"] for one in told["findings"]}
+
+
 async def _starved(client: httpx.AsyncClient) -> bool:
     answer = await client.get("/readyz")
     told = answer.json()

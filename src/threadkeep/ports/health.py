@@ -25,7 +25,7 @@ class HealthFinding:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """Of this process to the archive's server. `most` is how many it may open."""
+    """Of this process to the archive's server. `most`: how many it may open, fewer while the server has none left."""
 
     in_use: int
     most: int

@@ -28,6 +28,7 @@ _PARTING_SECONDS = 1.0
 # sent before the server closed the socket (987 of 987 refused connections, asyncmy 0.2.17).
 _FULL = {"53300", 1040, 1203, 2013}
 _FULL_SECONDS = 1.0  # so long a full server is not asked for another one
+_SHORT_SECONDS = 10.0  # so long its last refusal bounds what `usage` reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +78,16 @@ class Pool:
         self._open = 0  # slots: of connections that are open, being opened or being closed
         self._idle: list[PooledConnection] = []  # the latest used last; none while anybody waits
         self._waiting: deque[asyncio.Future[PooledConnection | None]] = deque()
-        self._full_until = 0.0
+        self._full_until = self._short_until = 0.0
         self._closing: set[asyncio.Task[None]] = set()
         self._trimming: asyncio.TimerHandle | None = None
         self._closed = False
 
     def usage(self) -> PoolUsage:
-        return PoolUsage(self.limits.size, self._open - len(self._idle), self._most, len(self._waiting))
+        """`most` is what can be open now: a server may have fewer connections left than the pool may open."""
+        short = self._open and (self._waiting or _now() < self._short_until)
+        most = self._open if short else self._most
+        return PoolUsage(self.limits.size, self._open - len(self._idle), most, len(self._waiting))
 
     async def take(self, *, direct: bool) -> PooledConnection:
         """Wait for a connection, at most `wait_seconds`. Raise `StoreBusy` after that, and what kept it from opening.
@@ -178,6 +182,7 @@ class Pool:
                 if isinstance(error, DRIVER_ERRORS) and code_of(error) in _FULL and self._open > 1:
                     self._open -= 1
                     self._full_until = _now() + _FULL_SECONDS
+                    self._short_until = _now() + _SHORT_SECONDS
                     held = await self._turn(first=True)
                     if held is not None:
                         return held
