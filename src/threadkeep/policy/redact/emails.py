@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 # Letters of scripts that put spaces between words; in the others an address has no visible end.
 _LETTER: Final = r"A-Za-z0-9\u00a1-\u1fff"
-_CJK_TLD: Final = "中国|中國|公司|网络|網路|台湾|台灣|香港|集团|网址|在线"
+_CJK: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_CJK_TLD: Final = "中国|中國|公司|网络|網路|台湾|台灣|香港|集团|网址|在线|한국|みんな"
 _LOCAL_BACKWARDS: Final = re.compile(rf"[{_LETTER}._%+\-&']{{1,64}}")
+_CJK_LOCAL: Final = re.compile(rf"[{_CJK}]{{1,24}}\Z")
+_CJK_BEFORE: Final = re.compile(r"(?s:.*)(?:是|为|為|箱|址|邮件|郵件|电邮|電郵|到|给|給|至|叫|找|联系|聯繫|聯絡|联络)")
+"""What Chinese prose has right in front of an address."""
 _DOMAIN: Final = re.compile(
     rf"(?:[{_LETTER}_\-]{{1,63}}\.){{1,8}}(?:xn--[A-Za-z0-9\-]{{2,59}}|[A-Za-z\u00a1-\u1fff]{{2,24}})"
-    rf"|(?:[{_LETTER}_\-\u3400-\u9fff]{{1,63}}\.){{1,4}}(?:{_CJK_TLD})"
+    rf"|(?:[{_LETTER}_\-{_CJK}]{{1,63}}\.){{1,4}}(?:{_CJK_TLD}|[A-Za-z]{{2,24}})"
 )
 _LETTER_BY_LETTER: Final = re.compile(
     r"(?<![A-Za-z0-9])[A-Za-z0-9](?: [A-Za-z0-9._\-]){1,40} @(?: [A-Za-z0-9\-]){1,40} \."
@@ -37,7 +41,7 @@ _QUOTED: Final = re.compile(r'"[^"\n]{1,62}"$')
 
 _AT_WORD: Final = r"at|malpa|malpka|a cong|a moc|a vong|arobase|arroba"
 _HAN_AT: Final = r"小老鼠|艾特|圈a"
-_AT: Final = rf"(?:[\[({{<]\s?(?:{_AT_WORD}|@|{_HAN_AT})\s?[\])}}>]|,?\s(?:{_AT_WORD}),?\s|\s?(?:{_HAN_AT})\s?|(?<=[\u3400-\u9fff0-9a-z])\sat\s|_at_)"
+_AT: Final = rf"(?:[\[({{<]\s?(?:{_AT_WORD}|@|{_HAN_AT})\s?[\])}}>]|,?\s(?:{_AT_WORD}),?\s|\s?(?:{_HAN_AT})\s?|(?<=[\u3400-\u9fff0-9a-z])\sat\s|_at_|\s?@\s?)"
 _DOT_WORD: Final = r"dot|kropka|cham|point|punto|punkt"
 _DOT: Final = rf"(?:[\[({{<]\s?(?:{_DOT_WORD}|\.|點|点)\s?[\])}}>]|\s(?:{_DOT_WORD})\s|\s?[點点]\s?|_dot_)"
 _JOIN: Final = (
@@ -51,6 +55,11 @@ _SPELLED: Final = re.compile(
     rf"\s?{_AT}\s?(?P<domain>[A-Za-z0-9\-]{{1,40}}(?:{_JOIN}[A-Za-z0-9\-]{{2,30}}){{1,4}}|{_HOST})(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
+_COMMA: Final = re.compile(
+    r"(?<![A-Za-z0-9._%+\-])[A-Za-z0-9._%+\-]{1,64}@[A-Za-z0-9\-]{2,40},(?:com|net|org|edu|gov|vn|pl|tw|cn)(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+"""The key beside the dot."""
 _SPACED: Final = re.compile(
     r"(?<![A-Za-z0-9._%+\-])[A-Za-z0-9._%+\-]{1,64} ?@ ?(?:[A-Za-z0-9\-]{1,63} ?\. ?){1,4}"
     r"(?:com|net|org|edu|gov|vn|pl|tw|cn|io|eu)"
@@ -92,13 +101,23 @@ def _local_start(text: str, at: int) -> int:
         return at - len(quoted[0])
     backwards = _LOCAL_BACKWARDS.match(before[::-1])
     if backwards is None:
-        return at
+        return _cjk_start(text, at)
     return at - len(backwards[0].rstrip(".'&-%"))
+
+
+def _cjk_start(text: str, at: int) -> int:
+    """Where a name in Chinese, Japanese or Korean right before the sign begins: behind the words that announce it."""
+    name = _CJK_LOCAL.search(text, max(0, at - 24), at)
+    if name is None:
+        return at
+    announced = _CJK_BEFORE.match(name[0])
+    return name.start() + (announced.end() if announced else 0)
 
 
 def _spelled(view: View) -> Iterator[tuple[int, int]]:
     for match in _SPELLED.finditer(view.text):
-        bracketed = any(mark in match[0] for mark in "[({<_")
+        # A name may have an underscore of its own before a plain sign.
+        bracketed = any(mark in match[0] for mark in ("[({<" if "@" in match[0] else "[({<_"))
         if (
             bracketed
             or (re.search(_DOT, match["domain"], re.IGNORECASE) and _TOP_LEVEL.search(match["domain"]))
@@ -122,6 +141,7 @@ _FOREIGN_AT: Final = re.compile(rf"\s(?:malpa|malpka|a cong|a moc|a vong|arobase
 def _spaced(view: View) -> Iterator[tuple[int, int]]:
     yield from (match.span() for match in _SPACED.finditer(view.text) if " " in match[0])
     yield from (match.span() for match in _LETTER_BY_LETTER.finditer(view.text))
+    yield from (match.span() for match in _COMMA.finditer(view.text))
 
 
 def _split(view: View) -> Iterator[tuple[int, int]]:
@@ -129,7 +149,7 @@ def _split(view: View) -> Iterator[tuple[int, int]]:
     return (match.span(1) for match in _SPLIT.finditer(view.text))
 
 
-_SPELLED_AT: Final = rf"(?i:[\[({{<]{SPACE}?(?:{_AT_WORD}|@|{_HAN_AT})|{SPACE}(?:{_AT_WORD}),?{SPACE}|{_HAN_AT}|_at_)"
+_SPELLED_AT: Final = rf"(?i:[\[({{<]{SPACE}?(?:{_AT_WORD}|@|{_HAN_AT})|{SPACE}(?:{_AT_WORD}),?{SPACE}|{_HAN_AT}|_at_|@)"
 _BRACKETS: Final = ("at]", "at)", "at}", "_at_", "[@", "(@")
 _ENCODED_RULES: Final = (Rule("email.encoded", "EMAIL", _encoded, CERTAIN),)
 _SPELLED_RULES: Final = (Rule("email.spelled", "EMAIL", _spelled, CHECKED),)
@@ -156,6 +176,9 @@ FAMILIES: Final = (
     ),
     Family(
         _SPELLED_RULES, words="dot kropka malpa malpka cong moc vong arobase arroba point punto", narrow=_SPELLED_AT
+    ),
+    Family(
+        _SPELLED_RULES, signs="@", strings=("dot", "kropka", "cham", "point", "punto", "punkt", "點", "点"), sign="@"
     ),
     Family(_SPELLED_RULES, han=True, strings=("小老鼠", "艾特", "圈a")),
 )
