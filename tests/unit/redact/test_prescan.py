@@ -80,6 +80,7 @@ FORMS = {
     "said": (passwords._SAID, Prescan(passwords._SIGN)),
     "said of": (passwords._SAID_OF, Prescan(passwords._SIGN)),
     "bare": (passwords._BARE, Prescan(passwords._SIGN)),
+    "below": (passwords._BELOW, Prescan(passwords._NARROW)),
     "quoted": (passwords._QUOTED, Prescan(passwords._SIGN)),
     "seed phrase": (seed_phrases._ANNOUNCED, Prescan(seed_phrases._NAMED_SIGN)),
     "spelled address": (emails._SPELLED, Prescan(emails._SPELLED_AT)),

@@ -49,6 +49,9 @@ _NUMBERED_ROAD: Final = re.compile(
     rf"(?<![a-z0-9.,/:$#]){_HOUSE} (?:(?:old|new|n|s|e|w|north|south|east|west) )?(?:county|state|farm|us|fm|rural|route|highway|hwy)(?: (?:road|rd|route|highway|hwy))? [0-9]{{1,4}}(?![0-9a-z])"
 )
 _UNITS: Final = re.compile(rf"(?<![a-z0-9]){_UNIT},? {_UNIT}(?:,? {_UNIT}){{0,2}}")
+_LIVED_IN: Final = re.compile(
+    r"(?<![a-z])(?!room|rm|floor|fl|level|lvl|th |st |nd |rd |f(?![a-z]))[a-z]+[. ]?#?[0-9a-z]|#"
+)
 _POSTCODE: Final = (
     r"(?:[a-z]{1,2}[0-9][a-z0-9]? ?[0-9][a-z]{2}|[0-9]{5}(?:-[0-9]{4})?|[a-z][0-9][a-z] ?[0-9][a-z][0-9])(?![0-9a-z])"
 )
@@ -92,8 +95,8 @@ def _addresses(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _units(view: View) -> Iterator[tuple[int, int]]:
-    """Two parts of a building beside each other, `tower 2, flat 12a`."""
-    return (match.span() for match in _UNITS.finditer(view.lower))
+    """Two parts of a building beside each other, `tower 2, flat 12a`; a guest's room and its floor are none."""
+    return (match.span() for match in _UNITS.finditer(view.lower) if _LIVED_IN.search(match[0]))
 
 
 def _streets(view: View) -> Iterator[tuple[int, int]]:

@@ -20,6 +20,13 @@ _MONTHS: Final = (
 )
 _DAY: Final = r"(?:3[01]|[12][0-9]|0?[1-9])"
 _MONTH: Final = r"(?:1[0-2]|0?[1-9])"
+_NTH: Final = r"(?:(?:twenty|thirty)[- ])?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|(?:ten|eleven|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)th|twelfth|twentieth|thirtieth)"
+_KTOREGO: Final = (
+    r"(?:(?:dwudziestego|trzydziestego)(?: (?:pierwszego|drugiego|trzeciego|czwartego|piatego|szostego|siodmego|osmego|dziewiatego))?|pierwszego|drugiego|trzeciego|czwartego|piatego"
+    r"|szostego|siodmego|osmego|dziewiatego|dziesiatego|(?:jede|dwu|trzy|czter|piet|szes|siedem|osiem|dziewiet)nastego)"
+)
+_NGAY: Final = r"(?:(?:mot|hai|ba|bon|tu|nam|lam|sau|bay|tam|chin|muoi)(?: (?:mot|hai|ba|bon|tu|nam|lam|sau|bay|tam|chin|muoi)){0,2})"
+"""Days and months in words."""
 _HAN_COUNT: Final = r"(?:[0-9]{1,2}|[一二三四五六七八九十]{1,3})"
 _DATE: Final = (
     rf"(?:(?:19|20)[0-9]{{2}}[-/. ]{{1,2}}{_MONTH}[-/. ]{{1,2}}{_DAY}(?![0-9])"
@@ -27,6 +34,8 @@ _DATE: Final = (
     r"|[0-9]{1,2}[. ](?:i{1,3}|iv|vi{0,3}|ix|xi{0,2})[. ](?:19|20)[0-9]{2}"
     rf"|(?:the\s)?{_DAY}(?:st|nd|rd|th|\.)?\s(?:of\s)?{_MONTHS},?\s(?:(?:19|20)[0-9]{{2}}(?: r\.| roku)?|'?[0-9]{{2}}(?![0-9:]))"
     rf"|{_MONTHS}\s{_DAY}(?:st|nd|rd|th)?,?\s(?:19|20)[0-9]{{2}}"
+    rf"|(?:(?:the\s)?{_NTH}\s(?:of\s)?{_MONTHS}|{_MONTHS}\s(?:the\s)?{_NTH}|{_KTOREGO}\s{_MONTHS}),?\s(?:19|20)[0-9]{{2}}"
+    rf"|(?:(?:ngay|mung|mong)\s){{1,2}}(?:{_NGAY}|{_DAY})\sthang\s(?:{_NGAY}|{_MONTH}|gieng|chap),?\snam\s(?:19|20)[0-9]{{2}}"
     rf"|(?:ngay\s)?{_DAY}\s?(?:thang|/)\s?{_MONTH}\s?(?:,?\s?nam|/)\s?(?:19|20)?[0-9]{{2}}"
     r"|(?:(?:19|20)[0-9]{2}|(?:民國|民国)\s?(?:[0-9]{1,3}|[一二三四五六七八九十百]{1,4})|(?<![0-9])[0-9]{2,3})\s?年\s?"
     rf"{_HAN_COUNT}\s?月\s?{_HAN_COUNT}\s?[日號号]?)"
@@ -82,7 +91,7 @@ def _births(view: View) -> Iterator[tuple[int, int]]:
         for match in _AFTER.finditer(view.lower):
             if "民" in match["date"] or _SELF.search(view.lower, max(0, match.start() - 20), match.start()):
                 yield match.span("date")
-    windows = [(0, len(view.text))] if "生" in view.text else view.around_digits(before=48, after=48)
+    windows = [(0, len(view.text))] if "生" in view.text else view.around_digits(before=72, after=48)
     for left, right in windows:
         for match in _BORN.finditer(view.lower, left, right):
             if match["label"] not in _THIRD_PERSON or _FIGURES.fullmatch(match["date"]) or "民" in match["date"]:

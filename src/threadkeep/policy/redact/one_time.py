@@ -30,7 +30,7 @@ _NAME: Final = (
 )
 _OF: Final = r"(?: (?:cua|do|z|for|of|w|dla) [a-z][a-z'\-]{0,13}| (?:toi|em|anh|chi|minh))?"
 _IS: Final = r"(?:(?: [a-z][a-z'\-]{0,13}){0,4}?(?: (?:is|was|la|ra|to|to jest|jest|brzmi)| ?[:=]| -)|[^0-9\n。，,;；a-z]{0,8}?(?:是|為|为|跳|到|了))?"
-_CODE: Final = r"(?:[a-z]-)?[0-9]{3}[ \-][0-9]{3}|[0-9]{2}(?: [0-9]{2}){2,3}|(?:[a-z]-)?[0-9]{3,8}#?|(?=[a-z]{0,4}-?[a-z]{0,3}[0-9])[a-z0-9]{2,4}-[a-z0-9]{3,6}"
+_CODE: Final = r"(?:[a-z]-)?[0-9]{3}[ \-][0-9]{3}|[0-9]{2}(?:[ \-][0-9]{2}){2,3}|[0-9]{1,6}[#*][0-9]{1,6}|(?:[a-z]-)?[0-9]{3,8}#?|(?=[a-z]{0,4}-?[a-z]{0,3}[0-9])[a-z0-9]{2,4}-[a-z0-9]{3,6}"
 _END: Final = (
     r"(?![0-9a-z]|[ .,:/\-][0-9]|[ ]?(?:ms|s|min|mins|minut\w{0,2}|minutes?|sek\w{0,4}|seconds?|sec|hours?|days?|dni|godzin\w{0,2}|giay|phut|gio|ngay"
     r"|digits?|characters?|cyfr\w{0,2}|znak\w{0,3}|so|ky tu|times?|razy|lan|zl|pln|usd|vnd|元|位|分鐘|分钟|秒|次|%)(?![a-z]))"
@@ -39,6 +39,11 @@ _NAMED: Final = re.compile(rf"(?<![a-z])(?:{_NAME}){_OF}{_IS}[ :=\-\"']{{0,4}}(?
 _BEFORE: Final = re.compile(
     rf"(?<![0-9a-z.,:/\-])(?P<code>{_CODE})(?: (?:is|la|to)|是|為|为)[ ]?(?:[a-z]{{1,12}} ){{0,3}}[^0-9\n。，,a-z]{{0,6}}?(?:{_NAME}|kod|code)(?![a-z])"
 )
+_RECEIVED: Final = re.compile(
+    r"(?<![a-z])(?:(?:dostal\w{0,3}|otrzymal\w{0,3}|przyszedl|przyslal\w{0,2}|wyslal\w{0,2})(?: (?:mi|ci|nam))? kod|(?:got|received|sent me|texted me) (?:a|the|this) code"
+    rf"|nhan (?:duoc|dc) ma)(?: (?:to|is|la)|:)? (?P<code>[0-9]{{3}}[ \-][0-9]{{3}}|[0-9]{{5,8}}){_END}"
+)
+"""A shorter number may be the code of an error."""
 
 
 _GOOGLE: Final = re.compile(r"(?<![a-z0-9])g-(?P<code>[0-9]{6})(?![0-9a-z\-])")
@@ -51,7 +56,7 @@ _KEYPAD: Final = re.compile(
 
 
 def _codes(view: View) -> Iterator[tuple[int, int]]:
-    for pattern in (_NAMED, _BEFORE):
+    for pattern in (_NAMED, _BEFORE, _RECEIVED):
         yield from (match.span("code") for match in pattern.finditer(view.lower))
 
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from threadkeep.policy.redact.view import View
 
 _PASSWORD: Final = (
-    r"pass(?:word|wd|phrase|code)s?|passw|mat[ _]khau|hasl(?:o|a|em|u)|passwort\w{0,2}|kennwort\w{0,2}|contrasena|clave|mot de passe|mdp|senha|wachtwoord"
+    r"pass(?:word|wd|phrase|code)s?|passw(?:rod|rd)?|passowrd|passord|pasword|pssword|mat[ _]khau|hasl(?:o|a|em|u)|passwort\w{0,2}|kennwort\w{0,2}|contrasena|clave|mot de passe|mdp|senha|wachtwoord"
     r"|密碼|密码|口令"
 )
+_SLIPS: Final = "passwrod passwrd passowrd passord pasword pssword"
 _WORDS: Final = (
     rf"{_PASSWORD}|pass|pwd|pw|pin(?: ?code)?|otp|cvv2?|cvc|cookie|credentials?|secret|token"
     r"|client[_\- ]?secret|webhook[_\- ]?secret|api[_\- ]?key|access[_\- ]?key(?:[_\- ]?id)?"
@@ -72,6 +73,10 @@ _SAID_OF: Final = re.compile(
 _BARE: Final = re.compile(
     rf"{_BEGIN}(?i:{_PASSWORD}|mk|pass|pw)(?:[ ](?i:{_ACCOUNT})){{0,4}}?(?:[ ]|(?<=[\u3400-\u9fff]))(?P<quote>{_OPEN})?(?P<value>(?={_VALUE}{{0,63}}[0-9]|[A-Za-z]{{2,12}}-[A-Za-z]{{1,12}}-[A-Za-z]){_VALUE}{{4,64}}+)"
 )
+_BELOW: Final = re.compile(
+    rf"{_BEGIN}(?i:{_PASSWORD}|mk|pass|pw)[ ]?\r?\n[ ]{{0,4}}(?P<value>{_VALUE}{{4,64}}+)(?=[ ]{{0,4}}(?:\r?\n|\Z))"
+)
+"""Alone on the line below the word."""
 _MIXED: Final = re.compile(
     r"(?=.{0,60}[0-9])(?=.{0,60}[A-Za-z@#!$%&*])[^\s]{5,}|[0-9]{6,12}|[A-Za-z]{2,}(?:-[A-Za-z]{1,}){2,}"
 )
@@ -131,7 +136,7 @@ _STEMS: Final = (
 )
 """One of them is in every word above."""
 _SHORT_CODE: Final = re.compile(
-    r"(?<![A-Za-z])(?i:cvv2?|cvc|pin(?: ?code)?|otp)(?:[ ][A-Za-z]{1,6}){0,4}?[ :]{1,2}(?P<value>[0-9]{3,8})(?![0-9A-Za-z])"
+    r"(?<![A-Za-z])(?i:cvv2?|cvc|pin(?: ?code)?|otp)(?:[ ][A-Za-z]{1,6}){0,4}?[ :]{1,2}(?P<value>[0-9]{3,8}|[0-9](?: [0-9]){3,7})(?! ?[0-9]|[A-Za-z])"
 )
 _DENSE: Final = re.compile(
     r"(?i:key|token|secret|session|cookie|credential|auth|password|mat khau|klucz|haslo|密|金鑰)[^\n0-9]{0,24}?"
@@ -139,6 +144,14 @@ _DENSE: Final = re.compile(
 )
 _DENSE_BEFORE: Final = re.compile(
     r"(?<![A-Za-z0-9+/_\-=.])(?P<value>[A-Za-z0-9+/_\-=.]{32,512}+)[^\n]{0,64}?(?i:(?:access|secret|api|private)[ _]?key|token|secret|credential)"
+)
+_SHORT_NAME: Final = re.compile(
+    r"(?:(?:^|\n)[ ]?|(?i:my|our|wi-?fi|login|user|account|email|gmail|facebook|fb) )(?:[Pp]ass|(?i:pw|pwd|mk))\Z"
+)
+"""`pass: letmein`; the second pass is of something else, and PASS the outcome of a test."""
+_OUTCOME: Final = re.compile(r"(?:fail|test|check|case|step)\w{0,3}", re.IGNORECASE)
+_OF_AN_ACCOUNT: Final = re.compile(
+    r" (?:wi-?fi|facebook|fb|gmail|zalo|icloud|instagram|tiktok|netflix|telegram|discord|vpn|router\w?|modem\w?|steam): [\"'`“„«「『]?\Z"
 )
 _HARMLESS: Final = re.compile(
     r"none|null|nil|undefined|true|false|await|new|async|function|self|this|return|required|optional|string|str|int|bool|text|yes|no|change(?:me)?|todo"
@@ -186,13 +199,18 @@ def _meant(match: re.Match[str], text: str, end: int) -> bool:
         return False
     if "=" in match["mark"] or value[0] in "\"'`" or _UNWORDLY.search(value):
         return True
-    return re.fullmatch(_PASSWORD, match["word"], re.IGNORECASE) is not None and text[end : end + 1] in (
-        "",
-        "\n",
-        ",",
-        ".",
-        ";",
-    )
+    if text[end : end + 1] not in ("", "\n", ",", ".", ";"):
+        return False
+    if re.fullmatch(_PASSWORD, match["word"], re.IGNORECASE) is not None:
+        return True
+    short = _SHORT_NAME.search(text, max(0, match.start() - 12), match.end("word"))
+    return short is not None and _unsaid(value) and not _OUTCOME.fullmatch(value)
+
+
+def _unsaid(word: str) -> bool:
+    """Whether a sentence about a password would not go on with this word."""
+    word = word.lower()
+    return word not in _GRAMMAR and word not in _PREDICATES and not _ADJECTIVE.fullmatch(word)
 
 
 def _is_code(match: re.Match[str], text: str) -> bool:
@@ -231,7 +249,7 @@ def _quoted(view: View) -> Iterator[tuple[int, int]]:
 
 def _bare(view: View) -> Iterator[tuple[int, int]]:
     """Right behind the word, without "is" or a colon: `mk wifi hoa2024xy`."""
-    for match in _BARE.finditer(view.text):
+    for match in (*_BARE.finditer(view.text), *_BELOW.finditer(view.text)):
         value = match["value"].rstrip(".)]}?:*!")
         if _MIXED.fullmatch(value) and "=" not in value and ":" not in value:
             yield match.start("value"), match.start("value") + len(value)
@@ -247,7 +265,12 @@ def _words(view: View) -> Iterator[tuple[int, int]]:
             match["quote"] is not None
             or (spelled_out and len(words) > 1)
             or (len(words) >= _MANY and _GRAMMAR.isdisjoint(words))
-            or (alone and not (words[0] in _GRAMMAR or words[0] in _PREDICATES or _ADJECTIVE.fullmatch(words[0])))
+            or (alone and _unsaid(words[0]))
+            or (
+                len(words) == 1
+                and _OF_AN_ACCOUNT.search(match[0], 0, match.start("value") - match.start()) is not None
+                and _unsaid(words[0])
+            )
         ):
             yield match.span("value")
 
@@ -277,7 +300,7 @@ _RULES: Final = (
     Rule("secret.dense", "SECRET", _dense, CONTEXT),
 )
 _CUES: Final = (
-    "vault bitwarden keepass lastpass menedzer menedzera pass password passwords passwd passphrase passcode passw pwd pw passwort passworter kennwort contrasena clave mot mdp senha wachtwoord pin pincode otp cvv cvc"
+    f"{_SLIPS} vault bitwarden keepass lastpass menedzer menedzera pass password passwords passwd passphrase passcode passw pwd pw passwort passworter kennwort contrasena clave mot mdp senha wachtwoord pin pincode otp cvv cvc"
     " cookie credential credentials secret"
     " token key apikey accesskey secretkey privatekey clientsecret authtoken accesstoken refreshtoken idtoken sessionid"
     " sessiontoken sessionkey session apisecret appsecret dbpassword userpassword adminpassword apitoken usertoken auth khau mk xac haslo hasla haslem haslu kod klucz"
@@ -297,9 +320,9 @@ _SIGN: Final = (
 ).replace(r"\w", "[^ ]")
 """What all of them begin with, in as few words as an automaton is fast with."""
 _NARROW: Final = (
-    r"(?i:cvv|cvc|pin|otp)(?: ?(?i:code)|2)?(?:[ ][A-Za-z]{1,6}){0,4}[ :]{1,2}[0-9]{3}|[A-Za-z0-9+/_\-=.]{20}"
+    r"(?i:cvv|cvc|pin|otp)(?: ?(?i:code)|2)?(?:[ ][A-Za-z]{1,6}){0,4}[ :]{1,2}[0-9](?:[0-9]{2}| [0-9] [0-9])|[A-Za-z0-9+/_\-=.]{20}"
     rf"|(?i:{_PASSWORD}|mk|pass|pw)(?:[ ](?i:{_ACCOUNT})){{0,4}}[ ]?[\"'`]?(?:[^ ]{{0,60}}[0-9]|[A-Za-z]+-[A-Za-z]+-[A-Za-z])"
-    rf"|{_QUOTE}|(?i:passphrase)[ ]"
+    rf"|(?i:{_PASSWORD}|mk|pass|pw)[ ]?\r?\n|{_QUOTE}|(?i:passphrase)[ ]"
     r"|(?:密碼|密码|口令)(?:是|為|为|:)[ ]?[\x{3400}-\x{9FFF}]|(?:密碼|密码|口令|密語|密语)[ :是為为]{1,2}[A-Za-z]"
     f"|{_BEGINNING}"
 ).replace(r"\w", "[^ ]")

@@ -127,7 +127,7 @@ def _numbers(view: View) -> Iterator[tuple[int, int]]:
 
 _BACKUP: Final = re.compile(
     r"(?:(?:backup|recovery|rescue|emergency) codes?|kod\w{0,3} (?:zapasow\w{1,3}|odzyskiwania|awaryjn\w{1,3}|ratunkow\w{1,3})|ma (?:du phong|khoi phuc)|備用碼|备用码|備用代碼|恢復碼|恢复码|備援碼)"
-    r"[^0-9\n]{0,24}?(?P<codes>(?=[a-z]{0,6}[0-9])[a-z0-9]{3,8}[\- ][a-z0-9]{3,8}(?:[ ,;、和跟及]{1,4}(?:(?:and|or|i|va|oraz)[ ])?(?=[a-z]{0,6}[0-9])[a-z0-9]{3,8}[\- ][a-z0-9]{3,8}){0,12}"
+    r"[^0-9\n]{0,24}?(?P<codes>(?=[a-z\-]{0,27}[0-9])[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,7}|(?=[a-z]{0,6}[0-9])[a-z0-9]{3,8}[\- ][a-z0-9]{3,8}(?:[ ,;、和跟及]{1,4}(?:(?:and|or|i|va|oraz)[ ])?(?=[a-z]{0,6}[0-9])[a-z0-9]{3,8}[\- ][a-z0-9]{3,8}){0,12}"
     r"|[0-9]{6,10}(?:[ ,;、]{1,3}[0-9]{6,10}){0,12})(?![a-z0-9])"
 )
 

@@ -33,8 +33,8 @@ _STRETCHES_AMONG_OTHERS: Final = bytes(ord("x") if 32 < code < 127 and code != o
 # Letters that look Latin and are not, and letters whose decomposition does not end in their Latin base.
 _LOOKALIKES: Final = dict(
     zip(
-        "АВЕЅІЈКМНОРСТУХЬаеѕіјорсухԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοανιкмтвнгĐđŁłØøÐðßæÆœŒıĦħŊŋ–—‐‑‒−―˗﹣‘’ʼ＇。．｡․‧，",
-        "ABESIJKMHOPCTYXbaesijopcyxdhqwABEZHIKMNOPTYXoavikmtbhrDdLlOoDdsaAoOiHhNn---------''''.....;",
+        "АВЕЅІЈКМНОРСТУХЬаеѕіјорсухԁһԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧοανιкмтвнгĐđŁłØøÐðßæÆœŒıĦħŊŋ–—‐‑‒−―˗﹣‘’ʼ＇。．｡․‧·，",
+        "ABESIJKMHOPCTYXbaesijopcyxdhqwABEZHIKMNOPTYXoavikmtbhrDdLlOoDdsaAoOiHhNn---------''''......;",
         strict=True,
     )
 )
