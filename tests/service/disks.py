@@ -31,6 +31,11 @@ def make_read_only(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def enlarge(folder: Path, kilobytes: int) -> None:
+    done = _run("mount", "-o", f"remount,size={kilobytes}k", str(folder))
+    assert done.returncode == 0, done.stderr
+
+
 def fill(folder: Path) -> Path:
     """A file that takes all the space that is left."""
     ballast = folder / "ballast"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.conftest import client_of
-from tests.service.disks import fill, tiny_disk
+from tests.service.disks import enlarge, fill, tiny_disk
 from tests.service.talking import append, contents, is_problem, said
 from tests.unit.cli.conftest import Command, threadkeep
 from threadkeep import Scope, Settings, SyncMemory, UserMessage
@@ -94,9 +94,47 @@ def test_what_was_set_aside_is_set_aside_again_once_there_is_room(disk: Path) ->
         memory.append(Scope("shop", "u1", "c1"), [UserMessage(SECRET)])
         ballast = fill_up(memory, disk)
         assert memory.erase(Scope("shop", "u1")).complete
-        assert not (disk / "memory.db-reserve").exists()
         ballast.unlink()
         memory.append(Scope("shop", "u1", "c1"), [UserMessage(SECRET)])
         assert memory.erase(Scope("shop", "u1")).complete
     reserve = disk / "memory.db-reserve"
     assert (reserve.stat().st_size, reserve.stat().st_mode & 0o777) == (1_048_576, 0o600)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    with tiny_disk(tmp_path / "disk", 8_192) as disk:
+        yield disk
+
+
+def fill_with_messages(memory: SyncMemory, users: int, at_once: int) -> None:
+    try:
+        for number in range(100_000):
+            user = f"u{number % users}"
+            texts = [f"{SECRET} of {user}; {number} {place} " * 10 for place in range(at_once)]
+            memory.append(Scope("shop", user, f"c{number % 7}"), [UserMessage(text) for text in texts], key=str(number))
+    except StoreFull:
+        return
+    raise AssertionError("a small disk took them all")
+
+
+@pytest.mark.parametrize(("users", "at_once"), [(2, 5), (3, 20), (20, 5)])
+def test_users_are_erased_one_after_the_other_on_a_disk_that_was_filled_by_their_own_messages(
+    small_disk: Path, users: int, at_once: int
+) -> None:
+    """Also where one of them has more than was set aside. The file is rewritten once that fits."""
+    with SyncMemory(f"sqlite:///{small_disk}/memory.db", settings=Settings()) as memory:
+        fill_with_messages(memory, users, at_once)
+        left = memory.stats().messages
+        for user in ("u0", "u1"):
+            mine = memory.stats(Scope("shop", user)).messages
+            proof = memory.erase(Scope("shop", user))
+            assert proof.stores["archive"].removed == mine
+            assert proof.stores["receipts"].removed == mine // at_once
+            assert memory.stats().messages == (left := left - mine)
+            assert (small_disk / "memory.db-reserve").stat().st_size >= 262_144
+        memory.append(Scope("shop", "u2", "c1"), [UserMessage("after")])
+        enlarge(small_disk, 32_768)
+        assert all(memory.erase(Scope("shop", user)).complete for user in ("u0", "u1"))
+    files = b"".join(path.read_bytes() for path in small_disk.glob("memory.db*"))
+    assert not any(f"of {user};".encode() in files for user in ("u0", "u1"))

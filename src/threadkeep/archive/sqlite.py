@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import TypeVar
 
 from threadkeep.archive import sqlite_front
 from threadkeep.archive.sqlite_append import SessionSpan, append, looked_up
-from threadkeep.archive.sqlite_erase import NOT_SCRUBBED, erase, forget, scrub
+from threadkeep.archive.sqlite_erase import NOT_SCRUBBED, erase, erase_piece, forget, scrub, with_pieces
 from threadkeep.archive.sqlite_place import last_seq, leave_gap, place
 from threadkeep.archive.sqlite_read import (
     change_conversation,
@@ -51,6 +52,7 @@ from threadkeep.wording import NO_KEY, ErasedTexts
 
 T = TypeVar("T")
 _SHORT_WINDOW = 50  # messages that are read in no time
+_PIECE = 64  # messages that an erase on a full disk takes at a time; a quarter of that where it is too much
 _A_ROW = 200  # characters that storing a message takes the time of, besides its own
 
 
@@ -125,8 +127,34 @@ class SqliteArchive:
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         work = partial(erase, scope=scope, message_id=message_id, erased_texts=self._erased_texts)
-        proof = await self._database.write(self._as_writer(work))
+        try:
+            proof = await self._database.write(self._as_writer(work))
+        except StoreFull:
+            await self._database.make_room()
+            pieces = await self._erased_by_pieces(scope) if message_id is None else Counter[str]()
+            await self._database.fold_log()
+            proof = with_pieces(await self._database.write(self._as_writer(work)), pieces)
         return replace(proof, stores={**proof.stores, "file": await self._scrubbed()})
+
+    async def _erased_by_pieces(self, scope: Scope) -> Counter[str]:
+        """Erase the scope's messages a few at a time, on a disk that has no room for all of them in the log at once.
+
+        Between two pieces the log is folded: into pages that the database has already, so that takes none. What was
+        erased stays so where the rest cannot be; repeat the erase then. How many rows went, by store.
+        """
+        gone, most = Counter[str](), _PIECE
+        while True:
+            await self._database.fold_log()
+            try:
+                piece = await self._database.write(self._as_writer(partial(erase_piece, scope=scope, most=most)))
+            except StoreFull:
+                if most == 1:
+                    raise
+                most = max(1, most // 4)
+                continue
+            if not piece:
+                return gone
+            gone += piece
 
     async def forget(
         self, scope: Scope, messages: Sequence[Spot], texts: Sequence[str] = (), phrases: Sequence[str] = ()
@@ -144,13 +172,19 @@ class SqliteArchive:
     async def _scrubbed(self) -> Erased:
         """The rows are gone by now: a file that cannot be rewritten yet is reported, not raised."""
         try:
-            scrubbed = await self._database.maintain(scrub)
+            return await self._database.maintain(scrub)
         except StoreFull:
-            return await self._scrubbed() if await self._database.make_room() else NOT_SCRUBBED
+            if not await self._database.make_room():
+                return NOT_SCRUBBED
+            with suppress(StoreError):
+                return await self._database.maintain(scrub)
         except StoreError:
-            return NOT_SCRUBBED
-        self._database.keep_reserve()
-        return scrubbed
+            pass
+        finally:
+            with suppress(StoreError):  # or the log keeps the room that a rewrite took in vain
+                await self._database.fold_log()
+            self._database.keep_reserve()
+        return NOT_SCRUBBED
 
     def _as_writer(self, work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
         """In the same transaction: a hot store that another process attaches is seen by the next write."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from threadkeep.model import Erased, ErasureProof
@@ -83,6 +84,38 @@ def _erase_scope(connection: sqlite3.Connection, scope: Scope) -> dict[str, Eras
         "conversations": _all(len(cids)),
         "receipts": _all(keys),
     }
+
+
+def erase_piece(connection: sqlite3.Connection, scope: Scope, most: int) -> Counter[str]:
+    """Bury and delete at most `most` messages and keys of the scope; how many rows went, by store. None: all are gone.
+
+    The conversations, the user and the generation are left to `erase`, which then has little to do.
+    """
+    gone = Counter[str]()
+    for cid, conversation in _conversations(connection, scope, owner_of(connection, scope)):
+        place = scope.with_conversation(conversation)
+        found = connection.execute("SELECT mid, id FROM tk_messages WHERE cid = ? LIMIT ?", (cid, most)).fetchall()
+        for mid, id_ in found:
+            connection.execute(_BURY, (place.digest("message", id_),))
+            gone["index"] += forget_terms(connection, mid, cid)
+            gone["archive"] += connection.execute("DELETE FROM tk_messages WHERE mid = ?", (mid,)).rowcount
+        connection.execute("UPDATE tk_conversations SET messages = messages - ? WHERE cid = ?", (len(found), cid))
+        keys = connection.execute("SELECT digest FROM tk_appends WHERE cid = ? LIMIT ?", (cid, most)).fetchall()
+        connection.executemany(_BURY, keys)
+        connection.executemany("DELETE FROM tk_appends WHERE digest = ?", keys)
+        gone["receipts"] += len(keys)
+        if gone.total():
+            break
+    return +gone
+
+
+def with_pieces(proof: ErasureProof, pieces: Mapping[str, int]) -> ErasureProof:
+    """The proof of `erase`, with what went before it."""
+    stores = {
+        name: Erased(part.found + pieces.get(name, 0), part.removed + pieces.get(name, 0), part.failed)
+        for name, part in proof.stores.items()
+    }
+    return replace(proof, stores=stores)
 
 
 def _conversations(connection: sqlite3.Connection, scope: Scope, uid: int | None) -> list[tuple[int, str]]:

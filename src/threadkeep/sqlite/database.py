@@ -12,11 +12,13 @@ from __future__ import annotations
 import asyncio
 import os
 import queue
+import shutil
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from threadkeep.errors import MemoryClosed, StoreUnavailable
@@ -87,8 +89,30 @@ class Database:
                 self._reserve.keep()
 
     async def make_room(self) -> bool:
-        """Use up what was set aside. Return False where there is nothing left of it."""
-        return not self._in_memory and await asyncio.to_thread(self._reserve.release)
+        """Use up what was set aside, and fold the log. Return False where neither gave any."""
+        if self._in_memory:
+            return False
+        released = await asyncio.to_thread(self._reserve.release)
+        return await self.fold_log() or released
+
+    async def fold_log(self) -> bool:
+        """Bring the log into the database, and its room back to the disk. Return whether there was any.
+
+        Only where what the database grows by fits on the disk: a fold that is cut short leaves it larger, and the log
+        as it is.
+        """
+        return not self._in_memory and await self.maintain(self._fold)
+
+    def _fold(self, connection: sqlite3.Connection) -> bool:
+        log = Path(f"{self.path}-wal")
+        pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        grows = pages * size - os.path.getsize(self.path)
+        before = log.stat().st_size if log.exists() else 0
+        lacks = grows - shutil.disk_usage(log.parent).free
+        if not before or (lacks > 0 and not self._reserve.give(-(-lacks // size) * size)):
+            return False
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
 
     async def write(self, work: Work[T], *, size: int | None = None) -> T:
         """Run `work` in a transaction of the writer thread; it returns after the commit, or leaves no trace.

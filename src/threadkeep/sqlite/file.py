@@ -11,6 +11,8 @@ from threadkeep.errors import StoreUnavailable
 
 _LEAST_ROOM = 65_536
 _RESERVE = 1_048_576
+_KEPT_BACK = _RESERVE // 4  # for folding the log while the rest is in use
+_PLENTY = 16 * 1_048_576  # four times what the log grows to before it is folded into the database
 
 
 def has_room(path: str) -> bool:
@@ -19,6 +21,14 @@ def has_room(path: str) -> bool:
         return shutil.disk_usage(Path(path).parent).free >= _LEAST_ROOM
     except OSError:  # a folder that was removed is reported by `FileIdentity.check`
         return True
+
+
+def is_short_of_room(path: str) -> bool:
+    """Whether the log must be kept short: folding it makes the database grow, which a full disk does not let it."""
+    try:
+        return shutil.disk_usage(Path(path).parent).free < _PLENTY
+    except OSError:
+        return False
 
 
 class FileIdentity:
@@ -61,21 +71,51 @@ class Reserve:
 
     def __init__(self, path: str) -> None:
         self._path = Path(f"{path}-reserve")
+        self._used = False
 
     def keep(self) -> None:
-        """Make it unless it is there. Where the disk has no room now, the next opening or erase tries again."""
-        if self._path.exists() or shutil.disk_usage(self._path.parent).free < 4 * _RESERVE:
+        """Make it unless it is there. Where the disk has no room now, the next opening or erase tries again.
+
+        One that was used up comes back as far as it fits: an erase on a full disk must leave room for the next.
+        """
+        free, kept = shutil.disk_usage(self._path.parent).free, self._size()
+        size = _RESERVE if free >= 4 * _RESERVE else min(_RESERVE, free + kept - _LEAST_ROOM) if self._used else 0
+        if size <= kept:
             return
         try:
-            with open(self._path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-                file.write(os.urandom(_RESERVE))  # zeros would take no room on a file system that compresses
+            with open(self._path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+                file.write(os.urandom(size - kept))  # zeros would take no room on a file system that compresses
         except OSError:
-            self._path.unlink(missing_ok=True)
+            self._shrink(kept)
+        else:
+            self._used = size < _RESERVE
 
     def release(self) -> bool:
-        """Return whether there was one."""
+        """Give room to the log, and keep back what `give` may need. Return whether there was any."""
+        if not self._shrink(_KEPT_BACK) and not self._shrink(0):
+            return False
+        self._used = True
+        return True
+
+    def give(self, room: int) -> bool:
+        """Give so many bytes, by which folding the log makes the database grow. False where there are not as many."""
+        size = self._size()
+        if size < room or not self._shrink(size - room):
+            return False
+        self._used = True
+        return True
+
+    def _size(self) -> int:
+        return self._path.stat().st_size if self._path.exists() else 0
+
+    def _shrink(self, size: int) -> bool:
         try:
-            self._path.unlink()
+            if self._path.stat().st_size <= size:
+                return False
+            if size:
+                os.truncate(self._path, size)
+            else:
+                self._path.unlink()
         except OSError:
             return False
         return True

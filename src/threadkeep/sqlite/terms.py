@@ -44,12 +44,14 @@ def index_waiting(connection: sqlite3.Connection, terms_of: TermsOf) -> None:
     )
 
 
-def forget_terms(connection: sqlite3.Connection, mid: int, cid: int) -> None:
-    """Of one message, before it goes itself."""
-    for (terms,) in connection.execute("SELECT terms FROM tk_terms WHERE rowid = ?", (mid,)).fetchall():
+def forget_terms(connection: sqlite3.Connection, mid: int, cid: int) -> int:
+    """Of one message, before it goes itself. Return how many rows of the index went: none where it still waited."""
+    rows = connection.execute("SELECT terms FROM tk_terms WHERE rowid = ?", (mid,)).fetchall()
+    for (terms,) in rows:
         connection.execute("DELETE FROM tk_terms WHERE rowid = ?", (mid,))
         fewer = len(terms.split())
         connection.execute("UPDATE tk_conversations SET terms = terms - ? WHERE cid = ?", (fewer, cid))
+    return len(rows)
 
 
 def owned(uid: int, terms: Iterable[str]) -> list[str]:

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from threadkeep.sqlite.connection import connect, in_transaction, is_busy, prepare
+from threadkeep.sqlite.file import is_short_of_room
 
 T = TypeVar("T")
 
 _LOG_PAGES = 1_000  # SQLite's own default: with more of them a commit folds the log into the database
+_SHORT_LOG_PAGES = 64  # where room is scarce: what folding adds to the database must fit what is left
 
 
 class Taken(Exception):
@@ -29,6 +31,7 @@ class WritingConnection:
         self._turn = threading.Lock()
         self._closed = False
         self._waits = True  # for other processes, and for the disk while it folds the log
+        self._log_pages = _LOG_PAGES
         self.commit_seconds = 0.0  # of the last commit
 
     @contextmanager
@@ -50,8 +53,8 @@ class WritingConnection:
             raise Taken
         try:
             connection = self._connection
-            if self._closed or connection.in_transaction:
-                raise Taken
+            if self._closed or connection.in_transaction or self._is_short_of_room():
+                raise Taken  # with little room every few commits fold the log, which is no work for a loop
             self._let_wait(connection, False)
             try:
                 result, self.commit_seconds = in_transaction(connection, "BEGIN IMMEDIATE", work)
@@ -67,10 +70,14 @@ class WritingConnection:
             self._connection.close()
 
     def _let_wait(self, connection: sqlite3.Connection, waits: bool) -> None:
-        if waits != self._waits:
+        pages = 0 if not waits else _SHORT_LOG_PAGES if self._is_short_of_room() else _LOG_PAGES
+        if (waits, pages) != (self._waits, self._log_pages):
             connection.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1_000) if waits else 0}")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES if waits else 0}")
-            self._waits = waits
+            connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+            self._waits, self._log_pages = waits, pages
+
+    def _is_short_of_room(self) -> bool:
+        return self._path != ":memory:" and is_short_of_room(self._path)
 
     def _usable(self) -> sqlite3.Connection:
         """A new connection, where the last transaction could not even be rolled back: it would hold the lock for ever.
@@ -84,7 +91,7 @@ class WritingConnection:
             except BaseException:
                 fresh.close()
                 raise
-            self._connection, self._waits = fresh, True
+            self._connection, self._waits, self._log_pages = fresh, True, _LOG_PAGES
         return self._connection
 
     def _prepared(self) -> sqlite3.Connection:
