@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -192,7 +193,7 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
         usage=checkpoints.usage,
         keys=SqlKeys(OnSqlite(database, owned=False)),
         items=SqlItems(OnSqlite(database, owned=False), clock),
-        agent_rows=SqlAgentRows(OnSqlite(database, owned=False), clock),
+        agent_rows=SqlAgentRows(OnSqlite(database, owned=False), clock, timedelta(days=settings.turn_retention_days)),
         vectors=partial(_sqlite_vectors, database, clock),
         knowledge=ErasedDocuments(database, sqlite_erase.erase),
         document_vectors=partial(_sqlite_documents, database, clock),

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
-from threadkeep.checkpoints.items import HEAD_BYTES, ITEM, SqlItems
+from threadkeep.checkpoints.items import AGED, AGES_WITH_TURNS, HEAD_BYTES, ITEM, SqlItems
 from threadkeep.checkpoints.running import Running, Step, among, text_id, upsert
-from threadkeep.ports.agent_rows import Row, StoredRow
+from threadkeep.ports.agent_rows import WITH_TURNS, Row, StoredRow
 from threadkeep.ports.clock import Clock, system_clock
 
 _AT_ONCE = 200
+_TURNS = timedelta(days=90)
 _READ = "SELECT item_key, namespace, name, value, facts FROM tk_store_items"
-_ALIVE = "(expires_at IS NULL OR expires_at > :now)"
+_ALIVE = f"(expires_at IS NULL OR expires_at > :now) AND NOT {AGED}"
 _PLACED = f"INTO tk_store_items ({', '.join(ITEM)}) VALUES ({', '.join(ITEM.values())})"
-_REPLACED = ("tenant", "user_id", "value", "facts", "updated_at", "expires_at")
+_REPLACED = ("tenant", "user_id", "value", "facts", "ttl_minutes", "updated_at", "expires_at")
 _SWAP = (
-    "UPDATE tk_store_items SET value = :value, facts = :facts, updated_at = :now, expires_at = :expires_at"
+    "UPDATE tk_store_items SET value = :value, facts = :facts, updated_at = :now, expires_at = :expires_at,"
+    " ttl_minutes = :ttl_minutes"
     " WHERE item_key = :key AND facts = :old"
 )
 
 
 class SqlAgentRows:
-    def __init__(self, running: Running, clock: Clock = system_clock) -> None:
+    """`turns`: how long turns are kept, and with them the rows that age as turns do."""
+
+    def __init__(self, running: Running, clock: Clock = system_clock, turns: timedelta = _TURNS) -> None:
         self._running = running
         self._clock = clock
+        self._turns = int(turns.total_seconds() * 1_000_000)
+
+    def _moments(self) -> dict[str, int]:
+        now = self._now()
+        return {"now": now, "written": now - self._turns}
 
     def _now(self) -> int:
         return int(self._clock().timestamp() * 1_000_000)
@@ -34,13 +44,13 @@ class SqlAgentRows:
         for start in range(0, len(keys), _AT_ONCE):
             some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
             query = f"{_READ} WHERE item_key IN {some} AND {_ALIVE}"
-            found += [_stored(row) for row in await self._running.rows(query, values | {"now": self._now()})]
+            found += [_stored(row) for row in await self._running.rows(query, values | self._moments())]
         return found
 
     async def all_of(self, spaces: Sequence[bytes], namespace: bytes | None = None) -> Sequence[StoredRow]:
         some, values = among("space", spaces, self._running.dialect)
         query = f"{_READ} WHERE space IN {some} AND {_ALIVE}"
-        values |= {"now": self._now()}
+        values |= self._moments()
         if namespace is not None:
             query += " AND head = :head"
             values |= {"head": namespace[:HEAD_BYTES]}
@@ -49,14 +59,14 @@ class SqlAgentRows:
 
     async def create(self, head: Row, put: Sequence[Row] = ()) -> bool:
         # One that has expired counts as absent, and must not stand in the way until it is swept.
-        gone = "DELETE FROM tk_store_items WHERE item_key = :key AND expires_at <= :now"
-        await self._running.changed([(gone, {"key": head.key, "now": self._now()})])
+        gone = f"DELETE FROM tk_store_items WHERE item_key = :key AND (expires_at <= :now OR {AGED})"  # noqa: S608
+        await self._running.changed([(gone, {"key": head.key} | self._moments())])
         steps = [self._inserted(head), *map(self._upserted, put)]
         return bool(await self._running.changed(steps, only_if_first=True))
 
     async def swap(self, old: StoredRow, head: Row, put: Sequence[Row] = (), gone: Sequence[bytes] = ()) -> bool:
         values = self._values(head) | {"old": old.facts}
-        values = {name: values[name] for name in ("key", "value", "facts", "old", "now", "expires_at")}
+        values = {name: values[name] for name in ("key", "value", "facts", "old", "now", "expires_at", "ttl_minutes")}
         steps: list[Step] = [(_SWAP, values), *map(self._upserted, put), *self._deleted(gone)]
         return bool(await self._running.changed(steps, only_if_first=True))
 
@@ -92,7 +102,7 @@ class SqlAgentRows:
         return upsert("tk_store_items", [ITEM], "item_key", _REPLACED, self._running.dialect), self._values(row)
 
     def _values(self, row: Row) -> dict[str, Any]:
-        now, dialect = self._now(), self._running.dialect
+        now, dialect, ages = self._now(), self._running.dialect, row.ttl_seconds == WITH_TURNS
         return {
             "key": row.key,
             "space": row.space,
@@ -103,9 +113,9 @@ class SqlAgentRows:
             "user": text_id(row.user, dialect),
             "value": row.value,
             "facts": row.facts,
-            "ttl_minutes": None,
+            "ttl_minutes": AGES_WITH_TURNS if ages else None,
             "now": now,
-            "expires_at": None if row.ttl_seconds is None else now + int(row.ttl_seconds * 1_000_000),
+            "expires_at": None if ages or row.ttl_seconds is None else now + int(row.ttl_seconds * 1_000_000),
         }
 
 

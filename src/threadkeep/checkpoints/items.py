@@ -34,6 +34,10 @@ ITEM = {  # by column, where its value is bound
 }
 _REPLACED = ("tenant", "user_id", "value", "facts", "ttl_minutes", "updated_at", "expires_at")
 _ALIVE = "(expires_at IS NULL OR expires_at > :now)"
+# A row that goes when turns of its last writing go, by the setting of whoever looks: it has no time of its own.
+AGES_WITH_TURNS = -1.0  # its `ttl_minutes`
+AGED = "(ttl_minutes IS NOT NULL AND ttl_minutes < 0 AND updated_at <= :written)"
+_DUE = f"(expires_at <= :now OR {AGED})"
 _INTEGER = {"sqlite": "INTEGER", "postgres": "BIGINT", "mysql": "SIGNED"}
 
 
@@ -102,24 +106,26 @@ class SqlItems:
         rows = await self._running.rows(f"SELECT DISTINCT namespace FROM tk_store_items i WHERE {where}", values)  # noqa: S608
         return [bytes(row[0]) for row in rows]
 
-    async def count_expired(self) -> int:
-        rows = await self._running.rows(
-            "SELECT count(*) FROM tk_store_items WHERE expires_at <= :now", {"now": self._now()}
-        )
+    async def count_expired(self, written: int = 0) -> int:
+        values = {"now": self._now(), "written": written}
+        rows = await self._running.rows(f"SELECT count(*) FROM tk_store_items WHERE {_DUE}", values)  # noqa: S608
         return int(rows[0][0])
 
-    async def sweep(self) -> int:
-        """In batches, so that nobody waits long; another sweeper at the same time does no harm."""
+    async def sweep(self, written: int = 0) -> int:
+        """Delete what has expired, and what ages with turns and was last written before `written` (microseconds).
+
+        In batches, so that nobody waits long; another sweeper at the same time does no harm.
+        """
         swept = 0
         while True:
-            query = "SELECT item_key FROM tk_store_items WHERE expires_at <= :now LIMIT :most"
-            now = self._now()
-            rows = await self._running.rows(query, {"now": now, "most": _SWEPT_AT_ONCE})
+            query = f"SELECT item_key FROM tk_store_items WHERE {_DUE} LIMIT :most"  # noqa: S608
+            moments = {"now": self._now(), "written": written}
+            rows = await self._running.rows(query, moments | {"most": _SWEPT_AT_ONCE})
             if not rows:
                 return swept
             some, values = among("key", [bytes(row[0]) for row in rows], self._running.dialect)
-            gone = f"DELETE FROM tk_store_items WHERE item_key IN {some} AND expires_at <= :now"  # noqa: S608
-            swept += (await self._running.changed([(gone, values | {"now": now})]))[0]
+            gone = f"DELETE FROM tk_store_items WHERE item_key IN {some} AND {_DUE}"  # noqa: S608
+            swept += (await self._running.changed([(gone, values | moments)]))[0]
 
     async def holds(self, user: Scope) -> bool:
         dialect = self._running.dialect

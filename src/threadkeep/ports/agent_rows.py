@@ -13,6 +13,7 @@ from typing import Protocol
 from threadkeep.scope import Scope
 
 _VERSION_BYTES = 8
+WITH_TURNS = float("inf")  # a row's `ttl_seconds`: as long after it was last written as turns are kept, by the reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,11 +33,12 @@ class MemoryRetention(Protocol):
 
 
 class RowRetention(Protocol):
-    """Of rows that carry their own time to go: sessions of agent frameworks, items with a TTL."""
+    """Of rows that carry their own time to go (items with a TTL, work in flight), and of those that age with the turns:
+    sessions of agent frameworks that were last written before `written`, in microseconds since 1970."""
 
-    async def count_expired(self) -> int: ...
+    async def count_expired(self, written: int = 0) -> int: ...
 
-    async def sweep(self) -> int:
+    async def sweep(self, written: int = 0) -> int:
         """Delete them; how many there were."""
         ...
 

@@ -53,7 +53,7 @@ class Retention:
                 deleted=await self._threads.delete_expired(expired, _BATCH, dry_run=True),
                 turns=await self._turns.count_before(old),
                 memories=await self._forget_memories(now, dry_run=True),
-                rows=await self._rows.count_expired() if self._rows else 0,
+                rows=await self._rows.count_expired(old) if self._rows else 0,
             )
         if not force:
             await self._refuse_too_many(old)
@@ -61,7 +61,7 @@ class Retention:
         marked = await _all(lambda: self._threads.expire(idle, _moment(now), _BATCH))
         turns = await _all(lambda: self._delete_turns(old))
         memories = await self._forget_memories(now)
-        rows = await self._rows.sweep() if self._rows else 0
+        rows = await self._rows.sweep(old) if self._rows else 0
         if turns or memories or rows:
             await self._turns.finish()
         return Retained(marked, deleted, turns, memories, rows)

@@ -63,6 +63,38 @@ async def test_an_idle_session_goes_with_its_state_event_ids_and_authors(aging: 
         assert canary.encode() not in kept
 
 
+@pytest.mark.parametrize(("days", "stays"), [(365, True), (30, False)])
+async def test_sessions_age_by_the_setting_of_the_run_as_their_turns_do(
+    place: dict[str, Any], days: int, stays: bool
+) -> None:
+    """Whatever it was when they were written."""
+    clock = FakeClock()
+
+    def service_with(settings: Settings) -> ThreadkeepSessionService:
+        stores = StoresThread(lambda: open_agent_stores(place["url"], settings, place.get("redis"), clock))
+        return ThreadkeepSessionService(stores, place["tenant"], Seal(None))
+
+    service = service_with(SETTINGS)
+    session = await service.create_session(app_name="a", user_id="u", session_id="s", state={"user:taste": "sweet"})
+    await service.append_event(session, said("user", "of a while ago"))
+    await service.flush()
+    await service.close()
+    clock.advance((100 if stays else 40) * DAY)
+    changed = Settings(turn_retention_days=days)
+    async with open_retention(place["url"], settings=changed, clock=clock) as retention:
+        due = (await retention.run(dry_run=True)).rows
+        assert (await retention.run(force=True)).rows == due
+    service = service_with(changed)
+    try:
+        again = await service.get_session(app_name="a", user_id="u", session_id="s")
+        assert (again is not None, due > 0) == (stays, not stays)
+        if again is not None:
+            assert texts(again) == ["of a while ago"]
+        assert await service.get_user_state(app_name="a", user_id="u") == ({"taste": "sweet"} if stays else {})
+    finally:
+        await service.close()
+
+
 async def test_a_session_that_is_used_stays_and_its_old_events_go(aging: Any) -> None:
     service, clock, retained = aging
     session = await service.create_session(app_name="a", user_id="u", session_id="s", state={"k": 1})
