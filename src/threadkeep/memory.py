@@ -109,8 +109,11 @@ class Memory:
     async def append(
         self, scope: Scope, events: Sequence[Event], key: str | None = None, index: Indexing = "later"
     ) -> Receipt:
-        """Keep what policy admits of `events`, all or nothing, in order, recallable at once by its words.
+        """Keep what policy admits of `events`, all or nothing, in order.
 
+        What is `stored` is recalled at once by its words. What is `queued` is in `history` at once, and recalled by its
+        words where `recall` names its conversation; `conversations`, `stats` and recall over the whole user know it
+        once it was flushed (`flushed` waits for that).
         With `key` the call may be repeated safely: a replay returns the first receipt, and the same key with another
         payload raises `Conflict`. Malformed events raise `InvalidEvent` or `TooLarge` and nothing is kept.
         A conversation without a language gets it from the first message of the user that tells it.
