@@ -9,12 +9,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 from mcp.client.client import Client
 
 from tests.mcp.answers import TALK, connected, told
 from tests.mcp.conftest import Connect
+from tests.mcp.serving import served
 from tests.mcp.stdio import stdio_transport
 from threadkeep import Scope, open_memory
+from threadkeep.compat.session_store import SessionStore
+from threadkeep.scope import DEFAULT_USER
+from threadkeep.settings import Settings
+
+SHOP = Path(__file__).parents[2] / "examples" / "pc_shop"
 
 
 async def test_a_follow_up_knows_what_it_is(connect: Connect, url: str) -> None:
@@ -46,7 +53,7 @@ async def test_a_follow_up_knows_what_it_is(connect: Connect, url: str) -> None:
 async def test_a_client_of_an_older_protocol_finds_the_conversation_again(
     connect: Connect, url: str, tmp_path: Path
 ) -> None:
-    async with connected(url, "anonymous") as client:
+    async with connected(url, DEFAULT_USER) as client:
         told(await client.call_tool("retrieve", {"query": "What is RAG?"}, meta=TALK))
     async with connect("--url", url, mode="legacy") as client:
         answer = told(await client.call_tool("retrieve", {"query": "canary: ann@example.com"}, meta=TALK))
@@ -57,6 +64,22 @@ async def test_a_client_of_an_older_protocol_finds_the_conversation_again(
     assert "f8970589" in log
     assert "canary" not in log, "ids, never what was asked"
     assert "example.com" not in log
+
+
+async def test_the_caller_without_credentials_is_one_user_on_every_surface(connect: Connect, url: str) -> None:
+    async with connect("--url", url) as client:
+        told(await client.call_tool("remember", {"text": "By an MCP client", "conversation": "stdio"}))
+    async with open_memory(url) as memory:
+        document = {"createdAt": "2026-11-19T05:00:00Z", "messages": [{"role": "user", "content": "By an application"}]}
+        await SessionStore(memory).set("store", document)
+    talk = ["chat", "--url", url, "--assistant", str(SHOP), "--conversation", "terminal", "--json"]
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "threadkeep.cli", *talk, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL
+    )
+    await asyncio.wait_for(program.communicate("Xin chào\n".encode()), 60)
+    async with served(Settings(DATABASE_URL=url)) as service, httpx.AsyncClient(trust_env=False) as http:  # type: ignore[call-arg]
+        listed = (await http.get(f"{service}/conversations")).json()["items"]
+    assert {one["conversation"] for one in listed} == {"stdio", "store", "terminal"}
 
 
 async def test_half_a_line_and_a_broken_one_do_not_end_the_server(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -18,7 +17,7 @@ from threadkeep.cli.output import harmless, notes, screen
 from threadkeep.compose import open_memory
 from threadkeep.errors import ThreadkeepError
 from threadkeep.ports.responder import Answer, Asked
-from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.settings import load_settings
 
 if TYPE_CHECKING:
@@ -33,14 +32,14 @@ def chat(
         str | None, typer.Option(help="The assistant's folder. Otherwise THREADKEEP_ASSISTANT.")
     ] = None,
     conversation: Annotated[str, typer.Option(help="The talk to go on with, or to begin.")] = "terminal",
-    user: Annotated[str | None, typer.Option(help="Whose memory. Otherwise who is logged in.")] = None,
+    user: Annotated[str, typer.Option(help="Whose memory.")] = DEFAULT_USER,
     tenant: Annotated[str, typer.Option(help="Whose user.")] = DEFAULT_TENANT,
     url: Url = None,
     redis: Redis = None,
     json: Json = False,
 ) -> None:
     """Talk to an assistant; what you said before is remembered. With --json: a line in, a line of JSON out."""
-    scope = Scope(tenant, user or _logged_in(), conversation)
+    scope = Scope(tenant, user, conversation)
     try:
         asyncio.run(_talk(scope, assistant, url, redis, as_json=json))
     except KeyboardInterrupt:
@@ -133,10 +132,3 @@ async def _lines(*, ask: bool) -> AsyncIterator[str]:
             return
         if line.strip():
             yield line.strip()
-
-
-def _logged_in() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "someone"

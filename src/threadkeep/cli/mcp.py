@@ -17,13 +17,13 @@ from threadkeep.cli.resolved import for_elsewhere, masked
 from threadkeep.compose import redis_named
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.http.logs import log_to
-from threadkeep.identity.principal import ANONYMOUS, OF_A_USER, Principal
-from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.identity.principal import OF_A_USER, Principal
+from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.settings import TOKEN_VARIABLE, Settings, load_settings
 
 mcp = typer.Typer(name="mcp", help="An MCP server on stdin and stdout, and how clients start it.")
 
-User = Annotated[str | None, typer.Option("--user", help=f"Whose memory and documents. Otherwise {ANONYMOUS!r}.")]
+User = Annotated[str | None, typer.Option("--user", help=f"Whose memory and documents. Otherwise {DEFAULT_USER!r}.")]
 Gateway = Annotated[
     str | None,
     typer.Option("--gateway", help=f"Forward every tool to this service; its token is in {TOKEN_VARIABLE}."),
@@ -100,7 +100,7 @@ def _this_command() -> list[str]:
 
 
 def _configured(tenant: str | None, user: str | None) -> Principal:
-    scope = Scope(tenant or DEFAULT_TENANT, user or ANONYMOUS)  # raises for what no id may be made of
+    scope = Scope(tenant or DEFAULT_TENANT, user or DEFAULT_USER)  # raises for what no id may be made of
     return Principal(scope.tenant, scope.user, "USER", OF_A_USER, "stdio")
 
 

@@ -8,10 +8,8 @@ from typing import Any, cast
 from threadkeep.events import Event, ModelResponse, UserMessage
 from threadkeep.memory import Memory
 from threadkeep.model import Message
-from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.sessions.document import DocumentMessage, as_document, read_document
-
-DEFAULT_USER = "default"
 
 
 class _Stored(dict[str, Any]):

@@ -8,9 +8,9 @@ from typing import Any
 
 from threadkeep.audit import reaching
 from threadkeep.errors import InvalidInput, InvalidScope
-from threadkeep.identity.principal import ANONYMOUS, Principal
+from threadkeep.identity.principal import Principal
 from threadkeep.ports.knowledge import Access
-from threadkeep.scope import Scope
+from threadkeep.scope import DEFAULT_USER, Scope
 
 CONVERSATION = "vscode.conversationId"
 REQUEST = "vscode.requestId"
@@ -49,7 +49,7 @@ def conversation_in(meta: Mapping[str, Any] | None) -> str | None:
     if given is None:
         return None
     try:
-        return Scope(user=ANONYMOUS, conversation=given).require_conversation()
+        return Scope(user=DEFAULT_USER, conversation=given).require_conversation()
     except InvalidInput as error:
         raise InvalidScope(f"_meta.{CONVERSATION}", error.problem, error.fix) from None
 

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 from threadkeep.errors import HotStoreMismatch
 from threadkeep.ports.fronts import Durability, Fronting
-from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.sessions.redis import scripts
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.keys import DEFAULT_USER, Keys, place
+from threadkeep.sessions.redis.keys import Keys, place
 from threadkeep.sessions.redis.store import RedisHotStore
 
 _DETACHING = "-"  # before the id, from the moment an operator detaches until it is done

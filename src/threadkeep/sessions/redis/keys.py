@@ -12,9 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from threadkeep.scope import DEFAULT_TENANT, Scope
+from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 
-DEFAULT_USER = "default"
 PARTITIONS = 64
 _OURS = "threadkeep"
 _OF_OTHERS = ("{", "turn-clock:", "limits:")

@@ -18,11 +18,10 @@ from typing import Any, cast
 from threadkeep.errors import Conflict, StoreUnavailable
 from threadkeep.ports.journal import Depth
 from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord, latest_of
-from threadkeep.scope import DEFAULT_TENANT
+from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER
 from threadkeep.sessions.redis import turn_scripts as scripts
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
-from threadkeep.sessions.redis.keys import DEFAULT_USER
 from threadkeep.sessions.redis.scripts import DEPTH, RETIRE, TAKES
 
 QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
