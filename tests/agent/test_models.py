@@ -157,6 +157,61 @@ def test_a_key_that_is_not_set_is_told_without_a_traceback_of_the_vendor(monkeyp
         chat_model_for(ChatChoice("openai:gpt-5"), OfflineModel())
 
 
+class RefusingStub(BaseHTTPRequestHandler):
+    """Answers every request with the status that the server was told, in the form of Gemini and OpenAI errors."""
+
+    def do_POST(self) -> None:
+        if length := self.headers["Content-Length"]:
+            self.rfile.read(int(length))
+        else:  # in chunks
+            while size := int(self.rfile.readline(), 16):
+                self.rfile.read(size + 2)
+            self.rfile.readline()
+        self.server.asked += 1  # type: ignore[attr-defined]
+        status = self.server.status  # type: ignore[attr-defined]
+        body = json.dumps({"error": {"code": status, "message": "my secret is 42", "status": "INVALID_ARGUMENT"}})
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *args: Any) -> None: ...
+
+
+@pytest.fixture
+def refusing() -> Iterator[Any]:
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), RefusingStub)
+    server.asked, server.status = 0, 400
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("status", [400, 403, 404, 422])
+@pytest.mark.parametrize(
+    ("name", "variable", "path"),
+    [("gemini:gemini-flash-latest", "GOOGLE_API_KEY", ""), ("openai:gpt-5", "OPENAI_API_KEY", "/v1")],
+)
+async def test_a_request_that_the_providers_server_refuses_is_sent_once(
+    refusing: Any, monkeypatch: pytest.MonkeyPatch, name: str, variable: str, path: str, status: int, streamed: bool
+) -> None:
+    monkeypatch.setenv(variable, "not-a-key")
+    refusing.status = status
+    base_url = f"http://127.0.0.1:{refusing.server_address[1]}{path}"
+    model = chat_model_for(ChatChoice(name, base_url=base_url), OfflineModel())
+    with pytest.raises(ModelError) as refused:
+        await (anext(aiter(model.stream(REQUEST))) if streamed else model.reply(REQUEST))
+    assert refusing.asked == 1
+    assert not isinstance(refused.value, ModelUnavailable)
+    assert f"status {status}" in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
 class OllamaStub(BaseHTTPRequestHandler):
     """What an Ollama server answers to `/api/chat`, in its own stream of JSON lines."""
 

@@ -49,7 +49,7 @@ async def test_a_follow_up_is_answered_out_of_the_talk_and_tools_are_named(talki
     answer = await chat(talking, "Is there a room?", voiceMode=True, client={"app": "web", "version": "1"})
 
     assert answer.json()["reply"] == "After 1 questions, first 'I am allergic to peanuts'."
-    assert answer.json()["toolTrace"] == [{"name": "rooms", "ok": True, "ms": 3}]
+    assert answer.json()["toolTrace"] == [{"name": "rooms", "status": "OK", "durationMs": 3}]
 
 
 async def test_the_callers_token_goes_to_the_tools_and_nowhere_else(

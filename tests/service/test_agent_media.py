@@ -99,7 +99,7 @@ async def test_a_recording_is_answered_from_its_words_and_kept_as_its_summary(
         answer = await send(client, data)
 
     assert answer.status_code == 200, answer.text
-    assert answer.json()["toolTrace"] == [{"name": "rooms", "ok": True, "ms": 3}]  # the model had the words
+    assert answer.json()["toolTrace"] == [{"name": "rooms", "status": "OK", "durationMs": 3}]  # the model had the words
     assert scripts.latest.asked[0].text == HEARD
     assert HEARD not in repr(scripts.latest.asked[0])
     (message,) = await kept(client)

@@ -105,6 +105,8 @@ async def test_traces_of_an_agents_own_kind_are_named_and_hold_no_arguments(
         OwnTrace("rooms", {"secret": "canary"}, ["canary"]),
         {"name": "tables", "args": {"secret": "canary"}, "result": None, "error": "canary", "ms": 12.7},
         {"tool": "weather", "ok": True, "ms": float("inf")},
+        {"name": "reserve", "status": "ERROR", "durationMs": 7},
+        {"name": "cancel", "status": "OK", "durationMs": 8},
         {"no": "name"},
         OwnTrace(5, {}, None),  # pyright: ignore[reportArgumentType]
         "rooms",
@@ -112,9 +114,11 @@ async def test_traces_of_an_agents_own_kind_are_named_and_hold_no_arguments(
     ]
     answer = await say(router, "Is there a free room tonight?")
     assert answer.json()["toolTrace"] == [
-        {"name": "rooms", "ok": True, "ms": 0},
-        {"name": "tables", "ok": False, "ms": 12},
-        {"name": "weather", "ok": True, "ms": 0},
+        {"name": "rooms", "status": "OK", "durationMs": 0},
+        {"name": "tables", "status": "ERROR", "durationMs": 12},
+        {"name": "weather", "status": "OK", "durationMs": 0},
+        {"name": "reserve", "status": "ERROR", "durationMs": 7},
+        {"name": "cancel", "status": "OK", "durationMs": 8},
     ]
     assert "canary" not in answer.text
 

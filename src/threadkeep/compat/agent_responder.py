@@ -31,6 +31,7 @@ from threadkeep.ports.responder import Answer, Asked, ToolTrace
 from threadkeep.scope import Scope
 
 _log = logging.getLogger("threadkeep.assistant")
+_FAILED = ("error", "failed", "failure")
 _LONGEST = 1e12  # milliseconds: what is not a number, or no time at all, is none
 
 
@@ -159,10 +160,12 @@ def _tools(traces: Any) -> tuple[ToolTrace, ...]:
 def _tool(trace: Any) -> ToolTrace:
     if isinstance(trace, ToolTrace):
         return trace
-    name, ok, milliseconds = _field(trace, "name", "tool"), _field(trace, "ok"), _field(trace, "milliseconds", "ms")
+    name, milliseconds = _field(trace, "name", "tool"), _field(trace, "milliseconds", "ms", "durationMs")
+    ok, status = _field(trace, "ok"), _field(trace, "status")
+    failed = _field(trace, "error") or (isinstance(status, str) and status.lower() in _FAILED)
     return ToolTrace(
         name if isinstance(name, str) else "",
-        ok if isinstance(ok, bool) else not _field(trace, "error"),
+        ok if isinstance(ok, bool) else not failed,
         int(milliseconds) if isinstance(milliseconds, int | float) and 0 <= milliseconds < _LONGEST else 0,
     )
 

@@ -47,6 +47,14 @@ class ToolTraceAnswer(_Answer):
     ms: int
 
 
+class ToolTraceEntry(_Answer):
+    """The same as `/agent/chat` has always shown it."""
+
+    name: str
+    status: Literal["OK", "ERROR"]
+    durationMs: int
+
+
 class ReplyAnswer(_Answer):
     message_id: str | None = Field(description="null where it could not be kept")
     content: str
@@ -85,13 +93,13 @@ class AgentReply(_Answer):
     language: str
     reply: str
     audio: dict[str, Any] | None = Field(None, description="Left out where nothing is spoken")
-    toolTrace: list[ToolTraceAnswer] | None = Field(None, description="Left out where no tool was called")
+    toolTrace: list[ToolTraceEntry] | None = Field(None, description="Left out where no tool was called")
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
                 {"sessionId": "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10", "language": "pl", "reply": "Tak, jeden.",
-                 "toolTrace": [{"name": "rooms", "ok": True, "ms": 12}]}
+                 "toolTrace": [{"name": "rooms", "status": "OK", "durationMs": 12}]}
             ]
         }
     )  # fmt: skip
@@ -149,9 +157,9 @@ def reply_of(answer: Answer) -> dict[str, Any]:
         "content": answer.text,
         "language": answer.language,
         "kind": answer.kind,
-        "tools": traces_of(answer),
+        "tools": [{"name": one.name, "ok": one.ok, "ms": one.milliseconds} for one in answer.tools],
     }
 
 
-def traces_of(answer: Answer) -> list[dict[str, Any]]:
-    return [{"name": one.name, "ok": one.ok, "ms": one.milliseconds} for one in answer.tools]
+def tool_trace(answer: Answer) -> list[dict[str, Any]]:
+    return [{"name": one.name, "status": one.status, "durationMs": one.milliseconds} for one in answer.tools]

@@ -49,6 +49,11 @@ class ToolTrace:
     ok: bool
     milliseconds: int
 
+    @property
+    def status(self) -> Literal["OK", "ERROR"]:
+        """As the concierge's `toolTrace` names it."""
+        return "OK" if self.ok else "ERROR"
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -48,7 +48,7 @@ async def agent_chat(
     answer = await answering.answer(taken)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
     reply = {"sessionId": body.sessionId, "language": answer.language, "reply": answer.text}
-    traces = chat_answers.traces_of(answer)
+    traces = chat_answers.tool_trace(answer)
     return JsonAnswer(reply | ({"toolTrace": traces} if traces else {}), headers=headers)
 
 

@@ -188,9 +188,13 @@ def _text(message: Any) -> str:
     )
 
 
-def _status(error: Any) -> int | None:
-    for holder in (error, getattr(error, "response", None)):
-        for name in ("status_code", "code"):
-            if isinstance(value := getattr(holder, name, None), int):
-                return value
+def _status(error: BaseException) -> int | None:
+    """The HTTP status, also where LangChain's package raised an error of its own around the vendor's, as for Gemini."""
+    cause: BaseException | None = error
+    while cause is not None:
+        for holder in (cause, getattr(cause, "response", None)):
+            for name in ("status_code", "code"):
+                if isinstance(value := getattr(holder, name, None), int):
+                    return value
+        cause = cause.__cause__
     return None
