@@ -108,7 +108,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
     "compat": SURFACE
-    | {"agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
+    | {"adapters", "agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE
     | {"compose_agents", "compose_checkpoints", "compose_items", "compose_redaction", "models", "loop_thread"},
     "console": set(),  # pages that know of the service only its HTTP API

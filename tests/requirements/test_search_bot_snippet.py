@@ -72,7 +72,7 @@ def test_the_filter_answers_as_the_authors_does_for_any_event(event: dict[str, A
 
 
 def without_transcript(event: dict[str, Any]) -> dict[str, Any]:
-    spoken = event.get("modality") in ("voice", "image")
+    spoken = event.get("modality") == "voice"
     return {key: value for key, value in event.items() if key != "text" or not spoken}
 
 

@@ -78,10 +78,15 @@ def response_meta(type_: Any, answers: Any) -> dict[str, Any]:
 
 
 def kept_meta(meta: Any, modality: str = "image") -> tuple[dict[str, Any], int]:
-    """The four allowed keys, of a picture its kind too, whose values have their form; and how many were dropped."""
+    """The four allowed keys, of a picture its kind too, whose values have their form; and how many were dropped.
+
+    `lang` is another name of `language`, which wins where both are given.
+    """
     if not isinstance(meta, Mapping):
         raise InvalidEvent("meta", f"is a {type(meta).__name__}", "give a mapping")
     given: dict[Any, Any] = dict(meta)  # pyright: ignore[reportUnknownArgumentType]
+    if "lang" in given and given.get("language") is None:
+        given["language"] = given.pop("lang")
     keys = (*MEDIA_META_KEYS, IMAGE_KIND) if modality == "image" else MEDIA_META_KEYS
     kept = {key: given[key] for key in keys if key in given and _well_formed(key, given[key])}
     return kept, len(given) - len(kept)

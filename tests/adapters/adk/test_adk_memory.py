@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from google.adk.agents.run_config import RunConfig
+from google.adk.events.event import Event
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
 from tests.adapters.adk.scripted import APP, call, runner_of, say, text, texts
 from tests.adapters.adk.test_adk_sessions import said
-from tests.adapters.adk.test_adk_turns import asked
+from tests.adapters.adk.test_adk_turns import answered, asked
 from threadkeep.adapters.adk import (
     ThreadkeepMemoryService,
     ThreadkeepPlugin,
     ThreadkeepSessionService,
     persist_memory_from_session,
 )
+from threadkeep.compat import before_persist, is_persistable_event
 from threadkeep.errors import InvalidInput
 
 
@@ -150,11 +153,71 @@ async def test_outsiders_are_told_by_the_operators_own_rules_and_a_mediums_meta_
         stored = await sessions.get_session(app_name=APP, user_id="u", session_id="s")
         assert [one.get("text", one.get("summary")) for one in told] == texts(stored)
         assert "TCK" not in str(told)
-        assert told[2]["meta"] == meta
+        assert told[2]["meta"] == meta | {"durationMs": None}
         raw = await InMemorySessionService().create_session(app_name="a", user_id="u", session_id="raw")
         raw.events.append(said("user", "about TCK-123456"))
         assert "TCK" not in str(await persist_memory_from_session(raw, memories))
         assert "TCK" not in str(await persist_memory_from_session(raw))
+
+
+PHOTO = {"summary": "A menu, ask an@example.com", "modality": "image", "meta": {"lang": "vi", "mime": "image/png"}}
+PHOTO_META = {"language": "vi", "mime": "image/png", "durationMs": None, "sha256": None}
+
+
+def shown(words: str) -> Event:
+    content = types.Content(role="user", parts=[text(words)])
+    told = {"media_summary": PHOTO}
+    return Event(author="user", invocation_id="i1", content=content, custom_metadata=told, timestamp=5.0)
+
+
+async def test_words_typed_beside_a_picture_stand_with_the_users_words_and_absent_facts_are_none(
+    sqlite_service: ThreadkeepSessionService, memories: ThreadkeepMemoryService
+) -> None:
+    session = await sqlite_service.create_session(app_name="a", user_id="u", session_id="s")
+    for event in (said("user", "hello"), shown("I am bob@example.com, can I eat this?"), said("guide", "yes")):
+        await sqlite_service.append_event(session, event)
+    stored = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s")
+    assert stored is not None
+    for one in (session, stored):  # as it was said, and as it was read again
+        record = await persist_memory_from_session(one, memories)
+        assert record["user_messages"] == ["hello", "I am [REDACTED:EMAIL], can I eat this?"]
+        assert record["user_media_summaries"] == [
+            {"summary": "A menu, ask [REDACTED:EMAIL]", "modality": "image", "meta": PHOTO_META}
+        ]
+
+
+def test_the_filter_of_the_memory_tools_takes_adks_own_events() -> None:
+    partial = Event(author="guide", content=types.Content(role="model", parts=[text("the har")]), partial=True)
+    events = [shown("can I eat this?"), asked("search", "canary"), partial, said("guide", "yes, an@example.com")]
+    assert [is_persistable_event(event) for event in events] == [True, True, False, True]
+    assert not is_persistable_event(answered("search", "canary"))
+    kept = before_persist(events)
+    assert [(one["kind"], one.get("text")) for one in kept] == [
+        ("UserMessage", "can I eat this?"),
+        ("UserMessage", None),
+        ("ModelResponse", "Let me look."),
+        ("ModelResponse", "yes, [REDACTED]"),
+    ]
+    assert kept[1] == {
+        "kind": "UserMessage",
+        "modality": "image",
+        "summary": "A menu, ask [REDACTED]",
+        "meta": PHOTO_META,
+        "ts": 5.0,
+    }
+
+
+async def test_an_outward_that_is_a_coroutine_function_is_awaited(sqlite_service: ThreadkeepSessionService) -> None:
+    told: list[str] = []
+
+    async def outward(event: dict[str, Any]) -> None:
+        await asyncio.sleep(0)
+        told.append(event["text"])
+
+    await sqlite_service.create_session(app_name=APP, user_id="u", session_id="s")
+    plugin = ThreadkeepPlugin(sqlite_service, outward=outward)
+    await say(runner_of([[text("by the harbour")]], sqlite_service, [], [plugin]), "u", "s", "where is it?")
+    assert told == ["where is it?", "by the harbour"]
 
 
 async def test_a_run_that_fails_lets_the_next_one_in(sqlite_service: ThreadkeepSessionService) -> None:

@@ -92,6 +92,27 @@ def test_the_before_persist_pass_keeps_only_the_allowed_fields_redacted() -> Non
     ]
 
 
+def test_an_answer_that_names_a_modality_keeps_its_text() -> None:
+    spoken = {"kind": "ModelResponse", "channel": "text", "modality": "voice", "text": "Sent.", "ts": 4}
+    assert before_persist([spoken]) == [{"kind": "ModelResponse", "text": "Sent.", "ts": 4}]
+
+
+def test_facts_that_a_medium_lacks_are_none_and_lang_is_its_language() -> None:
+    image = {"kind": "UserMessage", "modality": "image", "summary": "a cat", "meta": {"lang": "vi"}, "ts": 5}
+    (kept,) = before_persist([image])
+    assert kept["meta"] == {"language": "vi", "mime": None, "durationMs": None, "sha256": None}
+    (kept,) = before_persist([{**image, "meta": None}])
+    assert kept["meta"] == dict.fromkeys(("language", "mime", "durationMs", "sha256"))
+
+
+def test_words_typed_beside_a_picture_are_a_user_message() -> None:
+    memory = Upserts()
+    image = {"kind": "UserMessage", "modality": "image", "text": "can I eat this?", "summary": "a menu"}
+    persist_memory_from_session(session_with([image, VOICE], memory))
+    assert memory.records[0]["user_messages"] == ["can I eat this?"]
+    assert [one["modality"] for one in memory.records[0]["user_media_summaries"]] == ["image", "voice"]
+
+
 def test_a_session_becomes_one_record_with_its_meta() -> None:
     memory = Upserts()
     persist_memory_from_session(session_with([USER_TEXT, TOOL, VOICE, ANSWER], memory))

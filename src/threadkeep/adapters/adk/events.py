@@ -74,6 +74,22 @@ def said_in(event: Event) -> list[OurEvent]:
     return [*rest, *media]
 
 
+def session_events(event: Event) -> list[dict[str, Any]]:
+    """The event as filters of session events know it: typed text beside a picture is an event of its own."""
+    ours = said_in(event)
+    message = None if event.partial else message_in(ours)
+    if message is None:
+        return [{"kind": type(one).__name__} for one in ours if not isinstance(one, UserMessage | ModelResponse)]
+    if isinstance(message, ModelResponse):
+        return [{"kind": "ModelResponse", "channel": "text", "text": message.text, "ts": event.timestamp}]
+    medium = {"kind": "UserMessage", "modality": message.modality, "meta": message.meta, "ts": event.timestamp}
+    if message.modality == "text":
+        return [medium | {"text": message.text}]
+    typed, summary = _typed_and_summary(_summary(event) or {}, text_of(event) or "")
+    words = {"kind": "UserMessage", "modality": "text", "text": typed, "ts": event.timestamp}
+    return [*([words] if typed else []), medium | {"summary": summary}]
+
+
 def checked(event: Any) -> Event:
     """Raises `InvalidEvent` for what could not be read again: nothing of it is written."""
     if not isinstance(event, Event):
@@ -102,6 +118,8 @@ def frame_of(event: Event, message: Kept | None, state: Mapping[str, Any], redac
         meta = medium.get("meta")
         kept = kept_meta(meta, modality)[0] if isinstance(meta, Mapping) else {}
         frame["medium"] = {"modality": modality, "meta": kept}
+        if typed := _typed_and_summary(medium, text_of(event) or "")[0]:
+            frame["medium"]["typed"] = len(redacted(typed))
     return frame | ({} if message is None else {"message": message.message_id, "seq": message.seq})
 
 
@@ -114,8 +132,15 @@ def rebuilt(frame: Frame, text: str | None) -> Event:
     elif content is not None:
         event.content = content
     if "medium" in frame and text is not None:
-        event.custom_metadata = {MEDIA_SUMMARY: {"summary": text, **frame["medium"]}}
+        event.custom_metadata = {MEDIA_SUMMARY: _medium_kept(frame, text)}
     return event
+
+
+def _medium_kept(frame: Frame, text: str) -> dict[str, Any]:
+    """Its summary stands below what was typed, unless masking the two together has moved where that ends."""
+    medium: dict[str, Any] = dict(frame["medium"])
+    typed: int = medium.pop("typed", 0)
+    return {"summary": text[typed + 1 :] if typed and text[typed : typed + 1] == "\n" else text, **medium}
 
 
 def without_words(event: Event, state: Mapping[str, Any]) -> bytes:
@@ -128,8 +153,10 @@ def without_words(event: Event, state: Mapping[str, Any]) -> bytes:
     return copy.model_dump_json(exclude_none=True).encode()
 
 
-def with_words(data: bytes, text: str | None) -> Event:
+def with_words(data: bytes, text: str | None, frame: Frame | None) -> Event:
     event = Event.model_validate_json(data)
+    if frame is not None and "medium" in frame and text is not None:
+        event.custom_metadata = {**(event.custom_metadata or {}), MEDIA_SUMMARY: _medium_kept(frame, text)}
     spoken = [part for part in _parts(event) if part.text is not None and not part.thought]
     if text is not None and spoken:
         spoken[0].text = text
@@ -204,18 +231,26 @@ def _summary(event: Event) -> Mapping[str, Any] | None:
 
 
 def _medium(event: Event, given: Mapping[str, Any], text: str, ts: datetime) -> UserMessage:
-    """What was typed beside a picture is the user's own; beside a recording it is the transcript, and not kept."""
-    modality, meta, summary = given.get("modality", "image"), given.get("meta"), given.get("summary")
-    if text and modality == "image" and isinstance(summary, str) and not text.endswith(summary):
-        summary = f"{text}\n{summary}"  # unless it is read again: then the text is both
+    meta, (typed, summary) = given.get("meta"), _typed_and_summary(given, text)
     return UserMessage(
-        modality=modality,
-        summary=summary,
+        modality=given.get("modality", "image"),
+        summary=f"{typed}\n{summary}" if typed else summary,
         meta=cast("Mapping[str, Any]", meta) if isinstance(meta, Mapping) else {},
         id=event.id,
         ts=ts,
         origin=_BY_USER,
     )
+
+
+def _typed_and_summary(given: Mapping[str, Any], text: str) -> tuple[str, Any]:
+    """What was typed beside a picture is the user's own; beside a recording it is the transcript, and not kept.
+
+    Of an event that was read again the text is both, one under the other.
+    """
+    summary: Any = given.get("summary")
+    if given.get("modality", "image") != "image" or not isinstance(summary, str):
+        return "", summary
+    return text.removesuffix(summary).removesuffix("\n"), summary
 
 
 def _modality(part: types.Part) -> Any:

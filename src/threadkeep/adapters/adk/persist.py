@@ -7,11 +7,10 @@ from typing import Any
 from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.sessions.session import Session
 
-from threadkeep.adapters.adk.events import message_in, said_in
+from threadkeep.adapters.adk.events import session_events
 from threadkeep.adapters.adk.masking import Masked, masked_anywhere
 from threadkeep.adapters.adk.memory_service import ThreadkeepMemoryService
-from threadkeep.events import ModelResponse, UserMessage
-from threadkeep.policy.fields import is_language_tag, kept_meta
+from threadkeep.policy.session_events import session_record
 
 
 async def persist_memory_from_session(
@@ -26,22 +25,6 @@ async def persist_memory_from_session(
 
 
 def memory_record(session: Session, masked: Masked) -> dict[str, Any]:
-    said = [message for event in session.events if (message := message_in(said_in(event))) is not None]
-    users = [one for one in said if isinstance(one, UserMessage)]
-    locale, intent = session.state.get("user.locale"), session.state.get("conversation.intentSummary")
-    return {
-        "sessionId": session.id,
-        "user_messages": [masked(one.text or "") for one in users if one.modality == "text"],
-        "user_media_summaries": [
-            {"summary": masked(one.summary), "modality": one.modality, "meta": kept_meta(one.meta, one.modality)[0]}
-            for one in users
-            if one.modality != "text" and one.summary
-        ],
-        "model_responses": [masked(one.text or "") for one in said if isinstance(one, ModelResponse)],
-        "meta": {
-            "startedAt": session.events[0].timestamp if session.events else None,
-            "endedAt": session.last_update_time,
-            "locale": locale if is_language_tag(locale) else None,
-            "intent": masked(intent) if isinstance(intent, str) else None,
-        },
-    }
+    shaped = [one for event in session.events for one in session_events(event)]
+    started = session.events[0].timestamp if session.events else None
+    return session_record(session.id, shaped, masked, session.state, started, session.last_update_time)

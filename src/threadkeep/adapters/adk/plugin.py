@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -12,13 +12,12 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.sessions.session import Session
 from google.genai import types
 
-from threadkeep.adapters.adk.events import message_in, said_in
+from threadkeep.adapters.adk.events import session_events
 from threadkeep.adapters.adk.persist import memory_record
 from threadkeep.adapters.adk.session_service import ThreadkeepSessionService
-from threadkeep.events import UserMessage
-from threadkeep.policy.fields import kept_meta
+from threadkeep.policy.session_events import is_persistable, kept_events
 
-Outward = Callable[[dict[str, Any]], None]
+Outward = Callable[[dict[str, Any]], Awaitable[None] | None]
 
 
 class ThreadkeepPlugin(BasePlugin):
@@ -26,8 +25,9 @@ class ThreadkeepPlugin(BasePlugin):
 
     With it a turn lasts until its run has ended or failed, however many agents speak in it: until then others are kept
     out, and what is in flight stays. Then the session is added to `memory_service`, where one is given. `outward` gets
-    each event that policy keeps, redacted by the rules it is kept under, in the seed's shape; of tools, thoughts and
-    media nothing. The model and the tools see what was said as it was said: policy is about what is kept.
+    each event that policy keeps, redacted by the rules it is kept under, in the shape of `before_persist`; of tools,
+    thoughts and media nothing. Where it is a coroutine function it is awaited, before the turn goes on. The model and
+    the tools see what was said as it was said: policy is about what is kept.
     """
 
     def __init__(
@@ -76,20 +76,10 @@ class ThreadkeepPlugin(BasePlugin):
         return memory_record(session, await self._sessions.masking(session))
 
     async def _tell(self, session: Session, event: Event) -> None:
-        message = message_in(said_in(event))
-        if self._outward is None or message is None:
+        shaped = session_events(event)
+        if self._outward is None or not any(map(is_persistable, shaped)):
             return
-        masked = await self._sessions.masking(session)
-        kind = "UserMessage" if isinstance(message, UserMessage) else "ModelResponse"
-        if not isinstance(message, UserMessage) or message.modality == "text":
-            self._outward({"kind": kind, "text": masked(message.text or ""), "ts": event.timestamp})
-        elif message.summary:
-            self._outward(
-                {
-                    "kind": kind,
-                    "modality": message.modality,
-                    "summary": masked(message.summary),
-                    "meta": kept_meta(message.meta, message.modality)[0],
-                    "ts": event.timestamp,
-                }
-            )
+        for told in kept_events(shaped, await self._sessions.masking(session)):
+            answer = self._outward(told)
+            if answer is not None:
+                await answer

@@ -93,7 +93,7 @@ class Reader:
             key = keys.get(number)
             plain = None if sealed is None or key is None else key.opened(sealed, number.to_bytes(8, "big"))
             if plain is not None:
-                found.append(events.with_words(plain, text))
+                found.append(events.with_words(plain, text, frame))
             elif frame is not None:
                 found.append(events.rebuilt(frame, text))
         return found, before
