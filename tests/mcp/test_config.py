@@ -108,3 +108,32 @@ def test_a_server_is_named_only_if_it_was_given(
     assert "secret" not in printed.out + printed.err
     assert json.loads(printed.out)["mcpServers"]["threadkeep"]["args"][-1] == "mcp"
     assert "DATABASE_URL" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "named"),
+    [
+        ("--url", "postgresql://ann:secret@db/tk", "DATABASE_URL"),
+        ("--redis", "redis://:secret@cache:6379/0", "REDIS_URL"),
+        ("--redis", "redis://cache:6379/0?password=secret", "REDIS_URL"),
+    ],
+)
+def test_a_password_that_was_given_is_not_printed_either(
+    option: str, given: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is printed is pasted into files that are committed and shared."""
+    for more in ([], ["--json"]):
+        assert run(["mcp", "config", "--client", "cursor", option, given, *more]) == 0
+        printed = capsys.readouterr()
+        assert "secret" not in printed.out + printed.err
+        assert option not in json.loads(printed.out)["mcpServers"]["threadkeep"]["args"]
+        assert named in printed.err
+
+
+@pytest.mark.parametrize("option", ["--http", "--gateway"])
+def test_an_address_with_a_password_in_it_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = "https://ann:secret@memory.example.com/mcp"
+    assert run(["mcp", "config", "--client", "vscode", option, given]) == 1
+    printed = capsys.readouterr()
+    assert "secret" not in printed.out + printed.err
+    assert option in printed.err

@@ -74,10 +74,16 @@ async def test_bad_input_to_the_route_names_its_field(url: str, change: Any, sta
 
 async def test_a_forged_conversation_header_is_told(url: str) -> None:
     async with client_of(create_app(settings_for(url))) as client:
-        for forged in (b"", b"x" * 300, b"\xff\xfe"):
+        for forged in (b"x" * 300, b"\xff\xfe"):
             headers = [(b"x-conversation-id", forged), *((k.encode(), v.encode()) for k, v in bearer().items())]
             answer = await client.post(QUERY, json={"query": "x"}, headers=headers)
             assert answer.status_code == 422, answer.text
+
+
+async def test_an_empty_conversation_header_is_none(url: str) -> None:
+    async with client_of(create_app(settings_for(url))) as client:
+        answer = await client.post(QUERY, json={"query": "x"}, headers=bearer() | {"X-Conversation-ID": ""})
+        assert (answer.status_code, answer.json()["metrics"]["conversationId"]) == (200, None)
 
 
 REFUSED = {

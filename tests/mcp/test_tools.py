@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
+from jsonschema_specifications import REGISTRY
 from mcp.shared.exceptions import MCPError
 
 from tests.mcp.answers import TALK, connected, failure, told
@@ -137,7 +139,7 @@ async def test_a_whole_number_may_be_written_with_a_point(url: str) -> None:
 
 async def test_a_forged_conversation_id_and_an_unknown_tool_are_told(url: str) -> None:
     async with connected(url) as client:
-        for forged in ("", "a\u0007b", "x" * 300, 7, {"id": 1}):
+        for forged in ("a\u0007b", "x" * 300, 7, {"id": 1}):
             given: Any = {"vscode.conversationId": forged}
             error = failure(await client.call_tool("retrieve", {"query": "x"}, meta=given))
             assert error["field"] == "_meta.vscode.conversationId"
@@ -153,3 +155,48 @@ async def test_a_foreign_conversation_id_is_a_new_conversation_of_ones_own(url: 
         mine = told(await bob.call_tool("retrieve", {"query": "director salary"}, meta=TALK))
         assert mine["metrics"]["queryCount"] == 1
         assert "salary.md" not in str(mine["contexts"])
+
+
+async def test_an_empty_conversation_id_is_none(url: str) -> None:
+    """Clients fill what they do not know with an empty string, in `_meta` and in a tool's arguments alike."""
+    nowhere: Any = {"vscode.conversationId": ""}
+    async with connected(url) as client:
+        asked = told(await client.call_tool("retrieve", {"query": "What is RAG?"}, meta=nowhere))
+        assert asked["metrics"]["conversationId"] is None
+        noted = told(await client.call_tool("remember", {"text": "Tea, please", "conversation": ""}, meta=nowhere))
+        assert noted["conversation"] == "notes"
+        (hit,) = told(await client.call_tool("recall", {"query": "tea", "conversation": ""}))["hits"]
+        assert hit["content"] == "Tea, please"
+        assert len(told(await client.call_tool("history", {"conversation": ""}))["messages"]) == 1
+        error = failure(await client.call_tool("forget", {"text": "Tea, please", "conversation": ""}))
+        assert error["field"] == "conversation"
+
+
+async def test_the_schemas_of_the_tools_have_only_keywords_of_json_schema(url: str) -> None:
+    """Ajv in strict mode, which some clients compile them with, refuses the whole tool for any other."""
+    async with connected(url) as client:
+        tools = (await client.list_tools()).tools
+    schemas = {(tool.name, side): getattr(tool, side) for tool in tools for side in ("input_schema", "output_schema")}
+    unknown = {place: found for place, schema in schemas.items() if (found := {*_keywords(schema)} - _KNOWN)}
+    assert unknown == {}
+    assert {"$ref", "minimum", "anyOf"} <= {word for schema in schemas.values() for word in _keywords(schema)}
+
+
+_VOCABULARIES = ("core", "applicator", "validation", "meta-data", "format-annotation")
+_KNOWN = {
+    word
+    for name in _VOCABULARIES
+    for word in cast("Any", REGISTRY)[f"https://json-schema.org/draft/2020-12/meta/{name}"].contents["properties"]
+}
+
+
+def _keywords(schema: dict[str, Any]) -> Iterator[str]:
+    for word, value in schema.items():
+        yield word
+        if word in ("properties", "$defs"):
+            inner: list[Any] = [*value.values()]
+        else:
+            inner = value if word in ("anyOf", "allOf", "oneOf") else [value]
+        for one in inner:
+            if isinstance(one, dict) and word != "default":
+                yield from _keywords(cast("dict[str, Any]", one))

@@ -66,6 +66,10 @@ def config(
     from threadkeep.mcp.clients import FILES, snippet, snippet_over_http
 
     settings = load_settings()
+    for option, address in (("--http", http), ("--gateway", gateway)):
+        if address is not None and masked(address) != address:
+            fix = f"leave it out; the token is read from {TOKEN_VARIABLE} or asked for"
+            raise InvalidInput(option, "holds a password or a query, which belongs into no client's settings", fix)
     stores, secret = ({}, []) if gateway else _stores(url, redis, settings)
     environment, more = ({}, []) if gateway else for_elsewhere(settings)
     given = {**stores, "--tenant": tenant, "--user": user, "--gateway": gateway}
@@ -74,22 +78,22 @@ def config(
     told = snippet_over_http(client, http) if http else snippet(client, command, [*first, *arguments], environment)
     if not json:
         sys.stderr.write(f"Put this into {FILES[client]}:\n")
-        if not http and (left := [*secret, *more]):
-            sys.stderr.write(f"(and set {', '.join(left)} there too: keys and passwords are not printed)\n")
+    if not http and (left := [*secret, *more]):
+        sys.stderr.write(f"(and set {', '.join(left)} there too: keys and passwords are not printed)\n")
     sys.stdout.write(encoder.dumps(told, indent=2) + "\n")
 
 
 def _stores(url: str | None, redis: str | None, settings: Settings) -> tuple[dict[str, str | None], list[str]]:
     """As a client needs them told, which starts the server in a folder of its own, and without what this shell has set;
-    and which of these settings may hold a password, and are not told."""
+    and which of these settings may hold a password, and are not told, whether they were given or set."""
     path = store_path(url, settings)
     place = url if path is None else f"sqlite:///{path.absolute()}"
-    hot = redis_named(redis, settings)
-    secret = ["DATABASE_URL"] if place is None else []
-    if not redis and hot and masked(hot) != hot:
+    told = {"--url": place, "--redis": redis_named(redis, settings)}
+    secret = ["DATABASE_URL"] if place is None or (path is None and masked(place) != place) else []
+    if (hot := told["--redis"]) and masked(hot) != hot:
         secret.append("REDIS_URL")
-        hot = None
-    return {"--url": place, "--redis": hot}, secret
+    left_out = {"--url": "DATABASE_URL", "--redis": "REDIS_URL"}
+    return {name: None if left_out[name] in secret else value for name, value in told.items()}, secret
 
 
 def _this_command() -> list[str]:

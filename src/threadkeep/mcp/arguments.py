@@ -29,17 +29,18 @@ def _text(value: str) -> str:
     return value
 
 
+def _none_for_empty(value: Any) -> Any:
+    """Clients fill what they do not know with an empty string."""
+    return None if value == "" else value
+
+
 Query = Annotated[str, AfterValidator(_text)]
 Number = Annotated[int, BeforeValidator(whole)]  # over HTTP the same are taken
-Conversation = Annotated[
-    str | None,
-    Field(
-        default=None,
-        min_length=1,
-        max_length=_LONGEST_ID,
-        description="Which conversation. Leave it out for the one the client is in.",
-    ),
-]
+# Bounds stand right beside `int`: outside a union pydantic writes them as `ge` and `le`, which no JSON Schema knows.
+Budget = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(whole)]
+Before = Annotated[int, Field(ge=1), BeforeValidator(whole)]
+Conversation = Annotated[Annotated[str, Field(max_length=_LONGEST_ID)] | None, BeforeValidator(_none_for_empty)]
+_THE_CLIENTS = "Which conversation. Leave it out for the one the client is in."
 
 
 class Arguments(BaseModel):
@@ -53,7 +54,7 @@ class RetrieveArguments(Arguments):
 
 class RememberArguments(Arguments):
     text: str = Field(min_length=1, description="What is to be remembered. It is kept as your note about the user.")
-    conversation: Conversation = None
+    conversation: Conversation = Field(default=None, description=_THE_CLIENTS)
     key: str | None = Field(
         default=None, min_length=1, max_length=_LONGEST_ID, description="Makes the call safe to repeat."
     )
@@ -62,22 +63,21 @@ class RememberArguments(Arguments):
 class RecallArguments(Arguments):
     query: Query = Field(min_length=1, max_length=LONGEST_QUERY, description="What to look for.")
     topK: Number = Field(default=DEFAULT_TOP_K, ge=1, le=MOST_TOP_K, description="How many messages at most.")
-    budget: Number | None = Field(default=None, ge=0, le=1_000_000, description="Most tokens of `text`.")
-    conversation: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=_LONGEST_ID,
-        description="Only this conversation. Leave it out for all of the user's.",
+    budget: Budget | None = Field(default=None, description="Most tokens of `text`.")
+    conversation: Conversation = Field(
+        default=None, description="Only this conversation. Leave it out for all of the user's."
     )
 
 
 class HistoryArguments(Arguments):
-    conversation: Conversation = None
+    conversation: Conversation = Field(default=None, description=_THE_CLIENTS)
     limit: Number = Field(default=20, ge=1, le=200, description="How many messages at most, the newest.")
-    before: Number | None = Field(default=None, ge=1, description="Page back: the `before` of the page in hand.")
+    before: Before | None = Field(default=None, description="Page back: the `before` of the page in hand.")
 
 
 class ForgetArguments(Arguments):
+    """An empty id is refused here: what it was meant to narrow would be erased everywhere."""
+
     messageId: str | None = Field(
         default=None, min_length=1, max_length=_LONGEST_ID, description="One message, by the id that recall told."
     )

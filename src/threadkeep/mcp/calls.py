@@ -44,9 +44,9 @@ class Call:
 
 
 def conversation_in(meta: Mapping[str, Any] | None) -> str | None:
-    """Raises `InvalidScope`. None where the client does not say: the call then works without memory."""
+    """Raises `InvalidScope`. None where the client does not say, or says "": the call then works without memory."""
     given: Any = (meta or {}).get(CONVERSATION)
-    if given is None:
+    if given is None or given == "":
         return None
     try:
         return Scope(user=DEFAULT_USER, conversation=given).require_conversation()

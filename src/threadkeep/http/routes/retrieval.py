@@ -9,19 +9,21 @@ from fastapi import APIRouter, Header, Request
 from threadkeep.http import openapi
 from threadkeep.http.fields import CONVERSATION_HEADER
 from threadkeep.http.header_text import decoded_header
-from threadkeep.http.identity import NAME_IN_HEADER, For, Reader
+from threadkeep.http.identity import For, Reader
 from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.retrieval_schemas import RetrievalBody
 from threadkeep.http.strict_request import StrictRoute
 from threadkeep.mcp.answers import RetrieveAnswer
+from threadkeep.scope import MAX_PART_LENGTH
 
 router = APIRouter(tags=["retrieval"], route_class=StrictRoute)
 Conversation = Annotated[
     str | None,
     Header(
         alias=CONVERSATION_HEADER,
-        description="Follow-up questions refer to it; without it nothing is remembered",
-        **NAME_IN_HEADER,
+        description="Follow-up questions refer to it; without it, or with an empty one, nothing is remembered",
+        max_length=MAX_PART_LENGTH,
+        pattern="^([!-~]([ -~]*[!-~])?)?$",
     ),
 ]
 
@@ -31,7 +33,7 @@ async def query(
     request: Request, who: Reader, named: For, body: RetrievalBody, conversation: Conversation = None
 ) -> JsonAnswer:
     """Passages of documents the caller may read that bear on the question, best first."""
-    scope = named.scope(who, decoded_header(CONVERSATION_HEADER, conversation))
+    scope = named.scope(who, decoded_header(CONVERSATION_HEADER, conversation) or None)
     retrieval = await request.app.state.retrieval()
     from threadkeep.agent.retrieval_turn import RetrievalRequest  # with the graph, an extra
 
