@@ -44,7 +44,15 @@ async def open_retrieval(
         adapter.ThreadkeepSaver.from_url(where, stale_writers="report", settings=settings) as saver,
     ):
         asking = knowledge.asking
-        parts = turn.RetrievalParts(knowledge.store, asking.redact, asking.vectors, asking.cache, own.rerank, complete)
+        parts = turn.RetrievalParts(
+            knowledge.store,
+            asking.redact,
+            asking.vectors,
+            asking.cache,
+            own.rerank,
+            complete,
+            count_tokens=asking.count_tokens,
+        )
         meter = meter_for(settings)
         if meter is None:
             yield retrieval.Retrieval(parts, saver)

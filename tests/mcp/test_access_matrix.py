@@ -159,6 +159,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/agent/chat"): {"sessionId": "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10", "message": "hello"},
     ("POST", "/api/chat"): {"conversation_id": "anns-talk", "user_id": "ann", "user_message": "hello"},
     ("POST", "/retrieval/query"): {"query": QUESTION},
+    ("POST", "/query"): {"query": QUESTION},
     ("POST", "/admin/index"): {"datasource": "none"},
 }
 AS_ANN = {"X-Tenant-ID": "default", "X-User-ID": "ann", "X-Conversation-ID": "anns-talk"}

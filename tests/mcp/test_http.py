@@ -20,6 +20,7 @@ from tests.service.conftest import client_of
 from tests.service.talking import is_problem
 from threadkeep.http.app import create_app
 from threadkeep.mcp.tools import TOOLS
+from threadkeep.models.tokens import Tokenizer
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 
@@ -61,15 +62,73 @@ async def test_the_two_turns_over_the_route(url: str) -> None:
         ({"query": " \n"}, 422, "query"),
         ({"query": "x" * 100_000}, 413, "query"),
         ({"mode": "generate"}, 422, "mode"),
-        ({"userId": "eve"}, 422, "body"),
     ],
-    ids=["topK 0", "topK 51", "topK ten", "topK 5.5", "NUL", "empty", "blank", "100 kB", "mode", "user"],
+    ids=["topK 0", "topK 51", "topK ten", "topK 5.5", "NUL", "empty", "blank", "100 kB", "mode"],
 )
 async def test_bad_input_to_the_route_names_its_field(url: str, change: Any, status: int, field: str) -> None:
     async with client_of(create_app(settings_for(url))) as client:
         answer = await client.post(QUERY, json={"query": "What is RAG?"} | change, headers=bearer())
         assert (answer.status_code, answer.json()["field"]) == (status, field)
         assert (await client.post(QUERY, json={"query": "What is RAG?"}, headers=bearer())).status_code == 200
+
+
+BOTH_ROUTES = pytest.mark.parametrize("route", [QUERY, "/query"])
+STEPS = {"analysis", "accessFilter", "retrieval", "fusion", "reranking", "enrichment"}
+
+
+@BOTH_ROUTES
+async def test_an_answer_has_what_the_existing_gateway_returns(url: str, route: str) -> None:
+    async with client_of(create_app(settings_for(url))) as client:
+        first, again = [
+            (
+                await client.post(route, json={"query": "How does RAG combine search and a model?"}, headers=bearer())
+            ).json()
+            for _ in range(2)
+        ]
+    assert (first["success"], first["cached"], again["cached"]) == (True, False, True)
+    assert [one["metrics"]["cacheHit"] for one in (first, again)] == [False, True]
+    for answer in (first, again):
+        best = next(one for one in answer["contexts"] if one["documentId"] == "rag.md")
+        assert (best["title"], best["source"], best["parentChunkId"]) == ("rag.md", "rag.md", "rag.md#part_0")
+        assert best["tokens"] == Tokenizer("cl100k_base").count(best["content"])
+        assert best["metadata"] == {
+            "documentTitle": "rag.md",
+            "documentType": "md",
+            "sectionPath": ["rag.md"],
+            "datasourceId": "docs",
+        }
+        assert [one["chunkId"] for one in best["sources"]["childChunks"]] == ["rag.md#chunk_0"]
+        scores = [one["score"] for one in answer["contexts"]]
+        assert all(0 <= score <= 1 for score in scores)
+        assert scores == sorted(scores, reverse=True)
+        assert answer["metrics"]["parentChunkCount"] == len(answer["contexts"])
+        assert answer["metrics"]["totalDuration"] >= sum(answer["metrics"][f"{step}Duration"] for step in STEPS)
+    assert again["metrics"]["retrievalDuration"] == 0
+    assert again["metrics"]["cacheHitLatency"] > 0
+
+
+@BOTH_ROUTES
+async def test_fields_that_are_not_known_are_ignored_and_name_nobody(url: str, route: str) -> None:
+    asked = {"query": "director salary", "userId": "ann", "user": "ann", "tenant": "other", "filters": {"a": [1]}}
+    async with client_of(create_app(settings_for(url))) as client:
+        eve = await client.post(route, json=asked, headers=bearer("eve"))
+        ann = await client.post(route, json=asked | {"userId": "eve"}, headers=bearer("ann"))
+    assert (eve.status_code, ann.status_code) == (200, 200)
+    assert "salary.md" not in [one["documentId"] for one in eve.json()["contexts"]]
+    assert ann.json()["contexts"][0]["documentId"] == "salary.md"
+
+
+@BOTH_ROUTES
+async def test_an_error_has_a_sentence_and_a_code(url: str, route: str) -> None:
+    async with client_of(create_app(settings_for(url))) as client:
+        blank = await client.post(route, json={"query": " "}, headers=bearer())
+        stranger = await client.post(route, json={"query": "What is RAG?"})
+    for answer, status, code in ((blank, 422, "invalid_input"), (stranger, 401, "unauthenticated")):
+        told = answer.json()
+        assert (answer.status_code, told["code"], told["success"]) == (status, code, False)
+        assert told["error"] == told["message"] == told["detail"]
+        assert isinstance(told["error"], str)
+        assert " " in told["error"]
 
 
 async def test_a_forged_conversation_header_is_told(url: str) -> None:

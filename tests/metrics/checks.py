@@ -97,6 +97,7 @@ def conversations_are_counted_as_they_are_stored(place: Place) -> None:
     assert told("conversation_total_active") == threads
     assert told("conversation_queries_per_conversation_count") == threads
     assert told("conversation_queries_per_conversation_sum") == place.counted.queries.total()
+    assert told("conversation_queries_per_conversation") == place.counted.queries.total() / threads
     for bound in (1, 2):
         few = sum(asked <= bound for asked in place.counted.queries.values()) + threads - talks
         assert told("conversation_queries_per_conversation_bucket", le=f"{bound}.0") == few

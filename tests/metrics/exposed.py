@@ -35,7 +35,7 @@ def read(text: str) -> Exposed:
     types: dict[str, str] = {}
     samples: dict[Any, float] = {}
     for family in text_string_to_metric_families(text):
-        types[family.name] = family.type
+        types.setdefault(family.name, family.type)  # a series of a histogram's bare name follows it, of no type
         for sample in family.samples:
             key = sample.name, tuple(sorted(sample.labels.items()))
             assert key not in samples, f"{key} is told twice"

@@ -93,9 +93,7 @@ def test_every_alert_fires_for_its_reason_and_for_nothing_else(program: str, tmp
 def test_the_panels_of_the_document_are_asked_word_for_word() -> None:
     asked = {title.partition(" / ")[2]: " ".join(expression.split()) for title, expression in panels()}
     assert asked["Active Conversations"] == "conversation_total_active"
-    assert asked["Average Queries per Conversation"] == (
-        "conversation_queries_per_conversation_sum / conversation_queries_per_conversation_count"
-    )
+    assert asked["Average Queries per Conversation"] == "avg(conversation_queries_per_conversation)"
     assert asked["Checkpoint Performance"] == (
         "rate(checkpoint_save_duration_seconds_sum[5m]) / rate(checkpoint_save_duration_seconds_count[5m])"
     )

@@ -46,6 +46,7 @@ BODIES: dict[str, Any] = {
     "/api/chat": {"conversation_id": "c1", "user_id": "ann", "user_message": "hello"},
     "/admin/index": {},
     "/retrieval/query": {"query": "What is RAG?"},
+    "/query": {"query": "What is RAG?"},
 }
 QUERY = {"tenant": "shop", "user": "ann", "conversation": "c1"}
 
@@ -138,7 +139,8 @@ async def test_health_and_the_document_are_open(served: Served, path: str) -> No
 OF_ANN = [
     (method, path)
     for method, path in OPERATIONS
-    if path not in {"/conversations", "/agent/chat", "/retrieval/query", "/metrics"} and not path.startswith("/admin")
+    if path not in {"/conversations", "/agent/chat", "/retrieval/query", "/query", "/metrics"}
+    and not path.startswith("/admin")
 ]
 
 

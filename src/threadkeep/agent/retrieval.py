@@ -8,13 +8,16 @@ loadHistory ─► enrichQuery ─► checkCache ─┬─ miss ─► analyzeQu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from itertools import pairwise
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs]
+from langgraph.runtime import Runtime
 
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent import retrieval_caching as caching
@@ -50,7 +53,7 @@ def retrieval_graph() -> Any:
     graph: Any = StateGraph(ConversationState, context_schema=Turn)
     names = list(NODES)
     for name in names:
-        graph.add_node(name, NODES[name])
+        graph.add_node(name, _timed(name, NODES[name]))
     graph.add_edge(START, names[0])
     for before, after in pairwise(names):
         if before != "checkCache":
@@ -58,6 +61,18 @@ def retrieval_graph() -> Any:
     graph.add_conditional_edges("checkCache", caching.route_cache, {"hit": "saveHistory", "miss": "analyzeQuery"})
     graph.add_edge(names[-1], END)
     return graph
+
+
+def _timed(name: str, node: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @wraps(node)
+    async def timed(state: ConversationState, runtime: Runtime[Turn]) -> Any:
+        began = time.perf_counter()
+        try:
+            return await node(state, runtime)
+        finally:
+            runtime.context.seconds[name] = time.perf_counter() - began
+
+    return timed
 
 
 class Retrieval:
@@ -140,8 +155,24 @@ class Retrieval:
         return _result(turn, request)
 
 
+_DURATIONS = {
+    "analyzeQuery": "analysisDuration",
+    "buildAccessFilter": "accessFilterDuration",
+    "hybridRetrieval": "retrievalDuration",
+    "fusion": "fusionDuration",
+    "rerank": "rerankingDuration",
+    "enrich": "enrichmentDuration",
+    "checkCache": "cacheHitLatency",
+    "updateCache": "cacheUpdateLatency",
+}
+"""What a step's milliseconds are called in the metrics; 0 for a step that was not needed."""
+
+
 def _result(turn: Turn, request: RetrievalRequest) -> RetrievalResult:
-    metrics = {"conversationId": request.conversation, **turn.metrics}
+    metrics = {"conversationId": request.conversation, **turn.metrics, "cacheHit": turn.cached}
+    metrics |= {told: round(turn.seconds.get(name, 0.0) * 1_000, 3) for name, told in _DURATIONS.items()}
+    metrics |= {"totalDuration": round((time.perf_counter() - turn.started) * 1_000, 3), "iterations": 1}
+    metrics |= {"parentChunkCount": len(turn.contexts)}
     return RetrievalResult(request.query, turn.contexts, metrics, turn.cached)
 
 

@@ -42,7 +42,7 @@ async def check_cache(state: ConversationState, runtime: Runtime[Turn]) -> Chang
     told_apart = turn.asked.trust_in(turn.near.model.name) == 1
     rows = await or_without(turn, "cache", cache.get(turn.place, turn.near.vector, read, told_apart=told_apart))
     turn.rows, turn.cached = rows or [], bool(rows)
-    return shown(turn) if turn.cached else {}
+    return await shown(turn) if turn.cached else {}
 
 
 async def _embed(turn: Turn) -> None:

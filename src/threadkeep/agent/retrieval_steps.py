@@ -7,7 +7,10 @@ is needed.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
@@ -17,7 +20,7 @@ from threadkeep.agent.retrieval_state import ConversationState, counted
 from threadkeep.agent.retrieval_turn import Changes, Turn, or_without, shown
 from threadkeep.ports import knowledge as port
 from threadkeep.recall.enrich import Asked, enriched
-from threadkeep.recall.passages import ranked
+from threadkeep.recall.passages import Ranked, ranked
 from threadkeep.recall.question import Question
 
 _RECENT_CONTEXTS = 3
@@ -106,10 +109,17 @@ async def rerank(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     turn = runtime.context
     if turn.parts.rerank is not None and turn.rows:
         better = await or_without(turn, "reranker", turn.parts.rerank(turn.told, turn.rows))
-        turn.rows = turn.rows if better is None else list(better)
+        turn.rows = turn.rows if better is None else _from_0_to_1(better)
     return {}
+
+
+def _from_0_to_1(rows: Sequence[Ranked]) -> list[Ranked]:
+    """A reranker's scores may be logits: then all of them are squashed, which keeps their order."""
+    if all(0 <= row.score <= 1 for row in rows):
+        return list(rows)
+    return [replace(row, score=0.5 + 0.5 * math.tanh(row.score / 2)) for row in rows]
 
 
 async def enrich(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     """Small to big: chunks are found, the parts they lie in are shown, each once."""
-    return shown(runtime.context)
+    return await shown(runtime.context)

@@ -5,6 +5,7 @@ It is the run's context: nodes read and fill it, no checkpointer sees it.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,10 +15,11 @@ from typing import Any, TypeVar
 from threadkeep.knowledge.question_vectors import QuestionVector, QuestionVectors
 from threadkeep.ports.cache import CachePlace
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.knowledge import Access, Found, KnowledgeStore
+from threadkeep.ports.knowledge import BETWEEN_HEADINGS, Access, Found, KnowledgeStore
 from threadkeep.recall.cache import SemanticCache
 from threadkeep.recall.passages import KnowledgeHit, Ranked, answered
 from threadkeep.recall.question import Question
+from threadkeep.recall.render import CountTokens, most_tokens_in
 from threadkeep.scope import Scope
 
 T = TypeVar("T")
@@ -42,6 +44,7 @@ class RetrievalParts:
     rerank: Rerank | None = None
     complete: Complete | None = None
     clock: Clock = system_clock
+    count_tokens: CountTokens = most_tokens_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class Turn:
     failed: list[str] = field(default_factory=list[str])  # parts that were done without
     contexts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     metrics: dict[str, Any] = field(default_factory=dict[str, Any])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])  # by node
 
     @property
     def asked(self) -> Question:
@@ -103,26 +107,48 @@ class RetrievalResult:
         }
 
 
-def shown(turn: Turn) -> Changes:
+async def shown(turn: Turn) -> Changes:
+    """The parts that the best rows lie in, each once. Counting their tokens is kept off the loop."""
     turn.shown = answered(turn.rows, turn.request.top_k).hits
-    turn.contexts = [context_of(hit) for hit in turn.shown]
+    children: dict[str, list[Ranked]] = {}
+    for row in turn.rows:
+        children.setdefault(row.passage.parent_chunk_id, []).append(row)
+    turn.contexts = await asyncio.to_thread(
+        lambda: [context_of(hit, children[hit.parent_chunk_id], turn.parts.count_tokens) for hit in turn.shown]
+    )
     return {"contexts": [{key: one[key] for key in one.keys() - QUOTED} for one in turn.contexts]}
 
 
-QUOTED = frozenset({"title", "heading", "content"})
+QUOTED = frozenset({"title", "heading", "content", "metadata", "sources"})
 """What a context quotes of its document. A checkpoint has none of it: see `ContextEntry`."""
 
 
-def context_of(hit: KnowledgeHit) -> dict[str, Any]:
+def context_of(hit: KnowledgeHit, found: Sequence[Ranked], tokens_in: CountTokens) -> dict[str, Any]:
+    """`found` are the chunks of that part that were found, best first."""
+    source = hit.document_id.removeprefix(f"{hit.datasource}/")
+    kind = source.rpartition(".")[2].lower() if "." in source else ""
     return {
         "parentChunkId": hit.parent_chunk_id,
         "chunkId": hit.chunk_id,
         "documentId": hit.document_id,
         "datasourceId": hit.datasource,
         "title": hit.title,
+        "source": source,
         "heading": hit.heading,
         "content": hit.content,
+        "tokens": tokens_in(hit.content),
         "score": hit.score,
+        "metadata": {
+            "documentTitle": hit.title,
+            "documentType": kind,
+            "sectionPath": hit.heading.split(BETWEEN_HEADINGS) if hit.heading else [],
+            "datasourceId": hit.datasource,
+        },
+        "sources": {
+            "childChunks": [
+                {"chunkId": row.passage.chunk_id, "content": row.passage.content, "score": row.score} for row in found
+            ]
+        },
         "why": dict(hit.why),
     }
 

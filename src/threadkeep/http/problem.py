@@ -14,6 +14,8 @@ from threadkeep.http.encoding import encoded
 
 MEDIA_TYPE = "application/problem+json"
 ENVELOPED = "/agent/"
+ASKING = frozenset({"/retrieval/query", "/query"})
+"""Their callers read `success` first, and then `error` or `message`: a sentence."""
 
 
 class ProblemDocument(BaseModel):
@@ -101,7 +103,11 @@ class Problem:
         """As the route's callers expect it: an envelope from `/agent/…`, a problem document elsewhere."""
         request_id: str = scope["state"]["request_id"]
         path = str(scope["path"]).removeprefix(scope.get("root_path", ""))
-        if not path.startswith(ENVELOPED):
+        if path in ASKING:
+            sentence = {"success": False, "error": self.detail, "message": self.detail}
+            content, media_type = encoded(self.as_dict(request_id) | sentence), MEDIA_TYPE
+            status = self.status
+        elif not path.startswith(ENVELOPED):
             content, media_type, status = encoded(self.as_dict(request_id)), MEDIA_TYPE, self.status
         else:
             # These callers know one status for input that cannot succeed.

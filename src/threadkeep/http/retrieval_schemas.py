@@ -1,4 +1,4 @@
-"""What `/retrieval/query` accepts. It answers what the MCP tool `retrieve` answers."""
+"""What `/retrieval/query`, and `/query`, accept. It answers what the MCP tool `retrieve` answers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ TopK = Annotated[int, Field(ge=1, le=MOST_TOP_K), BeforeValidator(whole)]
 
 
 class RetrievalBody(Body):
+    """Other fields are ignored, as the gateways do that this stands in for: no field of a body says who calls."""
+
     query: Said = Field(description="The question, in the user's own words")
     mode: Literal["retrieval_only"] = Field("retrieval_only", description="Passages are returned, no answer is written")
     topK: TopK = Field(DEFAULT_TOP_K, description="How many passages at most")
     useCache: bool = Field(True, description="Whether an answer to nearly the same question will do")
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "What is RAG?", "mode": "retrieval_only", "topK": 10}]}
+        extra="ignore",
+        json_schema_extra={"examples": [{"query": "What is RAG?", "mode": "retrieval_only", "topK": 10}]},
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 
 from threadkeep.knowledge.blocks import Block
-from threadkeep.ports.knowledge import Chunk, Part
+from threadkeep.ports.knowledge import BETWEEN_HEADINGS, Chunk, Part
 
 CountTokens = Callable[[str], int]
 CHUNKER_VERSION = 4  # raise it when chunks of any text change, or their terms alone: documents are then cut anew
@@ -101,7 +101,7 @@ def _marked(before: Headings, headings: Headings) -> str:
 
 
 def _path(headings: Headings) -> str:
-    return " › ".join(one.text for one in headings)
+    return BETWEEN_HEADINGS.join(one.text for one in headings)
 
 
 def _pieces(blocks: Sequence[Block], count: CountTokens) -> Iterator[_Piece]:

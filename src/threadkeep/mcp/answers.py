@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from threadkeep.recall.quoting import visible
 
-_TEXTS = frozenset(("content", "heading", "query", "summary", "text", "title"))
+_TEXTS = frozenset(("content", "documentTitle", "heading", "query", "sectionPath", "summary", "text", "title"))
 
 
 def legible(answer: Any) -> Any:
@@ -22,7 +22,11 @@ def legible(answer: Any) -> Any:
 
 
 def _shown(name: str, value: Any) -> Any:
-    return visible(value) if name in _TEXTS and isinstance(value, str) else legible(value)
+    if name not in _TEXTS:
+        return legible(value)
+    if isinstance(value, list):
+        return [_shown(name, one) for one in cast("list[Any]", value)]
+    return visible(value) if isinstance(value, str) else legible(value)
 
 
 class Answer(BaseModel):
@@ -31,19 +35,30 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+class DocumentMetadata(Answer):
+    documentTitle: str
+    documentType: str = Field(description="As its name ends: md, pdf. Empty for a name without an ending.")
+    sectionPath: list[str] = Field(description="The headings it stands under, from the highest down.")
+
+
 class Context(Answer):
     parentChunkId: str
     documentId: str
     datasourceId: str
     title: str
+    source: str = Field(description="The document within its datasource.")
     heading: str
     content: str
-    score: float
+    tokens: int = Field(description="Of the content.")
+    score: float = Field(description="From 0 to 1, relative to what else was found.")
+    metadata: DocumentMetadata
 
 
 class Metrics(Answer):
     conversationId: str | None
     requestId: str | None
+    totalDuration: float = Field(description="Milliseconds.")
+    cacheHit: bool
     queryCount: int = Field(description="Questions in this conversation so far, this one included.")
 
 

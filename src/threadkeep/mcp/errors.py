@@ -33,8 +33,10 @@ def told(error: errors.ThreadkeepError) -> dict[str, Any]:
 
 
 def tool_error(error: errors.ThreadkeepError) -> types.CallToolResult:
-    """For the model to read and correct: the call failed, the server lives on."""
-    text = json.dumps({"success": False, "error": told(error)}, ensure_ascii=False)
+    """For the model to read and correct: the call failed, the server lives on. `error` is a sentence, which clients
+    show; `code` is for programs."""
+    problem = told(error)
+    text = json.dumps({"success": False, "error": problem.pop("message"), **problem}, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
 
 

@@ -51,14 +51,14 @@ def answer_in(body: Any) -> dict[str, Any]:
         result = body["result"]
         if not result.get("isError"):
             return dict(result["structuredContent"])
-        told = json.loads(result["content"][0]["text"])["error"]
+        told = json.loads(result["content"][0]["text"])
+        message = str(told["error"])
     except (KeyError, IndexError, TypeError, ValueError):
         raise StoreUnavailable("the gateway's answer is none of a tool") from None
-    raise _error(told)
+    raise _error(told, message)
 
 
-def _error(told: Mapping[str, Any]) -> ThreadkeepError:
-    message = str(told.get("message") or "the gateway refused the call")
+def _error(told: Mapping[str, Any], message: str) -> ThreadkeepError:
     if told.get("field"):
         field = str(told["field"])
         problem = message.removeprefix(f"{field}: ").partition(";")[0]

@@ -14,6 +14,7 @@ from threadkeep.scope import Scope, length_prefixed
 Role = Literal["SUPER_ADMIN", "ADMIN", "USER"]
 AccessLevel = Literal["public", "private", "shared"]
 NO_DIGEST = bytes(16)  # of a document that is to be put anew when it is next seen
+BETWEEN_HEADINGS = " › "  # in the heading of a part, from the highest down
 _NOBODY = "nobody"
 
 

@@ -85,7 +85,7 @@ class Ranked:
 def ranked(question: Question, found: Found, trust: float = 1.0) -> list[Ranked]:
     """Best first. `trust` is how much the vectors' model knows of the question's language, from 0 to 1.
 
-    A passage that neither holds anything asked for nor is alike by its vector is none.
+    A passage that neither holds anything asked for nor is alike by its vector is none. Scores are from 0 to 1.
     """
     weights = {
         term: share * rarity(found.holding[term], found.readable.chunks, _HOW.sharpness)
@@ -94,8 +94,9 @@ def ranked(question: Question, found: Found, trust: float = 1.0) -> list[Ranked]
     }
     words = _by_words(found.passages, weights)
     alike = _by_vector(found.passages, trust)
+    most = 1.0 + _VECTOR * trust * any(passage.similarity is not None for passage in found.passages)
     rows = [
-        Ranked(passage, one + _VECTOR * other, _why(passage, one, _VECTOR * other))
+        Ranked(passage, (one + _VECTOR * other) / most, _why(passage, one, _VECTOR * other))
         for passage, one, other in zip(found.passages, words, alike, strict=True)
         if one > 0 or (passage.similarity or 0) * trust >= _ALIKE
     ]

@@ -29,6 +29,7 @@ Conversation = Annotated[
 
 
 @router.post("/retrieval/query", response_model=RetrieveAnswer, responses=openapi.ANSWERS)
+@router.post("/query", response_model=RetrieveAnswer, responses=openapi.ANSWERS)
 async def query(
     request: Request, who: Reader, named: For, body: RetrievalBody, conversation: Conversation = None
 ) -> JsonAnswer:
