@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.mapped.conftest import MakeModule
 from tests.mapped.existing import ask, rows, time_type, turns_table
 from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.models.tokens import Tokenizer
 
 LATE = {"summary": "met", "causes": []}
 ODD = ['{"user":[1]}', "[]", '{"user":[-1],"assistant":[99999999]}', '{"user":"text","encoding":7}', '"text"', "null"]
@@ -42,10 +45,17 @@ def test_rows_without_our_tokens_are_read_with_no_text(others: MemoryModule, emp
         "user_message": None,
         "assistant_message": None,
         "reflection": None,
-        "token_data": {"user": [], "assistant": [], "reflection": [], "encoding": None},
+        "token_data": {"user": [], "assistant": [], "reflection": []},
         "cid": None,
         "created_at": "2026-01-31T12:00:00+00:00",
     }
+
+
+def test_a_row_of_an_earlier_version_is_read_by_the_encoding_it_names(others: MemoryModule, empty_url: str) -> None:
+    tokens = {"user": Tokenizer("o200k_base").encode("hi"), "assistant": [], "reflection": [], "encoding": "o200k_base"}
+    add(empty_url, "2026-01-31 12:00:00", token_data=json.dumps(tokens))
+    (found,) = others.load_long_term("c1")
+    assert (found["user_message"], set(found["token_data"])) == ("hi", {"user", "assistant", "reflection"})
 
 
 def test_a_reflection_that_is_not_of_our_shape_is_none(others: MemoryModule, empty_url: str) -> None:

@@ -42,8 +42,8 @@ def test_a_row_holds_tokens_and_no_text(module: MemoryModule, sql_url: str) -> N
     )
     assert (user, assistant, as_json(reflection)) == (None, None, REFLECTION)
     kept = as_json(tokens)
-    assert set(kept) == {"user", "assistant", "reflection", "encoding"}
-    assert decode(kept["user"], kept["encoding"]) == "問題 1 🙂"
+    assert set(kept) == {"user", "assistant", "reflection"}
+    assert decode(kept["user"]) == "問題 1 🙂"
     assert cid.startswith("baguqeera")
 
 

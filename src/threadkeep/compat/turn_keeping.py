@@ -16,7 +16,7 @@ from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.compose_mapped import mapped_tables, redis_turns, turn_contract
 from threadkeep.errors import InvalidInput, StoreError, StoreUnavailable, ThreadkeepError
 from threadkeep.ports.health import BEHIND_SECONDS
-from threadkeep.ports.turns import ParkedTurn, TurnRecord, latest_of
+from threadkeep.ports.turns import ParkedTurn, TurnRecord, is_of_this_module, latest_of
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.settings import Settings
 from threadkeep.worker.in_process import consumer_name
@@ -195,7 +195,7 @@ class TurnKeeping:
         except ThreadkeepError as error:
             _log.info("the latest turn could not be read from its table (%s)", type(error).__name__)
             return None
-        return next((latest_of(turn) for turn in found if turn["token_data"]["encoding"] is not None), None)
+        return next((latest_of(turn) for turn in found if is_of_this_module(turn)), None)
 
     async def recent(self, conversation_id: str, limit: int) -> list[TurnRecord]:
         return await self.tables.recent(conversation_id, limit)

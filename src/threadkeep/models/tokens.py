@@ -2,20 +2,21 @@
 
 Give these functions redacted text only: token numbers are the text in another spelling, and they are kept.
 
-The numbers are tiktoken's. Where tiktoken is not installed they are the UTF-8 bytes of the text, and the record says
-so. Decoding gives back the very text, lone surrogates included, in both.
+The numbers are tiktoken's. Where tiktoken or the dictionary is not here they are the UTF-8 bytes of the text. Decoding
+gives back the very text, lone surrogates included, in both, and tells by the numbers which of them they are.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra
+from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.models.pieces import KnownPieces
 from threadkeep.models.vocabularies import VOCABULARIES, load
 from threadkeep.settings import load_settings
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 BYTES = "utf8-bytes"
 ENCODINGS = (*VOCABULARIES, BYTES)
-# tiktoken's other dictionaries: it would have to download them, so their texts become bytes instead.
-_ONLY_ONLINE = frozenset({"gpt2", "r50k_base", "p50k_base", "p50k_edit"})
+_LARGEST_BYTE = 255
+_log = logging.getLogger("threadkeep.tokens")
 
 # An estimate where no dictionary is here, cautious in all four languages: bytes a token, measured on cl100k_base.
 _PLAIN = re.compile("[A-Za-z ]+")
@@ -42,21 +43,24 @@ _END_OF_PIECE = re.compile(r"(?<=[^\W\d_])(?=[\s,.;:!?，。、；：！？])")
 
 
 class TokenRecord(TypedDict):
-    """`token_data` as reflection modules know it, and the name of the encoding beside it."""
+    """`token_data` as reflection modules know it."""
 
     user: list[int]
     assistant: list[int]
     reflection: list[int]
-    encoding: str
 
 
 class Tokenizer:
-    """One encoding; loaded when it is first used, and once per process. Raises `InvalidSetting` for an unknown name."""
+    """One encoding; loaded when it is first used, and once per process.
+
+    A name whose dictionary is not here, such as one that tiktoken would have to download, stands for the bytes; that is
+    logged as a warning, once.
+    """
 
     def __init__(self, name: str) -> None:
-        if name not in ENCODINGS and name not in _ONLY_ONLINE:
-            raise InvalidSetting("TOKENIZER_NAME", "is no encoding known here", f"use one of {', '.join(ENCODINGS)}")
-        self._name = BYTES if name in _ONLY_ONLINE else name
+        if name not in ENCODINGS:
+            _warn_of(name)
+        self._name = name if name in ENCODINGS else BYTES
 
     @cached_property
     def encoding(self) -> str:
@@ -101,7 +105,7 @@ class Tokenizer:
     def record(self, user: str | None, assistant: str | None, reflection_json: Mapping[str, Any] | None) -> TokenRecord:
         reflection = None if reflection_json is None else _canonical(reflection_json)
         numbers = [[] if text is None else self.encode(text) for text in (user, assistant, reflection)]
-        return TokenRecord(user=numbers[0], assistant=numbers[1], reflection=numbers[2], encoding=self.encoding)
+        return TokenRecord(user=numbers[0], assistant=numbers[1], reflection=numbers[2])
 
     @cached_property
     def _pieces(self) -> KnownPieces | None:
@@ -140,14 +144,45 @@ def estimated_count(text: str) -> int:
 
 
 def decode(ids: Sequence[int], encoding: str | None = None) -> str:
-    """`encoding` is the one a record names. Raises `MissingExtra` where only its absence keeps us from reading it."""
+    """Return the text of token numbers, read by `encoding` or, without one, by what `TOKENIZER_NAME` names; where that
+    cannot have written them, by the first that can. Raise `MissingExtra` where only its absence keeps us from reading
+    them, and `InvalidInput` for what are no numbers of it."""
     if encoding is None:
-        return default_tokenizer().decode(ids)
+        return _writer_of(ids).decode(ids)
     if encoding not in ENCODINGS:
         raise InvalidInput("encoding", "is not known here", f"use one of {', '.join(ENCODINGS)}")
     if tokenizer(encoding).encoding != encoding:
         raise MissingExtra("tokens", f"decoding {encoding}")
     return tokenizer(encoding).decode(ids)
+
+
+def _writer_of(ids: Sequence[int]) -> Tokenizer:
+    """A text has one list of numbers in each encoding: one that does not give the same list again did not write it.
+
+    That tells bytes from words. Numbers of one dictionary may be words of another too: then the setting's counts.
+    """
+    default = default_tokenizer()
+    for one in (default, tokenizer(BYTES), *map(tokenizer, VOCABULARIES)):
+        try:
+            if one.encode(one.decode(ids)) == list(ids):
+                return one
+        except InvalidInput:
+            continue
+    if default.encoding == BYTES and _need_a_dictionary(ids) and not any(map(load, VOCABULARIES)):
+        raise MissingExtra("tokens", "decoding token numbers")
+    return default
+
+
+def _need_a_dictionary(ids: Sequence[Any]) -> bool:
+    return all(type(one) is int and one >= 0 for one in ids) and any(one > _LARGEST_BYTE for one in ids)
+
+
+@cache
+def _warn_of(name: str) -> None:
+    known = ", ".join(ENCODINGS)
+    _log.warning(
+        "TOKENIZER_NAME: the dictionary of %r is not here, UTF-8 bytes are the tokens; use one of %s", name, known
+    )
 
 
 def pack_token_record(

@@ -14,13 +14,11 @@ class TurnReflection(TypedDict):
 
 
 class TurnTokens(TypedDict):
-    """`encoding` names what the numbers mean; a row of others may have none. `at` is the exact time, where the table's
-    column could not hold it."""
+    """All empty in a row of others. `at` is the exact time, where the table's column could not hold it."""
 
     user: list[int]
     assistant: list[int]
     reflection: list[int]
-    encoding: str | None
     at: NotRequired[str]
 
 
@@ -35,6 +33,12 @@ class TurnRecord(TypedDict):
     token_data: TurnTokens
     cid: str | None
     created_at: str
+
+
+def is_of_this_module(record: TurnRecord) -> bool:
+    """Whether a row that was read has tokens: your application's own rows in the same table have none."""
+    tokens = record["token_data"]
+    return bool(tokens["user"] or tokens["assistant"] or tokens["reflection"])
 
 
 def latest_of(record: TurnRecord) -> dict[str, Any]:

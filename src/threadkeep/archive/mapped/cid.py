@@ -17,7 +17,7 @@ def canonical(record: TurnRecord) -> bytes:
         "conversation_id": record["conversation_id"],
         "user_id": record["user_id"],
         "reflection": record["reflection"],
-        "token_data": {name: record["token_data"][name] for name in ("user", "assistant", "reflection", "encoding")},
+        "token_data": {name: record["token_data"][name] for name in ("user", "assistant", "reflection")},
         "created_at": record["created_at"],
     }
     text = json.dumps(kept, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

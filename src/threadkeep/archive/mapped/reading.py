@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from threadkeep.archive.mapped.io_contract import checked_cid, is_token
 from threadkeep.errors import InvalidInput
@@ -15,15 +15,17 @@ Decode = Callable[[list[int], str | None], str]
 
 
 def tokens_in(value: Any) -> TurnTokens:
-    """Rows of ours name the encoding of their numbers."""
+    """All three lists, or none of them."""
     found = _object(value)
-    encoding = found.get("encoding")
-    return TurnTokens(
-        user=_numbers(found.get("user")),
-        assistant=_numbers(found.get("assistant")),
-        reflection=_numbers(found.get("reflection")),
-        encoding=encoding if isinstance(encoding, str) else None,
-    )
+    lists = [found.get(name) for name in ("user", "assistant", "reflection")]
+    user, assistant, reflection = cast("list[list[int]]", lists) if all(map(_are_numbers, lists)) else ([], [], [])
+    return TurnTokens(user=user, assistant=assistant, reflection=reflection)
+
+
+def encoding_in(value: Any) -> str | None:
+    """As rows of earlier versions name it; others tell it by their numbers."""
+    encoding = _object(value).get("encoding")
+    return encoding if isinstance(encoding, str) else None
 
 
 def exact_time_in(value: Any) -> str | None:
@@ -72,6 +74,5 @@ def _object(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
 
 
-def _numbers(value: Any) -> list[int]:
-    listed = cast("list[Any]", value) if isinstance(value, list) else []
-    return listed if all(is_token(number) for number in listed) else []
+def _are_numbers(value: Any) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(is_token(number) for number in cast("list[Any]", value))

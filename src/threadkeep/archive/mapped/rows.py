@@ -17,6 +17,7 @@ from threadkeep.archive.mapped.config import REQUIRED
 from threadkeep.archive.mapped.reading import (
     Decode,
     cid_in,
+    encoding_in,
     exact_time_in,
     moment_in,
     reflection_in,
@@ -91,13 +92,14 @@ class Layout:
         """With the text read from its tokens, if it has tokens of ours; None for a row without a time."""
         values = {field: row[column.name] for field, column in self.columns.items()}
         tokens, at = tokens_in(values["token_data"]), moment_in(values["created_at"])
+        encoding = encoding_in(values["token_data"])
         if at is None:
             return None
         return TurnRecord(
             conversation_id=_shown(values["conversation_id"]),
             user_id=_shown(values["user_id"]),
-            user_message=text_of(tokens["user"], tokens["encoding"], decode),
-            assistant_message=text_of(tokens["assistant"], tokens["encoding"], decode),
+            user_message=text_of(tokens["user"], encoding, decode),
+            assistant_message=text_of(tokens["assistant"], encoding, decode),
             reflection=reflection_in(values.get("reflection")),
             token_data=tokens,
             cid=cid_in(values.get("cid")),

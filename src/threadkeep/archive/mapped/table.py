@@ -23,7 +23,7 @@ from threadkeep.archive.mapped.rows import Layout
 from threadkeep.archive.mapped.shape import Shape, shape_of
 from threadkeep.archive.mapped.upsert import upsert_by_index, upsert_by_looking
 from threadkeep.errors import InvalidInput, RowRefused, SchemaOutdated, StoreUnavailable, ThreadkeepError
-from threadkeep.ports.turns import TurnRecord
+from threadkeep.ports.turns import TurnRecord, is_of_this_module
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.errors import refusal_of
 
@@ -174,7 +174,7 @@ class MappedTables:
     async def _last_turn(self, connection: AsyncConnection, conversation_id: str, user_id: str) -> TurnRecord | None:
         wanted = _id_in(await self._read_from(connection), "user_id", user_id)
         for turn in await self._recent(connection, conversation_id, 1):
-            if turn["token_data"]["encoding"] is not None and turn["user_id"] == wanted:
+            if is_of_this_module(turn) and turn["user_id"] == wanted:
                 turn["conversation_id"], turn["user_id"] = conversation_id, user_id  # as the caller spells them
                 return turn
         return None
