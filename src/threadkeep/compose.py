@@ -245,6 +245,7 @@ def session_limits(settings: Settings) -> SessionLimits:
         max_messages=settings.session_max_messages,
         max_chars=settings.session_max_chars,
         ttl_seconds=settings.session_ttl_min * 60,
+        carried_over=settings.session_carried_over,
     )
 
 

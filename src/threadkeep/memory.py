@@ -99,6 +99,8 @@ class Memory:
         )
         self._last_write = LastWrite()
         self._rules = rules
+        self.limits = limits
+        self.clock = clock
         self._window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
         self._clock = clock
         self._outward_log = outward_log

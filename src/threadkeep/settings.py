@@ -91,6 +91,8 @@ class Settings(BaseSettings):
     session_max_chars: int | None = _named("SESSION_MAX_CHARS", None, ge=1)
     session_ttl_min: float = _named("SESSION_TTL_MIN", 60, gt=0, le=_A_CENTURY_OF_MINUTES)
 
+    session_carried_over: bool = _ours("SESSION_CARRIED_OVER", False)
+
     memory_redis_ttl_seconds: int = _named("MEMORY_REDIS_TTL_SECONDS", 172_800, ge=1, le=_A_CENTURY_OF_SECONDS)
     memory_flush_batch_size: int = _named("MEMORY_FLUSH_BATCH_SIZE", 100, ge=1)
     memory_table_map: dict[str, str | None] = _named(

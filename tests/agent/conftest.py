@@ -14,6 +14,7 @@ from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.agent.assistant import Assistant
 from threadkeep.compose_assistant import open_assistant
 from threadkeep.models.language import CountedDetector, OfflineDetector
+from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.responder import Answer, Asked
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -59,14 +60,19 @@ def talk_with(tmp_path: Path) -> Open:
 
     @asynccontextmanager
     async def opened(
-        folder: str | Path, model: Any = None, url: str | None = None, redis: str | None = None, **settings: Any
+        folder: str | Path,
+        model: Any = None,
+        url: str | None = None,
+        redis: str | None = None,
+        clock: Clock = system_clock,
+        **settings: Any,
     ) -> AsyncIterator[Talk]:
         where = url or f"sqlite:///{tmp_path}/memory.db"
         chosen = SETTINGS.model_copy(update=settings)
         detector = CountedDetector(OfflineDetector())
         path = EXAMPLES / folder
         async with (
-            open_memory(where, redis=redis, settings=chosen, detector=detector) as memory,
+            open_memory(where, redis=redis, settings=chosen, detector=detector, clock=clock) as memory,
             open_assistant(memory, chosen, path, url=where, model=model, detector=detector) as assistant,
         ):
             assistant._graph = watched = WatchedGraph(assistant._graph)

@@ -19,9 +19,11 @@ from tests.agent.recording import RecordingModel, calls
 from tests.servers.provide import need_own
 from tests.servers.redis import RedisServer, client
 from tests.servers.server import Server
-from threadkeep import Scope
+from threadkeep import Scope, UserMessage
 from threadkeep.agent.phrases import HISTORY_BLOCKS
 from threadkeep.ports.chat import CalledTools, ChatRequest, ToolAnswer
+from threadkeep.ports.responder import Answer
+from threadkeep.testing.clock import FakeClock
 
 NOWHERE = "redis://127.0.0.1:1/0"
 NO_ARCHIVE = "postgresql://nobody:none@127.0.0.1:1/none"
@@ -112,6 +114,57 @@ async def test_the_model_sees_the_newest_messages_that_fit_and_the_current_one_l
         ),
         ("user", "question number 5, please?"),
     ]
+
+
+@pytest.mark.parametrize("most", [4, 5])
+async def test_the_window_comes_on_top_of_a_question_that_is_stored_and_begins_with_the_user(
+    talk_with: Open, most: int
+) -> None:
+    model = RecordingModel(*(f"answer {n}" for n in range(9)))
+    async with talk_with("hotel_concierge", model, session_max_messages=most) as talk:
+        for number in range(5):
+            question = f"question number {number}, please?"
+            receipt = await talk.memory.append(talk.scope, [UserMessage(question)])
+            await talk.say(question, message_id=receipt.kept[0])
+    assert model.turns == [
+        ("user", "question number 2, please?"),
+        ("assistant", "answer 2"),
+        ("user", "question number 3, please?"),
+        ("assistant", "answer 3"),
+        ("user", "question number 4, please?"),
+    ]
+
+
+async def test_a_greeting_is_not_the_first_thing_a_model_is_shown(talk_with: Open) -> None:
+    model = RecordingModel()
+    async with talk_with("hotel_concierge", model) as talk:
+        assert await talk.assistant.greet(talk.scope) is not None
+        await talk.say("O której godzinie jest śniadanie?")
+    assert model.turns == [("user", "O której godzinie jest śniadanie?")]
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["asked", "stored-first"])
+@pytest.mark.parametrize("carried", [False, True], ids=["anew", "carried-over"])
+async def test_after_its_time_a_session_begins_anew(talk_with: Open, carried: bool, stored: bool) -> None:
+    model, clock = RecordingModel("Od siódmej."), FakeClock()
+    async with talk_with("hotel_concierge", model, clock=clock, session_carried_over=carried) as talk:
+
+        async def say(text: str) -> Answer:
+            known = (await talk.memory.append(talk.scope, [UserMessage(text)])).kept[0] if stored else None
+            return await talk.say(text, message_id=known)
+
+        await say("O której godzinie jest śniadanie?")
+        clock.advance(59 * 60)
+        await say("A kolacja w restauracji?")
+        assert len(model.turns) == 3
+        clock.advance(61 * 60)
+        late = await say("Is there a swimming pool in the hotel?")
+        assert late.language == ("pl" if carried else "en")
+        assert len(model.turns) == (5 if carried else 1)
+        assert (await say("And where is it?")).language == late.language
+        assert len(model.turns) == (7 if carried else 3)
+        assert len(await talk.kept()) == 8  # nothing is lost: it is in the archive
+        assert (await talk.memory.history(talk.scope)).language == late.language
 
 
 async def test_history_is_cut_to_a_budget_of_tokens(talk_with: Open) -> None:

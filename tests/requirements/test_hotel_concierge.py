@@ -82,6 +82,16 @@ async def test_the_window_is_as_long_as_the_authors_slice_after_every_turn(store
         assert len(contents(await store.get("s1"))) == min(2 * turns, 20)
 
 
+async def test_after_its_time_a_document_holds_only_what_was_said_since(store: SessionStore, clock: FakeClock) -> None:
+    await talk(store, 3)
+    clock.advance(61 * 60)
+    assert await store.get("s1") is None
+    await store.set("s1", with_turn(None, "nowe pytanie", "nowa odpowiedź"))
+    assert contents(await store.get("s1")) == ["nowe pytanie", "nowa odpowiedź"]
+    await store.set("s1", with_turn(await store.get("s1"), "i jeszcze", "proszę"))
+    assert contents(await store.get("s1")) == ["nowe pytanie", "nowa odpowiedź", "i jeszcze", "proszę"]
+
+
 @pytest.mark.parametrize(("value", "kept"), [(None, 20), ("20000", 2)])
 async def test_characters_limit_the_window_only_when_the_environment_says_so(
     monkeypatch: pytest.MonkeyPatch,

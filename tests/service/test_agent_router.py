@@ -77,6 +77,23 @@ async def test_the_agent_is_called_with_message_jwt_language_and_history(
         assert redis.ttl(f"sessions:{SESSION}") > 3_500  # pyright: ignore[reportOperatorIssue]
 
 
+@pytest.mark.parametrize("most", [4, 5])
+async def test_the_agent_is_given_the_whole_window_besides_the_message_and_the_user_speaks_first(
+    on_postgres: Servers, agent: Recording, most: int
+) -> None:
+    settings = settings_of(on_postgres).model_copy(update={"session_max_messages": most})
+    async with client_of(create_app(settings, responder_opener=answered_by(agent))) as client:
+        for number in range(5):
+            await say(client, f"Is there a free room on floor {number}?")
+    history = [(one["role"], one["content"]) for one in agent.calls[-1][1]["history"]]
+    assert history == [
+        ("user", "Is there a free room on floor 2?"),
+        ("assistant", "Reply 3."),
+        ("user", "Is there a free room on floor 3?"),
+        ("assistant", "Reply 4."),
+    ]
+
+
 async def test_what_is_not_valid_never_reaches_the_agent(router: httpx.AsyncClient, agent: Recording) -> None:
     for body in ({"sessionId": "not-a-uuid", "message": "hi"}, {"sessionId": SESSION}, {"message": "hi"}):
         assert (await router.post("/agent/chat", json=body)).status_code == 400

@@ -17,7 +17,7 @@ from threadkeep.agent.state import AgentState
 from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.turn import Turn
-from threadkeep.agent.window import earlier_messages, within
+from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.errors import CapabilityMissing, StoreError
 from threadkeep.models.language import only_requests_a_language, requested_language
 from threadkeep.ports.chat import ChatRequest, Said
@@ -122,7 +122,7 @@ class Answering:
         earlier = earlier_messages(turn.prior)
         kept, _ = within(earlier, self._parts.folder.config.budgets.history, self._parts.count_tokens)
         system = system_instruction(self._parts.folder, turn.language, intent, turn.fenced)
-        messages = [*kept, Said("user", turn.text)]
+        messages = [*from_the_user(kept), Said("user", turn.text)]
         return ChatRequest(system, messages, self._bench.specs, tuple(turn.found), turn.language)
 
     def _context(self, turn: Turn) -> ToolContext:

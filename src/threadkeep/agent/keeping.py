@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.state import ChatEntry
 from threadkeep.agent.turn import Turn
+from threadkeep.agent.window import since_the_last_pause
 from threadkeep.errors import Conflict, ModelError, NotFound, ScopeErased, StoreError, TooLarge
 from threadkeep.events import Event, ModelResponse, Origin, UserMessage
-from threadkeep.model import History
+from threadkeep.memory import Memory
+from threadkeep.model import History, Message
 from threadkeep.ports.responder import Asked
 from threadkeep.scope import Scope
 
@@ -27,6 +31,39 @@ async def history_of(parts: AssistantParts, turn: Turn) -> History | None:
     except StoreError as error:
         _went_on_without(turn, "the history", error)
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What the session holds besides the current message, in `seq` order."""
+
+    messages: Sequence[Message]
+    language: str | None  # that the session is held in
+    is_whole: bool  # whether `messages` reach back to the session's beginning
+    is_anew: bool = False  # whether there was a session before it
+
+
+async def earlier_in_session(memory: Memory, talk: History, question: str | None) -> Earlier:
+    """The newest `SESSION_MAX_MESSAGES` of the session that `talk` ends with, the current message on top of them.
+
+    `talk` is the window as memory has it, in which the question (its id) and what came after it take up room. After a
+    pause of `SESSION_TTL_MIN` the session has begun anew, unless the settings carry it over.
+    """
+    limits, messages, before = memory.limits, talk.messages, talk.before
+    asked_at = next((one.seq for one in messages if one.id == question), None)
+    taken = [one for one in messages if asked_at is not None and one.seq >= asked_at]
+    if taken and messages[0].seq > 1 and (len(messages) >= limits.max_messages or limits.max_chars is not None):
+        characters = None if limits.max_chars is None else limits.max_chars + sum(len(one.content) for one in taken)
+        with suppress(StoreError):
+            more = await memory.history(talk.scope, limits.max_messages + len(taken), max_chars=characters)
+            messages, before = more.messages, more.before
+    if limits.carried_over:
+        return Earlier(messages, talk.language, before is None)
+    alive = since_the_last_pause(messages, timedelta(seconds=limits.ttl_seconds), memory.clock())
+    if len(alive) == len(messages):
+        return Earlier(messages, talk.language, before is None)
+    told = (one.language for one in reversed(alive) if one.role == "assistant" and one.language)
+    return Earlier(alive, next(told, None), is_whole=True, is_anew=True)
 
 
 def still_there(asked_in: Scope, now: Scope) -> Scope:

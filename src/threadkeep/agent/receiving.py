@@ -7,7 +7,14 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from threadkeep.agent.keeping import history_of, keep_question, keep_reply, note_language, still_there
+from threadkeep.agent.keeping import (
+    earlier_in_session,
+    history_of,
+    keep_question,
+    keep_reply,
+    note_language,
+    still_there,
+)
 from threadkeep.agent.pairs import said_before, vouched_for
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.slot_filling import fill_slots
@@ -89,12 +96,15 @@ class Receiving:
             if asked.language:
                 return asked.language
         history = await history_of(self._parts, turn)
-        if history is not None:
-            turn.scope = still_there(turn.scope, history.scope)
-        if history is not None and asked.history is None:
-            turn.prior = said_before(asked.message_id, vouched_for(history.messages))
-            turn.is_whole = history.before is None
-        return asked.language or (history.language if history else None)
+        if history is None:
+            return asked.language
+        turn.scope = still_there(turn.scope, history.scope)
+        earlier = await earlier_in_session(self._parts.memory, history, asked.message_id)
+        if asked.history is None:
+            turn.prior = said_before(asked.message_id, vouched_for(earlier.messages))
+            turn.is_whole = earlier.is_whole
+        turn.kept_language = history.language if earlier.is_anew else earlier.language
+        return asked.language or earlier.language
 
     async def _settle_language(self, turn: Turn, asked: Asked, session: str | None) -> None:
         """By the first message that tells it, once; then the session's, unless the user asks for another one."""
@@ -102,7 +112,7 @@ class Receiving:
         decision = await decide(seen, session, self._parts.languages, self._parts.detector)
         turn.settled_language = decision.settled
         turn.language = decision.settled or self._greeted_in(turn) or self._parts.folder.config.default_language
-        if decision.source == "requested" and session not in (None, turn.language):
+        if decision.source in ("requested", "detected") and turn.kept_language not in (None, turn.language):
             await note_language(self._parts, turn, turn.language)
 
     async def _fill_slots(self, turn: Turn, redacted: Any) -> None:

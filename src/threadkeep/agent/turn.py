@@ -23,6 +23,7 @@ class Turn:
     asked: Asked | None = None
     language: str = ""
     settled_language: str | None = None  # the talk's from now on; None while `language` is only the default
+    kept_language: str | None = None  # the talk's as memory has it, of an earlier session too
     prior: Sequence[Message] = ()
     is_whole: bool = True  # whether `prior` reaches back to the beginning of the talk
     user_message_id: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from threadkeep.model import Message
@@ -31,6 +32,25 @@ def _read(entry: Any) -> tuple[Any, Any]:
         fields: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]
         return fields.get("role"), fields.get("content")
     return None, None
+
+
+def from_the_user(said: Sequence[Said]) -> list[Said]:
+    """Without the assistant's messages at its beginning: providers want the user to speak first."""
+    first = next((place for place, one in enumerate(said) if one.role == "user"), len(said))
+    return list(said[first:])
+
+
+def since_the_last_pause(messages: Sequence[Message], ttl: timedelta, now: datetime) -> Sequence[Message]:
+    """The messages of the session that is alive `now`, of a talk in its order: a pause longer than `ttl` ends one.
+
+    What came with a document that another application had left in Redis (`seq` nought or less) was of a live session.
+    """
+    at = [one.stored_at or one.ts for one in messages]
+    begins = 0
+    for place in range(1, len(messages)):
+        if messages[place - 1].seq > 0 and at[place] - at[place - 1] > ttl:
+            begins = place
+    return () if messages and messages[-1].seq > 0 and now - at[-1] > ttl else messages[begins:]
 
 
 def within(said: Sequence[Said], budget: int, tokens_in: CountTokens) -> tuple[list[Said], list[Said]]:

@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import dropwhile
 from typing import Any, Protocol, cast
 
-from threadkeep.agent.keeping import BY_ASSISTANT, an_answer_that_fits, still_there
+from threadkeep.agent.keeping import BY_ASSISTANT, Earlier, an_answer_that_fits, earlier_in_session, still_there
 from threadkeep.agent.pairs import said_before, vouched_for
 from threadkeep.errors import (
     Conflict,
@@ -24,7 +25,7 @@ from threadkeep.errors import (
 )
 from threadkeep.events import ModelResponse, UserMessage
 from threadkeep.memory import Memory
-from threadkeep.model import Message, Session
+from threadkeep.model import History, Message, Session
 from threadkeep.models.language import OfflineDetector, decide
 from threadkeep.ports.language import UNDETERMINED, LanguageDetector, LanguageRules
 from threadkeep.ports.responder import Answer, Asked, ToolTrace
@@ -80,12 +81,13 @@ class AgentResponder:
         session = await self._touched(asked.scope)
         if session is not None:
             asked = replace(asked, scope=still_there(asked.scope, session.scope))
-        language = await self._settled(asked, session)
+        earlier = await self._earlier(asked, session)
+        language = await self._settled(asked, session, earlier.language)
         question = asked.message_id
         if question is None:
             question = await self._kept(asked.scope, asked.event or UserMessage(asked.text, language=language))
-        earlier = asked.history if asked.history is not None else vouched_for(session.messages if session else ())
-        history = [_entry(one) for one in said_before(asked.message_id, earlier)]
+        said = asked.history if asked.history is not None else vouched_for(earlier.messages)
+        history = [_entry(one) for one in dropwhile(_is_reply, said_before(asked.message_id, said))]
         reply, traces = await self._asked(asked, language, history)
         with an_answer_that_fits():
             said = ModelResponse(reply, language=language, answers=question, origin=BY_ASSISTANT)
@@ -126,9 +128,15 @@ class AgentResponder:
             _log.warning("answering without the session: %s (%s)", error, type(error).__name__)
             return None
 
-    async def _settled(self, asked: Asked, session: Session | None) -> str | None:
+    async def _earlier(self, asked: Asked, session: Session | None) -> Earlier:
+        if session is None:
+            return Earlier((), None, is_whole=True)
+        window = History(session.scope, session.messages, session.language, None)
+        return await earlier_in_session(self._memory, window, asked.message_id)
+
+    async def _settled(self, asked: Asked, session: Session | None, kept: str | None) -> str | None:
         """The session's, if it has one: no detector is asked then. What is found out is kept on the session."""
-        known = asked.language or (session.language if session else None)
+        known = asked.language or kept
         seen = self._memory.redactor_at(asked.scope)(asked.kept_text, known).text
         decision = await decide(seen, known, self._languages, self._detector)
         if session is not None and decision.settled and decision.settled != session.language:
@@ -145,6 +153,10 @@ class AgentResponder:
             _log.warning("answering without keeping a message: %s (%s)", error, type(error).__name__)
             return None
         return receipt.kept[-1] if receipt.kept else None
+
+
+def _is_reply(message: Message) -> bool:
+    return message.role == "assistant"
 
 
 def _entry(message: Message) -> dict[str, Any]:

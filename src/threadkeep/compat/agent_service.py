@@ -14,7 +14,7 @@ from threadkeep.agent.folder import AssistantFolder, load_folder
 from threadkeep.agent.prompt import system_instruction
 from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
-from threadkeep.agent.window import earlier_messages, within
+from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.models.chat.gemini import GeminiModel, gemini_client
 from threadkeep.models.tokens import tokenizer
 from threadkeep.ports.chat import ChatModel, ChatRequest, Said
@@ -56,7 +56,8 @@ class AgentService:
     ) -> tuple[str, list[ToolTrace]]:
         """The current message is the last one the model sees; `jwt` is handed on to the tools.
 
-        Entries of `history` with an unexpected role, or without content, are passed over.
+        Entries of `history` with an unexpected role, or without content, are passed over, and so are the assistant's
+        own at its beginning: the model is shown a talk that the user begins.
         """
         language = language_code or self._folder.config.default_language
         request = ChatRequest(
@@ -69,4 +70,5 @@ class AgentService:
         return done.text, done.traces
 
     def _earlier(self, history: Sequence[Mapping[str, Any]]) -> list[Said]:
-        return within(earlier_messages(history), self._folder.config.budgets.history, self._count_tokens)[0]
+        kept, _ = within(earlier_messages(history), self._folder.config.budgets.history, self._count_tokens)
+        return from_the_user(kept)

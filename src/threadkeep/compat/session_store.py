@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any, cast
 
+from threadkeep.agent.window import since_the_last_pause
 from threadkeep.events import Event, ModelResponse, UserMessage
 from threadkeep.memory import Memory
-from threadkeep.model import Message
+from threadkeep.model import Message, Session
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.sessions.document import DocumentMessage, as_document, read_document
 
@@ -28,13 +31,20 @@ class SessionStore:
         self._scope = Scope(tenant, user)
 
     async def get(self, session_id: str) -> dict[str, Any] | None:
-        """The document, or None when there is no live session."""
+        """The document, or None when there is no live session. It holds what was said since the session began."""
         scope = self._scope.with_conversation(session_id)
         session = await self._memory.session(scope)
         if session is None:
             return None
-        document = as_document(session)
+        document = as_document(replace(session, messages=self._of_this_session(session)))
         return document | {"messages": [_Stored(entry, scope) for entry in document["messages"]]}
+
+    def _of_this_session(self, session: Session) -> tuple[Message, ...]:
+        limits = self._memory.limits
+        if limits.carried_over:
+            return session.messages
+        ttl = timedelta(seconds=limits.ttl_seconds)
+        return tuple(since_the_last_pause(session.messages, ttl, self._memory.clock()))
 
     async def touch(self, session_id: str) -> None:
         """Create the document at once, or slide its TTL."""

@@ -12,11 +12,15 @@ from threadkeep.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """How much of a talk is hot, and for how long after the last word. `max_chars=None` leaves length alone."""
+    """How much of a talk is hot, and for how long after the last word. `max_chars=None` leaves length alone.
+
+    `carried_over`: an assistant goes on from the archive after the TTL, instead of beginning anew.
+    """
 
     max_messages: int = 20
     max_chars: int | None = None
     ttl_seconds: float = 3_600
+    carried_over: bool = False
 
 
 class Sessions(Protocol):
