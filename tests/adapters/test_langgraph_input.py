@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from tests.adapters.database import rows
 from tests.adapters.verbs import Open, Verbs, thread
@@ -181,12 +182,13 @@ async def test_items_that_are_gone_or_damaged_name_thread_and_channel(open_saver
 
 @dataclass
 class Order:
-    """A class that nobody allowed the serializer to load."""
+    """A class that nobody allowed the serializer of this saver to load."""
 
     item: str
 
 
-async def test_a_type_that_may_not_be_loaded_is_told_with_the_way_to_allow_it(saver: Verbs) -> None:
+async def test_a_type_that_may_not_be_loaded_is_told_with_the_way_to_allow_it(open_saver: Open) -> None:
+    saver = await open_saver(serde=JsonPlusSerializer(allowed_msgpack_modules=None))
     await saver.put(thread("t"), {"x": Order("tea")})
     with pytest.raises(CheckpointCorrupt, match=r"channel 'x' holds a .*Order.*allowed_msgpack_modules"):
         await saver.get(thread("t"))

@@ -152,6 +152,7 @@ _BACK_ON_SQLITE = (
             "tk_thread_documents",
             "tk_api_keys",
             "tk_front",
+            "tk_checkpoint_types",
             "tk_reflections",
             "tk_model_usage",
         )

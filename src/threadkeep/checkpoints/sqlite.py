@@ -20,6 +20,7 @@ from threadkeep.checkpoints.sqlite_threads import (
 )
 from threadkeep.checkpoints.turn_keys import HOLD, STANDS, SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage, recording
+from threadkeep.checkpoints.value_types import SqlValueTypes
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import (
@@ -93,6 +94,7 @@ class SqliteCheckpoints:
         self._touched: dict[bytes, int] = {}
         running = OnSqlite(database, owned=False)
         self.turn_keys, self.usage = SqlTurnKeys(running, clock), SqlUsage(running)
+        self.value_types = SqlValueTypes(running)
 
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         now = moment(self._clock())

@@ -15,6 +15,7 @@ from threadkeep.ports.checkpoints import (
     Run,
     Search,
     StoredCheckpoint,
+    ValueTypes,
     Wanting,
     Write,
 )
@@ -86,6 +87,10 @@ class MeasuredCheckpoints:
     @property
     def usage(self) -> ThreadUsage:
         return self._store.usage
+
+    @property
+    def value_types(self) -> ValueTypes:
+        return self._store.value_types
 
 
 def _size(checkpoint: NewCheckpoint) -> int:

@@ -202,6 +202,19 @@ class CheckpointThreads(Protocol):
         ...
 
 
+TypeName = tuple[str, str]  # module and name
+
+
+class ValueTypes(Protocol):
+    """Names of the classes whose values were put into this database, whoever's threads they stand in."""
+
+    async def add(self, names: Collection[TypeName]) -> None:
+        """Those that are there already stay."""
+        ...
+
+    async def all(self) -> Collection[TypeName]: ...
+
+
 class CheckpointStore(Checkpoints, CheckpointThreads, Protocol):
     """Both, as one backend gives them, and what goes with them."""
 
@@ -210,3 +223,6 @@ class CheckpointStore(Checkpoints, CheckpointThreads, Protocol):
 
     @property
     def usage(self) -> ThreadUsage: ...
+
+    @property
+    def value_types(self) -> ValueTypes: ...

@@ -278,6 +278,15 @@ _COPIES = """
 ALTER TABLE conversation_metadata ADD COLUMN copied_from BLOB;
 """
 
+# Classes whose values stand in checkpoints: which of them may be made anew.
+_VALUE_TYPES = """
+CREATE TABLE tk_checkpoint_types (
+  module TEXT NOT NULL,
+  name TEXT NOT NULL,
+  PRIMARY KEY (module, name)
+) WITHOUT ROWID;
+"""
+
 MIGRATIONS = (
     _V1,
     _V2,
@@ -290,6 +299,7 @@ MIGRATIONS = (
     _ORIGIN,
     _FRONT,
     _COPIES,
+    _VALUE_TYPES,
 )
 NEWEST = len(MIGRATIONS)
 

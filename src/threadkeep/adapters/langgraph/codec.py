@@ -11,11 +11,12 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from threadkeep.adapters.langgraph.blocked import blocked_types
 from threadkeep.adapters.langgraph.messages import plain_fingerprint
 from threadkeep.adapters.langgraph.plain_messages import MORE, as_read, plain_value
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
+from threadkeep.adapters.langgraph.value_types import KnownTypes, TypeNotAllowed, blocked_types, is_absent
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
+from threadkeep.ports.checkpoints import TypeName
 
 T = TypeVar("T")
 _USUAL = "msgpack"
@@ -35,10 +36,16 @@ class Encoded(NamedTuple):
 
 
 class Codec:
-    """`plain` values can be told apart by their bytes at rest; those of any other serializer must not be."""
+    """`plain` values can be told apart by their bytes at rest; those of any other serializer must not be.
 
-    def __init__(self, serde: SerializerProtocol) -> None:
+    `types`: the application's own, which our own serializer learns to load. One that the application chose says itself
+    what it loads.
+    """
+
+    def __init__(self, serde: SerializerProtocol, types: KnownTypes | None = None) -> None:
         self.serde = serde
+        self.types = types
+        self._reading = frozenset[TypeName](), serde
         known = _as_usual(serde, EncryptedSerializer)
         self._cipher = known.cipher if known else None
         self._inner = known.serde if known else serde
@@ -71,33 +78,51 @@ class Codec:
                 raise
         else:
             if b"?" not in data or not has_lone(value):
+                self._note(data)
                 return kind, data
         kind, data = self._inner.dumps_typed(spelled(value))
+        self._note(data)
         return _SPELLED + kind, data
+
+    def _note(self, data: bytes) -> None:
+        if self.types is not None:
+            self.types.note(data)
 
     def as_read(self, value: Any) -> BaseMessage | None:
         """What decoding the value's bytes would give, where that is known without them. It shares parts with it."""
         return as_read(value) if self._usual else None
 
     def decode(self, kind: str, data: bytes, where: str) -> Any:
-        """Raises `CheckpointCorrupt` on bytes that are damaged, or were made to harm."""
+        """Raises `CheckpointCorrupt` on bytes that are damaged or were made to harm, and `TypeNotAllowed`."""
         if is_in_flight(kind):
             raise CheckpointCorrupt(f'{where} is of a turn in flight; a saver with tool_traffic="turn" can read it')
         if self._usual and kind == _USUAL:
             value = plain_value(data)
             if value is not MORE:
                 return value
+        if self.types is not None and (unknown := self.types.unknown(data)):
+            raise TypeNotAllowed(where, unknown)
         try:
             with blocked_types() as blocked:
-                value = self.serde.loads_typed((kind.removeprefix(_SPELLED), data))
+                value = self._reader().loads_typed((kind.removeprefix(_SPELLED), data))
         except Exception as error:  # whatever a serializer, a cipher or a class of the application may raise
             raise CheckpointCorrupt(f"{where} cannot be read ({type(error).__name__})") from error
-        if blocked:
-            raise CheckpointCorrupt(
-                f"{where} holds a {'.'.join(blocked[0])}, which the serializer may not load;"
-                f" if it is yours, allow it: allowed_msgpack_modules=[{blocked[0]!r}]"
-            )
+        if refused := [name for name in blocked if not self._gives_fields(name)]:
+            raise TypeNotAllowed(where, refused)
         return unspelled(value) if kind.startswith(_SPELLED) else value
+
+    def _reader(self) -> SerializerProtocol:
+        known, serde = self._reading
+        if self.types is not None and self.types.names is not known and isinstance(self.serde, JsonPlusSerializer):
+            known = self.types.names
+            serde = self.serde.with_msgpack_allowlist(known)
+            self._reading = known, serde
+        return serde
+
+    def _gives_fields(self, name: TypeName) -> bool:
+        """Whether the bare fields are all there can be of a value: as LangGraph's savers have it. One that is made by a
+        method of its class is such, too."""
+        return self.types is not None and (name in self.types.names or is_absent(name))
 
     def same(self, kind: str, data: bytes) -> int | None:
         """What `encode` said of the value when it was stored; None where that cannot be known."""

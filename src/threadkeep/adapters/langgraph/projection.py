@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any, TypeGuard, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.types import Send
 
+from threadkeep.adapters.langgraph.surrogates import fields_of, with_fields
 from threadkeep.errors import InvalidEvent
 from threadkeep.events import Event, ModelResponse, UserMessage
 from threadkeep.policy.admit import Rules, admit
@@ -94,7 +97,10 @@ class Projection:
             return {self._redacted(key, texts, depth + 1): self._redacted(one, texts, depth + 1) for key, one in items}
         if isinstance(value, list | tuple):
             return [self._redacted(one, texts, depth + 1) for one in cast("Sequence[Any]", value)]
-        return value if value is None or isinstance(value, bool | int | float | datetime) else None
+        if (fields := fields_of(value)) is not None and not isinstance(value, Send):
+            kept = {name: self._redacted(one, texts, depth + 1) for name, one in fields.items()}
+            return with_fields(value, kept)
+        return value if value is None or isinstance(value, bool | int | float | datetime | Enum) else None
 
 
 def _texts_of(value: Any) -> list[str]:

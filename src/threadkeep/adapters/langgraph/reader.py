@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
@@ -37,7 +38,8 @@ class Reader:
         while True:
             key = None if asking.turns is None else await asking.turns.key(thread)
             try:
-                return await self._get(await asking.reading(thread), place)
+                asked = await asking.reading(thread)
+                return await self._session.knowing(partial(self._get, asked, place))
             except _Gone:
                 if place.checkpoint is not None:
                     return None
@@ -93,9 +95,9 @@ class Reader:
                 thread = Thread(search.owner, row.thread)
                 try:
                     reading = await self._reading(asking, row, thread, known)
-                    if wanted and not matches(metadata_of(row, reading.codec), wanted.items()):
+                    found = await self._session.knowing(partial(self._matching, reading, thread, row, wanted))
+                    if found is None:
                         continue
-                    found = await self._tuple(reading, thread, row)
                 except _Gone:
                     if any_found:
                         continue
@@ -108,6 +110,13 @@ class Reader:
                 if len(rows) < size:
                     return
                 search = _following(search, rows[-1])
+
+    async def _matching(
+        self, reading: Asking, thread: Thread, row: StoredCheckpoint, wanted: Mapping[str, Any]
+    ) -> CheckpointTuple | None:
+        if wanted and not matches(metadata_of(row, reading.codec), wanted.items()):
+            return None
+        return await self._tuple(reading, thread, row)
 
     async def _reading(
         self, asking: Asking, row: StoredCheckpoint, thread: Thread, known: dict[bytes, Asking]
@@ -150,7 +159,8 @@ class Reader:
         place = asking.identity.place(config)
         while True:
             try:
-                return await self._history(await asking.reading(place.thread), place, channels)
+                asked = await asking.reading(place.thread)
+                return await self._session.knowing(partial(self._history, asked, place, channels))
             except _Gone:
                 continue  # the ancestors are others by now
 

@@ -17,6 +17,7 @@ from threadkeep.adapters.langgraph.pages import stretches_of
 from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap, values_of
+from threadkeep.adapters.langgraph.value_types import TypeNotAllowed
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Wanting, Write
 from threadkeep.scope import Scope
@@ -150,6 +151,8 @@ def _pending_writes(row: StoredCheckpoint, codec: Codec, where: str) -> Iterator
     for write in row.writes:
         try:
             yield pending_write(write, codec, where)
+        except TypeNotAllowed:
+            raise
         except CheckpointCorrupt:
             if not of_a_turn(write, where) or in_flight(row):
                 raise

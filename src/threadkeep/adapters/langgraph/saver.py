@@ -35,6 +35,7 @@ from threadkeep.adapters.langgraph.usage import UsageTeller
 from threadkeep.adapters.langgraph.writer import Writer
 from threadkeep.compose_checkpoints import is_bound_to_its_loop, open_checkpoints
 from threadkeep.errors import InvalidInput
+from threadkeep.ports.checkpoints import Plan
 from threadkeep.settings import Settings, load_settings
 from threadkeep.threads import Thread, thread_of
 
@@ -55,10 +56,11 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         turn_rules: TurnRules | None = None,
     ) -> None:
         super().__init__(serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
+        self._types = session.types if serde is None else None
         self._turn_rules = turn_rules or TurnRules.chosen("keep", (), None)
         self._turns = self._turn_rules.turns(session.door)
         session.usage = session.usage or UsageTeller(self._turn_rules.redacted)
-        self._codec = Codec(self.serde)
+        self._codec = Codec(self.serde, self._types)
         self._session = session
         self._identity = identity
         self._began: Mapping[bytes, int] = {}
@@ -196,7 +198,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
             for thread_id in await self._session.door.use(lambda store, facts=facts: store.threads(owner, facts)):
                 thread = Thread(owner, thread_id)
                 plan = without_runs((await self._asking.reading(thread)).codec, some)
-                await self._session.door.use(lambda store, at=thread, plan=plan: store.thin_out(at, plan))
+                await self._thin_out(thread, plan)
                 self._session.states.forget(thread)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -215,8 +217,11 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
                 continue
             thread = self._thread(thread_id)
             plan = keep_latest((await self._asking.reading(thread)).codec)
-            await self._session.door.use(lambda store, at=thread, plan=plan: store.thin_out(at, plan))
+            await self._thin_out(thread, plan)
             self._session.states.forget(thread)
+
+    async def _thin_out(self, thread: Thread, plan: Plan) -> None:
+        await self._session.knowing(lambda: self._session.door.use(lambda store: store.thin_out(thread, plan)))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -280,7 +285,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
     @property
     def _asking(self) -> Asking:
         if self._codec.serde is not self.serde:  # LangGraph exchanges the serializer of a copy
-            self._codec = Codec(self.serde)
+            self._codec = Codec(self.serde, self._types)
         return Asking(self._identity, self._codec, self._turns, began=self._began)
 
     def _noted(self, config: RunnableConfig, found: CheckpointTuple | None) -> CheckpointTuple | None:

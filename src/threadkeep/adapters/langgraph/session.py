@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.door import Door
@@ -13,12 +13,14 @@ from threadkeep.adapters.langgraph.reading import Reading, StateCache
 from threadkeep.adapters.langgraph.strands import StrandCache
 from threadkeep.adapters.langgraph.turns import Turns
 from threadkeep.adapters.langgraph.usage import UsageTeller
+from threadkeep.adapters.langgraph.value_types import KnownTypes, TypeNotAllowed
 from threadkeep.adapters.langgraph.whole_lists import LatestLists
 from threadkeep.errors import InvalidSetting
 from threadkeep.ports.checkpoints import CheckpointStore
 from threadkeep.threads import Thread
 
 StaleWriters = Literal["allow", "report"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Session:
     states: StateCache = field(default_factory=StateCache)
     latest_lists: LatestLists = field(default_factory=LatestLists)
     usage: UsageTeller | None = None
+    types: KnownTypes = field(default_factory=KnownTypes)
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,6 +72,21 @@ class Session:
         self.reading = Reading(
             self.strands, self.states, lambda thread, runs: self.door.use(lambda store: store.pages(thread, runs))
         )
+
+    async def knowing(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What `work` reads, also where another process was the first to put a value of some class."""
+        while True:
+            try:
+                return await work()
+            except TypeNotAllowed as error:
+                if not await self.types.learned(
+                    error.names, lambda: self.door.use(lambda store: store.value_types.all())
+                ):
+                    raise
+
+    async def list_types(self) -> None:
+        """Before anything is put: the classes that are new in it."""
+        await self.types.list(lambda names: self.door.use(lambda store: store.value_types.add(names)))
 
     def forget(self, thread: Thread) -> None:
         self.strands.forget(thread)

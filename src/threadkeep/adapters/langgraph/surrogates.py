@@ -31,7 +31,7 @@ def has_lone(value: Any) -> bool:
         return any(has_lone(one) for one in [*value])  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, PurePath):
         return has_lone(str(value))
-    fields = _fields(value)
+    fields = fields_of(value)
     return fields is not None and any(has_lone(one) for one in fields.values())
 
 
@@ -55,17 +55,20 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
         return type(value)(_mapped(one, change) for one in value)  # pyright: ignore
     if isinstance(value, PurePath):
         return type(value)(change(str(value)))
-    fields = _fields(value)
-    if fields is None:
-        return value
+    fields = fields_of(value)
+    return value if fields is None else with_fields(value, {name: _mapped(one, change) for name, one in fields.items()})
+
+
+def with_fields(value: Any, fields: dict[str, Any]) -> Any:
+    """A copy of a value that has fields, with these."""
     if isinstance(value, Send):
-        return type(value)(**{name: _mapped(one, change) for name, one in fields.items()})
+        return type(value)(**fields)
     if hasattr(value, "model_copy"):
-        return value.model_copy(update={name: _mapped(one, change) for name, one in fields.items()})
-    return dataclasses.replace(value, **{name: _mapped(one, change) for name, one in fields.items()})
+        return value.model_copy(update=fields)
+    return dataclasses.replace(value, **fields)
 
 
-def _fields(value: Any) -> dict[str, Any] | None:
+def fields_of(value: Any) -> dict[str, Any] | None:
     """Of a pydantic model or a dataclass, or of a task that is to be done."""
     if isinstance(value, Send):
         return {"node": value.node, "arg": value.arg, "timeout": value.timeout}

@@ -17,7 +17,7 @@ class TurnCodec(Codec):
     """Reads what was stored either way; writes under the key. Without one nothing is in flight."""
 
     def __init__(self, inner: Codec, key: bytes | None) -> None:
-        super().__init__(inner.serde)
+        super().__init__(inner.serde, inner.types)
         self.plain = False
         self._cipher_of_turn = None if key is None else _cipher(key)
 

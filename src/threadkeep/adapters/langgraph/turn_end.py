@@ -113,7 +113,8 @@ class TurnEnd:
 
     async def _read(self, ending: _Ending, row: StoredCheckpoint, asking: Asking) -> CheckpointTuple:
         reading = self._session.reading
-        return await reading.tuple_of(ending.thread.owner, row, ending.codec, asking.identity)
+        owner, codec = ending.thread.owner, ending.codec
+        return await self._session.knowing(lambda: reading.tuple_of(owner, row, codec, asking.identity))
 
     async def _project(
         self, ending: _Ending, ns: str, asking: Asking, projection: Projection, *, abandon: bool

@@ -126,6 +126,7 @@ class Writer:
             draft, parent = await self._drafted(given, parent, may_grow)
             news = self._news(given, parent, draft)
             new = self._new(given, draft, news)
+            await self._session.list_types()
             try:
                 await self._session.door.use(lambda store, new=new: store.put(thread, new))
             except PositionTaken:
@@ -250,6 +251,7 @@ class Writer:
         writes, task_id, task_path = given
         encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
         work = partial(_store_writes, place=place, id_=id_, writes=encoded, turn=asking.turn)
+        await self._session.list_types()
         with self._counting:
             underway = tuple(self._underway.get(place.thread.key, ()))
         try:

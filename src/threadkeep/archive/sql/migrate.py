@@ -33,6 +33,7 @@ REVISIONS: tuple[str, ...] = (
     "0009",
     "0010",
     "0011",
+    "0012",
 )  # oldest first; a test compares it with the folder
 NEWEST = REVISIONS[-1]
 _PLAIN_NAMES = ("conversation_metadata", "conversation_checkpoints")

@@ -23,6 +23,7 @@ from threadkeep.checkpoints.sql.threads import (
 )
 from threadkeep.checkpoints.turn_keys import SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage
+from threadkeep.checkpoints.value_types import SqlValueTypes
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import (
@@ -69,6 +70,7 @@ class SqlCheckpoints:
         self._touched: dict[bytes, int] = {}
         running = OnServer(database, owned=False)
         self.turn_keys, self.usage = SqlTurnKeys(running, clock), SqlUsage(running)
+        self.value_types = SqlValueTypes(running)
 
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         await self._refuse_erased(thread, checkpoint)
