@@ -72,6 +72,25 @@ def test_other_names_of_tables_and_columns_are_a_matter_of_the_mapping(make_modu
     assert rows(empty_url, "chat_log", "talk, user_id", order="happened") == [("c1", "u1")]
 
 
+def test_each_of_the_two_tables_may_have_columns_of_its_own(make_module: MakeModule, empty_url: str) -> None:
+    other = {"user_id": None, "owner": "varchar(255) NOT NULL", "reflection": None, "insight": "text", "cid": None}
+    ask(empty_url, turns_table(empty_url, "conversations"), turns_table(empty_url, "memories", **other))
+    own = {"memories": {"user_id": "owner", "reflection": "insight", "cid": None}}
+    module = make_module(empty_url, columns_map=own)
+    assert module.health()["database"]["status"] == "ok"
+    assert module.persist_long_term([turn(1), turn(2, reflection=None)]) == 2
+    assert rows(empty_url, columns="user_id") == [("u1",), ("u1",)]
+    ((owner, insight),) = rows(empty_url, "memories", "owner, insight")
+    assert (owner, as_json(insight)) == ("u1", REFLECTION)
+
+
+def test_a_column_that_one_table_lacks_is_blamed_on_its_own_setting(make_module: MakeModule, empty_url: str) -> None:
+    ask(empty_url, *(turns_table(empty_url, name) for name in ("conversations", "memories")))
+    module = make_module(empty_url, columns_map={"memories": {"reflection": "insight"}})
+    misfits = [one for one in module.health()["database"]["misfits"] if one["fatal"]]
+    assert [one["setting"] for one in misfits] == ["columns_map.memories.reflection"]
+
+
 def turns_time(url: str) -> str:
     return "timestamptz NOT NULL" if url.startswith("postgres") else "datetime(6) NOT NULL"
 

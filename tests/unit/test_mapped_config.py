@@ -45,15 +45,27 @@ def test_the_file_as_everybody_writes_it_is_the_same_as_none(tmp_path: Path) -> 
     found = read(tmp_path, FULL)
     assert (found.name, found.enabled, found.version) == ("memory", True, "1.0.0")
     assert {name: real.name for name, real in found.tables.items()} == FULL["tables"]
-    assert found.columns == FULL["columns_map"]
+    assert [table.columns for table in found.tables.values()] == [FULL["columns_map"]] * 2
     assert MappedConfig.read(None) == found
 
 
 def test_one_column_may_be_renamed_or_left_out(tmp_path: Path) -> None:
     found = read(tmp_path, {"columns_map": {"assistant_message": "assistant_mes", "cid": None, "text_cache": "raw"}})
-    assert found.columns["assistant_message"] == "assistant_mes"
-    assert found.columns["text_cache"] == "raw"
-    assert "cid" not in found.columns
+    for table in found.tables.values():
+        assert table.columns["assistant_message"] == "assistant_mes"
+        assert table.columns["text_cache"] == "raw"
+        assert "cid" not in table.columns
+
+
+def test_a_table_may_have_columns_of_its_own(tmp_path: Path) -> None:
+    own = {"cid": None, "memories": {"reflection": "insight", "user_id": "owner", "user_message": None}}
+    found = read(tmp_path, {"columns_map": own, "text_cache": "raw"})
+    turns, memories = found.tables["conversations"], found.tables["memories"]
+    assert (turns.columns["reflection"], turns.columns["user_id"]) == ("reflection", "user_id")
+    assert (memories.columns["reflection"], memories.columns["user_id"]) == ("insight", "owner")
+    assert ("user_message" in turns.columns, "user_message" in memories.columns) == (True, False)
+    assert [("cid" in one.columns, one.columns["text_cache"]) for one in (turns, memories)] == [(False, "raw")] * 2
+    assert memories.column_settings["user_id"] == "columns_map.memories.user_id"
 
 
 def test_the_variable_wins_over_the_file_where_it_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +95,11 @@ def test_the_variable_wins_over_the_file_where_it_is_set(tmp_path: Path, monkeyp
         ({"columns_map": {"user_id": None}}, "columns_map.user_id"),
         ({"columns_map": {"colour": "colour"}}, "columns_map.colour"),
         ({"columns_map": {"text_cache": "user_message"}}, "columns_map.text_cache"),
+        ({"columns_map": {"memories": "memories"}}, "columns_map.memories"),
+        ({"columns_map": {"memories": {"colour": "colour"}}}, "columns_map.memories.colour"),
+        ({"columns_map": {"memories": {"user_id": None}}}, "columns_map.memories.user_id"),
+        ({"columns_map": {"memories": {"text_cache": "cid"}}}, "columns_map.memories.text_cache"),
+        ({"columns_map": {"memories": {"cid": "a b"}}}, "columns_map.memories.cid"),
     ],
 )
 def test_a_mistake_is_blamed_on_its_setting(tmp_path: Path, config: Any, named: str) -> None:

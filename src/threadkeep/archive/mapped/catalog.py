@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from threadkeep.archive.mapped.config import MappedName
+from threadkeep.archive.mapped.config import MappedTable
 
 _LETTERS = text(
     "SELECT column_name, collation_name, character_set_name FROM information_schema.columns"
@@ -60,21 +60,21 @@ class Letters:
         return "nopad" in self.collation or "0900" in self.collation
 
 
-def letters_of(connection: Connection, name: MappedName) -> Mapping[str, Letters]:
+def letters_of(connection: Connection, name: MappedTable) -> Mapping[str, Letters]:
     """By column. Nothing where the server compares byte for byte and writes everything, as PostgreSQL does."""
     if connection.dialect.name == "postgresql":
         return {}
     return {row[0]: Letters(row[1], row[2]) for row in connection.execute(_LETTERS, _named(name)) if row[1]}
 
 
-def takes_rows(connection: Connection, name: MappedName) -> bool:
+def takes_rows(connection: Connection, name: MappedTable) -> bool:
     """A view may not."""
     if connection.dialect.name == "postgresql":
         return any(row[0] for row in connection.execute(_TAKES_ROWS_ON_POSTGRES, _named(name)))
     return all(row[0] == "YES" for row in connection.execute(_VIEW, _named(name)))
 
 
-def rights_on(connection: Connection, name: MappedName) -> Mapping[str, frozenset[str]]:
+def rights_on(connection: Connection, name: MappedTable) -> Mapping[str, frozenset[str]]:
     """By column, which of SELECT, INSERT and UPDATE this user has, be it on the table or on the column alone."""
     found: dict[str, set[str]] = {}
     if connection.dialect.name == "postgresql":
@@ -86,12 +86,12 @@ def rights_on(connection: Connection, name: MappedName) -> Mapping[str, frozense
     return {column: frozenset(rights) for column, rights in found.items()}
 
 
-def late_indexes(connection: Connection, name: MappedName) -> frozenset[str]:
+def late_indexes(connection: Connection, name: MappedTable) -> frozenset[str]:
     """Those that PostgreSQL cannot upsert by: checked at the end of a transaction, or not built to the end."""
     if connection.dialect.name != "postgresql":
         return frozenset()
     return frozenset(row[0] for row in connection.execute(_LATE_ON_POSTGRES, _named(name)))
 
 
-def _named(name: MappedName) -> dict[str, Any]:
+def _named(name: MappedTable) -> dict[str, Any]:
     return {"name": name.name, "schema": name.schema}

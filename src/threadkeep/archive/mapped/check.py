@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from threadkeep.archive.mapped.config import MappedConfig, MappedName
+from threadkeep.archive.mapped.config import MappedConfig, MappedTable
 from threadkeep.archive.mapped.rows import Layout
 from threadkeep.archive.mapped.shape import Kind, RealColumn, Shape
 from threadkeep.errors import InvalidSetting
@@ -39,11 +39,11 @@ class Misfit:
         return asdict(self)
 
 
-def layout_of(shape: Shape, config: MappedConfig) -> Layout:
-    return Layout(shape, {field: shape.columns[real] for field, real in config.columns.items()})
+def layout_of(shape: Shape) -> Layout:
+    return Layout(shape, {field: shape.columns[real] for field, real in shape.name.columns.items()})
 
 
-def misfits(name: MappedName, shape: Shape | None, config: MappedConfig) -> list[Misfit]:
+def misfits(name: MappedTable, shape: Shape | None) -> list[Misfit]:
     """Everything that does not fit, the fatal first."""
     if shape is None:
         fix = "name a table that exists; this module creates none"
@@ -51,28 +51,30 @@ def misfits(name: MappedName, shape: Shape | None, config: MappedConfig) -> list
     if not shape.takes_rows:
         fix = "name a table, or a view that can be written to"
         return [Misfit(name.setting, f"{name.shown} is a view that takes no rows", fix)]
-    found = [one for field, real in config.columns.items() for one in _of_column(name, field, real, shape)]
-    found += _unfilled(name, shape, config)
+    found = [one for field, real in name.columns.items() for one in _of_column(name, field, real, shape)]
+    found += _unfilled(name, shape)
     if not any(one.fatal for one in found):
-        found += _of_key(name, layout_of(shape, config))
+        found += _of_key(name, layout_of(shape))
     return sorted(found, key=lambda one: not one.fatal)
 
 
-def without_right(shape: Shape, config: MappedConfig) -> str | None:
+def without_right(shape: Shape) -> str | None:
     """Return the first mapped column that lacks a right which another mapped column has; None where all are alike."""
-    rights = {real: shape.rights.get(real, frozenset()) for real in config.columns.values() if real in shape.columns}
+    rights = {
+        real: shape.rights.get(real, frozenset()) for real in shape.name.columns.values() if real in shape.columns
+    }
     most = frozenset[str]().union(*rights.values())
     return next((real for real, own in rights.items() if own != most), None)
 
 
-def missing_rights(name: MappedName, shape: Shape | None, config: MappedConfig) -> Iterator[Misfit]:
+def missing_rights(name: MappedTable, shape: Shape | None) -> Iterator[Misfit]:
     """Yield what this user may not do with the mapped columns. Storing needs all three rights on each of them.
 
     They are no misfit of the mapping: a row that lacks a right is refused by the server, row by row.
     """
     if shape is None:
         return
-    ours = [real for real in config.columns.values() if real in shape.columns]
+    ours = [real for real in name.columns.values() if real in shape.columns]
     for right in ("SELECT", "INSERT", "UPDATE"):
         without = [real for real in ours if right not in shape.rights.get(real, frozenset())]
         if without:
@@ -80,7 +82,7 @@ def missing_rights(name: MappedName, shape: Shape | None, config: MappedConfig) 
             yield denied(name, f"{right}{where}")
 
 
-def denied(name: MappedName, what: str) -> Misfit:
+def denied(name: MappedTable, what: str) -> Misfit:
     fix = f"GRANT SELECT, INSERT, UPDATE ON {name.shown} to it"
     return Misfit(name.setting, f"the user of DATABASE_URL lacks the right to {what} on {name.shown}", fix)
 
@@ -91,8 +93,8 @@ def left_out(config: MappedConfig) -> Iterator[Misfit]:
         yield Misfit("tables.conversations", problem, "name a table if they are to be kept", fatal=False)
 
 
-def _of_column(name: MappedName, field: str, real: str, shape: Shape) -> Iterator[Misfit]:
-    setting, column = f"columns_map.{field}", shape.columns.get(real)
+def _of_column(name: MappedTable, field: str, real: str, shape: Shape) -> Iterator[Misfit]:
+    setting, column = name.column_settings[field], shape.columns.get(real)
     if column is None:
         yield Misfit(setting, f"{name.shown} has no column {real}", "name one that exists, or map it to null")
         return
@@ -127,15 +129,15 @@ def _too_short(setting: str, field: str, where: str, column: RealColumn) -> Iter
         yield Misfit(setting, problem, "widen the column, or map another", fatal=False)
 
 
-def _unfilled(name: MappedName, shape: Shape, config: MappedConfig) -> Iterator[Misfit]:
-    ours = set(config.columns.values())
+def _unfilled(name: MappedTable, shape: Shape) -> Iterator[Misfit]:
+    ours = set(name.columns.values())
     for column in shape.columns.values():
         if column.name not in ours and not column.nullable and not column.filled:
             problem = f"{name.shown}.{column.name} must be given, and nothing is mapped to it"
             yield Misfit(name.setting, problem, "give the column a default, or map another table")
 
 
-def _of_key(name: MappedName, layout: Layout) -> Iterator[Misfit]:
+def _of_key(name: MappedTable, layout: Layout) -> Iterator[Misfit]:
     columns = f"({layout.name('conversation_id')}, {layout.name('created_at')})"
     if not layout.keyed:
         fix = "add one; until then writers wait for each other"
@@ -144,4 +146,4 @@ def _of_key(name: MappedName, layout: Layout) -> Iterator[Misfit]:
         digits = layout.columns["created_at"].digits
         problem = f"{name.shown}.{layout.name('created_at')} keeps {digits} digits of a second"
         fix = "use a column that keeps 6; until then close turns are moved apart"
-        yield Misfit("columns_map.created_at", problem, fix, fatal=False)
+        yield Misfit(name.column_settings["created_at"], problem, fix, fatal=False)

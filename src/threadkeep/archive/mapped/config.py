@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from threadkeep.errors import InvalidSetting
 from threadkeep.unknown_keys import fix_for
 
 REQUIRED = ("conversation_id", "user_id", "token_data", "created_at")
 OPTIONAL = ("user_message", "assistant_message", "reflection", "cid", "text_cache")
+FIELDS = (*REQUIRED, *OPTIONAL)
 LOGICAL_TABLES = ("conversations", "memories")
 TABLE_MAP_VARIABLE = "MEMORY_TABLE_MAP"
 
@@ -23,12 +24,14 @@ _KEYS = {"name", "enabled", "version", "tables", "columns_map", "text_cache"}
 
 
 @dataclass(frozen=True, slots=True)
-class MappedName:
-    """A table of yours, and the setting that named it."""
+class MappedTable:
+    """A table of yours with its columns that stand for our fields, and the settings that named them."""
 
     name: str
     setting: str
     schema: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])  # a field that has none is not stored
+    column_settings: Mapping[str, str] = field(default_factory=dict[str, str])  # by field
 
     @property
     def shown(self) -> str:
@@ -42,8 +45,7 @@ class MappedConfig:
     enabled: bool = True
     name: str = "memory"
     version: str = "1.0.0"
-    tables: Mapping[str, MappedName] = field(default_factory=dict[str, MappedName])
-    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+    tables: Mapping[str, MappedTable] = field(default_factory=dict[str, MappedTable])
 
     @classmethod
     def read(cls, path: str | Path | None, table_map: Mapping[str, str | None] | None = None) -> MappedConfig:
@@ -55,9 +57,13 @@ class MappedConfig:
             enabled=_switch(values.get("enabled", True)),
             name=str(values.get("name", "memory")),
             version=str(values.get("version", "1.0.0")),
-            tables=_tables(values.get("tables"), table_map or {}),
-            columns=_columns(values.get("columns_map"), values.get("text_cache")),
+            tables=_tables(values, table_map or {}),
         )
+
+
+class _Column(NamedTuple):
+    name: Any  # a string once it was checked
+    setting: str
 
 
 def switched_on(path: str | Path | None) -> bool:
@@ -90,9 +96,9 @@ def _switch(value: Any) -> bool:
     return value
 
 
-def _tables(given: Any, table_map: Mapping[str, str | None]) -> dict[str, MappedName]:
+def _tables(values: Mapping[str, Any], table_map: Mapping[str, str | None]) -> dict[str, MappedTable]:
     """The two logical tables stand for themselves where neither the file nor the variable says otherwise."""
-    in_file = _object("config.json tables", {} if given is None else given)
+    in_file = _object("config.json tables", {} if values.get("tables") is None else values["tables"])
     chosen: dict[str, tuple[Any, str]] = {name: (name, f"config.json tables.{name}") for name in LOGICAL_TABLES}
     chosen |= {name: (real, f"config.json tables.{name}") for name, real in in_file.items()}
     chosen |= {name: (real, f"{TABLE_MAP_VARIABLE} {name}") for name, real in table_map.items()}
@@ -101,31 +107,53 @@ def _tables(given: Any, table_map: Mapping[str, str | None]) -> dict[str, Mapped
         raise InvalidSetting(chosen[unknown[0]][1], "is no table of this module", fix)
     if all(real is None for real, _ in chosen.values()):
         raise InvalidSetting(chosen[LOGICAL_TABLES[-1]][1], "no table is left to store turns in", "name one of yours")
-    return {name: _table(real, setting) for name, (real, setting) in chosen.items() if real is not None}
+    columns = _columns_by_table(values.get("columns_map"), values.get("text_cache"))
+    return {name: _table(real, setting, columns[name]) for name, (real, setting) in chosen.items() if real is not None}
 
 
-def _table(real: Any, setting: str) -> MappedName:
+def _table(real: Any, setting: str, columns: Mapping[str, _Column]) -> MappedTable:
     """`table`, or `schema.table`."""
     *schema, name = real.split(".", 1) if isinstance(real, str) else [real]
-    return MappedName(_checked(name, setting), setting, _checked(schema[0], setting) if schema else None)
+    return MappedTable(
+        _checked(name, setting),
+        setting,
+        _checked(schema[0], setting) if schema else None,
+        {field: column.name for field, column in columns.items()},
+        {field: column.setting for field, column in columns.items()},
+    )
 
 
-def _columns(given: Any, text_cache: Any) -> dict[str, str]:
-    known = (*REQUIRED, *OPTIONAL)
-    values = {name: name for name in known if name != "text_cache"}
+def _columns_by_table(given: Any, text_cache: Any) -> dict[str, dict[str, _Column]]:
+    """What stands under the name of a logical table is of that table, and wins over what is of both."""
     in_file = _object("config.json columns_map", {} if given is None else given)
-    values |= in_file | ({} if text_cache is None else {"text_cache": text_cache})
-    if unknown := sorted(set(values) - set(known)):
-        raise InvalidSetting(f"config.json columns_map.{unknown[0]}", "is no field of ours", f"use {', '.join(known)}")
-    columns = {
-        name: _checked(values[name], f"config.json columns_map.{name}")
-        for name in known
-        if values.get(name) is not None
-    }
+    shared = {name: _Column(name, f"columns_map.{name}") for name in FIELDS if name != "text_cache"}
+    shared |= _named({name: real for name, real in in_file.items() if name not in LOGICAL_TABLES}, "columns_map")
+    shared |= _named({} if text_cache is None else {"text_cache": text_cache}, "columns_map")
+    columns: dict[str, dict[str, _Column]] = {}
+    for table in LOGICAL_TABLES:
+        setting = f"columns_map.{table}"
+        own = _object(f"config.json {setting}", in_file.get(table, {}))
+        columns[table] = _columns(shared | _named(own, setting))
+    return columns
+
+
+def _named(given: Mapping[str, Any], setting: str) -> dict[str, _Column]:
+    return {name: _Column(real, f"{setting}.{name}") for name, real in given.items()}
+
+
+def _columns(values: Mapping[str, _Column]) -> dict[str, _Column]:
+    if unknown := sorted(set(values) - set(FIELDS)):
+        setting = f"config.json {values[unknown[0]].setting}"
+        raise InvalidSetting(setting, "is no field of ours", f"use {', '.join(FIELDS)}")
+    columns = {name: values[name] for name in FIELDS if name in values and values[name].name is not None}
+    for column in columns.values():
+        _checked(column.name, f"config.json {column.setting}")
     if missing := [name for name in REQUIRED if name not in columns]:
-        raise InvalidSetting(f"config.json columns_map.{missing[0]}", "is missing", "map it: it is always stored")
-    if twice := [name for name, real in columns.items() if list(columns.values()).count(real) > 1]:
-        raise InvalidSetting(f"config.json columns_map.{twice[1]}", "names a column twice", "give each its own")
+        setting = f"config.json {values[missing[0]].setting}"
+        raise InvalidSetting(setting, "is missing", "map it: it is always stored")
+    names = [column.name for column in columns.values()]
+    if twice := [column for column in columns.values() if names.count(column.name) > 1]:
+        raise InvalidSetting(f"config.json {twice[1].setting}", "names a column twice", "give each its own")
     return columns
 
 

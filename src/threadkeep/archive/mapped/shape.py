@@ -29,7 +29,7 @@ from sqlalchemy.sql.elements import quoted_name
 from sqlalchemy.types import TypeEngine
 
 from threadkeep.archive.mapped.catalog import Letters, late_indexes, letters_of, rights_on, takes_rows
-from threadkeep.archive.mapped.config import MappedName
+from threadkeep.archive.mapped.config import MappedTable
 
 Kind = Literal["text", "json", "time", "uuid", "other"]
 _MICROSECOND_DIGITS = 6
@@ -79,7 +79,7 @@ class RealColumn:
 class Shape:
     """A table, its columns by their own names, and the sets of columns that are unique together."""
 
-    name: MappedName
+    name: MappedTable
     columns: Mapping[str, RealColumn]
     unique: frozenset[frozenset[str]]
     table: Table
@@ -87,7 +87,7 @@ class Shape:
     rights: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])  # by column
 
 
-def shape_of(connection: Connection, name: MappedName) -> Shape | None:
+def shape_of(connection: Connection, name: MappedTable) -> Shape | None:
     """None where there is no such table. For `AsyncConnection.run_sync`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SAWarning)  # a type that SQLAlchemy does not know is no concern of ours

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.mapped.check import Misfit, denied, layout_of, left_out, misfits, missing_rights, without_right
-from threadkeep.archive.mapped.config import MappedConfig, MappedName
+from threadkeep.archive.mapped.config import MappedConfig, MappedTable
 from threadkeep.archive.mapped.locks import one_writer
 from threadkeep.archive.mapped.reading import Decode
 from threadkeep.archive.mapped.rows import Layout
@@ -102,13 +102,13 @@ class MappedTables:
             shape = await self._database.read(partial(self._shape, name=name))
         except RowRefused:
             return error
-        lacking = list(missing_rights(name, shape, self._config))
+        lacking = list(missing_rights(name, shape))
         if not lacking:
             return RowRefused(error.table, None, error.server_code, "a policy of row-level security forbids it")
-        column = without_right(shape, self._config) if shape else None
+        column = without_right(shape) if shape else None
         return RowRefused(error.table, column, error.server_code, f"{lacking[0].problem}; {lacking[0].fix}")
 
-    async def _shape(self, connection: AsyncConnection, name: MappedName) -> Shape | None:
+    async def _shape(self, connection: AsyncConnection, name: MappedTable) -> Shape | None:
         """MySQL and MariaDB show nothing of a table on which this user has no right at all: raise `RowRefused`."""
         with _refusals(name, ()):
             return await connection.run_sync(shape_of, name)
@@ -121,7 +121,7 @@ class MappedTables:
             except RowRefused:
                 found.append(denied(name, "SELECT"))
                 continue
-            found += [*misfits(name, shape, self._config), *missing_rights(name, shape, self._config)]
+            found += [*misfits(name, shape), *missing_rights(name, shape)]
         return sorted(found, key=lambda one: not one.fatal)
 
     async def _layouts(self, connection: AsyncConnection, names: Sequence[str]) -> Mapping[str, Layout]:
@@ -133,13 +133,13 @@ class MappedTables:
             await connection.execute(_UTC)
         return layouts
 
-    async def _layout(self, connection: AsyncConnection, name: MappedName) -> Layout:
+    async def _layout(self, connection: AsyncConnection, name: MappedTable) -> Layout:
         shape = await self._shape(connection, name)
-        for one in misfits(name, shape, self._config):
+        for one in misfits(name, shape):
             if one.fatal:
                 raise one.as_error()
         assert shape is not None, "a table that is not there is a fatal misfit"
-        return layout_of(shape, self._config)
+        return layout_of(shape)
 
     async def _upsert(self, connection: AsyncConnection, wanted: Mapping[str, Sequence[TurnRecord]]) -> None:
         layouts = await self._layouts(connection, list(wanted))
@@ -181,7 +181,7 @@ class MappedTables:
 
 
 @contextmanager
-def _refusals(name: MappedName, columns: Collection[str]) -> Generator[None]:
+def _refusals(name: MappedTable, columns: Collection[str]) -> Generator[None]:
     """Raise `RowRefused` for what a rule of this table refuses; an outage passes as the driver raised it."""
     try:
         yield
