@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from threadkeep.compose import is_server_url, redis_parts, sql_parts
-from threadkeep.compose_mapped import mapped_config, mapped_tables, named_config, switched_on
+from threadkeep.compose_mapped import FIELDS, mapped_config, mapped_tables, named_config, switched_on
 from threadkeep.compose_vectors import uses_chroma
 from threadkeep.settings import Settings
 
@@ -68,6 +68,7 @@ class MappedReport:
 
     enabled: bool
     tables: Mapping[str, str]
+    columns: Mapping[str, Mapping[str, str | None]]  # by table: all our fields, with the columns they are kept in
     misfits: Sequence[Misfit]
 
     @property
@@ -118,11 +119,12 @@ def check_mapping(settings: Settings) -> None:
 async def inspect_mapped(url: str, path: str | None, settings: Settings) -> MappedReport:
     """`path`: of `config.json`. Raises `InvalidSetting`, or the `StoreError` that kept it from looking."""
     config = mapped_config(settings, path)
-    named = {logical: f"{one.schema}.{one.name}" if one.schema else one.name for logical, one in config.tables.items()}
+    named = {logical: one.shown for logical, one in config.tables.items()}
+    columns = {logical: {field: one.columns.get(field) for field in FIELDS} for logical, one in config.tables.items()}
     if not config.enabled:
-        return MappedReport(False, named, ())
+        return MappedReport(False, named, columns, ())
     tables = mapped_tables(settings.model_copy(update={"database_url": url}), config)
     try:
-        return MappedReport(True, named, [Misfit(**one.as_dict()) for one in await tables.check()])
+        return MappedReport(True, named, columns, [Misfit(**one.as_dict()) for one in await tables.check()])
     finally:
         await tables.close()

@@ -7,6 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
+from threadkeep.archive.mapped.config import FIELDS as FIELDS  # named here for other parts
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.archive.mapped.config import switched_on as switched_on  # named here for other parts
 from threadkeep.archive.mapped.io_contract import Decode, IoContract, Pack

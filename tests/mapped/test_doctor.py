@@ -65,6 +65,17 @@ def test_a_table_that_is_not_there_is_told_to_people_too(doctor: Command) -> Non
     assert "The mapped tables cannot be used." in ended.stdout
 
 
+def test_people_are_shown_the_mapping_before_anything_else(doctor: Command) -> None:
+    own = {"cid": "ipfs", "conversations": {"assistant_message": "assistant_mes"}}
+    shown = doctor(config={"columns_map": own}, assistant_message=None, assistant_mes="text").stdout
+    mapping, rest = shown.split("Settings", 1)
+    lines = [line.split() for line in mapping.splitlines()]
+    assert ["conversations", "conversations"] in [[word for word in line if word.isalpha()] for line in lines]
+    assert [("assistant_mes" in line, "ipfs" in line) for line in lines].count((True, False)) == 1
+    assert "columns_map.cid: conversations has no column ipfs" in " ".join(mapping.split())
+    assert "columns_map.cid" not in rest
+
+
 def test_the_environment_names_the_mapping_as_well(
     threadkeep: Command, empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from threadkeep import __version__
 from threadkeep.cli.doctor_chroma import chroma_described, chroma_warnings
-from threadkeep.cli.doctor_mapped import mapped_described, mapped_warnings
+from threadkeep.cli.doctor_mapped import mapped_described, mapped_warnings, print_mapping
 from threadkeep.cli.doctor_servers import may_start_with, redis_described, server_described, server_warnings
 from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import in_columns, print_json, print_pairs, screen
@@ -153,6 +153,8 @@ def _warnings(report: dict[str, Any], url: str | None) -> list[str]:
 
 
 def _print(report: dict[str, Any], found: list[Resolved]) -> None:
+    if report["mapped"]:
+        print_mapping(report["mapped"])
     table = in_columns("Settings", "setting", "value", "from")
     for one in found:
         table.add_row(one.name, "–" if one.value is None else str(one.value), one.source)
@@ -162,12 +164,11 @@ def _print(report: dict[str, Any], found: list[Resolved]) -> None:
     print_pairs("Store", store | store.pop("server", {}))
     if report["redis"]:
         print_pairs("Redis", {name: report["redis"][name] for name in ("url", "version", "cluster")})
-    if report["mapped"]:
-        print_pairs("Mapped tables", report["mapped"]["tables"])
     if report["health"] and report["health"]["lag"]:
         print_pairs("Journal", report["health"]["lag"])
     print_pairs("SQLite", report["sqlite"])
-    for warning in report["warnings"]:
+    shown = mapped_warnings(report["mapped"])
+    for warning in [one for one in report["warnings"] if one not in shown]:
         screen().print(f"! {warning}", style="yellow")
     screen().print(_verdict(report))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from threadkeep.cli.output import in_columns, screen
 from threadkeep.compose_inspect import inspect_mapped, named_config
 from threadkeep.errors import ThreadkeepError
 from threadkeep.settings import Settings
@@ -15,12 +16,25 @@ def mapped_described(url: str | None, mapping: str | None, settings: Settings) -
     path = mapping or named_config()
     if path is None and "memory_table_map" not in settings.model_fields_set:
         return None
-    described: dict[str, Any] = {"config": path, "enabled": None, "tables": {}, "misfits": [], "error": None}
+    described: dict[str, Any] = {"config": path, "enabled": None, "tables": {}, "columns": {}}
+    described |= {"misfits": [], "error": None}
     try:
         report = asyncio.run(inspect_mapped(url or settings.database_url, path, settings))
     except ThreadkeepError as error:
         return described | {"ok": False, "error": {"code": error.code, "detail": str(error)}}
     return described | {"ok": report.usable} | report.as_dict()
+
+
+def print_mapping(mapped: dict[str, Any]) -> None:
+    """Print which table and column stands for which of ours, and below it what does not fit."""
+    table = in_columns("Mapping", "ours", "yours")
+    for logical, name in mapped["tables"].items():
+        table.add_row(logical, name)
+        for field, column in mapped["columns"][logical].items():
+            table.add_row(f"  {field}", "–" if column is None else column)
+    screen().print(table)
+    for warning in mapped_warnings(mapped):
+        screen().print(f"! {warning}", style="yellow")
 
 
 def mapped_warnings(mapped: dict[str, Any] | None) -> list[str]:
