@@ -93,6 +93,22 @@ def test_long_term_records_are_upserted_by_the_columns_map(
     assert count(empty_url) == 1
 
 
+async def test_the_tables_of_the_readme_take_the_turns_of_a_trial(
+    monkeypatch: pytest.MonkeyPatch, redis_url: str, empty_url: str
+) -> None:
+    server = "-- PostgreSQL" if empty_url.startswith("postgres") else "-- MySQL"
+    blocks = [part.split("```")[0] for part in (MEMORY / "README.md").read_text("utf-8").split("```sql\n")[1:]]
+    (script,) = [block for block in blocks if server in block]
+    ask(empty_url, *(statement for statement in script.split(";") if statement.strip()))
+    for load in imported(monkeypatch, {"DATABASE_URL": empty_url, "REDIS_URL": redis_url}):
+        await chat(load("core_controller").app)
+        core = load("modules.memory.core")
+        await asyncio.to_thread(core.load_recent_context, "c1")
+        assert await asyncio.to_thread(load("jobs.memory_flush_worker").flush_all) == 1
+        assert core.health()["database"] == {"status": "ok", "misfits": []}
+    assert (count(empty_url), count(empty_url, "memories")) == (1, 1)
+
+
 async def test_a_chat_message_reaches_redis_and_then_after_a_flush_the_table(
     backend: Load, redis_url: str, sql_url: str
 ) -> None:
