@@ -246,16 +246,34 @@ async def test_reading_begins_the_time_anew_unless_told_not_to(store: Calls, url
     assert first < second < await expires_at(url, user)
 
 
+async def until_swept(url: str, user: str) -> None:
+    async with asyncio.timeout(20):
+        while await rows(url, f"SELECT 1 FROM tk_store_items WHERE user_id = '{user}'"):
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize("mode", ["sync"], indirect=True)
 async def test_the_sweeper_runs_until_it_is_stopped(store: Calls, url: str, user: str) -> None:
     await store.put(("t",), "k", {"v": 1}, ttl=0.000_001)
     running = store.store.start_ttl_sweeper(sweep_interval_minutes=0.001)
     assert store.store.start_ttl_sweeper() is running
-    async with asyncio.timeout(20):
-        while await rows(url, f"SELECT 1 FROM tk_store_items WHERE user_id = '{user}'"):
-            await asyncio.sleep(0.01)
+    await until_swept(url, user)
+    assert store.store.stop_ttl_sweeper(timeout=20)
+    assert running.done()
     assert store.store.stop_ttl_sweeper()
-    assert not store.store.stop_ttl_sweeper()
+
+
+async def test_a_store_that_is_opened_asynchronously_is_swept_as_langgraphs_are(url: str, user: str) -> None:
+    async with ThreadkeepStore.from_url(url, user=user, settings=Settings(), ttl={"default_ttl": 0.000_001}) as store:
+        await store.aput(("t",), "k", {"v": 1})
+        assert await store.sweep_ttl() >= 1
+        assert not await rows(url, f"SELECT 1 FROM tk_store_items WHERE user_id = '{user}'")
+        await store.aput(("t",), "k", {"v": 1})
+        running = await store.start_ttl_sweeper(sweep_interval_minutes=0.001)
+        await until_swept(url, user)
+        assert await store.stop_ttl_sweeper(timeout=20)
+        assert await running is None
+        assert await store.stop_ttl_sweeper()
 
 
 async def test_a_question_finds_what_is_nearest_first(open_store: Opening) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from types import TracebackType
@@ -42,13 +42,14 @@ class ThreadkeepStore(BaseStore):
         self._door = door
         self._shelf = shelf
         self._sweeper: Future[None] | None = None
+        self._swept_enough = asyncio.Event()
         self.ttl_config = ttl
 
     @classmethod
     @asynccontextmanager
-    async def from_url(cls, url: str, **options: Any) -> AsyncGenerator[Self]:
+    async def from_url(cls, url: str, **options: Any) -> AsyncGenerator[AsyncThreadkeepStore]:
         """A store on `sqlite:///path.db`, `postgresql://…` or `mysql://…`; the options are those of `from_url_sync`."""
-        store = cls._closed(url, **options)
+        store = AsyncThreadkeepStore._closed(url, **options)
         await store._door.open()
         try:
             yield store
@@ -102,13 +103,13 @@ class ThreadkeepStore(BaseStore):
 
     async def aclose(self) -> None:
         """Closing twice is allowed."""
-        self.stop_ttl_sweeper()
+        await asyncio.to_thread(self._stop_sweeping)
         await self._door.close()
         if self._shelf.vectors is not None:
             await self._shelf.vectors.close()
 
     def close(self) -> None:
-        self.stop_ttl_sweeper()
+        self._stop_sweeping()
         if self._shelf.vectors is not None:
             self._door.start(self._shelf.vectors.close()).result()
         self._door.close_and_wait()
@@ -143,19 +144,48 @@ class ThreadkeepStore(BaseStore):
             minutes = sweep_interval_minutes or configured or _DEFAULT_SWEEP_MINUTES
             if minutes <= 0:
                 raise InvalidInput("sweep_interval_minutes", "is not above zero", "give minutes")
-            self._sweeper = self._door.start(self._sweep_now_and_then(minutes * 60))
+            self._swept_enough = enough = asyncio.Event()
+            self._sweeper = self._door.start(self._sweep_now_and_then(minutes * 60, enough))
         return self._sweeper
 
-    def stop_ttl_sweeper(self) -> bool:
-        """Whether one was running."""
-        sweeper, self._sweeper = self._sweeper, None
-        return sweeper is not None and sweeper.cancel()
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Whether none runs any more. A sweep under way is finished first, in at most `timeout` seconds."""
+        return self._stop_sweeping(timeout)
 
-    async def _sweep_now_and_then(self, seconds: float) -> None:
-        while True:
-            with suppress(StoreError):  # away: what has expired is seen by nobody, and the next sweep finds it
+    def _stop_sweeping(self, timeout: float | None = None) -> bool:
+        if self._sweeper is None or self._sweeper.done():
+            return True
+        self._door.start(_set(self._swept_enough))
+        return not wait((self._sweeper,), timeout).not_done
+
+    async def _sweep_now_and_then(self, seconds: float, enough: asyncio.Event) -> None:
+        while not enough.is_set():
+            with suppress(StoreError):  # unavailable: what has expired is not read, and the next sweep finds it
                 await self.asweep_ttl()
-            await asyncio.sleep(seconds)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(enough.wait(), seconds)
+
+
+class AsyncThreadkeepStore(ThreadkeepStore):
+    """What `ThreadkeepStore.from_url` opens: the sweeper's verbs are coroutines, as in LangGraph's own such stores."""
+
+    async def sweep_ttl(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return await self.asweep_ttl()
+
+    async def start_ttl_sweeper(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, sweep_interval_minutes: float | None = None
+    ) -> asyncio.Future[None]:
+        return asyncio.wrap_future(super().start_ttl_sweeper(sweep_interval_minutes))
+
+    async def stop_ttl_sweeper(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109  LangGraph's name for it
+    ) -> bool:
+        return await asyncio.to_thread(self._stop_sweeping, timeout)
+
+
+async def _set(event: asyncio.Event) -> None:
+    event.set()
 
 
 def _opened(url: str, settings: Settings) -> Coroutine[Any, Any, ItemStore]:
