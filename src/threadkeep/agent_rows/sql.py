@@ -94,9 +94,8 @@ class SqlAgentRows:
         return steps
 
     def _inserted(self, row: Row) -> Step:
-        if self._running.dialect == "mysql":
-            return f"INSERT IGNORE {_PLACED}", self._values(row)
-        return f"INSERT {_PLACED} ON CONFLICT (item_key) DO NOTHING", self._values(row)
+        unless_there = "" if self._running.dialect == "mysql" else " ON CONFLICT (item_key) DO NOTHING"
+        return f"INSERT {_PLACED}{unless_there}", self._values(row)
 
     def _upserted(self, row: Row) -> Step:
         return upsert("tk_store_items", [ITEM], "item_key", _REPLACED, self._running.dialect), self._values(row)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.sessions.session import Session
 from google.genai import types
 
 from tests.adapters.adk.conftest import Open
@@ -218,13 +221,18 @@ async def test_a_message_that_was_erased_is_no_event_any_more(
     assert texts(stored) == ["and keep this"]
 
 
-async def test_an_id_is_taken_once_whichever_app_it_is(sqlite_service: ThreadkeepSessionService) -> None:
-    await sqlite_service.create_session(app_name="a", user_id="u", session_id="s")
-    for app in ("a", "b"):
-        with pytest.raises(AlreadyExistsError):
-            await sqlite_service.create_session(app_name=app, user_id="u", session_id="s")
-    await sqlite_service.delete_session(app_name="b", user_id="u", session_id="s")  # not that app's to delete
-    assert await sqlite_service.get_session(app_name="a", user_id="u", session_id="s") is not None
+async def test_an_id_is_taken_once_whichever_app_it_is_and_however_many_ask(
+    place: dict[str, Any], opened: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    services = [opened(**place), opened(**place)]
+    asked = [services[n % 2].create_session(app_name="ab"[n % 2], user_id="u", session_id="s") for n in range(6)]
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(one) for one in answers if isinstance(one, Exception)] == [AlreadyExistsError] * 5
+    (session,) = [one for one in answers if isinstance(one, Session)]
+    other = "ab".replace(session.app_name, "")
+    await services[0].delete_session(app_name=other, user_id="u", session_id="s")  # not that app's to delete
+    assert await services[1].get_session(app_name=session.app_name, user_id="u", session_id="s") is not None
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_bad_input_is_refused_and_nothing_is_written(sqlite_service: ThreadkeepSessionService) -> None:

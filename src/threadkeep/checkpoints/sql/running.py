@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqlalchemy.exc import DBAPIError
+
 from threadkeep.checkpoints.running import Dialect, Step
 from threadkeep.sql.database import SqlDatabase, Undo
+from threadkeep.sql.errors import code_of
 from threadkeep.sql.lines import Line
+
+_DOUBLE = 1062
 
 
 class OnServer:
@@ -29,13 +34,27 @@ class OnServer:
 
 async def _all(line: Line, steps: Sequence[Step], *, only_if_first: bool) -> list[int]:
     if len(steps) == 1:
-        count = await line.count(*steps[0])
+        count = await _count(line, steps[0], may_be_there=only_if_first)
         return [count] if count or not only_if_first else []
     await line.begin()
     counts: list[int] = []
-    for statement, values in steps:
-        counts.append(await line.count(statement, values))
+    for step in steps:
+        counts.append(await _count(line, step, may_be_there=only_if_first and not counts))
         if only_if_first and not counts[0]:
             raise Undo([])
     await line.commit()
     return counts
+
+
+async def _count(line: Line, step: Step, *, may_be_there: bool) -> int:
+    """How many rows it changed: none where `may_be_there` and it inserts a row whose key is taken.
+
+    MySQL and MariaDB report that as an error. `INSERT IGNORE` would log a warning each time, and `ON DUPLICATE KEY
+    UPDATE` counts one row in both cases on a connection that counts the rows it found.
+    """
+    try:
+        return await line.count(*step)
+    except DBAPIError as error:
+        if may_be_there and code_of(error) == _DOUBLE:
+            return 0
+        raise
