@@ -75,5 +75,5 @@ FAMILIES: Final = (
         strings=("code", "ma ", "kod", "otp", "fa", "blik", "haslo"),
     ),
     Family(_RULES, digits=3, han=True, strings=("碼", "码")),
-    Family((Rule("secret.once.form", "SECRET", _formed, CONTEXT),), digits=3, strings=("g-", "#", "*")),
+    Family((Rule("secret.once.form", "SECRET", _formed, CONTEXT),), digits=3, narrow="[0-9]{3}[#*]|(?i-u:g)-[0-9]{6}"),
 )

@@ -82,6 +82,8 @@ _ONCE: Final = re.compile(
     r"|xac thuc|xac minh|xac nhan|ma otp|google authenticator|enter (?:the )?[0-9] digits|passcode|unlock|odblokow\w{2,8}|mo khoa|sejf\w{0,2}|safe in|ket sat|mo ket"
     r"|(?:google|whatsapp|facebook|messenger|telegram|zalo|instagram|apple|shopee|allegro|steam|ngan hang|bank)(?: [a-z]{1,10}){0,2} (?:sent|texted|asking|asks|przysla\w{0,3}|wysla\w{0,3}|nhan|gui|goi)|z banku|(?:six|6|4|four) digits|cyferki|lockbox|keypad|domofon\w{0,3}|pin)(?![a-z])|簡訊|短信|驗證|验证|解鎖|解锁|保險箱|保险箱|门禁|門禁|khoa man hinh|[0-9] so trong|[六6]位數|[六6]位数|要我輸入|叫我輸入|要我输入"
 )
+_ONCE_SIGN: Final = "(?i:" + re.sub(r"\(\?<?!\[a-z\]\)|\\w\{[0-9,]+\}", "", _ONCE.pattern) + ")"
+"""The cues without what the prescan's engine cannot look at: what is around them, and how they end."""
 _NUMBER: Final = re.compile(
     r"(?<![0-9A-Za-z.,:/\-#$€£])(?:[0-9]{2} [0-9]{2} [0-9]{2}|[0-9]{3}[ \-][0-9]{3}|[0-9]{4,8})(?![0-9A-Za-z%°]|[.,:/\-][0-9]|[ ]?(?:ms|s|min|mins|minut\w{0,2}|minutes?|sek\w{0,4}"
     r"|seconds?|hours?|days?|dni|godzin\w{0,2}|giay|phut|nguoi|people|users?|times?|lan|razy|zl|pln|usd|vnd|dong|k|tr|trieu|元|位|次|人|分|秒|年|月|日|塊|块|mah|mb|gb|kg|km|cm|mm|rok\w{0,2}"
@@ -167,7 +169,7 @@ FAMILIES: Final = (
     Family((Rule("secret.wifi", "SECRET", _wifi, CONTEXT),), words="wpa psk wifi fi ssid hotspot router"),
     Family(_DIGIT_RULES, words="password khau mk haslo hasla passwort contrasena", digits=6),
     Family(_DIGIT_RULES, han=True, digits=6, strings=("密碼", "密码")),
-    Family(_ONCE_RULES, words=_ONCE_WORDS, digits=4),
+    Family(_ONCE_RULES, words=_ONCE_WORDS, digits=4, narrow=_ONCE_SIGN),
     Family(
         _ONCE_RULES,
         han=True,
