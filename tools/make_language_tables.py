@@ -1,4 +1,4 @@
-"""Makes the two tables of `threadkeep/models/language`. Not part of the package; run it by hand:
+"""Makes the three tables of `threadkeep/models/language`. Not part of the package; run it by hand:
 
     pip install --no-deps langidentify==1.0.2 opencc-python-reimplemented==0.1.7   # both Apache-2.0
     python tools/make_language_tables.py
@@ -6,6 +6,9 @@
 `latin.txt`: log-odds of letter sequences for English, Vietnamese, Polish and any other language in Latin letters, by
 a softmax regression over the frequent words that langidentify lists (it counted them in Wikipedia). Every word is
 learned twice, as it is and without its diacritics. No evaluation set is read here.
+
+`frequent.txt`: the words that are frequent in each of 33 languages, as langidentify counted them. A word that another
+language uses far more often (the English ones that stand in every Wikipedia) is left out.
 
 `han.txt`: the characters that are written in only one of the two Chinese scripts, by OpenCC's conversion tables.
 """
@@ -25,12 +28,16 @@ from threadkeep.models.language.latin import LETTERS, STEP, folded, sequences_of
 
 TARGET = Path(__file__).parents[1] / "src" / "threadkeep" / "models" / "language"
 OTHERS = ["de", "fr", "es", "it", "nl", "pt", "cs", "sk", "sv", "da", "id", "ro", "hu", "fi", "tr", "tl", "hr"]
+MORE_OTHERS = ["sl", "no", "ca", "et", "lt", "lv", "af", "eu", "ga", "cy", "is", "sq", "sw"]
+NAMED = {"no": "nb"}
 CLASSES = (["en"], ["vi"], ["pl"], OTHERS)
 
 FREQUENCY_POWER = 0.5  # between counting every word once and counting it as often as it is written
 FOLDED_WEIGHT = 0.6  # how often people leave the diacritics out
 MOST_WEIGHT = 100.0  # of one word, in average words
 WHOLE_WORDS = 300  # of each language, known as a whole: function words tell more than their letters do
+FREQUENT = 300  # of each language, where a fifth of its use in the language that uses it most
+BORROWED = 0.2
 RARE = 3  # a sequence of fewer words teaches nothing
 SMALL = 0.1  # a weight that changes nothing
 WRITTEN_BY_BOTH = "台吃唇岩岳游托余咸准吁"  # everyday characters of both, whatever the tables prefer
@@ -121,6 +128,20 @@ def latin_table(weights: dict[str, np.ndarray]) -> str:
     return "".join(f"{vector} {' '.join(sequences)}\n" for vector, sequences in sorted(lines.items()))
 
 
+def frequent_table() -> str:
+    """One line for each language: its tag, then its words, the most frequent first."""
+    languages = ["en", "vi", "pl", *OTHERS, *MORE_OTHERS]
+    counted = {language: frequent_words(language) for language in languages}
+    most: dict[str, float] = defaultdict(float)
+    for word, frequency in (pair for pairs in counted.values() for pair in pairs):
+        most[word] = max(most[word], frequency)
+    lines: list[str] = []
+    for language, pairs in counted.items():
+        own = [word for word, frequency in pairs if len(word) > 1 and frequency >= BORROWED * most[word]]
+        lines.append(f"{NAMED.get(language, language)} {' '.join(own[:FREQUENT])}\n")
+    return "".join(lines)
+
+
 def conversions(name: str) -> dict[str, list[str]]:
     lines = package_file("opencc", "dictionary", name).read_text("utf-8").splitlines()
     return {one: others.split() for one, others in (line.split("\t") for line in lines)}
@@ -158,6 +179,10 @@ LATIN_HEAD = """\
 # Made by tools/make_language_tables.py from word frequencies of langidentify 1.0.2 (Jeremy Lilley, Apache-2.0).
 # Steps of log-odds for en, vi, pl, other; then the letter sequences that have them; ^ and $ are a word's ends.
 """
+FREQUENT_HEAD = """\
+# Made by tools/make_language_tables.py from word frequencies of langidentify 1.0.2 (Jeremy Lilley, Apache-2.0).
+# A language, then its frequent words.
+"""
 HAN_HEAD = """\
 # Made by tools/make_language_tables.py from the character tables of OpenCC (Carbo Kuo, Apache-2.0).
 # Characters that are written in one script of Chinese only; after the question mark, mostly in one.
@@ -166,6 +191,7 @@ HAN_HEAD = """\
 
 def main() -> None:
     (TARGET / "han.txt").write_text(HAN_HEAD + han_table(), "utf-8")
+    (TARGET / "frequent.txt").write_text(FREQUENT_HEAD + frequent_table(), "utf-8")
     (TARGET / "latin.txt").write_text(LATIN_HEAD + latin_table(trained(lessons(), whole_words())), "utf-8")
 
 

@@ -42,8 +42,8 @@ class LanguageDetector(Protocol):
         ...
 
 
-# Below it a message is too short to tell. At this confidence answers about single words, half of them without their
-# diacritics, were right in 99.6 % of cases, and seven words in ten reach it (the half of the set it was not chosen on).
+# Below it a message is too short to tell. Of 200 first messages in eight languages (tests/data/language) none reaches
+# it in a wrong one, and 93 % of those over three words reach it (84 % without pycld2).
 CERTAIN = 0.8
 
 

@@ -6,17 +6,22 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from threadkeep.models.language.cld2 import named_by_cld2
+from threadkeep.models.language.frequent import Known, known_in
 from threadkeep.models.language.han import script_of
-from threadkeep.models.language.latin import COLUMNS, LANGUAGES, OTHER, likelihoods, scores
-from threadkeep.models.language.little_words import told_by_little_words
-from threadkeep.models.language.scripts import LANGUAGES_OF, Pieces, pieces_of
+from threadkeep.models.language.latin import COLUMNS, LANGUAGES, OTHER, Scored, likelihoods, scores
+from threadkeep.models.language.scripts import LANGUAGES_OF, Pieces, pieces_of, written_in
 from threadkeep.models.language.tags import SUPPORTED, Allowed, allowed_tags
 from threadkeep.ports.language import CERTAIN, UNDETERMINED, Detection
 
 _ANY = allowed_tags((*SUPPORTED, *(language for those in LANGUAGES_OF.values() for language in those)))
 _HAN_ALONE = 0.98
-_BY_LITTLE_WORDS = 0.85
-_GUESS = 0.5  # the first of several languages that share a script
+_BY_WORDS = 0.85
+_GUESS = 0.5  # what is not certain: the first of several languages that share a script
+_WITHOUT_WORDS = 0.95  # what letters alone must say, where no frequent word of the language does
+_FEW_WORDS = 2  # frequent ones: one may be there by chance
+_POSSIBLE, _LIKELY = 0.1, 0.3  # by the letters
+_ENOUGH_WORDS = 4  # for pycld2 to tell languages of one script apart
+_COLUMN_OF = {language: column for column, language in enumerate(LANGUAGES)}
 
 
 class _Candidate(NamedTuple):
@@ -45,39 +50,55 @@ def _latin(pieces: Pieces, choice: Allowed) -> list[_Candidate]:
     if not pieces.words:
         return []
     scored = scores(pieces.words)
-    certainty = likelihoods(scored, COLUMNS)
-    foreign = _foreign_tag(pieces, choice, certainty[OTHER])
-    columns = [column for column, language in enumerate(LANGUAGES) if language in choice.languages()]
-    columns += [OTHER] if foreign else []
-    if not columns:
-        return []
-    restricted = likelihoods(scored, columns)
-    best, sure = _told(pieces, columns[restricted.index(max(restricted))], columns, certainty)
-    tag = foreign if best == OTHER else choice.first(LANGUAGES[best])
-    assert tag is not None  # its column would not be there
-    return [_Candidate(sure, pieces.share("latin"), tag)]
+    letters = likelihoods(scored, COLUMNS)
+    told, sure = _told(pieces, letters)
+    tag = choice.first(told) or (told if choice is _ANY else None) if told else None
+    if tag is None:
+        tag = _most_like(scored, choice)
+        column = _COLUMN_OF.get(tag.split("-")[0], OTHER) if tag else OTHER
+        sure = min(letters[column], _GUESS, 1 - sure if told else 1)
+    return [_Candidate(sure, pieces.share("latin"), tag)] if tag else []
 
 
-def _told(pieces: Pieces, best: int, columns: Sequence[int], certainty: Sequence[float]) -> tuple[int, float]:
-    """By the letters; where those leave it open, by the little words."""
-    if certainty[best] < CERTAIN:
-        told = told_by_little_words(pieces.words, certainty)
-        if told is not None and told in columns:
-            return told, max(certainty[told], _BY_LITTLE_WORDS)
-    return best, certainty[best]
+def _told(pieces: Pieces, letters: Sequence[float]) -> tuple[str | None, float]:
+    """The language and how sure that is: certain where two of three agree, letters, frequent words and pycld2.
+
+    Letters alone will do where they leave next to no doubt, and words alone where no other language has nearly as many.
+    """
+    known, named = known_in(pieces.words), named_by_cld2(pieces.text)
+    best = letters.index(max(letters))
+    if best != OTHER and letters[best] >= CERTAIN and known.lead(LANGUAGES[best]) >= 0:
+        # Any few letters may be a syllable of Vietnamese without its marks.
+        enough = _FEW_WORDS if LANGUAGES[best] == "vi" and pieces.text.isascii() else 1
+        if known.words[LANGUAGES[best]] >= enough or letters[best] >= _WITHOUT_WORDS:
+            return LANGUAGES[best], letters[best]
+    for language in filter(None, (known.leader(), named)):
+        likely = letters[_COLUMN_OF.get(language, OTHER)]
+        if _is_of_its_words(known, language, likely, language == named):
+            return language, max(likely, _BY_WORDS)
+    if best != OTHER:
+        return LANGUAGES[best], min(letters[best], _GUESS)
+    return (named, _GUESS) if named and named.split("-")[0] not in (*_NOT_LATIN, *LANGUAGES) else (None, 0.0)
 
 
-def _foreign_tag(pieces: Pieces, choice: Allowed, certainty: float) -> str | None:
-    """The allowed tag that stands for "none of ours", if there is any."""
-    others = [tag for tag in choice.tags if tag.language not in _NOT_LATIN and tag.language not in LANGUAGES]
-    if choice is not _ANY and len(others) < 2:
-        return others[0].text if others else None
-    if certainty < _GUESS:
-        return None if choice is _ANY else others[0].text
-    named = named_by_cld2(pieces.text)
-    if choice is _ANY:
-        return named if named and named.split("-")[0] not in (*_NOT_LATIN, *LANGUAGES) else None
-    return (choice.first(named) if named else None) or others[0].text
+def _is_of_its_words(known: Known, language: str, likely: float, is_named: bool) -> bool:
+    """`likely` is what letters say. They are outvoted only by both others."""
+    words, lead = known.words[language], known.lead(language)
+    if is_named and words >= _FEW_WORDS:
+        return lead > 0 or (lead == 0 and likely >= _LIKELY)
+    looks_like_it = language in ("en", "pl") and words >= _FEW_WORDS and likely > _GUESS
+    return likely >= _POSSIBLE and lead >= (1 if is_named or looks_like_it else _FEW_WORDS)
+
+
+def _most_like(scored: Sequence[Scored], choice: Allowed) -> str | None:
+    """Of the allowed tags, where the language itself is none of them."""
+    tags = {column: tag for language, column in _COLUMN_OF.items() if (tag := choice.first(language))}
+    others = [tag.text for tag in choice.tags if tag.language not in _NOT_LATIN and tag.language not in LANGUAGES]
+    tags |= {OTHER: others[0]} if others else {}
+    if not tags:
+        return None
+    odds = likelihoods(scored, [*tags])
+    return [*tags.values()][odds.index(max(odds))]
 
 
 def _han(pieces: Pieces, choice: Allowed) -> list[_Candidate]:
@@ -102,11 +123,18 @@ def _by_script(pieces: Pieces, choice: Allowed) -> list[_Candidate]:
 
 
 def _one_of(pieces: Pieces, choice: Allowed, languages: Sequence[str]) -> list[tuple[str, float]]:
+    """By the letters that only one of them writes. Where several may have written it, by pycld2, given some words."""
     possible = [tag for tag in choice.tags if tag.language in languages]
-    if len(possible) < 2:
-        return [(tag.text, _HAN_ALONE) for tag in possible]
-    named = choice.first(named_by_cld2(pieces.text) or UNDETERMINED)
-    return [(named, _HAN_ALONE)] if named else [(possible[0].text, _GUESS)]
+    if not possible:
+        return []
+    writing = written_in(pieces.text, languages)
+    fitting = [tag.text for tag in possible if tag.language in writing]
+    if len(writing) == 1 or len(possible) == 1:
+        return [(fitting[0], _HAN_ALONE) if fitting else (possible[0].text, 0.0)]
+    named = named_by_cld2(pieces.text)
+    if named in writing and (tag := choice.first(named)):
+        return [(tag, _HAN_ALONE if sum(pieces.amounts.values()) >= _ENOUGH_WORDS else _GUESS)]
+    return [((fitting or [possible[0].text])[0], _GUESS)]
 
 
 _NOT_LATIN = frozenset(("zh", *(language for those in LANGUAGES_OF.values() for language in those)))

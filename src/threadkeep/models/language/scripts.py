@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _LONGEST = 800  # characters looked at; more would not change the answer
@@ -19,6 +20,7 @@ _PIECES = re.compile(
     "|(?P<hebrew>[\u05d0-\u05ea]+)"
     "|(?P<devanagari>[\u0900-\u097f]+)"
     "|(?P<thai>[\u0e01-\u0e4e]+)"
+    "|(?P<model>(?:[A-Za-z]*[0-9])+[A-Za-z0-9]*)"
     "|(?P<latin>[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]+)"
     '|(?P<stop>[.!?…:;\\n"“”«»(-])'
 )
@@ -35,8 +37,38 @@ LANGUAGES_OF = {
     "thai": ("th",),
 }
 
+# What each of those that share a script writes; and letters it can hardly do without, where others have none of them.
+_ALPHABETS = {
+    "ru": ("абвгдежзийклмнопрстуфхцчшщъыьэюяё", ""),
+    "uk": ("абвгґдеєжзиіїйклмнопрстуфхцчшщьюя", "іїєґ"),
+    "bg": ("абвгдежзийклмнопрстуфхцчшщъьюя", ""),
+    "sr": ("абвгдђежзијклљмнњопрстћуфхцчџш", "ђјљњћџ"),
+    "be": ("абвгдеёжзійклмнопрстуўфхцчшыьэюя", "іў"),
+    "mk": ("абвгдѓежзѕијклљмнњопрстќуфхцчџш", "ѓѕјљњќџ"),
+    "kk": ("аәбвгғдеёжзийкқлмнңоөпрстуұүфхһцчшщъыіьэюя", "әғқңөұүһ"),
+    "ar": ("ابتثجحخدذرزسشصضطظعغفقكلمنهويىءآأؤإئة", ""),
+    "fa": ("ابپتثجچحخدذرزژسشصضطظعغفقکگلمنوهیءآأؤئ", "پچژگکی"),
+    "ur": ("ابپتٹثجچحخدڈذرڑزژسشصضطظعغفقکگلمنںوہھءیےآأؤئ", "ٹڈڑںہےھ"),
+}
+_MANY_LETTERS = 12  # in as many, a language shows those that it cannot do without
+
+
+def written_in(text: str, languages: Sequence[str]) -> list[str]:
+    """Which of `languages`, of one script, write all letters of `text` that any of them writes."""
+    known = frozenset("".join(_ALPHABETS[one][0] for one in languages if one in _ALPHABETS))
+    letters = [char for char in text.lower() if char in known]
+    used = set(letters)
+    fitting = [one for one in languages if one not in _ALPHABETS or used <= set(_ALPHABETS[one][0])]
+    if len(letters) < _MANY_LETTERS:
+        return fitting
+    shown = [
+        one for one in fitting if one not in _ALPHABETS or not _ALPHABETS[one][1] or used & set(_ALPHABETS[one][1])
+    ]
+    return shown or fitting
+
 
 _NAME = 0.3  # what a name counts: it says where its bearer comes from, not what language the text is in
+_LONGEST_ACRONYM = 5
 
 
 @dataclass(slots=True)
@@ -57,18 +89,25 @@ class Pieces:
 
 
 def pieces_of(text: str) -> Pieces:
+    """Acronyms and model numbers (CPU, RTX5060) are the same in every language: left out, unless all of it shouts."""
     pieces = Pieces(_NO_LANGUAGE.sub(" ", unicodedata.normalize("NFC", text[:_LONGEST])))
-    start = True
+    shouted, start = not any(char.isalpha() and char == char.lower() for char in pieces.text), True
     for match in _PIECES.finditer(pieces.text):
-        kind = match.lastgroup or ""
+        kind, piece = match.lastgroup or "", match.group()
+        if kind == "model" or (kind == "latin" and not shouted and _is_acronym(piece)):
+            continue
         if kind == "latin":
-            weight = 1.0 if start else _weight(match.group())
-            pieces.words.append((match.group().lower(), weight))
+            weight = 1.0 if start else _weight(piece)
+            pieces.words.append((piece.lower(), weight))
             pieces.amounts["latin"] += weight
         elif kind != "stop":
             pieces.amounts[kind] += 1
         start = kind == "stop"
     return pieces
+
+
+def _is_acronym(word: str) -> bool:
+    return 1 < len(word) <= _LONGEST_ACRONYM and word.isupper()
 
 
 def _weight(word: str) -> float:
