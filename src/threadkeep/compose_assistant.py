@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,7 @@ from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_knowledge import Knowledge, open_knowledge
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.memory import Memory
+from threadkeep.models.chat.language import model_detector
 from threadkeep.models.chat.question_words import only_asks_on
 from threadkeep.models.language import OfflineDetector
 from threadkeep.ports.chat import ChatModel, Snippet
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from threadkeep.agent.assistant import Assistant
     from threadkeep.agent.folder import AssistantFolder
     from threadkeep.agent.parts import Documents
+    from threadkeep.models.chat.choice import ChatChoice
 
 _log = logging.getLogger("threadkeep.assistant")
 _REMEMBERED = 3  # questions that lend something to a follow-up, besides the first
@@ -48,7 +51,8 @@ async def open_assistant(
     """A `Responder` on this memory, configured by `folder` (or `THREADKEEP_ASSISTANT`).
 
     `url` is the memory's archive (or `DATABASE_URL`): the folder's `knowledge/`, which is indexed now, is stored there
-    too. `model` and `detector` are an application's own, left open; otherwise the ones that the settings name.
+    too. `model` and `detector` are an application's own, left open; otherwise the ones that the settings name: beside a
+    model of Gemini, `GEMINI_MODEL_LANG` is asked for the language of a message that leaves the offline detector unsure.
     Raises `InvalidAssistant`, `InvalidSetting`, `MissingExtra` and `StoreError`. While the archive is unavailable the
     assistant answers without its documents, and has them within seconds of its return.
     """
@@ -63,6 +67,10 @@ async def open_assistant(
         chosen = model or _chat_model(loaded, settings)
         if model is None:
             stack.push_async_callback(chosen.close)
+            asked = None if detector else _language_model(loaded, settings)
+            if asked is not None:
+                stack.push_async_callback(asked.close)
+                detector = model_detector(asked)
         shelf = _Shelf()
         if loaded.knowledge is not None:
             opening = partial(_indexed, loaded, loaded.knowledge, settings, archive)
@@ -83,21 +91,36 @@ async def open_assistant(
 
 def _chat_model(folder: AssistantFolder, settings: Settings) -> ChatModel:
     from threadkeep.agent.phrases import DEFAULTS, phrases_in
-    from threadkeep.models.chat.choice import ChatChoice, chat_model_for
+    from threadkeep.models.chat.choice import chat_model_for
     from threadkeep.models.chat.offline import OfflineModel
 
     config = folder.config
     tags = {*config.languages, *config.phrases, *DEFAULTS}
-    said = {tag: phrases_in(tag, config.phrases, config.default_language).you_said for tag in sorted(tags)}
-    choice = ChatChoice(
-        settings.chat_model or config.model,
+    said = {tag: phrases_in(tag, config.phrases).you_said for tag in sorted(tags)}
+    return chat_model_for(_choice(folder, settings), OfflineModel(said))
+
+
+def _choice(folder: AssistantFolder, settings: Settings) -> ChatChoice:
+    from threadkeep.models.chat.choice import ChatChoice
+
+    return ChatChoice(
+        settings.chat_model or folder.config.model,
         settings.chat_timeout_seconds,
         settings.chat_retries,
         settings.chat_base_url,
         settings.ollama_host,
         settings.ollama_port,
     )
-    return chat_model_for(choice, OfflineModel(said))
+
+
+def _language_model(folder: AssistantFolder, settings: Settings) -> ChatModel | None:
+    from threadkeep.models.chat.choice import chat_model_for, is_gemini
+    from threadkeep.models.chat.offline import OfflineModel
+
+    choice = _choice(folder, settings)
+    if not is_gemini(choice):
+        return None
+    return chat_model_for(replace(choice, model=f"google_genai:{settings.gemini_model_lang}"), OfflineModel())
 
 
 class _Shelf:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threadkeep.errors import InvalidSetting
 from threadkeep.media import Media, MediaLimits
+from threadkeep.models.language import SUPPORTED
 from threadkeep.ports.media import MediaModality, MediaSummariser
 from threadkeep.settings import Settings, load_settings
 
@@ -29,10 +30,10 @@ def _offline(modality: MediaModality, settings: Settings) -> MediaSummariser:
     if modality == "voice":
         from threadkeep.models.media.voice import WhisperVoice
 
-        return WhisperVoice(settings.languages, settings.max_audio_seconds)
+        return WhisperVoice(settings.languages or SUPPORTED, settings.max_audio_seconds)
     from threadkeep.models.media.text_in_image import TesseractImages
 
-    return TesseractImages(settings.languages, settings.media_timeout_seconds, settings.max_image_pixels)
+    return TesseractImages(settings.languages or SUPPORTED, settings.media_timeout_seconds, settings.max_image_pixels)
 
 
 def _hosted(setting: str, chosen: str, settings: Settings) -> MediaSummariser:

@@ -51,6 +51,7 @@ from threadkeep.policy.ids import MessageIds
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import Health
+from threadkeep.ports.language import LanguageRules
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
 from threadkeep.recall.nearness import LookingNearby
@@ -109,7 +110,13 @@ class Memory:
 
     @in_one_call
     async def append(
-        self, scope: Scope, events: Sequence[Event], key: str | None = None, index: Indexing = "later"
+        self,
+        scope: Scope,
+        events: Sequence[Event],
+        key: str | None = None,
+        index: Indexing = "later",
+        *,
+        languages: Sequence[str] | None = None,
     ) -> Receipt:
         """Keep what policy admits of `events`, all or nothing, in order.
 
@@ -118,7 +125,8 @@ class Memory:
         once it was flushed (`flushed` waits for that).
         With `key` the call may be repeated safely: a replay returns the first receipt, and the same key with another
         payload raises `Conflict`. Malformed events raise `InvalidEvent` or `TooLarge` and nothing is kept.
-        A conversation without a language gets it from the first message of the user that tells it.
+        A conversation without a language gets it from the first message of the user that tells it, one of `languages`
+        where there are any, otherwise of those that the settings name for the tenant, otherwise any.
         `index="sync"` returns once it can be recalled by its meaning too, also where it is queued first; `indexed` is
         False when that took longer than ten seconds.
         """
@@ -127,7 +135,7 @@ class Memory:
         with sparing():
             language = await self._talk_language.of(scope, self.history)
             admission = await self._admitted(events, ids, language)
-            named = await self._talk_language.named(scope, admission, self.history)
+            named = await self._talk_language.named(scope, admission, self.history, languages)
         try:
             receipt = await self._stores.archive.append(scope, named.admission, key)
         except StoreError as error:
@@ -231,6 +239,10 @@ class Memory:
     async def touch(self, scope: Scope) -> Session:
         """Open the session, or slide its TTL."""
         return await self._stores.sessions.touch(one_conversation(scope))
+
+    def languages(self, scope: Scope) -> LanguageRules:
+        """What the settings say that is spoken in this tenant."""
+        return self._talk_language.rules(checked_scope(scope))
 
     @in_one_call
     async def set_language(self, scope: Scope, language: str) -> None:

@@ -60,7 +60,7 @@ def _split(value: Any) -> Any:
 
 
 LanguageTag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$")]
-LanguageTags = Annotated[tuple[LanguageTag, ...], NoDecode, BeforeValidator(_split), Field(min_length=1)]
+LanguageTags = Annotated[tuple[LanguageTag, ...], NoDecode, BeforeValidator(_split)]
 
 Region = Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")]
 Regions = Annotated[tuple[Region, ...], NoDecode, BeforeValidator(_split)]
@@ -108,7 +108,7 @@ class Settings(BaseSettings):
     intent_confidence_threshold: float = _named("INTENT_CONFIDENCE_THRESHOLD", 0.5, ge=0, le=1)
     gemini_model_lang: str = _named("GEMINI_MODEL_LANG", "gemini-flash-lite-latest")
 
-    languages: LanguageTags = _ours("LANGUAGES", ("vi", "pl", "zh-Hant", "zh-Hans", "en"))
+    languages: LanguageTags = _ours("LANGUAGES", ())
     default_language: LanguageTag | None = _ours("DEFAULT_LANGUAGE", None)
     tenant_languages: dict[str, TenantLanguage] = _ours("TENANT_LANGUAGES", {})
 

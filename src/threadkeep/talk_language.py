@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -60,6 +60,9 @@ class TalkLanguage:
         self._languages = languages or TenantLanguages()
         self._known: OrderedDict[_Place, _Known] = OrderedDict()
 
+    def rules(self, scope: Scope) -> LanguageRules:
+        return self._languages.of(scope.tenant)
+
     async def of(self, scope: Scope, latest_of: LatestOf) -> str | None:
         """The language of a talk that has one by now, read at most once; None where no detector is used."""
         if self._detector is None:
@@ -67,8 +70,13 @@ class TalkLanguage:
         known = self._known.get(_place(scope)) or await self._read(scope, latest_of)
         return known and known.language
 
-    async def named(self, scope: Scope, admission: Admission, latest_of: LatestOf) -> Named:
-        """The detector sees redacted text only. A message too short to tell leaves the talk open."""
+    async def named(
+        self, scope: Scope, admission: Admission, latest_of: LatestOf, languages: Sequence[str] | None = None
+    ) -> Named:
+        """The detector sees redacted text only. A message too short to tell leaves the talk open.
+
+        `languages` are the only ones it may be in, where there are any; otherwise the tenant's.
+        """
         known = self._known.get(_place(scope))
         if self._detector is None or not _may_tell(admission) or (known and known.language):
             return _as_known(admission, known)
@@ -77,7 +85,8 @@ class TalkLanguage:
             return Named(admission)
         if known.language:
             return _as_known(admission, known)
-        told = await self._told(self._detector, scope, admission) if known.is_worth_asking() else None
+        allowed = languages or self._languages.of(scope.tenant).choice
+        told = await self._told(self._detector, allowed, admission) if known.is_worth_asking() else None
         return Named(told or admission, known.seq, _given(told) if told else None, known.unclear + 1)
 
     async def _read(self, scope: Scope, latest_of: LatestOf) -> _Known | None:
@@ -90,9 +99,10 @@ class TalkLanguage:
         self._remember(_place(scope), known)
         return known
 
-    async def _told(self, detector: LanguageDetector, scope: Scope, admission: Admission) -> Admission | None:
+    async def _told(
+        self, detector: LanguageDetector, allowed: Sequence[str] | None, admission: Admission
+    ) -> Admission | None:
         """With the language on the first message that tells it; None when none does."""
-        allowed = self._languages.of(scope.tenant).allowed
         for place, draft in enumerate(admission.drafts):
             if _is_users_text(draft):
                 detection = await detector.detect(draft.content, allowed)

@@ -65,15 +65,17 @@ def talk_with(tmp_path: Path) -> Open:
         url: str | None = None,
         redis: str | None = None,
         clock: Clock = system_clock,
+        own_detector: bool = True,
         **settings: Any,
     ) -> AsyncIterator[Talk]:
         where = url or f"sqlite:///{tmp_path}/memory.db"
         chosen = SETTINGS.model_copy(update=settings)
         detector = CountedDetector(OfflineDetector())
+        counted = detector if own_detector else None  # otherwise the one that the settings name
         path = EXAMPLES / folder
         async with (
             open_memory(where, redis=redis, settings=chosen, detector=detector, clock=clock) as memory,
-            open_assistant(memory, chosen, path, url=where, model=model, detector=detector) as assistant,
+            open_assistant(memory, chosen, path, url=where, model=model, detector=counted) as assistant,
         ):
             assistant._graph = watched = WatchedGraph(assistant._graph)
             yield Talk(assistant, watched, memory, detector, Scope("default", "guest", "talk-1"))

@@ -2,6 +2,7 @@
 call `agent.chat(user_message, jwt, language_code, history=history)`."""
 
 import json
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.agent.conftest import EXAMPLES
 from tests.agent.test_agent_service import StubGemini, service
 from tests.servers.redis import client as redis_client
 from tests.service.conftest import client_of
 from tests.service.stores import Servers
 from tests.service.test_agent_on_servers import SESSION, TALKS, document_at, settings_of
-from threadkeep.compat import answered_by
+from threadkeep import Settings
+from threadkeep.compat import AgentService, answered_by
 from threadkeep.http.app import create_app
 from threadkeep.ports.language import LanguageRules
 
@@ -172,3 +175,39 @@ async def test_a_session_in_a_language_that_is_none_is_asked_about_anew(
         redis.set(f"sessions:{SESSION}", json.dumps({"messages": [], "language": stored}))
     answer = await say(router, "Do you have a free room tonight?")
     assert (answer.status_code, answer.json()["language"]) == (200, "en")
+
+
+async def test_unsure_the_default_is_used_for_the_turn_and_the_next_message_is_looked_at(
+    router: httpx.AsyncClient, agent: Recording, on_postgres: Servers
+) -> None:
+    assert (await say(router, "Wi-Fi?")).json()["language"] == "pl"
+    assert "language" not in document_at(on_postgres, f"sessions:{SESSION}")
+    assert (await say(router, "Do you have a free room tonight?")).json()["language"] == "en"
+    assert document_at(on_postgres, f"sessions:{SESSION}")["language"] == "en"
+    assert [arguments[2] for arguments, _ in agent.calls] == ["pl", "en"]
+
+
+async def test_the_concierges_gemini_is_asked_once_for_a_language_nobody_could_tell_offline(
+    on_postgres: Servers, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "threadkeep.language")
+    agent, gemini = service("uk", "Десята.", "Так.")
+    async with client_of(create_app(settings_of(on_postgres), responder_opener=answered_by(agent))) as client:
+        first = await say(client, "котра година?")
+        await say(client, "ok")
+    assert (first.json()["language"], first.json()["reply"]) == ("uk", "Десята.")
+    assert document_at(on_postgres, f"sessions:{SESSION}")["language"] == "uk"
+    assert [one["model"] for one in gemini.asked] == [Settings().gemini_model_lang, *["gemini-flash-latest"] * 2]
+    assert all("Ukrainian (uk)" in one["config"].system_instruction for one in gemini.asked[1:])
+    assert [one for one in caplog.messages if "skipped" in one] == [
+        "language detection skipped: the session is held in uk"
+    ]
+
+
+async def test_behind_the_service_the_shop_keeps_no_language_it_does_not_speak(on_postgres: Servers) -> None:
+    shop = AgentService(EXAMPLES / "pc_shop", client=StubGemini("de", "Dạ.", "Em has it."))
+    async with client_of(create_app(settings_of(on_postgres), responder_opener=answered_by(shop))) as client:
+        german = await say(client, "Guten Tag, ich suche eine günstige Grafikkarte")
+        assert german.json()["language"] == "vi"
+        assert "language" not in document_at(on_postgres, f"sessions:{SESSION}")
+        assert (await say(client, "How much is the RTX 5060?")).json()["language"] == "en"

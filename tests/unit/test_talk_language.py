@@ -191,3 +191,15 @@ async def test_a_talk_that_never_tells_is_asked_about_ever_more_seldom(
     for _ in range(29):  # with the 128th it is asked again, and a message that tells still gives it its language
         await memory.append(ME, [VIETNAMESE])
     assert await language_of(memory) == "vi"
+
+
+async def test_without_a_list_a_talk_is_in_whatever_language_it_is_told_to_be_in(memory: Memory) -> None:
+    await memory.append(ME, [UserMessage("Guten Tag, haben Sie noch ein Zimmer für zwei Nächte frei?")])
+    assert await language_of(memory) == "de"
+
+
+async def test_the_languages_of_who_answers_go_before_those_of_the_settings(memory: Memory) -> None:
+    await memory.append(ME, [VIETNAMESE], languages=("en", "pl"))
+    assert await language_of(memory) is None
+    await memory.append(ME, [POLISH], languages=("en", "pl-PL"))
+    assert await language_of(memory) == "pl-PL"

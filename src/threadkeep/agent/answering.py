@@ -79,7 +79,7 @@ class Answering:
     def _greeting(self, turn: Turn) -> str | None:
         """Back to whoever only said hello, in the language it was said in: too short to tell a talk's by."""
         tag = self._parts.heard(turn.text, "hello", turn.language)
-        return self._parts.folder.persona.greeting(tag) if tag else None
+        return self._parts.greeting(tag) if tag else None
 
     def _thanked(self, turn: Turn) -> str | None:
         """A model answers thanks itself."""
@@ -89,8 +89,8 @@ class Answering:
     def _in_another_language(self, turn: Turn) -> str | None:
         """To one who only asks for a language; a model says so itself. There is nothing to look up in that."""
         asked = not self._parts.model.generates and only_requests_a_language(turn.text)
-        tag = requested_language(turn.text, self._parts.folder.config.languages) if asked else None
-        return self._parts.folder.persona.greeting(tag) if tag else None
+        tag = requested_language(turn.text, self._parts.languages(turn.scope).choice) if asked else None
+        return self._parts.greeting(tag) if tag else None
 
     def _noted(self, turn: Turn) -> str | None:
         """To one who asks nothing, once it is kept."""

@@ -13,7 +13,7 @@ from threadkeep.agent.receiving import Receiving
 from threadkeep.agent.state import AgentState
 from threadkeep.agent.turn import Turn
 from threadkeep.models.chat.untraced import untraced
-from threadkeep.models.language import closest
+from threadkeep.models.language import spoken_as
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.scope import Scope
 
@@ -36,12 +36,16 @@ class Assistant:
     def default_language(self) -> str:
         return self._parts.folder.config.default_language
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return self._parts.folder.config.languages
+
     def spoken(self, language: str) -> str | None:
-        return closest({tag: tag for tag in self._parts.folder.config.languages}, language)
+        return spoken_as(language, self.languages)
 
     async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
         language = language or self._parts.folder.config.default_language
-        if self._parts.folder.persona.greeting(language) is None:
+        if self._parts.greeting(language) is None:
             return None
         return await self._run(Turn(scope, "greet", language=language))
 

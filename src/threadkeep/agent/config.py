@@ -94,7 +94,7 @@ class Reflecting(_Strict):
 
 class AssistantConfig(_Strict):
     name: Name
-    languages: tuple[LanguageTag, ...] = Field(min_length=1)
+    languages: tuple[LanguageTag, ...] = ()  # the only ones it answers in; none: whatever the settings allow, or any
     default_language: LanguageTag
     model: str | None = None  # `provider:name`; THREADKEEP_CHAT_MODEL wins; None answers offline
     tenant: Name = "default"  # whose documents `knowledge/` becomes
@@ -110,7 +110,7 @@ class AssistantConfig(_Strict):
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        if self.default_language not in self.languages:
+        if self.languages and self.default_language not in self.languages:
             raise ValueError(f"default_language {self.default_language!r} is not one of languages")
         names = [one.name for one in self.intents]
         if len(set(names)) != len(names):

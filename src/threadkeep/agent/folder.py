@@ -57,7 +57,7 @@ def load_folder(path: Path, settings: Settings) -> AssistantFolder:
 
 
 def read_config(path: Path) -> AssistantConfig:
-    text = _read(path, "every assistant has one: start with name, languages and default_language")
+    text = _read(path, "every assistant has one: start with name and default_language")
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

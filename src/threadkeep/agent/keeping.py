@@ -132,7 +132,8 @@ async def note_language(parts: AssistantParts, turn: Turn, language: str) -> Non
 
 async def _kept(parts: AssistantParts, turn: Turn, event: Event, key: str | None = None) -> str | None:
     try:
-        receipt = await parts.memory.append(turn.scope, [event], key)
+        spoken = parts.languages(turn.scope).choice
+        receipt = await parts.memory.append(turn.scope, [event], key, languages=spoken)
     except (Conflict, ScopeErased, StoreError) as error:
         _went_on_without(turn, "keeping a message", error)
         return None

@@ -8,9 +8,10 @@ from typing import Literal
 
 from threadkeep.agent.config import Phrases
 from threadkeep.agent.folder import AssistantFolder
-from threadkeep.agent.phrases import phrases_in
+from threadkeep.agent.phrases import DEFAULTS, phrases_in
 from threadkeep.agent.small_talk import is_just_one_of
 from threadkeep.memory import Memory
+from threadkeep.models.language import closest
 from threadkeep.ports.chat import ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.language import LanguageDetector, LanguageRules
@@ -41,18 +42,29 @@ class AssistantParts:
     documents: SearchDocuments | None = None
     clock: Clock = system_clock
 
-    @property
-    def languages(self) -> LanguageRules:
+    def languages(self, scope: Scope) -> LanguageRules:
+        """The folder's own list, where it has one; otherwise what is spoken in the tenant, which may be any."""
         config = self.folder.config
-        return LanguageRules(config.languages, config.default_language)
+        return LanguageRules(config.languages or self.memory.languages(scope).allowed, config.default_language)
+
+    @property
+    def worded(self) -> tuple[str, ...]:
+        """Languages that there are phrases in."""
+        config = self.folder.config
+        return config.languages or tuple(dict.fromkeys((config.default_language, *config.phrases, *DEFAULTS)))
 
     def phrases(self, language: str) -> Phrases:
-        return phrases_in(language, self.folder.config.phrases, self.folder.config.default_language)
+        return phrases_in(language, self.folder.config.phrases)
+
+    def greeting(self, language: str) -> str | None:
+        """The persona's, or its English one: `Greeting:` is in the assistant's default language."""
+        persona = self.folder.persona
+        own = {self.folder.config.default_language: "", **persona.greetings}
+        return persona.greeting(language if closest(own, language) is not None else "en")
 
     def heard(self, text: str, what: Literal["hello", "thanks"], first: str | None = None) -> str | None:
         """The language of a message that is just a hello, or thanks; `first` where several say it so."""
-        config = self.folder.config
-        tags = (first or config.default_language, *config.languages)
+        tags = (first or self.folder.config.default_language, *self.worded)
         return next((tag for tag in tags if is_just_one_of(text, getattr(self.phrases(tag), what))), None)
 
     def redacted(self, scope: Scope, text: str, language: str | None = None) -> str:

@@ -34,6 +34,44 @@ Conversation history
 - If there are some, use them as context for your answer; refer to them naturally and do not repeat them wholesale.""",
 }
 
+_INSTRUCTION = "Answer in {language}, briefly and politely."
+
+# For models that know a language by its name better than by its tag.
+_NAMES = {
+    "ar": "Arabic",
+    "bg": "Bulgarian",
+    "ca": "Catalan",
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "el": "Greek",
+    "es": "Spanish",
+    "fa": "Persian",
+    "fi": "Finnish",
+    "fr": "French",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hr": "Croatian",
+    "hu": "Hungarian",
+    "id": "Indonesian",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "lt": "Lithuanian",
+    "nb": "Norwegian",
+    "nl": "Dutch",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sk": "Slovak",
+    "sl": "Slovenian",
+    "sr": "Serbian",
+    "sv": "Swedish",
+    "th": "Thai",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+}
+
 DEFAULTS = {
     "vi": Phrases(
         instruction="Hãy trả lời bằng tiếng Việt, ngắn gọn, lịch sự.",
@@ -103,16 +141,25 @@ DEFAULTS = {
 }
 
 
-def phrases_in(language: str, own: dict[str, Phrases], fallback: str) -> Phrases:
-    """The folder's words, what they leave out from ours, in the language or else in the assistant's default one."""
+def phrases_in(language: str, own: dict[str, Phrases]) -> Phrases:
+    """The folder's words, what they leave out from ours; in English where neither has any in the language.
+
+    A model is told to answer in the language all the same.
+    """
     given, ours = closest(own, language, same_script=True), closest(DEFAULTS, language)
     if given is None and ours is None:
-        given = closest(own, fallback)
-    ours = ours or closest(DEFAULTS, fallback) or DEFAULTS["en"]
+        english = phrases_in("en", own)
+        return english.model_copy(update={"instruction": _INSTRUCTION.format(language=_named(language))})
+    ours = ours or DEFAULTS["en"].model_copy(update={"instruction": _INSTRUCTION.format(language=_named(language))})
     if given is None:
         return ours
     said = {name: value for name in Phrases.model_fields if (value := getattr(given, name)) or _is_set(given, name)}
     return ours.model_copy(update=said)
+
+
+def _named(tag: str) -> str:
+    name = closest(_NAMES, tag)
+    return f"{name} ({tag})" if name else f"the language whose BCP 47 tag is {tag}"
 
 
 def _is_set(given: Phrases, name: str) -> bool:

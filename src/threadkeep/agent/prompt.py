@@ -25,7 +25,7 @@ def address_of(folder: AssistantFolder, language: str) -> str:
 def system_instruction(
     folder: AssistantFolder, language: str, intent: str | None = None, fenced: Sequence[str] = ()
 ) -> str:
-    phrases = phrases_in(language, folder.config.phrases, folder.config.default_language)
+    phrases = phrases_in(language, folder.config.phrases)
     parts = [
         folder.persona.text,
         folder.prompt,

@@ -35,7 +35,7 @@ class Receiving:
 
     async def greet(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         turn = runtime.context
-        turn.reply = self._parts.folder.persona.greeting(turn.language) or ""
+        turn.reply = self._parts.greeting(turn.language) or ""
         turn.reply_kind = "greeting"
         turn.say(turn.reply)
         entry = await keep_reply(self._parts, turn, "greeting")
@@ -109,7 +109,7 @@ class Receiving:
     async def _settle_language(self, turn: Turn, asked: Asked, session: str | None) -> None:
         """By the first message that tells it, once; then the session's, unless the user asks for another one."""
         seen = self._parts.redacted(turn.scope, asked.text, session)
-        decision = await decide(seen, session, self._parts.languages, self._parts.detector)
+        decision = await decide(seen, session, self._parts.languages(turn.scope), self._parts.detector)
         turn.settled_language = decision.settled
         turn.language = decision.settled or self._greeted_in(turn) or self._parts.folder.config.default_language
         if decision.source in ("requested", "detected") and turn.kept_language not in (None, turn.language):
@@ -122,7 +122,7 @@ class Receiving:
 
     def _says_stop(self, text: str, language: str) -> bool:
         """In any of its languages: a talk in English may well end in Vietnamese."""
-        every = [self._parts.phrases(tag) for tag in {language, *self._parts.folder.config.languages}]
+        every = [self._parts.phrases(tag) for tag in {language, *self._parts.worded}]
         stops, thanks = ([one for said in every for one in getattr(said, name)] for name in ("stop", "thanks"))
         return is_goodbye(text, stops, thanks)
 

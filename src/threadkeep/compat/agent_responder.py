@@ -26,7 +26,7 @@ from threadkeep.errors import (
 from threadkeep.events import ModelResponse, UserMessage
 from threadkeep.memory import Memory
 from threadkeep.model import History, Message, Session
-from threadkeep.models.language import OfflineDetector, decide
+from threadkeep.models.language import Decision, OfflineDetector, decide, spoken_as
 from threadkeep.ports.language import UNDETERMINED, LanguageDetector, LanguageRules
 from threadkeep.ports.responder import Answer, Asked, ToolTrace
 from threadkeep.scope import Scope
@@ -51,7 +51,11 @@ class Agent(Protocol):
 def answered_by(
     agent: Agent, languages: LanguageRules | None = None, detector: LanguageDetector | None = None
 ) -> Callable[[Memory], AbstractAsyncContextManager[AgentResponder]]:
-    """For `create_app(responder_opener=...)` and `mount_memory(responder_opener=...)`."""
+    """For `create_app(responder_opener=...)` and `mount_memory(responder_opener=...)`.
+
+    `languages` and `detector` are otherwise those of an `AgentService`: its folder's list, and beside Gemini the model
+    that `GEMINI_MODEL_LANG` names.
+    """
     return lambda memory: nullcontext(AgentResponder(memory, agent, languages, detector))
 
 
@@ -67,8 +71,19 @@ class AgentResponder:
     ) -> None:
         self._memory = memory
         self._agent = agent
-        self._languages = languages or LanguageRules()
-        self._detector = detector or OfflineDetector()
+        self._rules: LanguageRules = languages or getattr(agent, "languages", None) or LanguageRules()
+        self._detector: LanguageDetector = detector or getattr(agent, "detector", None) or OfflineDetector()
+
+    @property
+    def default_language(self) -> str:
+        return self._rules.default or UNDETERMINED
+
+    @property
+    def languages(self) -> Sequence[str]:
+        return self._rules.allowed
+
+    def spoken(self, language: str) -> str | None:
+        return spoken_as(language, self.languages)
 
     async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
         return None
@@ -82,17 +97,18 @@ class AgentResponder:
         if session is not None:
             asked = replace(asked, scope=still_there(asked.scope, session.scope))
         earlier = await self._earlier(asked, session)
-        language = await self._settled(asked, session, earlier.language)
+        decided = await self._decided(asked, session, earlier.language)
+        language = decided.settled
         question = asked.message_id
         if question is None:
             question = await self._kept(asked.scope, asked.event or UserMessage(asked.text, language=language))
         said = asked.history if asked.history is not None else vouched_for(earlier.messages)
         history = [_entry(one) for one in dropwhile(_is_reply, said_before(asked.message_id, said))]
-        reply, traces = await self._asked(asked, language, history)
+        reply, traces = await self._asked(asked, decided.tag, history)
         with an_answer_that_fits():
             said = ModelResponse(reply, language=language, answers=question, origin=BY_ASSISTANT)
             message_id = await self._kept(asked.scope, said, asked.answer_key)
-        return Answer(reply, language or UNDETERMINED, message_id=message_id, tools=_tools(traces))
+        return Answer(reply, decided.tag or UNDETERMINED, message_id=message_id, tools=_tools(traces))
 
     async def _asked(self, asked: Asked, language: str | None, history: list[dict[str, Any]]) -> tuple[str, Any]:
         """Raises `ModelError` for what is no answer, and for what must not pass for an end of the turn itself."""
@@ -134,21 +150,27 @@ class AgentResponder:
         window = History(session.scope, session.messages, session.language, None)
         return await earlier_in_session(self._memory, window, asked.message_id)
 
-    async def _settled(self, asked: Asked, session: Session | None, kept: str | None) -> str | None:
+    def _rules_at(self, scope: Scope) -> LanguageRules:
+        """Our own, and what they leave open from the tenant's."""
+        tenants = self._memory.languages(scope)
+        return LanguageRules(self._rules.allowed or tenants.allowed, self._rules.default or tenants.default)
+
+    async def _decided(self, asked: Asked, session: Session | None, kept: str | None) -> Decision:
         """The session's, if it has one: no detector is asked then. What is found out is kept on the session."""
         known = asked.language or kept
         seen = self._memory.redactor_at(asked.scope)(asked.kept_text, known).text
-        decision = await decide(seen, known, self._languages, self._detector)
+        decision = await decide(seen, known, self._rules_at(asked.scope), self._detector)
         if session is not None and decision.settled and decision.settled != session.language:
             try:
                 await self._memory.set_language(asked.scope, decision.settled)
             except (ScopeErased, StoreError) as error:
                 _log.warning("answering without keeping the language (%s)", type(error).__name__)
-        return decision.tag or None
+        return decision
 
     async def _kept(self, scope: Scope, event: UserMessage | ModelResponse, key: str | None = None) -> str | None:
         try:
-            receipt = await self._memory.append(scope, [event], key)
+            spoken = self._rules_at(scope).choice
+            receipt = await self._memory.append(scope, [event], key, languages=spoken)
         except (Conflict, ScopeErased, StoreError) as error:
             _log.warning("answering without keeping a message: %s (%s)", error, type(error).__name__)
             return None

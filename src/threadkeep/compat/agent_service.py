@@ -16,8 +16,11 @@ from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.models.chat.gemini import GeminiModel, gemini_client
+from threadkeep.models.chat.language import model_detector
+from threadkeep.models.language import spoken_as
 from threadkeep.models.tokens import tokenizer
 from threadkeep.ports.chat import ChatModel, ChatRequest, Said
+from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.responder import ToolTrace
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
@@ -42,9 +45,13 @@ class AgentService:
         self._folder = loaded
         self._count_tokens = tokenizer(settings.tokenizer_name).count
         self._bench = ToolBench(loaded.tools)
-        self._model = model or GeminiModel(
-            client or gemini_client(), os.environ.get(GEMINI_MODEL_VARIABLE, DEFAULT_MODEL)
-        )
+        self.detector: LanguageDetector | None = None
+        if model is None:
+            client = client or gemini_client()
+            self.detector = model_detector(GeminiModel(client, settings.gemini_model_lang))
+            model = GeminiModel(client, os.environ.get(GEMINI_MODEL_VARIABLE, DEFAULT_MODEL))
+        self._model = model
+        self.languages = LanguageRules(loaded.config.languages, loaded.config.default_language)
         self.system_prompt = loaded.prompt
 
     async def chat(
@@ -56,10 +63,13 @@ class AgentService:
     ) -> tuple[str, list[ToolTrace]]:
         """The current message is the last one the model sees; `jwt` is handed on to the tools.
 
+        The answer is in `language_code`, any BCP-47 tag, unless the folder lists the languages it answers in and that
+        is none of them: then, and without one, in the folder's default language.
+
         Entries of `history` with an unexpected role, or without content, are passed over, and so are the assistant's
         own at its beginning: the model is shown a talk that the user begins.
         """
-        language = language_code or self._folder.config.default_language
+        language = spoken_as(language_code, self.languages.allowed) or self._folder.config.default_language
         request = ChatRequest(
             system_instruction(self._folder, language),
             [*self._earlier(history or ()), Said("user", user_message)],

@@ -15,7 +15,7 @@ AskModel = Callable[[str, str], Awaitable[str | None]]  # the model's name and a
 async def detect_language_bcp47(
     text: str, ask_model: AskModel | None = None, settings: Settings | None = None
 ) -> str | None:
-    """The BCP-47 tag of a new session's first message, in the form that `THREADKEEP_LANGUAGES` lists it.
+    """The BCP-47 tag of a new session's first message, in the form that `THREADKEEP_LANGUAGES` has it, if set.
 
     With `ask_model` the model that `GEMINI_MODEL_LANG` names is asked; without it, or when it fails, the language is
     told offline. A message too short to tell is in `THREADKEEP_DEFAULT_LANGUAGE`, or in none: nothing is stored for the

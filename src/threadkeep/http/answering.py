@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -70,6 +71,10 @@ class Answering:
     def _default_language(self) -> str:
         return self._responder.default_language if isinstance(self._responder, OfLanguages) else "und"
 
+    @property
+    def _languages(self) -> Sequence[str] | None:
+        return self._responder.languages if isinstance(self._responder, OfLanguages) else None
+
     async def greet(self, scope: Scope, language: str | None) -> Answer | None:
         return await self._responder.greet(scope, language) if self._responder else None
 
@@ -87,7 +92,7 @@ class Answering:
 
     async def take(self, asked: Asked, key: str | None) -> Taken:
         """Raises what `Memory.append` raises."""
-        receipt = await self._memory.append(asked.scope, [_said_by(asked)], key)
+        receipt = await self._memory.append(asked.scope, [_said_by(asked)], key, languages=self._languages)
         self._streams.grown(asked.scope)
         once = None if key is None else asked.scope.digest("answer", key).hex()
         return Taken(replace(asked, message_id=receipt.kept[0] if receipt.kept else None, answer_key=once), receipt)
@@ -164,7 +169,10 @@ class Answering:
         if taken.message_id is not None:
             with suppress(Conflict, StoreError):
                 again = replace(_said_by(taken.asked), id=taken.message_id)
-                if "erased" in (await self._memory.append(taken.asked.scope, [again])).refused:
+                if (
+                    "erased"
+                    in (await self._memory.append(taken.asked.scope, [again], languages=self._languages)).refused
+                ):
                     raise ScopeErased("what was asked was erased before it was answered")
         return taken
 

@@ -20,11 +20,17 @@ class MeasuredMemory(Memory):
         self._meter = meter
 
     async def append(
-        self, scope: Scope, events: Sequence[Event], key: str | None = None, index: Indexing = "later"
+        self,
+        scope: Scope,
+        events: Sequence[Event],
+        key: str | None = None,
+        index: Indexing = "later",
+        *,
+        languages: Sequence[str] | None = None,
     ) -> Receipt:
         """As `Memory.append`. A replay is timed; what it refused and masked was counted the first time."""
         with timed(self._meter, APPEND) as work:
-            receipt = await super().append(scope, events, key, index)
+            receipt = await super().append(scope, events, key, index, languages=languages)
             work.status = receipt.status
         if not receipt.replayed:
             for reason, times in receipt.refused.items():

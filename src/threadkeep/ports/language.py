@@ -49,7 +49,13 @@ CERTAIN = 0.8
 
 @dataclass(frozen=True, slots=True)
 class LanguageRules:
-    """What a tenant speaks: the tags to choose from, in the form to answer with, and the one to use when in doubt."""
+    """What is spoken: the only tags there are, in the form to answer with (none: any language), and the one for when
+    nothing tells."""
 
-    allowed: tuple[str, ...] = ("vi", "pl", "zh-Hant", "zh-Hans", "en")
+    allowed: tuple[str, ...] = ()
     default: str | None = None
+
+    @property
+    def choice(self) -> tuple[str, ...] | None:
+        """As detectors take it."""
+        return self.allowed or None

@@ -94,11 +94,16 @@ class Responder(Protocol):
 
 @runtime_checkable
 class OfLanguages(Protocol):
-    """A responder that answers in some languages only; one that does not say so takes any."""
+    """A responder that says which languages it answers in; one that does not say so takes any."""
 
     @property
     def default_language(self) -> str:
         """In which it answers while a talk has none."""
+        ...
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The only ones it answers in; none: any that the settings allow."""
         ...
 
     def spoken(self, language: str) -> str | None:

@@ -50,6 +50,11 @@ def chat_model_for(choice: ChatChoice, offline: ChatModel) -> ChatModel:
     return LangChainModel(model, f"{provider}:{name}", Patience(choice.timeout, choice.retries))
 
 
+def is_gemini(choice: ChatChoice) -> bool:
+    provider = (choice.model or "").partition(":")[0]
+    return _ALIASES.get(provider, provider) == "google_genai"
+
+
 def _need(provider: str) -> None:
     try:
         import_module("langchain.chat_models")

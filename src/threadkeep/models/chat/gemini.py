@@ -80,7 +80,7 @@ class GeminiModel:
             for tool in request.tools
         ]
         return types.GenerateContentConfig(
-            system_instruction=request.system,
+            system_instruction=request.system or None,
             tools=[types.Tool(function_declarations=declared)] if declared else None,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )

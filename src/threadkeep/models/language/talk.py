@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from threadkeep.models.language.requested import requested_language
+from threadkeep.models.language.tags import closest
 from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules, names_a_language
 
+_log = logging.getLogger("threadkeep.language")
 Source = Literal["requested", "session", "detected", "default", "unknown"]
 
 
@@ -22,18 +26,26 @@ class Decision:
         return self.tag if self.source in ("requested", "session", "detected") else None
 
 
+def spoken_as(tag: str | None, languages: Sequence[str]) -> str | None:
+    """Which of `languages` a tag means (`en-GB` is their `en`); itself where there are none, and any is spoken."""
+    if not names_a_language(tag):
+        return None
+    return closest({one: one for one in languages}, tag) if languages else tag
+
+
 async def decide(text: str, session: str | None, rules: LanguageRules, detector: LanguageDetector) -> Decision:
     """The language to answer `text` in.
 
     The detector is asked only when the session has no language and the user names none: a session's language is
-    carried, whatever a later message looks like. A message too short to tell falls back to the default, which is not
-    to be kept: the detector is asked again until one message tells.
+    carried, whatever a later message looks like, unless `rules` do not have it. A message too short to tell falls back
+    to the default, which is not to be kept: the detector is asked again until one message tells.
     """
-    if requested := requested_language(text, rules.allowed):
+    if requested := requested_language(text, rules.choice):
         return Decision(requested, "requested")
-    if names_a_language(session):
+    if session and spoken_as(session, rules.allowed):
+        _log.info("language detection skipped: the session is held in %s", session)
         return Decision(session, "session")
-    detection = await detector.detect(text, rules.allowed)
+    detection = await detector.detect(text, rules.choice)
     if detection.confidence >= CERTAIN:
         return Decision(detection.tag, "detected")
     return Decision(rules.default, "default" if rules.default else "unknown")
