@@ -174,3 +174,10 @@ async def test_its_gemini_tells_the_language_where_the_offline_detector_is_unsur
     assert stub.asked == []
     assert (await agent.detector.detect("котра година?")).tag == "uk"
     assert stub.asked[0]["model"] == Settings().gemini_model_lang
+
+
+async def test_the_model_is_shown_a_history_from_the_users_first_message_on() -> None:
+    agent, stub = service("Tak.")
+    greeted: list[Any] = [{"role": "assistant", "content": "Dzień dobry!"}, *PAIR]
+    await agent.chat("Pytanie", history=greeted)
+    assert stub.roles() == [("user", "Mam na imię Ola."), ("model", "Miło mi!"), ("user", "Pytanie")]

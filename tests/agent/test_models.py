@@ -10,12 +10,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from google import genai
+from google.genai import types
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import Field
 
-from tests.agent.conftest import Open
+from tests.agent.conftest import EXAMPLES, Open
+from threadkeep.compat import AgentService
 from threadkeep.errors import InvalidSetting, ModelError, ModelTimeout, ModelUnavailable
 from threadkeep.models.chat.choice import ChatChoice, chat_model_for
 from threadkeep.models.chat.langchain import LangChainModel, Patience
@@ -210,6 +213,19 @@ async def test_a_request_that_the_providers_server_refuses_is_sent_once(
     assert not isinstance(refused.value, ModelUnavailable)
     assert f"status {status}" in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
+async def test_what_geminis_server_refuses_the_concierges_service_sends_once(refusing: Any) -> None:
+    client = genai.Client(
+        api_key="not-a-key",
+        http_options=types.HttpOptions(base_url=f"http://127.0.0.1:{refusing.server_address[1]}"),
+    )
+    with pytest.raises(ModelError) as refused:
+        await AgentService(EXAMPLES / "hotel_concierge", client=client).chat("Dzień dobry", None, "pl")
+    await client.aio.aclose()
+    assert refusing.asked == 1
+    assert not isinstance(refused.value, ModelUnavailable)
 
 
 class OllamaStub(BaseHTTPRequestHandler):
