@@ -12,6 +12,7 @@ from threadkeep.errors import StoreUnavailable, ThreadkeepError
 from threadkeep.resilience.breaker import Breaker
 
 T = TypeVar("T")
+_random = random.Random()  # of our own: an application's is seeded, and read, by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Guard:
     async def _until_it_is_back(self) -> None:
         pause = self._watching.first_pause
         while self._breaker.is_open:
-            await asyncio.sleep(pause * random.uniform(0.9, 1.1))  # so that processes do not come all at once
+            await asyncio.sleep(pause * _random.uniform(0.9, 1.1))  # so that processes do not come all at once
             pause = min(pause * 2, self._watching.longest_pause)
             try:
                 async with asyncio.timeout(self._watching.patience):

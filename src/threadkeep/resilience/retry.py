@@ -10,6 +10,7 @@ from typing import TypeVar
 from threadkeep.errors import ThreadkeepError
 
 T = TypeVar("T")
+_random = random.Random()  # of our own: an application's is seeded, and read, by itself
 PAUSES = (0.2, 0.8, 2.0)
 
 
@@ -25,5 +26,5 @@ async def retried(work: Callable[[], Awaitable[T]], pauses: Sequence[float] = PA
         except ThreadkeepError as error:
             if not error.retryable:
                 raise
-        await asyncio.sleep(random.uniform(pause / 2, pause))
+        await asyncio.sleep(_random.uniform(pause / 2, pause))
     return await work()

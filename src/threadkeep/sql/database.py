@@ -35,6 +35,7 @@ Work = Callable[[AsyncConnection], Awaitable[T]]
 
 OLDEST = {"PostgreSQL": (13,), "MariaDB": (10, 6), "MySQL": (8, 0, 13)}
 _MOST_TRIES = 12
+_random = random.Random()  # of our own: an application's is seeded, and read, by itself
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 
 
@@ -213,7 +214,7 @@ class SqlDatabase:
                     continue
                 if not again and not was_rolled_back(error):
                     raise
-            await asyncio.sleep(random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**tried)))
+            await asyncio.sleep(_random.uniform(0, min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**tried)))
         raise StoreUnavailable(f"{self.place}: too many others are changing the same rows; try again")
 
 

@@ -22,6 +22,7 @@ from threadkeep.resilience.breaker import Breaker
 from threadkeep.worker.unembedded import Spans
 
 _log = logging.getLogger("threadkeep.worker")
+_random = random.Random()  # of our own: an application's is seeded, and read, by itself
 _PROBE = "Are you there?"
 _MOST_ON_THE_LOOP = 20_000  # characters
 Cut = Callable[[str], Sequence[str]]  # a text into chunks, one for most
@@ -229,7 +230,7 @@ class EmbedWorker:
         if self._asked or self._stopping.is_set():
             return
         self._hurry.clear()
-        await _until(self._woken, self._limits.poll_seconds * random.uniform(0.9, 1.1))
+        await _until(self._woken, self._limits.poll_seconds * _random.uniform(0.9, 1.1))
 
     async def _rest(self, seconds: float) -> None:
         """A stop, or somebody who waits for all to be done, ends it."""

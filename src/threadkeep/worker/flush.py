@@ -33,6 +33,7 @@ from threadkeep.ports.placing import Entry, KeyedReceipt, Placed, Placing
 from threadkeep.resilience.breaker import Breaker
 
 _log = logging.getLogger("threadkeep.worker")
+_random = random.Random()  # of our own: an application's is seeded, and read, by itself
 
 # Trouble of the store as a whole: it says nothing about the entry in hand, which waits until this is over.
 OUTAGES = (
@@ -253,7 +254,7 @@ class FlushWorker:
     async def _rest(self, seconds: float) -> None:
         """With jitter, so that workers do not come back all at once; a stop ends it."""
         try:
-            async with asyncio.timeout(seconds * random.uniform(0.9, 1.1)):
+            async with asyncio.timeout(seconds * _random.uniform(0.9, 1.1)):
                 await self._stop.wait()
         except TimeoutError:
             return
