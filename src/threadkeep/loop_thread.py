@@ -67,6 +67,22 @@ class LoopThread:
         return self._loop
 
 
+async def outlasting(begun: Future[T]) -> T:
+    """What was begun on another thread. A loop that ends meanwhile, as `asyncio.run` does by cancelling its tasks,
+    waits for it a while."""
+    now = asyncio.get_running_loop().time
+    ends: float | None = None
+    while not begun.done():
+        left = None if ends is None else ends - now()
+        if left is not None and left <= 0:
+            raise asyncio.CancelledError
+        try:
+            await asyncio.wait([asyncio.wrap_future(begun)], timeout=left)
+        except asyncio.CancelledError:
+            ends = ends or now() + _LAST_WORK_SECONDS
+    return begun.result()
+
+
 async def _wound_down() -> None:
     """What nobody waits for any more, such as a connection that came too late, ends by itself or is ended."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -86,7 +102,7 @@ def in_running_loop() -> bool:
     return True
 
 
-def log_failure(done: Future[Any], what: str = "a turn was not stored") -> None:
+def log_failure(done: Future[Any] | asyncio.Future[Any], what: str = "a turn was not stored") -> None:
     """For work that nobody waits for. Never a text: only what kind of error it was, or ours, which holds none."""
     error = None if done.cancelled() else done.exception()
     if error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -10,7 +10,9 @@ from threadkeep.model import Message, Reflection
 
 MEDIA_META_KEYS = ("language", "mime", "durationMs", "sha256")
 IMAGE_KIND = "imageKind"  # beside the four, of pictures alone
-ReflectionKind = Literal["turn", "rolling"]  # of one turn, or of all that has left the model's window
+# Of one turn, of all that has left the model's window, or of a whole session: that one outlives its turns, and its
+# cause is the session's intent.
+ReflectionKind = Literal["turn", "rolling", "session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class StoredReflection:
     evidence: tuple[str, ...]
     at: datetime
     kind: ReflectionKind = "turn"
+    conversation: str | None = field(default=None, compare=False)  # of a session
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -44,7 +47,7 @@ class ConversationRecord:
     language: str | None = None
     intent: str | None = None
     status: str = "active"
-    reflections: tuple[StoredReflection, ...] = ()  # oldest first; the rolling one last
+    reflections: tuple[StoredReflection, ...] = ()  # oldest first; the rolling one and the session's last
 
     def as_dict(self) -> dict[str, Any]:
         """Everything that is kept, once, in order: what `export` writes."""

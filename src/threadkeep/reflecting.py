@@ -64,7 +64,8 @@ class Reflecting:
         place = Scope(record.tenant, record.user, record.conversation)
         turns = await self._stores.reflections.of(place, "turn", _ALL)
         rolling = await self._stores.reflections.of(place, "rolling", _ALL)
-        return replace(record, reflections=(*reversed(turns), *reversed(rolling)))
+        session = await self._stores.reflections.of(place, "session", _ALL)
+        return replace(record, reflections=(*reversed(turns), *rolling, *session))
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
         """With a user's reflections goes what is counted of the user."""

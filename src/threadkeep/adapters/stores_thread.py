@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from threadkeep.loop_thread import LoopThread
 from threadkeep.settings import Settings, load_settings
 
 T = TypeVar("T")
+Work = Callable[[AgentStores], Coroutine[Any, Any, T]]
 _sharing = threading.Lock()
 
 
@@ -32,14 +34,20 @@ class StoresThread:
         self.users = 1
         self.place: tuple[str, str | None] | None = None  # where it is shared
 
-    async def use(self, work: Callable[[AgentStores], Coroutine[Any, Any, T]]) -> T:
+    async def use(self, work: Work[T]) -> T:
+        return await asyncio.shield(asyncio.wrap_future(self.begin(work)))
+
+    def begin(self, work: Work[T]) -> Future[T]:
+        """Without waiting for it. Raises `MemoryClosed`."""
         if self.closed:
             raise MemoryClosed("these sessions are closed")
-        return await asyncio.shield(asyncio.wrap_future(self._thread.start(self._with_stores(work))))
+        return self._thread.start(self._with_stores(work))
 
-    async def in_turn(self, place: object, work: Callable[[AgentStores], Coroutine[Any, Any, T]]) -> T:
+    async def in_turn(self, place: object, work: Work[T]) -> T:
         """As `use`, but of those that name the same place one after the other."""
+        return await self.use(self.one_at_a_time(place, work))
 
+    def one_at_a_time(self, place: object, work: Work[T]) -> Work[T]:
         async def waited(stores: AgentStores) -> T:
             lock = self._places.setdefault(place, asyncio.Lock())
             try:
@@ -49,9 +57,9 @@ class StoresThread:
                 if not lock.locked() and self._places.get(place) is lock and not _awaited(lock):
                     del self._places[place]
 
-        return await self.use(waited)
+        return waited
 
-    async def settled(self, place: object, work: Callable[[AgentStores], Coroutine[Any, Any, T]]) -> T:
+    async def settled(self, place: object, work: Work[T]) -> T:
         """As `in_turn`, but a caller that is cancelled meanwhile learns of it only once the work is done or has failed:
         what it does next finds it so."""
         doing = asyncio.ensure_future(self.in_turn(place, work))
@@ -78,7 +86,7 @@ class StoresThread:
             self._thread.start(self._stack.aclose()).result()
             self._thread.stop()
 
-    async def _with_stores(self, work: Callable[[AgentStores], Coroutine[Any, Any, T]]) -> T:
+    async def _with_stores(self, work: Work[T]) -> T:
         return await work(await self._stores())
 
     async def _stores(self) -> AgentStores:

@@ -4,34 +4,53 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
-from typing import Any
+from threading import Lock
+from typing import Any, Protocol
 
+from threadkeep.adapters.remembering import Remembering
+from threadkeep.adapters.stores_thread import StoresThread, borrowed
 from threadkeep.errors import InvalidInput
 from threadkeep.events import ModelResponse, UserMessage
+from threadkeep.loop_thread import in_running_loop, log_failure, outlasting
 from threadkeep.memory import Memory
-from threadkeep.policy.fields import is_language_tag
 from threadkeep.scope import DEFAULT_TENANT, Scope
-from threadkeep.sync import SyncMemory
+from threadkeep.settings import load_settings
 
-_log = logging.getLogger(__name__)
 _LISTS = ("user_messages", "user_media_summaries", "model_responses")
+
+
+class StartsWork(Protocol):
+    """`SyncMemory`, or what opens a memory when it is first needed."""
+
+    def start(self, work: Callable[[Memory], Coroutine[Any, Any, None]]) -> Future[None]: ...
 
 
 class MemoryService:
     """Upserts are idempotent: a message's id is made of its place and text, so what is stored is not stored again.
+    The record's intent, and a summary of what is kept of the session, outlive its messages.
 
     Called from a running event loop, `upsert` returns at once and the record is stored behind it, in order; `flush`
-    waits for it. Called from anywhere else it returns when the record is stored.
+    waits for it, and `asyncio.run` does not end before. Called from anywhere else it returns when the record is stored.
     """
 
-    def __init__(self, memory: SyncMemory, user: str, tenant: str = DEFAULT_TENANT) -> None:
+    def __init__(self, memory: StartsWork, user: str, tenant: str = DEFAULT_TENANT) -> None:
         self._memory = memory
+        self._remembering = Remembering()
         self._scope = Scope(tenant, user)
         self._last: Future[None] | None = None
         self._stored: dict[str, tuple[int | None, set[str]]] = {}  # by session: its generation, and ids
+
+    @classmethod
+    def of_environment(cls, user: str) -> MemoryService:
+        """One for each user and place that `DATABASE_URL` and `REDIS_URL` name, open until the process ends."""
+        settings = load_settings()
+        place = settings.database_url, settings.redis_url
+        with _making:
+            if place not in _opened:
+                _opened[place] = _OpenedLater(borrowed(None))
+            return _services.setdefault((*place, user), cls(_opened[place], user))
 
     def upsert(self, record: Mapping[str, Any]) -> None:
         """Raises `InvalidInput` when the record names no session."""
@@ -41,8 +60,8 @@ class MemoryService:
         scope = self._scope.with_conversation(session_id)
         before = self._last
         self._last = self._memory.start(lambda memory: self._upsert(memory, scope, record, before))
-        if _in_running_loop():
-            self._last.add_done_callback(_log_failure)
+        if in_running_loop():
+            _outlived(self._last)
         else:
             self._last.result()
 
@@ -61,7 +80,8 @@ class MemoryService:
         if events:
             await memory.append(scope, events)
             known.update(event.id for event in events if event.id)
-        await _describe(memory, scope, record.get("meta") or {})
+        meta: Mapping[str, Any] = record.get("meta") or {}
+        await self._remembering.keep(memory, scope, meta.get("intent"), meta.get("locale"))
 
     async def _known(self, memory: Memory, scope: Scope) -> set[str]:
         """Ids that this service has stored and that were not erased since."""
@@ -99,23 +119,26 @@ def _media(item: Mapping[str, Any], index: int) -> UserMessage:
     return UserMessage(modality=item["modality"], summary=item["summary"], meta=meta, id=id_)
 
 
-async def _describe(memory: Memory, scope: Scope, meta: Mapping[str, Any]) -> None:
-    locale, intent = meta.get("locale"), meta.get("intent")
-    if is_language_tag(locale):
-        await memory.set_language(scope, locale)
-    if isinstance(intent, str) and intent:
-        await memory.set_intent(scope, intent)
+class _OpenedLater:
+    def __init__(self, stores: StoresThread) -> None:
+        self._stores = stores
+
+    def start(self, work: Callable[[Memory], Coroutine[Any, Any, None]]) -> Future[None]:
+        return self._stores.begin(lambda stores: work(stores.memory))
 
 
-def _in_running_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+_making = Lock()
+_opened: dict[tuple[str, str | None], _OpenedLater] = {}
+_services: dict[tuple[str, str | None, str], MemoryService] = {}
+_behind: set[asyncio.Task[None]] = set()  # a task that nobody holds may be collected before it is done
 
 
-def _log_failure(done: Future[None]) -> None:
-    error = None if done.cancelled() else done.exception()
-    if error is not None:
-        _log.error("a memory record was not stored: %s", type(error).__name__)
+def _outlived(storing: Future[None]) -> None:
+    waiting = asyncio.ensure_future(outlasting(storing))
+    _behind.add(waiting)
+    waiting.add_done_callback(_stored)
+
+
+def _stored(waiting: asyncio.Task[None]) -> None:
+    _behind.discard(waiting)
+    log_failure(waiting, "a memory record was not stored")

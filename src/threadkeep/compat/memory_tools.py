@@ -7,8 +7,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from threadkeep.compat.memory_service import MemoryService
 from threadkeep.policy.redact import RedactionRules, Redactor
 from threadkeep.policy.session_events import is_persistable, kept_events, session_record
+from threadkeep.scope import DEFAULT_USER
 
 _redactor = Redactor(RedactionRules(placeholder="plain"))
 # Callers know this form of an address from their own code; it allows hosts that no mail could reach, such as `x_y.com`.
@@ -35,13 +37,21 @@ def before_persist(events: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def persist_memory_from_session(session: Any) -> None:
-    """Build the session's memory record from what may be kept and hand it to `session.memory.upsert`, if there is one.
+    """Build the session's memory record from what may be kept and hand it to `session.memory.upsert`, if there is one;
+    without one, store it where `DATABASE_URL` and `REDIS_URL` say. ADK's `Session` will do.
 
-    `session` needs `id` and `events`; `state`, `startedAt`, `endedAt` and `memory` are used when present.
+    `session` needs `id` and `events`; `state`, `startedAt`, `endedAt`, `memory` and `user_id` are used when present.
+    Inside a running loop it returns at once and what fails is logged; anywhere else it returns when all is stored.
     """
     memory = getattr(session, "memory", None)
-    if memory is not None:
-        memory.upsert(memory_record(session))
+    if memory is None and _is_adks(session, "sessions.session", "Session"):
+        from threadkeep.adapters.adk import persist_memory_from_session as begin
+
+        begin(session)
+        return
+    if memory is None:
+        memory = MemoryService.of_environment(getattr(session, "user_id", None) or DEFAULT_USER)
+    memory.upsert(memory_record(session))
 
 
 def memory_record(session: Any) -> dict[str, Any]:
@@ -58,12 +68,17 @@ def memory_record(session: Any) -> dict[str, Any]:
 def _session_events(event: Any) -> Sequence[Mapping[str, Any]]:
     if isinstance(event, Mapping):
         return [cast("Mapping[str, Any]", event)]
-    adk = sys.modules.get("google.adk.events.event")  # whoever has an event of ADK's has loaded ADK
-    if adk is not None and isinstance(event, adk.Event):
+    if _is_adks(event, "events.event", "Event"):
         from threadkeep.adapters.adk.events import session_events
 
         return session_events(event)
     return []
+
+
+def _is_adks(value: Any, module: str, name: str) -> bool:
+    """Whoever has an object of ADK's has loaded ADK."""
+    adk = sys.modules.get(f"google.adk.{module}")
+    return adk is not None and isinstance(value, getattr(adk, name))
 
 
 def put_tool_cache(state: Any, key: str, value: Any, ttl_seconds: int = 900) -> None:

@@ -15,7 +15,7 @@ def with_queued(evidence: Evidence, conversation: str, messages: Sequence[Messag
     """The evidence with these messages among its turns. Some of them may be in the index by now: they count once."""
     known = {turn.place for turn in evidence.turns}
     more = [
-        _turn(message, conversation, frozenset(terms))
+        turn_of(message, conversation, frozenset(terms))
         for message in messages
         if message.seq > 0 and Place(conversation, message.seq) not in known
     ]
@@ -29,7 +29,7 @@ def with_queued(evidence: Evidence, conversation: str, messages: Sequence[Messag
     )
 
 
-def _turn(message: Message, conversation: str, wanted: frozenset[str]) -> Turn:
+def turn_of(message: Message, conversation: str, wanted: frozenset[str]) -> Turn:
     terms = terms_of(message.content)
     return Turn(message, conversation, len(terms), {term: terms.count(term) for term in wanted.intersection(terms)})
 

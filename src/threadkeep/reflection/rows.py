@@ -19,6 +19,7 @@ _PUT = (
 )
 
 
+_NUMBERS: dict[ReflectionKind, int] = {"turn": 0, "rolling": 1, "session": 2}
 _DELETE = "DELETE FROM tk_reflections WHERE reflection_key = :key"
 
 
@@ -28,18 +29,18 @@ class SqlReflections:
 
     async def put(self, scope: Scope, stored: StoredReflection) -> bool:
         """Looked for once it is there: who erases a message looks for reflections once that is gone."""
-        named = ("rolling",) if stored.kind == "rolling" else ("turn", stored.evidence[-1])
+        named = ("turn", stored.evidence[-1]) if stored.kind == "turn" else (stored.kind,)
         body = {
             "summary": stored.reflection.summary,
             "causes": list(stored.reflection.causes),
             "evidence": list(stored.evidence),
-        }
+        } | ({"conversation": scope.require_conversation()} if stored.kind == "session" else {})
         key = scope.digest("reflection", *named)
         values = {
             "key": key,
             "place": scope.digest(),
             "owner": scope.whole_user.digest(),
-            "kind": _number(stored.kind),
+            "kind": _NUMBERS[stored.kind],
             "body": json.dumps(body).encode(),
             "at": int(stored.at.timestamp() * 1_000_000),
         }
@@ -61,7 +62,7 @@ class SqlReflections:
             f"SELECT body, created_at FROM tk_reflections WHERE {column} = :place AND kind = :kind"  # noqa: S608
             f" ORDER BY created_at DESC, reflection_key LIMIT {int(limit)}"
         )
-        rows = await self._running.rows(query, {"place": place, "kind": _number(kind)})
+        rows = await self._running.rows(query, {"place": place, "kind": _NUMBERS[kind]})
         return [_stored(row, kind) for row in rows]
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
@@ -89,11 +90,8 @@ def _place(scope: Scope) -> tuple[str, bytes]:
     ).digest()
 
 
-def _number(kind: ReflectionKind) -> int:
-    return 1 if kind == "rolling" else 0
-
-
 def _stored(row: Any, kind: ReflectionKind) -> StoredReflection:
     body: dict[str, Any] = json.loads(bytes(row[0]))
     reflection = Reflection(body["summary"], tuple(body["causes"]))
-    return StoredReflection(reflection, tuple(body["evidence"]), datetime.fromtimestamp(row[1] / 1e6, UTC), kind)
+    at = datetime.fromtimestamp(row[1] / 1e6, UTC)
+    return StoredReflection(reflection, tuple(body["evidence"]), at, kind, body.get("conversation"))

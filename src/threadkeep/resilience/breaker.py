@@ -65,7 +65,7 @@ class Breaker:
         self._last_told = float("-inf")
 
     def failed(self, error: BaseException) -> None:
-        if isinstance(error, NotAskedAgain | StoreBusy):
+        if isinstance(error, NotAskedAgain | StoreBusy) or _is_of_an_ending_process(error):
             return  # the store was not asked, which proves nothing
         self._failures += 1
         now = self._monotonic()
@@ -78,6 +78,11 @@ class Breaker:
         if now - self._last_told >= 60:
             self._last_told = now
             _log.warning("%s does not answer (%s); going on without it", self.store, _told(error))
+
+
+def _is_of_an_ending_process(error: BaseException) -> bool:
+    """Python's executors take no work then. They have no error of their own for it, only these words (3.9 to 3.14)."""
+    return isinstance(error, RuntimeError) and str(error).startswith("cannot schedule new futures after")
 
 
 def _told(error: BaseException) -> str:

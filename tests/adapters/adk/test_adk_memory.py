@@ -134,6 +134,7 @@ async def test_outsiders_are_told_by_the_operators_own_rules_and_a_mediums_meta_
         '[[rule]]\nname = "ticket"\ntype = "INTERNAL_ID"\npattern = "TCK-[0-9]{6}"\nfinds = ["TCK-123456"]\n'
     )
     monkeypatch.setenv("THREADKEEP_REDACTION_RULES", str(rules))
+    monkeypatch.setenv("DATABASE_URL", sqlite_place["url"])
     told: list[dict[str, Any]] = []
     meta = {"language": "pl", "mime": "image/png", "sha256": "a" * 64}
     medium = {"summary": "Ticket TCK-123456", "modality": "image", "meta": meta | {"file": "ann.png"}}

@@ -1,10 +1,13 @@
 """The agent's memory tools, called the way the author's own code calls them."""
 
+import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from threadkeep import SyncMemory
 from threadkeep.compat import (
     State,
     before_persist,
@@ -37,11 +40,11 @@ class Upserts:
         self.records.append(record)
 
 
-def session_with(events: list[dict[str, Any]], memory: Any) -> SimpleNamespace:
+def session_with(events: list[dict[str, Any]], memory: Any, **more: Any) -> SimpleNamespace:
     state = State()
     state.set("user.locale", "vi-VN")
     state.set("conversation.intentSummary", "book a room, mail an@example.com")
-    return SimpleNamespace(id="s1", events=events, state=state, memory=memory, startedAt=100, endedAt=200)
+    return SimpleNamespace(id="s1", events=events, state=state, memory=memory, startedAt=100, endedAt=200, **more)
 
 
 def test_redact_masks_an_address_and_a_phone_number_and_returns_a_string() -> None:
@@ -145,13 +148,39 @@ def test_a_media_key_that_is_missing_is_none_in_the_record() -> None:
     assert meta == {"language": None, "mime": "audio/ogg", "durationMs": None, "sha256": None}
 
 
-def test_a_session_without_a_memory_or_a_state_is_left_in_peace() -> None:
-    bare = SimpleNamespace(id="s1", events=[USER_TEXT])
-    persist_memory_from_session(bare)
+def test_a_session_without_a_state_has_no_times_no_locale_and_no_intent() -> None:
     memory = Upserts()
-    bare.memory = memory
-    persist_memory_from_session(bare)
+    persist_memory_from_session(SimpleNamespace(id="s1", events=[USER_TEXT], memory=memory))
     assert memory.records[0]["meta"] == {"startedAt": None, "endedAt": None, "locale": None, "intent": None}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = f"sqlite:///{tmp_path}/memory.db"
+    monkeypatch.setenv("DATABASE_URL", url)
+    return url
+
+
+def test_a_session_without_a_memory_is_stored_where_the_environment_says(place: str) -> None:
+    for _ in range(2):
+        persist_memory_from_session(SimpleNamespace(id="s1", events=[USER_TEXT, TOOL, ANSWER]))
+    persist_memory_from_session(session_with([USER_TEXT], None, user_id="u1"))
+    with SyncMemory(place) as memory:
+        nobodys, ones = memory.export()
+    assert (nobodys.user, ones.user, ones.intent) == ("default", "u1", "book a room, mail [REDACTED]")
+    assert [one.content for one in nobodys.messages] == ["write to [REDACTED]", "Sent to [REDACTED]"]
+    assert ones.reflections[0].kind == "session"
+
+
+def test_inside_a_running_loop_it_is_stored_before_the_loop_is_over(place: str) -> None:
+    async def turn() -> None:
+        persist_memory_from_session(SimpleNamespace(id="s1", events=[USER_TEXT, ANSWER]))
+
+    asyncio.run(turn())
+    with SyncMemory(place) as memory:
+        (kept,) = memory.export()
+    assert len(kept.messages) == 2
+    assert len(kept.reflections) == 1
 
 
 def test_a_tool_result_is_cached_under_tool_temp_for_fifteen_minutes() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -17,11 +19,13 @@ from threadkeep.adapters.adk.belonging import is_of_app, of_app
 from threadkeep.adapters.adk.events import checked, message_in, said_in
 from threadkeep.adapters.adk.masking import Masked, masked_at
 from threadkeep.adapters.adk.searching import found_in_app
-from threadkeep.adapters.stores_thread import StoresThread, borrowed, last_of
+from threadkeep.adapters.remembering import Remembering
+from threadkeep.adapters.stores_thread import StoresThread, Work, borrowed, last_of
 from threadkeep.compose_agents import AgentStores
 from threadkeep.errors import InvalidInput
 from threadkeep.events import Event as OurEvent
 from threadkeep.events import ModelResponse, UserMessage
+from threadkeep.loop_thread import log_failure
 from threadkeep.model import Hit
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings
@@ -36,10 +40,14 @@ class ThreadkeepMemoryService(BaseMemoryService):
     services are added by the same policy. A conversation that no app has claimed is found from every app.
     """
 
-    def __init__(self, stores: StoresThread, tenant: str, most: int = 10) -> None:
+    def __init__(
+        self, stores: StoresThread, tenant: str, most: int = 10, remembering: Remembering | None = None
+    ) -> None:
         self._stores = stores
         self._tenant = tenant
         self._most = most
+        self._remembering = remembering or Remembering()
+        self._behind: set[Future[None]] = set()
         self._closed = False
 
     @classmethod
@@ -53,12 +61,34 @@ class ThreadkeepMemoryService(BaseMemoryService):
         settings: Settings | None = None,
     ) -> Self:
         """`most` memories are given out by a search."""
-        return cls(borrowed(url, redis, settings), tenant or DEFAULT_TENANT, most)
+        return cls(borrowed(url, redis, settings), tenant or DEFAULT_TENANT, most, Remembering(settings))
 
     async def add_session_to_memory(self, session: Session) -> None:
+        """What policy keeps of it, and what outlives its turns: its intent and a summary.
+
+        A chat model that is to write the summary is not waited for; `close` waits.
+        """
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
+        summary = self._stores.begin(self._remembered(session))
+        if self._remembering.asks_a_model:
+            self._behind.add(summary)
+            summary.add_done_callback(self._summarised)
+        else:
+            await asyncio.shield(asyncio.wrap_future(summary))
+
+    def begin_remembering(self, session: Session) -> Future[Masked]:
+        """All that `add_session_to_memory` does, begun without a caller who waits; how its texts are masked there."""
+        scope, ours = self._scope(session.user_id, session.id), _kept_of(session.events)
+
+        async def remembered(stores: AgentStores) -> Masked:
+            if ours:
+                await self._stores.one_at_a_time(scope, self._added(scope, session.app_name, ours))(stores)
+            await self._remembered(session)(stores)
+            return await masked_at(stores, scope)
+
+        return self._stores.begin(remembered)
 
     async def add_events_to_memory(
         self,
@@ -70,8 +100,7 @@ class ThreadkeepMemoryService(BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """What policy keeps of them; an event that is there already is not added twice."""
-        ours = [one for event in events if not checked(event).partial for one in _kept(event)]
-        await self._add(self._scope(user_id, session_id or _loose(app_name)), app_name, ours)
+        await self._add(self._scope(user_id, session_id or _loose(app_name)), app_name, _kept_of(events))
 
     async def add_memory(
         self,
@@ -96,7 +125,8 @@ class ThreadkeepMemoryService(BaseMemoryService):
         await self._stores.use(erased)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
-        """Best first."""
+        """Best first. A session whose turns are kept no longer is found by its summary and its intent: such an entry
+        has `{"kind": "session_summary"}` for its metadata."""
         user = Scope(self._tenant, user_id)
 
         async def found(stores: AgentStores) -> list[Hit]:
@@ -114,6 +144,7 @@ class ThreadkeepMemoryService(BaseMemoryService):
         """Closing twice is allowed."""
         if not self._closed:
             self._closed = True
+            await asyncio.gather(*map(asyncio.wrap_future, self._behind), return_exceptions=True)
             if last_of(self._stores):
                 await self._stores.close()
 
@@ -125,22 +156,39 @@ class ThreadkeepMemoryService(BaseMemoryService):
     ) -> None:
         await self.close()
 
+    def _remembered(self, session: Session) -> Work[None]:
+        """Of two at once the later one knows what the first has made."""
+        scope = self._scope(session.user_id, session.id)
+        intent, locale = session.state.get("conversation.intentSummary"), session.state.get("user.locale")
+
+        async def kept(stores: AgentStores) -> None:
+            await self._remembering.keep(stores.memory, scope, intent, locale)
+
+        return self._stores.one_at_a_time(("summary", scope), kept)
+
+    def _summarised(self, summary: Future[None]) -> None:
+        self._behind.discard(summary)
+        log_failure(summary, "a session was not summarised")
+
     async def _add(self, scope: Scope, app: str, ours: Sequence[OurEvent]) -> None:
+        if ours:
+            await self._stores.in_turn(scope, self._added(scope, app, ours))
+
+    def _added(self, scope: Scope, app: str, ours: Sequence[OurEvent]) -> Work[None]:
         async def added(stores: AgentStores) -> None:
             await of_app(stores.rows, scope, app)
             for start in range(0, len(ours), _AT_ONCE):
                 await stores.memory.append(scope, ours[start : start + _AT_ONCE])
 
-        if ours:
-            await self._stores.in_turn(scope, added)
+        return added
 
     def _scope(self, user: str, conversation: str) -> Scope:
         return Scope(self._tenant, user, conversation)
 
 
-def _kept(event: Event) -> list[OurEvent]:
-    message = message_in(said_in(event))
-    return [] if message is None else [message]
+def _kept_of(events: Sequence[Event]) -> list[OurEvent]:
+    messages = [message_in(said_in(event)) for event in events if not checked(event).partial]
+    return [message for message in messages if message is not None]
 
 
 def _told(entry: MemoryEntry) -> OurEvent:
@@ -171,6 +219,7 @@ def _entry(hit: Hit) -> MemoryEntry:
         id=f"{len(hit.message_id)}:{hit.message_id}:{hit.conversation}",
         author=role,
         timestamp=hit.ts.isoformat(),
+        custom_metadata={"kind": "session_summary"} if hit.why.get("session") else {},
     )
 
 

@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from itertools import islice
 
 from threadkeep.adapters.adk.belonging import is_of_app
 from threadkeep.compose_agents import AgentStores
 from threadkeep.model import Hit
+from threadkeep.ports.reflections import MOST_EVIDENCE
 from threadkeep.recall.candidates import MOST_CANDIDATES
+from threadkeep.recall.question import Question
+from threadkeep.recall.sessions import as_hit, in_turns, sessions_on
 from threadkeep.scope import Scope
 
 _LOOKED_THROUGH = 3  # times as many as are given out: some may be another app's
 _MOST_LISTED = 200  # conversations of the user, the latest
 _MOST_ASKED = 50  # of them, one by one
+_MOST_SUMMARIES = 1_000  # of the user's sessions, the latest
 
 
 async def found_in_app(stores: AgentStores, user: Scope, app: str, query: str, most: int) -> list[Hit]:
-    """Best first. Where other apps' messages took the places of the app's own, its latest conversations are asked one
-    by one, and what they add stands behind."""
+    """Best first: what was said, and between it sessions whose turns are kept no longer, by their summaries."""
+    said = await _said_in_app(stores, user, app, query, most)
+    return [*islice(in_turns(said, await _sessions_of_app(stores, user, app, query, most)), most)]
+
+
+async def _sessions_of_app(stores: AgentStores, user: Scope, app: str, query: str, most: int) -> list[Hit]:
+    """Of which not all is there any more that the summary was made of."""
+    kept = await stores.memory.reflections(user, "session", _MOST_SUMMARIES)
+    found: list[Hit] = []
+    for hit in map(as_hit, await asyncio.to_thread(sessions_on, Question(query), kept)):
+        place = user.with_conversation(hit.conversation)
+        if len(found) < most and await is_of_app(stores.rows, place, app) and not await _is_whole(stores, place, hit):
+            found.append(hit)
+    return found
+
+
+async def _is_whole(stores: AgentStores, place: Scope, summary: Hit) -> bool:
+    history = await stores.memory.history(place, MOST_EVIDENCE)
+    return {one.id for one in history.messages}.issuperset(summary.why["made_of"])
+
+
+async def _said_in_app(stores: AgentStores, user: Scope, app: str, query: str, most: int) -> list[Hit]:
+    """Where other apps' messages took the places of the app's own, its latest conversations are asked one by one, and
+    what they add stands behind."""
     looked_through = most * _LOOKED_THROUGH
     recalled = await stores.memory.recall(user, query, k=looked_through)
     names = {hit.conversation for hit in recalled.hits}

@@ -40,7 +40,7 @@ def told_briefly(text: str, language: str | None = None) -> str:
     whole = " ".join(text.split())
     if (found := len(split(whole))) > MOST_SENTENCES:
         return summarise(whole, min(MOST_SENTENCES, found // 2), language, LONGEST)
-    bare = _without_little_words(whole, language)
+    bare = without_little_words(whole, language)
     if bare != whole or len(whole.encode()) <= _A_FEW_WORDS:
         return summarise(bare, MOST_SENTENCES, language, LONGEST)
     if found > 1:
@@ -48,7 +48,8 @@ def told_briefly(text: str, language: str | None = None) -> str:
     return summarise(whole, 1, language, min(LONGEST, len(whole) * 2 // 3))
 
 
-def _without_little_words(text: str, language: str | None) -> str:
+def without_little_words(text: str, language: str | None) -> str:
+    """The text itself where nothing else is left."""
     likely = likely_language([fold(word) for word in _WORD.findall(text)], language)
 
     def kept(found: re.Match[str]) -> str:
