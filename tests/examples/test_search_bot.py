@@ -2,15 +2,23 @@
 
 import hashlib
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
+from pydantic import PrivateAttr
 
 from tests.adapters.adk.scripted import ScriptedModel, call, text
+from tests.adapters.adk.test_adk_sessions import said
 from tests.adapters.database import every_value, rows
 from tests.media.made import blank, silence
+from tests.servers.locate import TESSERACT
+from tests.servers.provide import need
 from threadkeep import Scope, open_memory
 from threadkeep.errors import InvalidEvent
 from threadkeep.media import Media
@@ -80,6 +88,66 @@ async def test_media_may_come_as_a_summary_without_any_bytes(example: Any, tmp_p
     async with example.SearchBot(f"sqlite:///{tmp_path}/bot.db", ScriptedModel([[text("On Tuesday.")]])) as bot:
         answer, _ = await bot.ask("u", "c", media_summary=RECORDING)
     assert answer == "On Tuesday."
+
+
+class Instructed(ScriptedModel):
+    """Remembers its instruction too."""
+
+    _instructed: list[str] = PrivateAttr(default_factory=list)
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self._instructed.append(str(llm_request.config.system_instruction))
+        async for response in super().generate_content_async(llm_request, stream):
+            yield response
+
+    @property
+    def instructed(self) -> list[str]:
+        return self._instructed
+
+
+async def test_a_photo_without_text_gets_a_reason_and_the_turn_goes_on_without_it(
+    example: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    need(TESSERACT)
+    url, photo = f"sqlite:///{tmp_path}/bot.db", blank("canarypixels0001quill")
+    model = Instructed([[text("Most soups are safe.")], [text("At six.")]])
+    reason = "The picture was left out: it holds no text that can be read. Say in words what it shows."
+    async with example.SearchBot(url, model) as bot:
+        answer, record = await bot.ask_with("u", "c", photo, "image/png", "Can I eat this?")
+        assert answer == f"{reason}\nMost soups are safe."
+        assert (record["user_messages"], record["user_media_summaries"]) == (["Can I eat this?"], [])
+        assert reason in model.instructed[0]
+        assert not [part for content in model.asked[0] for part in content.parts or [] if part.inline_data]
+        answer, record = await bot.ask_with("u", "c", photo, "image/png")
+        assert (answer, len(record["model_responses"])) == (reason, 1)  # there is nothing to ask a model
+        assert (await bot.ask("u", "c", "When does the market open?"))[0] == "At six."
+    assert reason not in model.instructed[1]
+    (message, _) = [one for one in caplog.messages if one.startswith("a picture was left out of a turn")]
+    assert "THREADKEEP_IMAGE_MODEL" in message
+    assert Traces(["canarypixels0001quill", "was left out"]).in_folder(tmp_path) == set()
+
+
+async def test_where_nobody_looks_at_pictures_the_turn_goes_on_without_them(example: Any, tmp_path: Path) -> None:
+    async with example.SearchBot(f"sqlite:///{tmp_path}/bot.db", ScriptedModel([[text("Yes.")]]), Media({})) as bot:
+        answer, _ = await bot.ask_with("u", "c", blank(), "image/png", "Is it open?")
+    assert answer.startswith("The picture was left out: pictures are not understood here")
+    assert answer.endswith("\nYes.")
+
+
+async def test_a_turn_is_persisted_as_the_document_calls_it(example: Any, tmp_path: Path) -> None:
+    from app.tools import memory_tools  # type: ignore[import-not-found]
+
+    url = f"sqlite:///{tmp_path}/bot.db"
+    async with example.SearchBot(url, ScriptedModel([])):
+        other = InMemorySessionService()
+        session = await other.create_session(app_name="search_bot", user_id="u", session_id="c")
+        await other.append_event(session, said("user", "where is the lighthouse museum?"))
+        memory_tools.persist_memory_from_session(session)
+    async with open_memory(url) as memory:
+        (kept,) = [record async for record in memory.export(Scope("search-bot", "u"))]
+    assert ([one.content for one in kept.messages], len(kept.reflections)) == (["where is the lighthouse museum?"], 1)
 
 
 def test_the_memory_tools_are_where_the_bot_looks_for_them(example: Any) -> None:

@@ -1,6 +1,7 @@
 """The bot: one agent with a search tool, and what happens in a turn."""
 
 import asyncio
+import logging
 import mimetypes
 import os
 import sys
@@ -14,16 +15,19 @@ from google.adk.runners import Runner
 from google.genai import types
 
 from app.memory_config import TENANT, TURN_LIMITS, retention_settings
-from app.tools.memory_tools import persist_memory_from_session
+from app.tools.memory_tools import persist_memory_from_session, remember_in
 from app.tools.search import search
 from threadkeep.adapters.adk import ThreadkeepMemoryService, ThreadkeepPlugin, ThreadkeepSessionService
 from threadkeep.compose_media import media_for
 from threadkeep.compose_retention import open_retention
+from threadkeep.errors import CapabilityMissing, InvalidEvent
 
 APP = "search_bot"
 INSTRUCTION = (
     "Answer questions about the city in the user's language. Search before you answer; say so if nothing is found."
+    " {temp:left_out?}"
 )
+_log = logging.getLogger("search_bot")
 
 
 class SearchBot:
@@ -45,6 +49,8 @@ class SearchBot:
         await self._open.enter_async_context(self._sessions)
         await self._open.enter_async_context(self._memories)
         self._open.push_async_callback(self._media.close)
+        self._open.callback(remember_in, None)
+        remember_in(self._memories)
         return self
 
     async def __aexit__(self, *error):
@@ -54,37 +60,58 @@ class SearchBot:
         """A question that is spoken, or comes with a picture, as bytes.
 
         Of a recording the model is given the words, of a picture the picture; what is kept of either is its summary.
-        What is not what it is called, cannot be read or says nothing raises `InvalidEvent`, and no turn begins.
+        What cannot be read or says nothing is left out: the answer begins with the reason, and what was typed is
+        answered without it. What is not what it is called raises `InvalidEvent`, and no turn begins.
         """
-        found = await self._media.understood(data, mime)
+        try:
+            found = await self._media.understood(data, mime)
+        except (CapabilityMissing, InvalidEvent) as error:
+            if isinstance(error, InvalidEvent) and error.field != "data":
+                raise
+            return await self._ask_without(user, session, mime, text, error)
         kept = {"summary": found.event.summary, "modality": found.event.modality, "meta": dict(found.event.meta)}
         if found.event.modality == "voice":
             return await self.ask(user, session, found.words, media_summary=kept)
         picture = types.Part.from_bytes(data=data, mime_type=found.event.meta["mime"])
         return await self.ask(user, session, text, media=picture, media_summary=kept)
 
-    async def ask(self, user, session, text="", *, media=None, media_summary=None):
+    async def _ask_without(self, user, session, mime, text, error):
+        picture = mime.startswith("image/")
+        name = "picture" if picture else "recording"
+        _log.warning("a %s was left out of a turn: %s", name, error)
+        why = f"it {error.problem}" if isinstance(error, InvalidEvent) else str(error)
+        reason = f"The {name} was left out: {why}. Say in words what it {'shows' if picture else 'says'}."
+        if not text:
+            return reason, await persist_memory_from_session(await self._session(user, session))
+        answer, record = await self.ask(user, session, text, left_out=reason)
+        return f"{reason}\n{answer}", record
+
+    async def _session(self, user, session):
+        place = {"app_name": APP, "user_id": user, "session_id": session}
+        return await self._sessions.get_session(**place) or await self._sessions.create_session(**place)
+
+    async def ask(self, user, session, text="", *, media=None, media_summary=None, left_out=""):
         """One turn; the answer, and the session's memory record.
 
         `media` is a part for the model (bytes and MIME type), if it is to see or hear it. `media_summary` is what is
-        kept of it: `{"summary", "modality", "meta": {"mime", "sha256", "durationMs", "language"}}`.
+        kept of it: `{"summary", "modality", "meta": {"mime", "sha256", "durationMs", "language"}}`. `left_out` is
+        told to the model and kept nowhere: what the user sent besides, and why it is not there.
         """
-        if await self._sessions.get_session(app_name=APP, user_id=user, session_id=session) is None:
-            await self._sessions.create_session(app_name=APP, user_id=user, session_id=session)
+        await self._session(user, session)
         parts = [types.Part(text=text)] if text else []
         parts += [media] if media is not None else []
         if not parts:
             parts = [types.Part(text=media_summary["summary"])]
         config = RunConfig(custom_metadata={"media_summary": media_summary} if media_summary else None)
         said = types.Content(role="user", parts=parts)
+        told = {"temp:left_out": f"The user was told: {left_out}"} if left_out else None
         answer = ""
         async for event in self._runner.run_async(
-            user_id=user, session_id=session, new_message=said, run_config=config
+            user_id=user, session_id=session, new_message=said, run_config=config, state_delta=told
         ):
             if event.is_final_response() and event.content and event.content.parts:
                 answer = event.content.parts[0].text or answer
-        stored = await self._sessions.get_session(app_name=APP, user_id=user, session_id=session)
-        return answer, await persist_memory_from_session(stored, self._memories)
+        return answer, await persist_memory_from_session(await self._session(user, session))
 
 
 async def forget_old(url):

@@ -221,6 +221,20 @@ async def test_an_outward_that_is_a_coroutine_function_is_awaited(sqlite_service
     assert told == ["where is it?", "by the harbour"]
 
 
+async def test_a_photo_that_comes_without_a_summary_is_named_in_the_log_and_the_turn_goes_on(
+    sqlite_service: ThreadkeepSessionService, caplog: pytest.LogCaptureFixture
+) -> None:
+    await sqlite_service.create_session(app_name=APP, user_id="u", session_id="s")
+    photo = types.Part.from_bytes(data=b"canarypixels", mime_type="image/png")
+    runner = runner_of([[text("a menu")], [text("yes")]], sqlite_service, [], [ThreadkeepPlugin(sqlite_service)])
+    await say(runner, "u", "s", types.Content(role="user", parts=[photo]))
+    await say(runner, "u", "s", types.Content(role="user", parts=[photo, text("can I eat this?")]))
+    stored = await sqlite_service.get_session(app_name=APP, user_id="u", session_id="s")
+    assert texts(stored) == ["a menu", "can I eat this?", "yes"]
+    reason = "image was not kept: it came without a media_summary in the run's custom_metadata"
+    assert [one for one in caplog.messages if "was not kept" in one] == [reason] * 2
+
+
 async def test_a_run_that_fails_lets_the_next_one_in(sqlite_service: ThreadkeepSessionService) -> None:
     def broken(q: str) -> str:
         """Break."""

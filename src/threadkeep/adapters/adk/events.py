@@ -74,6 +74,13 @@ def said_in(event: Event) -> list[OurEvent]:
     return [*rest, *media]
 
 
+def unsummarised(event: Event) -> str | None:
+    """What a user sent and nothing can be kept of: the modality of a medium that came without its summary."""
+    if event.author != "user" or _summary(event) is not None:
+        return None
+    return next((_modality(part) for part in _parts(event) if part.inline_data or part.file_data), None)
+
+
 def session_events(event: Event) -> list[dict[str, Any]]:
     """The event as filters of session events know it: typed text beside a picture is an event of its own."""
     ours = said_in(event)

@@ -7,6 +7,7 @@ number: so `seq` and numbers agree, and an event whose text is refused has left 
 from __future__ import annotations
 
 import copy
+import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from threadkeep.errors import ScopeErased
 from threadkeep.ports.agent_rows import place_of
 from threadkeep.scope import Scope
 
+_log = logging.getLogger("threadkeep.memory")
 _MOST_REMEMBERED = 1_000
 _SAME_MOMENT = 0.001  # seconds
 
@@ -75,6 +77,8 @@ class Writer:
         turns.check(writer)
         speaks = events.has_content(event)
         ours = events.said_in(event)
+        if medium := events.unsummarised(event):
+            _log.warning("%s was not kept: it came without a media_summary in the run's custom_metadata", medium)
         message = events.message_in(ours)
         if speaks and not turns.holds(writer):
             head = await self._leased(known.scope, head, writer)
