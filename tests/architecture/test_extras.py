@@ -45,8 +45,9 @@ def brought(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[st
             yield from brought(canonicalize_name(one.name), frozenset(one.extras), seen)
 
 
-def hidden_beside(extra: str) -> list[str]:
+def hidden_beside(extra: str, *others: str) -> list[str]:
     here = {*brought("threadkeep", frozenset({extra}), set())}
+    here |= {name for other in others for name in brought(other, frozenset(), set())}
     provided = packages_distributions()
     return [module for module, by in provided.items() if not {canonicalize_name(one) for one in by} & here]
 
@@ -101,6 +102,16 @@ asyncio.run(main())
     )
     assert "MissingExtra: an assistant needs" in ended.stderr
     assert "threadkeep[assistant]" in ended.stderr
+
+
+def test_mounting_memory_without_its_parts_names_the_extra_that_is_enough() -> None:
+    """An application that has FastAPI of its own lacks the rest."""
+    hidden = hidden_beside("", "fastapi")
+    ended = subprocess.run(
+        [sys.executable, "-c", HIDING, "threadkeep.http.mounting", *hidden], capture_output=True, text=True, check=False
+    )
+    assert "MissingExtra: threadkeep.http.mounting needs" in ended.stderr
+    assert "threadkeep[service]" in ended.stderr
 
 
 def test_what_an_extra_does_not_bring_is_hidden() -> None:

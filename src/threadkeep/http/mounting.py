@@ -7,14 +7,20 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
-from fastapi import FastAPI
-
 from threadkeep.compose import open_memory, redis_named
 from threadkeep.compose_metrics import when_served
-from threadkeep.errors import InvalidInput
-from threadkeep.http.app import ResponderOpener, create_app
-from threadkeep.http.identity import Identify
+from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.settings import Settings, load_settings
+
+try:
+    from fastapi import FastAPI
+
+    from threadkeep.http.app import ResponderOpener, create_app
+    from threadkeep.http.identity import Identify
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("threadkeep"):
+        raise
+    raise MissingExtra("service", "threadkeep.http.mounting") from None
 
 
 def mount_memory(
