@@ -20,10 +20,10 @@ TOO_OLD := "Threadkeep needs Python 3.11 or newer; run make with PYTHON=/path/to
 NAME ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help env serve test chaos check format bench lock clean
+.PHONY: help env serve test chaos check check-pages format bench lock clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: $(STAMP)  ## make .venv with every extra, from the lock
 
@@ -61,6 +61,9 @@ check: env  ## formatting, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+
+check-pages: env  ## follow every page with only the extras it names, twice (PAGE=docs/how-to/adk.md for one)
+	$(BIN)/python -m tests.docs $(PAGE)
 
 format: env  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
