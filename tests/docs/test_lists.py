@@ -11,6 +11,7 @@ COMMANDS = sorted(
     {str(one.name or getattr(one.callback, "__name__", "")) for one in commands.registered_commands}
     | {str(group.typer_instance.info.name) for group in commands.registered_groups if group.typer_instance}
 )
+HOW_TO = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "how-to").glob("*.md"))
 FOLDERS = sorted(path.parent.name for path in (ROOT / "src" / "threadkeep").glob("*/__init__.py"))
 
 
@@ -28,6 +29,11 @@ def test_every_command_is_in_the_readme_and_the_change_log(name: str) -> None:
 
 def test_the_commands_are_found() -> None:
     assert {"serve", "worker", "dlq", "migrate", "redact"} <= {*COMMANDS}
+
+
+@pytest.mark.parametrize("page", HOW_TO)
+def test_every_how_to_page_is_linked_from_the_readme(page: str) -> None:
+    assert f"]({page})" in text_of("README.md")
 
 
 @pytest.mark.parametrize("name", FOLDERS)
