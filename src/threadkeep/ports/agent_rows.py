@@ -1,6 +1,7 @@
 """Rows that an agent framework's sessions need besides the messages: heads, frames, work in flight, state.
 
-No row holds what somebody said: that stands in the archive alone. A head is changed only by whoever has read its latest
+No row holds what somebody said, but for items that an application encrypted itself: the rest stands in the archive
+alone. A head is changed only by whoever has read its latest
 version, together with the rows that go with it, in one step.
 """
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from agents import Agent, Runner, SessionSettings, function_tool, set_tracing_disabled
+from agents.extensions.memory import EncryptedSession
 from agents.memory import Session
 from agents.memory.session import is_openai_responses_compaction_aware_session
 
@@ -19,6 +20,7 @@ from threadkeep import open_memory
 from threadkeep.adapters.openai_agents import ThreadkeepSession
 from threadkeep.errors import InvalidEvent, InvalidSetting, MemoryClosed
 from threadkeep.scope import Scope
+from threadkeep.settings import Settings
 
 set_tracing_disabled(True)
 Open = Callable[..., ThreadkeepSession]
@@ -168,6 +170,90 @@ async def test_erasing_the_user_erases_the_session(sqlite_url: str, opened: Open
     async with open_memory(sqlite_url) as memory:
         assert (await memory.erase(Scope(user="u1"))).complete
     assert await session.get_items() == []
+
+
+def encrypted(session: ThreadkeepSession, key: str = "a high-entropy key of the application's own") -> Any:
+    return EncryptedSession(session.session_id, session, key)  # type: ignore[arg-type]
+
+
+async def test_a_session_that_the_sdk_encrypts_gives_every_item_back_in_order(url: str, opened: Open) -> None:
+    session = opened(url)
+    items = [user("canaryquestion"), CALL, OUTPUT, assistant("canaryanswer")]
+    await encrypted(session).add_items(items[:2])
+    await encrypted(session).add_items(items[2:])
+
+    again = encrypted(opened(url, session.session_id))
+    assert await again.get_items() == items
+    assert await again.get_items(3) == items[1:]
+    assert await encrypted(session, "another key").get_items() == []
+    assert await session.get_items() != []
+    assert await every_value(url)
+    assert not [value for value in await every_value(url) if b"canary" in value]
+
+    assert await again.pop_item() == items[-1]
+    assert await again.get_items() == items[:-1]
+    await again.clear_session()
+    assert await again.get_items() == []
+    assert await again.pop_item() is None
+
+
+async def test_a_runner_with_a_tool_goes_on_in_a_session_that_the_sdk_encrypts(url: str, opened: Open) -> None:
+    session = opened(url)
+    model = ScriptedModel(call("search", '{"q": "weather"}'), said("It is sunny."), said("Warm too."))
+    agent = Agent(name="guide", model=model, tools=[function_tool(_search, name_override="search")])
+    await Runner.run(agent, "What is the weather?", session=encrypted(session))
+    await Runner.run(agent, "And tomorrow?", session=encrypted(session))
+    kinds = [item.get("type", item.get("role")) for item in model.asked[-1]]
+    assert kinds == ["user", "function_call", "function_call_output", "message", "user"]
+
+
+async def test_adds_of_several_processes_to_an_encrypted_session_keep_each_ones_order(url: str, opened: Open) -> None:
+    first = opened(url)
+    second = opened(url, first.session_id, settings=Settings())  # opens stores of its own
+
+    async def add(session: ThreadkeepSession, name: str) -> None:
+        for number in range(10):
+            await encrypted(session).add_items([user(f"{name}{number}a"), user(f"{name}{number}b")])
+
+    await asyncio.gather(add(first, "x"), add(second, "y"))
+    texts = [item["content"] for item in await encrypted(first).get_items()]
+    for name in ("x", "y"):
+        expected = [f"{name}{number}{part}" for number in range(10) for part in "ab"]
+        assert [text for text in texts if text.startswith(name)] == expected
+
+
+async def test_erasing_the_user_erases_what_the_sdk_encrypted(url: str, opened: Open) -> None:
+    owner = f"u-{uuid4()}"
+    session = opened(url, user=owner)
+    await encrypted(session).add_items([user("remember me")])
+    async with open_memory(url) as memory:
+        assert (await memory.erase(Scope(user=owner))).complete
+    assert await session.get_items() == []
+
+
+async def test_what_the_sdk_encrypted_stands_beside_what_was_said_in_the_order_of_both(url: str, opened: Open) -> None:
+    session = opened(url)
+    await session.add_items([user("one")])
+    await encrypted(session).add_items([user("two")])
+    await session.add_items([user("three")])
+    one, two, three = await session.get_items()
+    assert (one, three) == (user("one"), user("three"))
+    assert two.keys() == {"__enc__", "v", "kid", "payload"}
+    assert await encrypted(session).get_items() == [user("two")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"payload": "canary in plain words"}, {"payload": "Y2FuYXJ5"}, {"note": "canary"}, {"kid": "canary words"}],
+    ids=["plain", "encoded", "more", "key-name"],
+)
+async def test_what_only_looks_encrypted_is_refused(change: dict[str, Any], sqlite_url: str, opened: Open) -> None:
+    session = opened(sqlite_url)
+    await encrypted(session).add_items([user("real")])
+    (real,) = await session.get_items()
+    with pytest.raises(InvalidEvent):
+        await session.add_items([real | change])
+    assert await session.get_items() == [real]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -25,15 +28,23 @@ Item = dict[str, Any]
 _BY_USER, _BY_MODEL = Origin("user", "openai_agents"), Origin("model", "openai_agents")
 _TEXT_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 _MEDIA_PARTS = {"input_image": "image", "input_audio": "voice"}
+# What the SDK's `EncryptedSession` makes of an item; its payload is a token of Fernet: version, time, IV, blocks, HMAC.
+_ENVELOPE = frozenset(("__enc__", "v", "kid", "payload"))
+_KEY_NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_FERNET_VERSION, _FERNET_FRAME, _FERNET_BLOCK = 0x80, 1 + 8 + 16 + 32, 16
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One item: the event that policy is asked about, the shape that goes with its text, or a tool's item whole."""
+    """One item: the event that policy is asked about, the shape that goes with its text, or an item whole.
 
-    event: Event
+    What the application encrypted has no event: nobody here can tell what is in it.
+    """
+
+    event: Event | None
     shape: bytes | None = None
     tool: Item | None = None
+    encrypted: Item | None = None
 
 
 def split(item: Any, id_: str) -> Split:
@@ -41,6 +52,8 @@ def split(item: Any, id_: str) -> Split:
     if not isinstance(item, Mapping):
         raise InvalidEvent("item", f"is a {type(item).__name__}", "give items as the Agents SDK makes them")
     given: Item = dict(item)  # pyright: ignore[reportUnknownArgumentType]
+    if given.keys() == _ENVELOPE:
+        return Split(None, encrypted=_envelope(given))
     kind = given.get("type", "message")
     if kind == "message":
         return _said(given, id_)
@@ -72,6 +85,24 @@ def _said(item: Item, id_: str) -> Split:
     if not text and (modality := _medium(content)) is not None:
         return Split(UserMessage(modality=modality, id=id_), _packed(shape))
     return Split(UserMessage(text, id=id_, origin=_BY_USER), _packed(shape))
+
+
+def _envelope(item: Item) -> Item:
+    """Raises `InvalidEvent` where anything in it could be read: what can be read goes by policy."""
+    version, key, payload = item["v"], item["kid"], item["payload"]
+    named = type(version) is int and isinstance(key, str) and _KEY_NAME.fullmatch(key)
+    if item["__enc__"] != 1 or not named or not isinstance(payload, str) or not _is_fernet(payload):
+        raise InvalidEvent("item", "is not encrypted, though it says so", "give items as EncryptedSession makes them")
+    return item
+
+
+def _is_fernet(token: str) -> bool:
+    try:
+        data = base64.b64decode(token, altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    blocks, rest = divmod(len(data) - _FERNET_FRAME, _FERNET_BLOCK)
+    return blocks > 0 and rest == 0 and data[0] == _FERNET_VERSION
 
 
 def _parts(content: Any) -> list[Item]:
