@@ -322,7 +322,9 @@ async def test_langgraphs_own_form_of_the_index_is_understood(open_store: Openin
     def embed(texts: Sequence[str]) -> list[list[float]]:
         return [[float(text.count("a")), float(text.count("b"))] for text in texts]
 
-    store = await open_store(index={"dims": 2, "embed": embed, "fields": ["text"]})
+    index = {"dims": 2, "embed": embed, "fields": ["text"]}
+    store = await open_store(index=index)
+    assert store.store.index_config == index, "where LangGraph's own stores tell it"
     await store.put(("v",), "a", {"text": "aaa"})
     await store.put(("v",), "b", {"text": "bbb"})
     assert [item.key for item in await store.search(("v",), query="bb")] == ["b", "a"]

@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.store.base import BaseStore, Op, Result, TTLConfig, ensure_embeddings
+from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig, ensure_embeddings
 
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.door import Door
@@ -38,12 +38,19 @@ class ThreadkeepStore(BaseStore):
 
     supports_ttl = True
 
-    def __init__(self, door: Door[ItemStore], shelf: Shelf, ttl: TTLConfig | None = None) -> None:
+    def __init__(
+        self,
+        door: Door[ItemStore],
+        shelf: Shelf,
+        ttl: TTLConfig | None = None,
+        index: IndexConfig | None = None,
+    ) -> None:
         self._door = door
         self._shelf = shelf
         self._sweeper: Future[None] | None = None
         self._swept_enough = asyncio.Event()
         self.ttl_config = ttl
+        self.index_config = index
 
     @classmethod
     @asynccontextmanager
@@ -83,7 +90,7 @@ class ThreadkeepStore(BaseStore):
         user_label: int | None = None,
         embedder: Any = None,
         fields: Sequence[str] | None = None,
-        index: Any = None,
+        index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
         serde: SerializerProtocol | None = None,
         max_value_bytes: int = _MAX_VALUE_BYTES,
@@ -99,7 +106,7 @@ class ThreadkeepStore(BaseStore):
         codec = Codec(serde or JsonPlusSerializer(allowed_msgpack_modules=None))
         shelf = Shelf(owner.tenant, user, user_label, codec, vectors, max_value_bytes)
         door: Door[ItemStore] = Door(partial(_opened, url, settings), bound_to_loop=is_bound_to_its_loop(url))
-        return cls(door, shelf, ttl)
+        return cls(door, shelf, ttl, index)
 
     async def aclose(self) -> None:
         """Closing twice is allowed."""
@@ -192,8 +199,8 @@ def _opened(url: str, settings: Settings) -> Coroutine[Any, Any, ItemStore]:
     return open_items(url, settings)
 
 
-def _from_langgraph(index: Any) -> tuple[Any, Sequence[str] | None]:
-    embed = index.get("embed")
+def _from_langgraph(index: IndexConfig) -> tuple[Any, Sequence[str] | None]:
+    embed: Any = index.get("embed")
     if not isinstance(embed, str) and not hasattr(embed, "embed"):
         name = getattr(embed, "__name__", type(embed).__name__)
         embed = _adapted(ensure_embeddings(embed), name, dimensions=index.get("dims"))

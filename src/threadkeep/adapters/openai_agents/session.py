@@ -34,10 +34,10 @@ class ThreadkeepSession:
     Sessions of one process on the same `url` share what is open. `user` is who can have it erased; a session that names
     none is a user of its own. Calls and results of tools are kept only with `tool_items="ttl"`: encrypted, for
     `tool_ttl_seconds`, and given out only in pairs, unless `pairs` is turned off: the SDK's own runner mends a list
-    that a limit cut between them, and another caller may not. What the SDK's `EncryptedSession` makes of an item is kept as
-    it is: policy cannot look into it, and nothing recalls it. Past `compact_after` items, `run_compaction` leaves the
-    older ones out of `get_items`; they stay in the archive, where they can be recalled. A write whose caller is
-    cancelled is done, or has failed, before the caller goes on.
+    that a limit cut between them, and another caller may not. What the SDK's `EncryptedSession` makes of an item is
+    kept as it is: policy cannot look into it, and nothing recalls it. Past `compact_after` items, `run_compaction`
+    leaves the older ones out of `get_items`; they stay in the archive, where they can be recalled. A write whose caller
+    is cancelled is done, or has failed, before the caller goes on.
     """
 
     session_settings: SessionSettings | None
