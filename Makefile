@@ -16,11 +16,15 @@ COMPILE = $$(command -v uv || echo $(BIN)/uv) pip compile --quiet --universal --
 ASSISTANT ?= examples/pc_shop
 NEW_ENOUGH := 'import sys; sys.exit(sys.version_info < (3, 11))'
 TOO_OLD := "Threadkeep needs Python 3.11 or newer; run make with PYTHON=/path/to/python3.11"
+# What tries the service but is no Python: `make release-check` installs it, pinned in tests/release/package.json.
+NPM := .cache/npm
+# `make release-check UPSTREAM=folder` also runs the frameworks' own tests that lie there (CONTRIBUTING.md).
+UPSTREAM ?=
 # `make bench` runs every benchmark; `make bench NAME=sessions` one of them.
 NAME ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help env serve test chaos check check-pages format bench lock clean
+.PHONY: help env serve test chaos release-check check check-pages format bench lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +60,16 @@ test: env  ## run every test, on real servers
 chaos: env  ## the chaos suite in full: hundreds of kills, minutes of outage
 	$(BIN)/python -m tests.servers install
 	CHAOS=full $(BIN)/python -m pytest -s tests/chaos tests/adapters/test_langgraph_killed.py
+
+release-check: env $(NPM)/.installed  ## clients from npm, and the frameworks' own suites (UPSTREAM=folder)
+	$(BIN)/python -m tests.servers install
+	RELEASE_NPM=$(NPM) $(BIN)/python -m pytest tests/release
+	$(if $(UPSTREAM),$(BIN)/python -m tests.suites $(UPSTREAM))
+
+$(NPM)/.installed: tests/release/package.json
+	mkdir -p $(NPM) && cp $< $(NPM)/
+	cd $(NPM) && npm install --no-audit --no-fund --no-package-lock
+	touch $@
 
 check: env  ## formatting, lint and types
 	$(BIN)/ruff format --check .

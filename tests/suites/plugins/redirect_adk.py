@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import AsyncIterator
@@ -13,13 +12,13 @@ import pytest
 
 from threadkeep.adapters.adk import ThreadkeepSessionService
 
-PLACE: dict[str, Any] = json.loads(os.environ["ADK_SESSIONS_PLACE"])  # keyword arguments of `from_url`
+URL, REDIS = os.environ["SUITE_URL"], os.environ.get("SUITE_REDIS")
 _opened: list[ThreadkeepSessionService] = []
 
 
 def opened(*arguments: object, **options: object) -> ThreadkeepSessionService:
     """Whatever was asked for: a tenant of its own on the store, as ADK's in-memory services each have one."""
-    _opened.append(ThreadkeepSessionService.from_url(**PLACE, tenant=f"t-{uuid.uuid4()}"))
+    _opened.append(ThreadkeepSessionService.from_url(URL, redis=REDIS, tenant=f"t-{uuid.uuid4()}"))
     return _opened[-1]
 
 
