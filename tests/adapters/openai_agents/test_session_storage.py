@@ -1,6 +1,6 @@
 """What a session on a file owes whoever else uses that file: no lock left behind, no connection, nothing half-written.
 
-Each of these has its pattern in one of the SDK's own tests of `SQLiteSession`, which `test_redirected.py` names.
+Each of these has its pattern in one of the SDK's own tests of `SQLiteSession`, which `tests/suites/expected.py` names.
 """
 
 from __future__ import annotations
