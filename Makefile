@@ -61,10 +61,11 @@ chaos: env  ## the chaos suite in full: hundreds of kills, minutes of outage
 	$(BIN)/python -m tests.servers install
 	CHAOS=full $(BIN)/python -m pytest -s tests/chaos tests/adapters/test_langgraph_killed.py
 
-release-check: env $(NPM)/.installed  ## clients from npm, and the frameworks' own suites (UPSTREAM=folder)
+release-check: env $(NPM)/.installed  ## clients from npm, every page, and the frameworks' own suites (UPSTREAM=folder)
 	$(BIN)/python -m tests.servers install
 	RELEASE_NPM=$(NPM) $(BIN)/python -m pytest tests/release
 	$(if $(UPSTREAM),$(BIN)/python -m tests.suites $(UPSTREAM))
+	$(BIN)/python -m tests.docs
 
 $(NPM)/.installed: tests/release/package.json
 	mkdir -p $(NPM) && cp $< $(NPM)/
