@@ -112,7 +112,7 @@ async def _on_server(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]
     parts = sql_parts(url)
     database = parts.sql_database(url, settings)
     try:
-        await parts.ensure_schema(database, migrate_if_needed=settings.auto_migrate)
+        await parts.ensure_schema(database, settings)
     except BaseException:
         await database.close()
         raise

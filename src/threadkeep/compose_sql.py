@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from threadkeep.archive.sql import migrate
 from threadkeep.archive.sql.archive import SqlArchive
-from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, migrate, schema_state
+from threadkeep.archive.sql.migrate import NEWEST, schema_state
 from threadkeep.archive.sql.retention import SqlTurnRetention
+from threadkeep.archive.sql.taking_over import Redact
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.sql.running import OnServer
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.checkpoints.usage import SqlUsage
+from threadkeep.compose_redaction import admission_rules
 from threadkeep.errors import StoreUnavailable
 from threadkeep.identity.key_store import SqlKeys
 from threadkeep.index.apart import TellingIndex, stores_apart
@@ -57,7 +60,7 @@ async def sql_stores(
     A server that `may_be_away` is made ready by the first call that reaches it.
     """
     database = _database(LateDatabase, where, settings)
-    database.prepared_by(partial(_made_ready, migrate_if_needed=settings.auto_migrate))
+    database.prepared_by(partial(_made_ready, settings=settings))
     try:
         await database.ready()
     except BaseException as error:
@@ -110,9 +113,20 @@ def _vectors(database: SqlDatabase, clock: Clock, where: TellingIndex | None) ->
     return VectorStores(index, SqlBacklog(database, index, clock), tidy=index.grow)
 
 
-async def _made_ready(database: SqlDatabase, *, migrate_if_needed: bool) -> None:
-    await ensure_schema(database, migrate_if_needed=migrate_if_needed)
-    if migrate_if_needed:
+async def ensure_schema(database: SqlDatabase, settings: Settings) -> None:
+    """Tables as this Threadkeep needs them, or the reason why not."""
+    await migrate.ensure_schema(database, migrate_if_needed=settings.auto_migrate, redact=_redact(settings))
+
+
+def _redact(settings: Settings) -> Redact:
+    """The rules are read with the first text that there is."""
+    rules = cache(lambda: admission_rules(settings))
+    return lambda scope, text: rules().redactor_at(scope)(text).text
+
+
+async def _made_ready(database: SqlDatabase, settings: Settings) -> None:
+    await ensure_schema(database, settings)
+    if settings.auto_migrate:
         await SqlUpkeep(database, every_term).claim(NORMALISER_VERSION)
 
 
@@ -121,7 +135,7 @@ async def sql_checkpoints(url: str, settings: Settings, clock: Clock) -> SqlChec
     database = sql_database(url, settings)
     try:
         await database.open()
-        await ensure_schema(database, migrate_if_needed=settings.auto_migrate)
+        await ensure_schema(database, settings)
     except BaseException:
         await database.close()
         raise
@@ -133,7 +147,7 @@ async def sql_running(url: str, settings: Settings) -> OnServer:
     database = sql_database(url, settings)
     try:
         await database.open()
-        await ensure_schema(database, migrate_if_needed=settings.auto_migrate)
+        await ensure_schema(database, settings)
     except BaseException:
         await database.close()
         raise
@@ -147,7 +161,7 @@ async def sql_retention(
     database = sql_database(url, settings)
     try:
         await database.open()
-        await ensure_schema(database, migrate_if_needed=settings.auto_migrate)
+        await ensure_schema(database, settings)
     except BaseException:
         await database.close()
         raise
@@ -163,7 +177,7 @@ async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[s
         await database.open()
         found = await schema_state(database)
         if not check and not found.up_to_date:
-            found = await migrate(database)
+            found = await migrate.migrate(database, _redact(settings))
         return found.current, NEWEST
     finally:
         await database.close()

@@ -77,7 +77,17 @@ ALLOWED: dict[str, set[str]] = {
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
     "compose_sql": CORE
     | BACKEND
-    | {"settings", "archive", "sessions", "index", "checkpoints", "identity", "knowledge", "reflection"},
+    | {
+        "compose_redaction",
+        "settings",
+        "archive",
+        "sessions",
+        "index",
+        "checkpoints",
+        "identity",
+        "knowledge",
+        "reflection",
+    },
     "compose_retention": CORE
     | {"compose", "compose_vectors", "settings", "sqlite", "archive", "checkpoints", "reflection", "worker"},
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},

@@ -101,6 +101,27 @@ async def test_a_table_of_the_applications_own_by_a_name_of_ours_is_left_and_tol
     await database.close()
 
 
+async def test_tables_of_before_get_the_index_by_a_threads_id(own_url: str) -> None:
+    if own_url.startswith("postgres"):
+        return
+    database = SqlDatabase.at(own_url)
+    await migrate(database)
+    await execute(
+        own_url,
+        "ALTER TABLE conversation_checkpoints DROP INDEX idx_thread_created,"
+        " ADD INDEX idx_thread_created (thread_key, created_at DESC)",
+        "ALTER TABLE conversation_metadata DROP INDEX idx_thread_id",
+        f"UPDATE {VERSION_TABLE} SET version_num = '0012'",
+    )
+    await migrate(database)
+    await database.close()
+    for table in ("conversation_checkpoints", "conversation_metadata"):
+        ((*_, possible, key, _, _, _, _),) = await execute(
+            own_url, f"EXPLAIN SELECT * FROM {table} WHERE thread_id = 't'"
+        )
+        assert key in ("idx_thread_created", "idx_thread_id"), possible
+
+
 async def test_a_database_of_a_newer_version_is_refused(own_url: str) -> None:
     database = SqlDatabase.at(own_url)
     await migrate(database)

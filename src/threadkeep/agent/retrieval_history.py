@@ -16,6 +16,7 @@ from threadkeep.agent.retrieval_state import (
     QueryEntry,
     counted,
     documents_in,
+    documents_seen,
     with_documents,
 )
 from threadkeep.agent.retrieval_turn import Changes, Turn
@@ -44,7 +45,7 @@ async def save_history(state: ConversationState, runtime: Runtime[Turn]) -> Chan
     chunks = {row.passage.chunk_id: row.passage.chunk for row in turn.rows}
     before = counted(state)
     entries = [_entry(hit, chunks[hit.chunk_id], now, before["queryCount"]) for hit in shown]
-    seen = with_documents(state.get("documentsSeen", ()), (hit.document_id for hit in shown))
+    seen = with_documents(documents_seen(state), (hit.document_id for hit in shown))
     query = turn.parts.redact(turn.request.access, turn.request.query)
     counts = Counts(
         queryCount=before["queryCount"] + 1,
@@ -84,7 +85,8 @@ async def readable(store: KnowledgeStore, access: Access, entries: list[ContextE
 
 
 def key_of(entry: ContextEntry) -> ChunkKey:
-    return ChunkKey(entry["documentId"], entry["version"], entry["chunk"])
+    """Nothing's key for a passage that another program had shown: who may read it today is not known."""
+    return ChunkKey(entry["documentId"], entry.get("version", -1), entry.get("chunk", -1))
 
 
 def _entry(hit: KnowledgeHit, chunk: int, now: str, index: int) -> ContextEntry:

@@ -33,12 +33,12 @@ class ContextEntry(TypedDict):
 
     parentChunkId: str
     documentId: str
-    content: NotRequired[str]  # never stored
+    content: NotRequired[str]  # never stored, but for what another program had stored
     score: float
     timestamp: str
     queryIndex: int
-    version: int  # of the document: what was read is looked up again before it is shown
-    chunk: int
+    version: NotRequired[int]  # of the document: what was read is looked up again before it is shown
+    chunk: NotRequired[int]  # neither is known of a passage that another program had shown, which is not shown again
 
 
 class Counts(TypedDict):
@@ -99,7 +99,18 @@ class ConversationState(TypedDict, total=False):
 
 
 def counted(state: ConversationState) -> Counts:
-    return state.get("counts") or Counts(queryCount=0, contextCount=0, cacheHits=0, documents=0)
+    """As it was counted, or, in a conversation that was taken over from another program, as its lists tell."""
+    if (counts := state.get("counts")) is not None:
+        return counts
+    queries, contexts = state.get("queries", ()), state.get("retrievedContexts", ())
+    documents = documents_in(documents_seen(state))
+    return Counts(queryCount=len(queries), contextCount=len(contexts), cacheHits=0, documents=documents)
+
+
+def documents_seen(state: ConversationState) -> list[bytes]:
+    return state.get("documentsSeen") or with_documents(
+        (), (one["documentId"] for one in state.get("retrievedContexts", ()))
+    )
 
 
 def with_documents(pages: Sequence[bytes], document_ids: Iterable[str]) -> list[bytes]:

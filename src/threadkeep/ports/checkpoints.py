@@ -6,9 +6,10 @@ only grows; a position is written once and means the same for ever. So a new ver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from threadkeep.model import Erased
 from threadkeep.ports.turn_keys import TurnKeys
@@ -20,6 +21,22 @@ FROM_MEMORY: Final = "threadkeep_from_memory"
 """In the metadata of checkpoints that assistants once wrote: all that their thread holds is in memory as well."""
 TELLS_FROM_MEMORY: Final = bytes.fromhex("98cb442f11061fe4")
 """That, as one of the checkpoint's `facts`."""
+
+
+_TAKEN_OVER: Final = b"{"
+"""How bodies and metadata begin that an adapter did not write: JSON of a thread that was another program's."""
+
+
+def taken_over_body(id_: str, ts: str, values: Mapping[str, Any]) -> bytes:
+    return json.dumps({"id": id_, "ts": ts, "channel_values": values}).encode()
+
+
+def taken_over_metadata(step: int) -> bytes:
+    return json.dumps({"source": "loop", "step": step, "parents": {}}).encode()
+
+
+def is_taken_over(stored: bytes) -> bool:
+    return stored.startswith(_TAKEN_OVER)
 
 
 class PositionTaken(Exception):

@@ -6,6 +6,7 @@ which the stores' housekeeping must be able to read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -15,9 +16,11 @@ from langgraph.checkpoint.base import Checkpoint
 from threadkeep.adapters.langgraph.codec import Codec, packed, unpacked
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
 from threadkeep.errors import CheckpointCorrupt
-from threadkeep.ports.checkpoints import Run
+from threadkeep.ports.checkpoints import Run, is_taken_over
 
 _FORMAT = 1
+_GRAPHS_VERSION = 4  # what LangGraph calls the layout of a checkpoint
+_FIRST_VERSION = f"{1:032}.{0:016}"  # of a channel
 _INLINE, _WHOLE, _LIST, _SNAPSHOT = 0, 1, 2, 3
 MOST_ITEMS = 1 << 22  # of all lists of a checkpoint; a row that claims more was made to do harm
 
@@ -66,6 +69,8 @@ def pack_body(body: Body, codec: Codec) -> bytes:
 
 def unpack_body(stored: bytes, codec: Codec, where: str) -> Body:
     """Raises `CheckpointCorrupt`."""
+    if is_taken_over(stored):
+        return _taken_over(stored, codec)
     kind, data, refs = _opened(stored, where)
     checkpoint = codec.decode(kind, data, where)
     try:
@@ -73,6 +78,21 @@ def unpack_body(stored: bytes, codec: Codec, where: str) -> Body:
         return Body(checkpoint, {channel: refs[number] for channel, number in numbered.items()})
     except (AttributeError, KeyError, IndexError, TypeError) as error:
         raise CheckpointCorrupt(f"{where} cannot be read ({type(error).__name__})") from error
+
+
+def _taken_over(stored: bytes, codec: Codec) -> Body:
+    """Values that are encoded here, for a checkpoint that goes on from them to keep them as they are."""
+    found = json.loads(stored)
+    encoded = {name: codec.encode(value, name) for name, value in found["channel_values"].items()}
+    checkpoint = {
+        "v": _GRAPHS_VERSION,
+        "id": found["id"],
+        "ts": found["ts"],
+        "channel_versions": dict.fromkeys(encoded, _FIRST_VERSION),
+        "versions_seen": dict[str, Any](),
+        "updated_channels": None,
+    }
+    return Body(checkpoint, {name: Inline(one.kind, one.data) for name, one in encoded.items()})
 
 
 def runs_in(stored: bytes, where: str) -> list[Run]:
@@ -92,6 +112,8 @@ def runs_of(ref: Ref) -> Sequence[Run]:
 
 
 def _opened(stored: bytes, where: str) -> tuple[str, bytes, list[Ref]]:
+    if is_taken_over(stored):
+        return "", b"", []
     try:
         number, kind, data, refs = unpacked(unsqueezed(stored))
         if number != _FORMAT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from threadkeep.adapters.langgraph.squeeze import unsqueezed
 from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap, values_of
 from threadkeep.adapters.langgraph.value_types import TypeNotAllowed
 from threadkeep.errors import CheckpointCorrupt
-from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Wanting, Write
+from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Wanting, Write, is_taken_over
 from threadkeep.scope import Scope
 from threadkeep.threads import Thread
 
@@ -142,6 +143,8 @@ def where_is(row: StoredCheckpoint) -> str:
 
 
 def metadata_of(row: StoredCheckpoint, codec: Codec) -> CheckpointMetadata:
+    if is_taken_over(row.metadata):
+        return json.loads(row.metadata)
     kind, data = opened(row.metadata, where_is(row))
     return codec.decode(kind, data, f"{where_is(row)}, metadata")
 

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, Inspector, inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.archive.sql.taking_over import THEIRS, Redact, set_aside
 from threadkeep.errors import SchemaOutdated, SchemaTooNew, StoreRefused, StoreUnavailable
 from threadkeep.sql.database import SqlDatabase
 from threadkeep.sql.errors import place_of
@@ -34,9 +35,9 @@ REVISIONS: tuple[str, ...] = (
     "0010",
     "0011",
     "0012",
+    "0013",
 )  # oldest first; a test compares it with the folder
 NEWEST = REVISIONS[-1]
-_PLAIN_NAMES = ("conversation_metadata", "conversation_checkpoints")
 # Alembic would name the primary key, at which MariaDB complains in the application's log.
 _MAKE_VERSION_TABLE = f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
 _FOLDER = Path(__file__).parent / "migrations"
@@ -66,8 +67,9 @@ async def schema_state(database: SqlDatabase) -> SchemaState:
     return state
 
 
-async def ensure_schema(database: SqlDatabase, *, migrate_if_needed: bool) -> None:
-    """Tables as this Threadkeep needs them, or the reason why not."""
+async def ensure_schema(database: SqlDatabase, *, migrate_if_needed: bool, redact: Redact | None = None) -> None:
+    """Tables as this Threadkeep needs them, or the reason why not. Raise `StoreRefused` at tables of another program,
+    but for those that can be taken over, which takes `redact`."""
     if (await schema_state(database)).up_to_date:
         return
     if not migrate_if_needed:
@@ -76,26 +78,28 @@ async def ensure_schema(database: SqlDatabase, *, migrate_if_needed: bool) -> No
             "`threadkeep migrate`",
         )
         raise SchemaOutdated(f"{database.place}: {problem}; run {fix}", problem=problem, fix=f"run {fix}")
-    await migrate(database)
+    await migrate(database, redact)
 
 
-async def migrate(database: SqlDatabase) -> SchemaState:
+async def migrate(database: SqlDatabase, redact: Redact | None = None) -> SchemaState:
     """The state it found; the tables are up to date afterwards."""
     await asyncio.to_thread(_alembic)
-    return await database.write(lambda connection: _migrate(connection, database), seconds=_MIGRATION_SECONDS)
+    return await database.write(lambda connection: _migrate(connection, database, redact), seconds=_MIGRATION_SECONDS)
 
 
-async def _migrate(connection: AsyncConnection, database: SqlDatabase) -> SchemaState:
+async def _migrate(connection: AsyncConnection, database: SqlDatabase, redact: Redact | None) -> SchemaState:
     async with _one_at_a_time(connection, database):
         found = SchemaState(await _current(connection))
         if found.current is None or found.current in REVISIONS[:-1]:
+            if redact is not None:
+                await connection.run_sync(set_aside)
             if (taken := await connection.run_sync(_of_somebody_else)) is not None:
                 raise StoreRefused(
                     f"{database.place}: the table {taken} is there already and is not Threadkeep's;"
                     " rename it, or give Threadkeep a database of its own"
                 )
             await connection.execute(text(_MAKE_VERSION_TABLE))
-            await connection.run_sync(_upgrade)
+            await connection.run_sync(_upgrade, redact)
         return found
 
 
@@ -129,10 +133,13 @@ async def _current(connection: AsyncConnection) -> str | None:
 
 
 def _of_somebody_else(connection: Connection) -> str | None:
-    """A table with a name of ours that is too plain to be ours alone, made by another."""
+    """A table with a name of ours that is too plain to be ours alone, made by another; with columns that are nobody's
+    we know."""
     inspector = inspect(connection)
-    there = (name for name in _PLAIN_NAMES if inspector.has_table(name))
-    return next((name for name in there if "thread_key" not in _columns_of(inspector, name)), None)
+    there = {name: _columns_of(inspector, name) for name in THEIRS if inspector.has_table(name)}
+    others = {name: columns for name, columns in there.items() if "thread_key" not in columns}
+    more = (f"{name} (with {', '.join(sorted(added))})" for name in others if (added := others[name] - THEIRS[name]))
+    return next(more, None) or next(iter(others), None)
 
 
 def _columns_of(inspector: Inspector, table: str) -> set[str]:
@@ -152,9 +159,9 @@ def _alembic() -> tuple[ModuleType, ModuleType]:
     return import_module("alembic.command"), import_module("alembic.config")
 
 
-def _upgrade(connection: Connection) -> None:
+def _upgrade(connection: Connection, redact: Redact | None) -> None:
     command, configuration = _alembic()
-    config = configuration.Config(attributes={"connection": connection})
+    config = configuration.Config(attributes={"connection": connection, "redact": redact})
     options: dict[str, Any] = {"script_location": str(_FOLDER), "path_separator": "os"}
     for name, value in options.items():
         config.set_main_option(name, value.replace("%", "%%"))
