@@ -77,3 +77,40 @@ async def test_private_documents_answer_whoever_speaks_for_their_owner(
 
     assert "opens in May" in model.requests[-1].system
     assert ("secret orchard" in model.requests[-1].system) is sees
+
+
+@pytest.mark.parametrize("tenant", [None, "hotel"])
+async def test_what_an_admin_indexes_is_answered_from_or_refused_with_the_reason(
+    database: Path, tmp_path: Path, tenant: str | None
+) -> None:
+    folder = _of_every_datasource(tmp_path / "hotel")
+    if tenant is not None:
+        file = folder / "assistant.toml"
+        file.write_text(f'tenant = "{tenant}"\n' + file.read_text("utf-8"), "utf-8")
+    url = f"sqlite:///{database}"
+    settings = settings_for(url, THREADKEEP_ASSISTANT=str(folder))
+    model = RecordingModel("In the park.")
+
+    def opener(memory: Memory) -> Any:
+        return open_assistant(memory, settings, folder, url=url, model=model)
+
+    async with client_of(create_app(settings, responder_opener=opener)) as client:
+        (folder / "knowledge" / "orchard.md").write_text("# Garden\n\nThe comet garden has forty plum trees.\n")
+        admins = {name: bearer("boss", role="ADMIN", tenant=name) for name in ("default", "hotel")}
+        own = tenant or "default"
+        (other,) = admins.keys() - {own}
+        refused = await client.post("/admin/index", params={"wait": "true"}, headers=admins[other])
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        assert f"of tenant '{own}'" in refused.json()["detail"]
+        elsewhere = await client.post(
+            "/admin/index", params={"wait": "true"}, headers=admins[other], json={"datasource": "for-retrieval"}
+        )
+        assert elsewhere.json()["status"] == "done"
+        await asked_over(client, "/agent/chat", bearer("ann", tenant=own))
+        assert "plum trees" not in model.requests[-1].system
+
+        done = await client.post("/admin/index", params={"wait": "true"}, headers=admins[own])
+        assert (done.status_code, done.json()["status"]) == (200, "done")
+        for asking in ("default", "hotel"):
+            await asked_over(client, "/agent/chat", bearer("ann", tenant=asking))
+            assert "plum trees" in model.requests[-1].system

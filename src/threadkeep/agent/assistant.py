@@ -33,6 +33,11 @@ class Assistant:
         return self._parts.folder.config.name
 
     @property
+    def documents_tenant(self) -> str:
+        """Whose the documents are that it answers from, whoever asks."""
+        return self._parts.folder.config.tenant
+
+    @property
     def default_language(self) -> str:
         return self._parts.folder.config.default_language
 

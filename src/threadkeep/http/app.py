@@ -154,7 +154,7 @@ def _lifespan(
             app.state.facts = StoreTeller(lambda: opened.health(), usage, settings.metrics_fresh_seconds)
             app.state.streams = Streams(opened)
             app.state.answering = Answering(opened, responder, app.state.streams)
-            app.state.indexing.datasource = getattr(responder, "name", app.state.indexing.datasource)
+            app.state.indexing.answers_with(responder)
             app.state.retrieval = OpensOnce(None, settings)
             await asyncio.to_thread(warm_up)  # or the first message with a number would wait for it
             try:

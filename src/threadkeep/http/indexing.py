@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from threadkeep.compose_knowledge import open_knowledge
-from threadkeep.errors import NotFound, ThreadkeepError
+from threadkeep.errors import Forbidden, NotFound, ThreadkeepError
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 
@@ -49,16 +49,30 @@ class Job:
 class Indexing:
     """One job at a time for each tenant's datasource: who asks meanwhile gets the one that is running.
 
-    `datasource` is the name that the folder's documents go by, unless a request gives another.
+    `datasource` is the name that the folder's documents go by, unless a request gives another. An assistant's own are
+    one tenant's, whichever tenant it answers.
     """
 
     def __init__(self, settings: Settings, datasource: str = "knowledge") -> None:
         self.datasource = datasource
+        self._tenant: str | None = None
         self._settings = settings
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[tuple[str, str], tuple[Job, asyncio.Task[None]]] = {}
 
+    def answers_with(self, responder: object) -> None:
+        """`responder` may be an application's own, which says nothing of documents."""
+        self.datasource = getattr(responder, "name", self.datasource)
+        self._tenant = getattr(responder, "documents_tenant", None)
+
     def begin(self, tenant: str, datasource: str, key: str | None) -> Job:
+        """Raise `Forbidden` where the assistant would not answer from what is indexed."""
+        if self._tenant is not None and tenant != self._tenant and datasource == self.datasource:
+            raise Forbidden(
+                f"the assistant answers from documents of tenant {self._tenant!r}, so they are indexed for it: ask with"
+                f" an ADMIN's credential of that tenant, set `tenant = {json.dumps(tenant)}` in assistant.toml, or name"
+                " another `datasource`, which retrieval alone reads"
+            )
         id_ = str(uuid.uuid4() if key is None else uuid.UUID(bytes=Scope(tenant, datasource).digest("index", key)))
         if id_ in self._jobs:
             return self._jobs[id_]

@@ -35,7 +35,9 @@ async def index(
     wait: Annotated[bool, Query(description="Answer when it has ended, with 200")] = False,
     key: KeyHeader = None,
 ) -> JsonAnswer:
-    """Index the knowledge folder (THREADKEEP_KNOWLEDGE_PATH) for the caller's tenant; only what changed is done."""
+    """Index the knowledge folder (THREADKEEP_KNOWLEDGE_PATH) for the caller's tenant; only what changed is done.
+
+    The assistant's own documents are one tenant's: for another's, 403 says so."""
     indexing = _indexing(request)
     datasource = indexing.datasource if body is None or body.datasource is None else body.datasource
     job = indexing.begin(named.scope(who).tenant, datasource, key)
