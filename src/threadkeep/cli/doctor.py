@@ -14,7 +14,13 @@ import typer
 from threadkeep import __version__
 from threadkeep.cli.doctor_chroma import chroma_described, chroma_warnings
 from threadkeep.cli.doctor_mapped import mapped_described, mapped_warnings, print_mapping
-from threadkeep.cli.doctor_servers import may_start_with, redis_described, server_described, server_warnings
+from threadkeep.cli.doctor_servers import (
+    may_start_with,
+    migrated_next,
+    redis_described,
+    server_described,
+    server_warnings,
+)
 from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import in_columns, print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path
@@ -76,13 +82,18 @@ def _store(
         path = store_path(url, settings)
         if path is not None and not path.exists():
             _check_it_can_be_made(path)
-            return shown | {"status": "not created yet", "path": shown_path(path.resolve())}, None
+            made = {"status": "not created yet", "next": "the first process that opens it makes it"}
+            return shown | made | {"path": shown_path(path.resolve())}, None
         facts = server_described(where, settings)
-        if facts and (obstacle := facts["server"]["obstacle"]):
+        coming = migrated_next(facts, settings)
+        obstacle = facts["server"]["obstacle"] if facts else None
+        if obstacle and not (coming and obstacle["code"] == "schema_outdated"):
             kind = SchemaOutdated if obstacle["code"] == "schema_outdated" else StoreReadOnly
             raise kind(f"{shown['url']}: {obstacle['message']}; {obstacle['fix']}")
         if only_mapped and facts and facts["server"]["schema"] is None:
             return shown | {"status": "no tables of its own"} | facts, None
+        if coming:
+            return shown | coming | facts, None
         counted, health = asyncio.run(_looked_at(where, redis, as_it_is(settings)))
         terms = asyncio.run(check_terms(where, as_it_is(settings)))
     except ThreadkeepError as error:
@@ -177,7 +188,8 @@ def _verdict(report: dict[str, Any]) -> str:
     if report["ok"]:
         health = report["health"]
         if health is None or health["status"] == "ok":
-            return "All is well."
+            coming: str | None = report["store"].get("next")
+            return f"All is well. {coming[:1].upper()}{coming[1:]}." if coming else "All is well."
         away = [f"{store} is {state}" for store, state in health["stores"].items() if state != "ok"]
         what = ", ".join([one["code"] for one in health["findings"]] or away)
         return f"Degraded: turns are stored, but {what} should be mended."

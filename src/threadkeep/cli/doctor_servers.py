@@ -36,10 +36,25 @@ def server_described(url: str, settings: Settings) -> dict[str, Any]:
     return {} if report is None else {"server": report.as_dict()}
 
 
+def migrated_next(described: dict[str, Any], settings: Settings) -> dict[str, str]:
+    """What the first process does with the server's tables that are missing or older; empty where it does nothing."""
+    if not described or not settings.auto_migrate:
+        return {}
+    found, newest = described["server"]["schema"], described["server"]["newest_schema"]
+    if found is None:
+        return {"status": "no tables yet", "next": "the first process that opens it makes them"}
+    if found == newest:
+        return {}
+    return {
+        "status": "tables of an older version",
+        "next": f"the first process that opens it brings them up to date ({found} → {newest})",
+    }
+
+
 def server_warnings(report: dict[str, Any]) -> list[str]:
     warnings: list[str] = []
     server, redis, health = report["store"].get("server"), report["redis"], report["health"]
-    unused = report["store"]["status"] == "no tables of its own"
+    unused = report["store"]["status"] == "no tables of its own" or "next" in report["store"]
     if server and not unused and server["schema"] != server["newest_schema"]:
         warnings.append(f"the tables are at {server['schema'] or 'nothing yet'}: run `threadkeep migrate`")
     for one in redis["findings"] if redis else ():
