@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -21,6 +22,7 @@ from threadkeep.ports.clock import Clock
 from threadkeep.ports.placing import ArchiveWithPlacing
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.resilience.breaker import Breaker
+from threadkeep.scope import Scope
 from threadkeep.sessions.fallback import FallbackSessions
 from threadkeep.sessions.hot import HotSessions
 from threadkeep.sessions.redis.absorbed import KeepText
@@ -69,9 +71,8 @@ def behind_redis(
     """The same stores with Redis in front of them. What others left there goes on as far as `keep` lets it."""
     archive = cast("ArchiveWithPlacing", archived.archive)
     breaker, guard = Breaker("Redis"), guard_for(archive)
-    options = replace(hot_options(settings, limits), keep=keep)
+    guarded, options = GuardedArchive(archive, guard), replace(hot_options(settings, limits), keep=keep)
     hot = RedisHotStore(client, lambda scope, ids, key: behind.seed_of(scope, ids, key), options, clock)
-    guarded = GuardedArchive(archive, guard)
     front = FrontCheck(guarded, RedisFront(client, hot), settings.durability, attaches=attach)
     window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
     behind = WriteBehind(hot, guarded, window, settings.durability, breaker, front)
@@ -97,6 +98,7 @@ def behind_redis(
         vectors=archived.vectors,
         knowledge=ErasedCaches(archived.knowledge, cache_entries(client, settings)) if archived.knowledge else None,
         document_vectors=archived.document_vectors,
+        marked=partial(_shown_anew, hot, guarded),
         queued=behind.queued,
         waiting=behind.waiting,
         remains=RedisRemains(client, rewrite=settings.redis_rewrite_after_erase),
@@ -115,6 +117,21 @@ def behind_redis(
         connections=archived.connections,
         make_room=archived.make_room,
     )
+
+
+def marks_shown(
+    client: RedisClient, archive: ArchiveWithPlacing, settings: Settings, limits: SessionLimits, clock: Clock
+) -> Callable[[Scope, int], Awaitable[None]]:
+    """For a process that appends nothing through this Redis: see `Stores.marked`."""
+    hot = RedisHotStore(client, archive.seed, hot_options(settings, limits), clock)
+    return partial(_shown_anew, hot, archive)
+
+
+async def _shown_anew(hot: RedisHotStore, archive: ArchiveWithPlacing, scope: Scope, seq: int) -> None:
+    found = await archive.messages(scope, HistoryRange(limit=1, before=seq + 1))
+    for message in found.messages:
+        if message.seq == seq:
+            await hot.restate(found.scope, message)
 
 
 def cache_entries(client: RedisClient, settings: Settings) -> RedisEntries:

@@ -118,7 +118,8 @@ class LateVectors:
         if uses_chroma(self._settings):
             apart = import_module("threadkeep.index.chroma").ChromaVectors(self._settings.chroma_path)
         documents = _document_embedding(embedder, self._stores)
-        return EmbedParts(embedder, self._stores.vectors(apart), _cutting(self._settings), documents)
+        vectors = self._stores.vectors(apart)
+        return EmbedParts(embedder, vectors, _cutting(self._settings), documents, self._stores.marked)
 
 
 def _document_embedding(embedder: Embedder, stores: Stores) -> Callable[[EmbeddingModel], Awaitable[object]] | None:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from threadkeep.compose import redis_named, redis_parts, session_limits, stores_at
 from threadkeep.compose_vectors import LateVectors, embeds, uses_chroma, with_vectors
 from threadkeep.errors import InvalidSetting, StoreUnavailable
+from threadkeep.ports.backlog import EmbedFailed
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import model_of
 from threadkeep.ports.journal import Depth, Journal
 from threadkeep.settings import Settings, load_settings
-from threadkeep.worker.embed import EmbedParts, EmbedWorker
+from threadkeep.worker.embed import EmbedParts, EmbedWorker, show_marks
 
 if TYPE_CHECKING:
     from threadkeep.sessions.redis.client import RedisClient
     from threadkeep.sessions.redis.journal import RedisJournal
     from threadkeep.worker.flush import FlushWorker
+
+
+_ALL = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +63,10 @@ async def open_worker(
     settings = settings or load_settings()
     async with _opened_journal(redis, settings, clock) as (client, journal):
         stores = await stores_at(url or settings.database_url, settings, clock, may_be_away=True)
-        stores = with_vectors(stores, settings, worker=True)
+        parts = redis_parts()
+        marked = parts.marks_shown(client, stores.archive, settings, session_limits(settings), clock)
+        stores = with_vectors(replace(stores, marked=marked), settings, worker=True)
         try:
-            parts = redis_parts()
             front = parts.front_check(client, stores.archive, settings)
             with suppress(StoreUnavailable):  # looked at again before anything is claimed
                 await front.hot_store()
@@ -73,8 +79,12 @@ async def open_worker(
 
 
 @asynccontextmanager
-async def open_embedding(url: str | None, settings: Settings) -> AsyncGenerator[EmbedParts | None]:
+async def open_embedding(
+    url: str | None, settings: Settings, *, marks: bool = False
+) -> AsyncGenerator[EmbedParts | None]:
     """What messages are embedded with; None without an embedder, and for a Chroma folder, which is one process's own.
+
+    With `marks` those that change are also shown where a message is hot, in the Redis that the settings name.
 
     Raises what keeps the stores from being opened.
     """
@@ -82,12 +92,25 @@ async def open_embedding(url: str | None, settings: Settings) -> AsyncGenerator[
     if folder or not embeds(settings):
         yield None
         return
-    stores = await stores_at(url or settings.database_url, settings)
-    late = LateVectors(stores, settings)
-    try:
+    async with AsyncExitStack() as closing:
+        stores = await stores_at(url or settings.database_url, settings)
+        closing.push_async_callback(stores.archive.close)
+        if marks and settings.redis_url:
+            client, _ = await closing.enter_async_context(_opened_journal(None, settings, system_clock))
+            limits = session_limits(settings)
+            marked = redis_parts().marks_shown(client, stores.archive, settings, limits, system_clock)
+            stores = replace(stores, marked=marked)
+        late = LateVectors(stores, settings)
+        closing.push_async_callback(late.close)
         yield await late.parts()
+
+
+async def messages_given_up(url: str | None, settings: Settings, limit: int) -> Sequence[EmbedFailed]:
+    """Latest first, whatever the embedder is by now and wherever its vectors are: that they were is in the archive."""
+    stores = await stores_at(url or settings.database_url, settings)
+    try:
+        return await stores.vectors(None).backlog.given_up(limit) if stores.vectors and find_spec("numpy") else ()
     finally:
-        await late.close()
         await stores.archive.close()
 
 
@@ -97,7 +120,9 @@ async def embed_all(parts: EmbedParts) -> tuple[int, int]:
     Raises `EmbedderError` when the embedder does not answer.
     """
     await parts.embedder.embed(["Are you there?"])  # or nobody would ever come to an end
+    given_up = await parts.stores.backlog.given_up(_ALL)
     await parts.stores.backlog.forgive()
+    await show_marks(parts, [one.key for one in given_up])
     model = await model_of(parts.embedder)
     waiting = await parts.stores.backlog.count(model)
     worker = EmbedWorker(replace(parts, documents=None))

@@ -53,6 +53,9 @@ class Stores:
     vectors: Callable[[Any], VectorStores] | None = None
     document_vectors: Callable[[], KnowledgeVectors] | None = None
     embedding: Embedding | None = None  # where there is an embedder
+    marked: Callable[[Scope, int], Awaitable[None]] | None = (
+        None  # shows the message of that `seq` anew where it is hot
+    )
     nearest: Nearest | None = None
     rerank: Rerank | None = None  # an application's own
     remains: Callable[[], Awaitable[tuple[str, ...]]] | None = None  # what a server keeps of what was erased

@@ -6,6 +6,8 @@ import asyncio
 import random
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from tests.servers.embedding_stub import EmbeddingStub
 from tests.vectors.memories import PROGRAM, Embedded, Open, new_user, opening
 from tests.vectors.memories import chroma_server as chroma_server
 from tests.vectors.memories import open_at as open_at
-from threadkeep import Scope, UserMessage
+from threadkeep import Scope, Settings, UserMessage, open_memory
+from threadkeep.cli.index_messages import messages_status, rebuild_messages
+from threadkeep.compose_worker import open_worker
 from threadkeep.errors import InvalidInput, StoreUnavailable
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.vectors import MessageVectors
@@ -297,6 +301,67 @@ async def test_a_killed_worker_is_taken_over_and_nothing_is_doubled(tmp_path: Pa
         assert stats.messages == 6_000
         assert await embedded.vectors(user) == 6_000
         assert len({(one.conversation, one.seq) for one in await embedded.near(user, "river", 7_000)}) == 6_000
+
+
+async def meta_in(memory: Any, me: Scope, expected: list[dict[str, Any]]) -> None:
+    """Waits for it: the mark comes after the last try."""
+    found: list[dict[str, Any]] = []
+    with suppress(TimeoutError):
+        async with asyncio.timeout(20):
+            while (found := [dict(one.meta) for one in (await memory.history(me)).messages]) != expected:
+                await asyncio.sleep(0.02)
+    assert found == expected
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"])
+async def test_behind_redis_history_shows_what_was_given_up(
+    place: str, request: pytest.FixtureRequest, redis_server: Any, stub: EmbeddingStub, tmp_path: Path
+) -> None:
+    """The window is in Redis, the mark came to the archive: by the process itself, by a worker, and its end."""
+    url = f"sqlite:///{tmp_path}/memory.db"
+    if place != "sqlite":
+        url = request.getfixturevalue("postgres_server").url
+    in_no_time(request.getfixturevalue("monkeypatch"))
+    stub.refused = "unspeakable"
+    settings = Settings().model_copy(update=by(stub))
+    with_redis = settings.model_copy(update={"redis_url": redis_server.url})
+    mine, theirs = new_user(), new_user()
+    async with open_memory(url, redis=redis_server.url, settings=settings) as memory:
+        await memory.append(mine, said(["It rains", "an unspeakable thing"]))
+        await memory.flushed()
+        before = await memory.history(mine)
+        await meta_in(memory, mine, [{}, MARKED])
+        after = await memory.history(mine)
+        assert [replace(one, meta={}) for one in after.messages] == [replace(one, meta={}) for one in before.messages]
+        await memory.append(mine, said(["The sun shines"]))
+        await meta_in(memory, mine, [{}, MARKED, {}])
+    async with open_memory(url, redis=redis_server.url, settings=settings, worker=False) as memory:
+        await memory.append(theirs, said(["an unspeakable thing", "It rains"]))
+        async with open_worker(url, redis=redis_server.url, settings=settings) as worker:
+            await worker.drain()
+            await meta_in(memory, theirs, [MARKED, {}])
+        stub.refused = None
+        assert await rebuild_messages(url, with_redis) == {"embedded": 2, "embed_failed": 0}
+        await meta_in(memory, theirs, [{}, {}])
+        await meta_in(memory, mine, [{}, {}, {}])
+
+
+@pytest.mark.parametrize("now", ["none", "a Chroma folder"])
+async def test_what_was_given_up_is_listed_whatever_the_embedder_is_by_now(
+    now: str, stub: EmbeddingStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_no_time(monkeypatch)
+    stub.refused = "unspeakable"
+    url, me = f"sqlite:///{tmp_path}/memory.db", new_user()
+    folder = {"chroma_path": str(tmp_path / "chroma")} if now != "none" else {}
+    async with opening(url)(**by(stub), **folder) as embedded:
+        receipt = await embedded.memory.append(me, said(["an unspeakable thing"]))
+        await embedded.memory.flushed()
+    changes = {"embedder": "none"} if now == "none" else by(stub) | folder
+    told = await messages_status(url, Settings().model_copy(update=changes))
+    assert told is not None
+    assert [one["message_id"] for one in told["embed_failed"]] == [*receipt.kept]
+    assert told["waiting_for_vectors"] is None
 
 
 async def given_up(embedded: Embedded, me: Scope) -> list[dict[str, Any]]:

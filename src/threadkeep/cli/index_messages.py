@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from threadkeep.compose_worker import embed_all, open_embedding
+from threadkeep.compose_worker import embed_all, messages_given_up, open_embedding
 from threadkeep.errors import EmbedderError
 from threadkeep.ports.embedder import model_of
 from threadkeep.settings import Settings
@@ -13,11 +13,11 @@ _MOST_LISTED = 1_000
 
 
 async def messages_status(url: str | None, settings: Settings) -> dict[str, Any] | None:
-    """None where messages get no vectors, or where only the process that runs can tell."""
+    """None where messages get no vectors and got none. How many wait may be told only by the process that runs."""
+    failed = [one.as_dict() for one in await messages_given_up(url, settings, _MOST_LISTED)]
     async with open_embedding(url, settings) as parts:
         if parts is None:
-            return None
-        failed = [one.as_dict() for one in await parts.stores.backlog.given_up(_MOST_LISTED)]
+            return {"waiting_for_vectors": None, "embed_failed": failed} if failed else None
         try:
             waiting = await parts.stores.backlog.count(await model_of(parts.embedder))
         except EmbedderError:
@@ -27,7 +27,7 @@ async def messages_status(url: str | None, settings: Settings) -> dict[str, Any]
 
 async def rebuild_messages(url: str | None, settings: Settings) -> dict[str, int] | None:
     """Raises `EmbedderError` when the embedder does not answer."""
-    async with open_embedding(url, settings) as parts:
+    async with open_embedding(url, settings, marks=True) as parts:
         if parts is None:
             return None
         embedded, failed = await embed_all(parts)

@@ -49,6 +49,10 @@ class EmbedFailed:
     reason: str
     failed_at: datetime
 
+    @property
+    def key(self) -> MessageKey:
+        return MessageKey(self.scope, self.message_id)
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "tenant": self.scope.tenant,

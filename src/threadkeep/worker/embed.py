@@ -15,10 +15,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from threadkeep.errors import EmbedderError, StoreError, ThreadkeepError
-from threadkeep.ports.backlog import Waiting
+from threadkeep.ports.backlog import MessageKey, Waiting
 from threadkeep.ports.embedder import Embedder, EmbeddingModel, model_of
 from threadkeep.ports.vectors import MessageVectors, VectorStores
 from threadkeep.resilience.breaker import Breaker
+from threadkeep.scope import Scope
 from threadkeep.worker.unembedded import Spans
 
 _log = logging.getLogger("threadkeep.worker")
@@ -46,6 +47,19 @@ class EmbedParts:
     stores: VectorStores
     cut: Cut
     documents: Callable[[EmbeddingModel], Awaitable[object]] | None = None  # embeds those that lack vectors
+    shown: Callable[[Scope, int], Awaitable[None]] | None = None  # the message of that `seq`, anew, where it is hot
+
+
+async def show_marks(parts: EmbedParts, messages: Sequence[MessageKey]) -> None:
+    """After their marks have changed. A hot store that is unavailable shows them as they were until it reads anew."""
+    if parts.shown is None:
+        return
+    for key, seq in zip(messages, await parts.stores.backlog.seqs(messages), strict=True):
+        try:
+            if seq is not None:
+                await parts.shown(key.scope, seq)
+        except ThreadkeepError as error:
+            _log.info("a mark is not shown in a window yet (%s)", type(error).__name__)
 
 
 class EmbedWorker:
@@ -207,6 +221,7 @@ class EmbedWorker:
                     await self._answers_at_all(model, error)
                     reason = _reason(error)
             await self._parts.stores.backlog.give_up(model, {one.key: reason})
+            await show_marks(self._parts, [one.key])
             _log.error("a message was given up on (embed_failed): %s", reason)
         except Exception as error:
             self._spans.again(one.number)

@@ -124,6 +124,10 @@ def refresh_arguments(scope: Scope, messages: Sequence[Message], tokens: WriteTo
     ]
 
 
+def restate_arguments(scope: Scope, message: Message) -> list[Argument]:
+    return [message.seq, *_message(scope, message)]
+
+
 def reflection_arguments(reflection: Reflection, tokens: WriteTokens) -> list[Argument]:
     """As the document shows it, and its tokens: of the canonical JSON, as in `token_data` elsewhere."""
     value = {"summary": reflection.summary, "causes": list(reflection.causes)}

@@ -35,6 +35,7 @@ APPEND = _script("append", before=_TURN + _read("ordinary") + _TALK + _read("ses
 REFRESH = _script("refresh", before=_SESSION)
 TOUCH = _script("touch", before=_SESSION)
 REFLECT = _script("reflect", before=_SESSION)
+RESTATE = _script("restate", before=_SESSION)
 SEED = _script("seed", before=_TALK)
 READ = _script("read", "no-writes")
 ERASE = _script("erase", "allow-oom", _TALK)

@@ -24,6 +24,7 @@ from threadkeep.sessions.redis.arguments import (
     append_arguments,
     reflection_arguments,
     refresh_arguments,
+    restate_arguments,
     tombstone,
 )
 from threadkeep.sessions.redis.client import RedisClient
@@ -104,6 +105,10 @@ class RedisHotStore:
         if reply[0] == b"tombstones":
             erased = indices(reply[1])
             await self.refresh(scope, [one for index, one in enumerate(messages) if index not in erased])
+
+    async def restate(self, scope: Scope, message: Message) -> None:
+        """Replace a message of the window, if it stands there, by what the archive has of it now. Slides no TTL."""
+        await self._run(scripts.RESTATE, scope, restate_arguments(scope, message))
 
     async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
         hot = await self._read(scope, pending)
