@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import uuid
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -406,3 +407,21 @@ async def test_the_mark_itself_is_no_slash(client: httpx.AsyncClient, name: str)
     await client.post("/conversations", json={"conversation_id": "a/b"})
 
     assert is_problem(await client.get(f"/conversations/{name}/history"), 422, "invalid_scope", "conversation")
+
+
+async def test_an_empty_conversation_id_is_none(client: httpx.AsyncClient) -> None:
+    """Clients fill what they do not know with an empty string."""
+    begun = await client.post("/conversations", json={"conversation_id": ""})
+    assert begun.status_code == 201, begun.text
+    name = begun.json()["conversation_id"]
+    assert uuid.UUID(name)
+    scope = {"user": "default"}
+    said = {
+        "scope": scope | {"conversation": name},
+        "events": [{"kind": "UserMessage", "text": "I am allergic to peanuts"}],
+    }
+    assert (await client.post("/v1/memory/append", json=said)).status_code == 200
+    found = await client.post("/v1/memory/recall", json={"scope": scope, "query": "peanuts", "conversation": ""})
+    assert (found.status_code, len(found.json()["hits"])) == (200, 1)
+    erased = await client.post("/v1/memory/erase", json={"scope": scope | {"conversation": ""}})
+    assert erased.status_code == 422, "it would reach all of the user's"

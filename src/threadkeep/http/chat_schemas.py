@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from pydantic_core import PydanticCustomError
 
 from threadkeep.errors import TooLarge
-from threadkeep.http.fields import LARGEST_NUMBER, Body, Language, ScopePart, Text
+from threadkeep.http.fields import LARGEST_NUMBER, Body, Language, MaybeConversation, ScopePart, Text
 from threadkeep.http.media_schemas import AudioBody, ImageBody, MediumBody
 from threadkeep.mcp.arguments import NOT_TEXT
 
@@ -59,7 +59,7 @@ def within(text: str, most: int, field: str) -> str:
 
 
 class ConversationBody(Body):
-    conversation_id: ScopePart | None = Field(None, description="Of your own making; otherwise a UUID")
+    conversation_id: MaybeConversation = Field(None, description="Of your own making; otherwise a UUID")
     language: Language | None = Field(None, description="The language the talk is held in, if it is known")
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"language": "vi"}]})

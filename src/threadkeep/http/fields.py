@@ -66,6 +66,8 @@ Words = Annotated[
     str, _AS_IT_COMES, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 100_000, "pattern": r"\S"})
 ]
 ScopePart = Annotated[str, _AS_IT_COMES, WithJsonSchema(_NAME)]
+# Clients fill what they do not know with "". Not where leaving it out would reach more than they meant: an erase.
+MaybeConversation = Annotated[ScopePart | None, BeforeValidator(lambda value: None if value == "" else value)]
 MessageId = Annotated[str, PlainValidator(_an_id), WithJsonSchema(_NAME | {"maxLength": MAX_ID_LENGTH})]
 Key = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_PART_LENGTH})]
 Language = Annotated[

@@ -16,6 +16,7 @@ from threadkeep.http.fields import (
     Count,
     Generation,
     Key,
+    MaybeConversation,
     MessageId,
     ScopePart,
     Text,
@@ -84,7 +85,7 @@ class RecallBody(Body):
     query: Text
     k: Count = Field(10, description="At most so many messages")
     budget: Tokens | None = Field(None, description="Cap of `text`, in tokens")
-    conversation: ScopePart | None = Field(None, description="Recall from this conversation only")
+    conversation: MaybeConversation = Field(None, description="Recall from this conversation only")
 
     model_config = ConfigDict(
         json_schema_extra={
