@@ -5,26 +5,24 @@ It keeps names and numbers only; what they stand for is read again, within the a
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from threadkeep.agent.retrieval_state import ConversationState
 from threadkeep.agent.retrieval_turn import Changes, Turn, or_without, shown
-from threadkeep.ports.cache import CachePlace
 from threadkeep.ports.knowledge import ChunkKey, Readable
-from threadkeep.recall.normalise import fold
+from threadkeep.recall.cache import cache_place
 from threadkeep.recall.passages import Ranked
 
 _MOST_CACHED = 20  # passages
-_FIGURES = re.compile(r"\d+")
 
 
 async def check_cache(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     turn = runtime.context
     await _embed(turn)
-    turn.place = _cache_place(turn)
+    if turn.near is not None and turn.request.use_cache:
+        turn.place = cache_place(turn.request.access, turn.asked, turn.near.model)
     cache = turn.parts.cache
     if cache is None or turn.near is None or turn.place is None or turn.request.top_k > _MOST_CACHED:
         return {}
@@ -39,9 +37,9 @@ async def check_cache(state: ConversationState, runtime: Runtime[Turn]) -> Chang
         there = {one.key: one for one in found.passages}
         return [Ranked(there[key], *told) for key, told in rows.items()]
 
-    told_apart = turn.asked.trust_in(turn.near.model.name) == 1
+    told_apart = turn.asked.trust_in(turn.near.model.name) == 1 and not turn.asked.carried
     rows = await or_without(turn, "cache", cache.get(turn.place, turn.near.vector, read, told_apart=told_apart))
-    turn.rows, turn.cached = rows or [], bool(rows)
+    turn.rows, turn.cached = rows or [], rows is not None
     return await shown(turn) if turn.cached else {}
 
 
@@ -51,17 +49,9 @@ async def _embed(turn: Turn) -> None:
         return
     if turn.asked.carried:  # by itself "how does it work?" is near to everything
         text = f"{turn.previous} {text}"
-    redacted = turn.parts.redact(turn.request.access, text)
+    redacted = turn.parts.redact(turn.request.access, " ".join(text.split()))
     turn.near = await or_without(turn, "embedder", turn.parts.vectors(redacted, turn.request.access.tenant))
     turn.degraded = "embedder" in turn.failed
-
-
-def _cache_place(turn: Turn) -> CachePlace | None:
-    """None for what is no question of its own: a follow-up means what its talk makes of it."""
-    if turn.near is None or turn.asked.carried or not turn.request.use_cache:
-        return None
-    figures = tuple(sorted(set(_FIGURES.findall(fold(turn.asked.text)))))
-    return CachePlace(turn.request.access, turn.near.model, None, figures)
 
 
 def route_cache(state: ConversationState, runtime: Runtime[Turn]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,8 +13,7 @@ from threadkeep.knowledge.question_vectors import QuestionVector, QuestionVector
 from threadkeep.ports import knowledge as port
 from threadkeep.ports.cache import CachePlace
 from threadkeep.ports.knowledge import Access, ChunkKey, KnowledgeStore
-from threadkeep.recall.cache import SemanticCache
-from threadkeep.recall.normalise import fold
+from threadkeep.recall.cache import SemanticCache, cache_place
 from threadkeep.recall.passages import Answered, Ranked, answered, ranked
 from threadkeep.recall.question import Question
 from threadkeep.recall.render import CountTokens
@@ -24,7 +22,6 @@ _CANDIDATES = 100  # by words, and as many by vectors
 _MOST_TERMS = 512  # of a question
 _MOST_CACHED = 20  # passages
 _MADE_FOR_ENGLISH = "wordllama:"
-_FIGURES = re.compile(r"\d+")
 _log = logging.getLogger("threadkeep.knowledge")
 
 
@@ -48,11 +45,7 @@ class _Asked:
 
     @property
     def place(self) -> CachePlace | None:
-        """None for what is no question of its own: a follow-up means what its talk makes of it."""
-        if self.near is None or self.question.carried:
-            return None
-        figures = tuple(sorted(set(_FIGURES.findall(fold(self.question.text)))))
-        return CachePlace(self.access, self.near.model, self.datasources, figures)
+        return None if self.near is None else cache_place(self.access, self.question, self.near.model, self.datasources)
 
 
 class Asking:
@@ -83,7 +76,7 @@ class Asking:
         near, degraded = await self._near(access, question.text)
         asked = _Asked(access, question, sources, near)
         rows = await self._cached(asked) if most <= _MOST_CACHED else None
-        found = answered(rows or await self._searched(asked), most, room, self._parts.count_tokens)
+        found = answered(await self._searched(asked) if rows is None else rows, most, room, self._parts.count_tokens)
         return replace(found, degraded=degraded, cached=rows is not None)
 
     async def _near(self, access: Access, question: str) -> tuple[QuestionVector | None, bool]:
@@ -119,7 +112,7 @@ class Asking:
                 return None
             return [Ranked(one, *rows[one.key]) for one in found.passages]
 
-        told_apart = asked.question.trust_in(asked.near.model.name) == 1
+        told_apart = asked.question.trust_in(asked.near.model.name) == 1 and not asked.question.carried
         return await self._parts.cache.get(asked.place, asked.near.vector, read, told_apart=told_apart)
 
 

@@ -31,18 +31,20 @@ class Entry:
 class CachePlace:
     """Where answers of one access lie, for one embedder, one set of datasources, and one set of figures.
 
-    `figures` are the numbers in a question: "part 7" and "part 8" are alike to an embedder, and two questions.
+    `figures` are the numbers in a question: "part 7" and "part 8" are alike to an embedder, and two questions. `lent`
+    is a digest of all that a follow-up is searched by, its conversation's share included; empty for any other question.
     """
 
     access: Access
     model: EmbeddingModel
     datasources: tuple[str, ...] | None = None
     figures: tuple[str, ...] = ()
+    lent: str = ""
 
     @property
     def key(self) -> bytes:
         sources = ("*",) if self.datasources is None else ("=", *sorted(set(self.datasources)))
-        within = (self.model.name, str(self.model.dimensions), str(len(sources)), *sources, *self.figures)
+        within = (self.model.name, str(self.model.dimensions), str(len(sources)), *sources, *self.figures, self.lent)
         return self.access.key + length_prefixed(within)
 
 

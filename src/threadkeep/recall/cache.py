@@ -1,13 +1,17 @@
 """Answers to questions that were asked before, in nearly the same words.
 
 A hit needs a cosine of 0.95, the same access, embedder, datasources and numbers, and an answer that still stands: the
-documents it names are the versions it was made from, and nothing the asker may read has come or gone since. What is
-cached for one never answers another. A cache that fails is a miss: no question fails because of it.
+documents it names are the versions it was made from, and nothing the asker may read has come or gone since. A follow-up
+needs the same words besides, lent the same by its conversation. What is cached for one never answers another. A cache
+that fails is a miss: no question fails because of it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,14 +22,29 @@ import numpy as np
 from threadkeep.errors import ThreadkeepError
 from threadkeep.ports.cache import SAME, SIMILAR, TTL_SECONDS, CachePlace, Entries, Entry
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.embedder import Vector
+from threadkeep.ports.embedder import EmbeddingModel, Vector
+from threadkeep.ports.knowledge import Access
+from threadkeep.recall.normalise import fold
+from threadkeep.recall.question import Question
 from threadkeep.recall.vectors import fitting
 from threadkeep.scope import Scope
 
 T = TypeVar("T")
 MOST_PER_PLACE = 64
 MOST_PLACES = 1_000
+_FIGURES = re.compile(r"\d+")
 _log = logging.getLogger("threadkeep.cache")
+
+
+def cache_place(
+    access: Access, question: Question, model: EmbeddingModel, datasources: tuple[str, ...] | None = None
+) -> CachePlace:
+    """Return where answers to a question are kept, as it is searched: what its conversation lends is part of it."""
+    figures = tuple(sorted(set(_FIGURES.findall(fold(question.text)))))
+    if not question.carried:
+        return CachePlace(access, model, datasources, figures)
+    searched = json.dumps(sorted(question.weights.items())).encode()
+    return CachePlace(access, model, datasources, figures, hashlib.blake2b(searched, digest_size=16).hexdigest())
 
 
 @dataclass(slots=True)
@@ -71,21 +90,23 @@ class SemanticCache:
         return answer
 
     def _nearest(self, entries: Sequence[Entry], wanted: Vector, similar: float) -> Entry | None:
-        live = [one for one in entries if one.until > self._clock() and len(one.vector) == len(wanted)]
-        if not live:
-            return None
-        scores = np.array([one.vector for one in live], np.float32) @ wanted
-        best = len(live) - 1 - int(np.argmax(scores[::-1]))  # of equals the newest
-        return live[best] if scores[best] >= similar else None
+        best = max(self._live(entries, wanted), key=lambda one: _cosine(one, wanted), default=None)
+        return best if best is not None and _cosine(best, wanted) >= similar else None
+
+    def _live(self, entries: Sequence[Entry], wanted: Vector) -> list[Entry]:
+        return [one for one in entries if one.until > self._clock() and len(one.vector) == len(wanted)]
 
     async def put(self, place: CachePlace, vector: Vector, answer: Any) -> None:
-        """Remember an answer; the oldest makes room. A vector of zeros says nothing and is not kept."""
+        """Remember an answer in place of an older one to the same words; the oldest makes room.
+
+        A vector of zeros says nothing and is not kept.
+        """
         try:
             asked = fitting(vector, place.model)[0]
             if not asked.any():
                 return
             entry = Entry(tuple(map(float, asked)), answer, self._clock() + self._ttl)
-            kept = [one for one in await self._entries.read(place) if one.until > self._clock()]
+            kept = [one for one in self._live(await self._entries.read(place), asked) if _cosine(one, asked) < SAME]
             await self._entries.write(place, [*kept, entry][-self._most :])
         except ThreadkeepError as problem:
             self._failed("write", problem)
@@ -98,6 +119,10 @@ class SemanticCache:
         self.counts.failures += 1
         self.counts.misses += doing == "read"
         _log.warning("the cache could not %s (%s); going on without it", doing, problem.code)
+
+
+def _cosine(entry: Entry, wanted: Vector) -> float:
+    return float(np.dot(np.array(entry.vector, np.float32), wanted))
 
 
 @dataclass(slots=True)

@@ -78,6 +78,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "some datasources": {"datasources": ("d1",)},
     "no datasources": {"datasources": ()},
     "a question with another number": {"figures": ("7",)},
+    "a question that its conversation lent something": {"lent": "7"},
 }
 
 
@@ -94,6 +95,7 @@ def test_datasources_are_a_set() -> None:
     assert place("t", datasources=("a", "b", "a")).key == place("t", datasources=("b", "a")).key
     assert place("t", datasources=("a", "b")).key != place("t", datasources=("ab",)).key
     assert place("t", datasources=("7",)).key != place("t", datasources=(), figures=("7",)).key
+    assert place("t", figures=("7",)).key != place("t", lent="7").key
 
 
 async def test_an_answer_that_stands_no_more_is_a_miss(entries: Entries) -> None:
@@ -108,6 +110,13 @@ async def test_of_two_answers_to_the_same_question_the_newer_is_given(entries: E
     cache, here = SemanticCache(entries), place(a_tenant())
     for answer in ("older", "newer"):
         await cache.put(here, towards(1), answer)
+    assert await cache.get(here, towards(1), as_it_is) == "newer"
+
+
+async def test_a_newer_answer_to_the_same_words_wins_over_one_that_rounding_puts_nearer(entries: Entries) -> None:
+    cache, here = SemanticCache(entries), place(a_tenant())
+    await cache.put(here, towards(1), "older")
+    await cache.put(here, towards(1, 0.001), "newer")  # cosine .9999995: the same words, embedded again
     assert await cache.get(here, towards(1), as_it_is) == "newer"
 
 
