@@ -18,6 +18,7 @@ NAMES = (
     "recall",
     "recall_latency",
     "retrieval",
+    "followups",
     "summary",
     "redaction",
     "timeouts",
@@ -47,7 +48,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=None, help="how often to repeat (each benchmark has a default)")
     parser.add_argument("--sets", default=None, help="recall: only sets whose names hold one of these, by commas")
     parser.add_argument("--set", default=None, choices=("held-back",), help="redaction: only this set, ours alone")
-    parser.add_argument("--list", action="store_true", help="redaction --set: list every leak and false alarm")
+    parser.add_argument("--list", action="store_true", help="redaction --set, followups: list what went wrong")
     parser.add_argument("--tell-language", action="store_true", help="redaction --set: pass the set's language along")
     parser.add_argument(
         "--store", default="all", choices=("sqlite", "redis", "postgres", "mariadb", "adk", "adk-redis", "all")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 _QUERIES = 3
 _CONTEXTS = 3
-_CONTEXT_CHARACTERS = 150
+_CHARACTERS_TO_REWRITE = 150  # of each context
+_CHARACTERS_TO_RERANK = 200
 _LONGEST = 1_000
 
 _PROMPT = """\
@@ -36,18 +37,18 @@ def rewriting_prompt(query: str, queries: Sequence[str], contexts: Sequence[str]
     """`contexts` are those of the last query, best first."""
     return _PROMPT.format(
         queries=_lines(queries[-_QUERIES:]),
-        contexts=_lines([f"{text[:_CONTEXT_CHARACTERS]}..." for text in contexts[:_CONTEXTS]]),
+        contexts=_lines([f"{text[:_CHARACTERS_TO_REWRITE]}..." for text in contexts[:_CONTEXTS]]),
         query=query,
     )
 
 
 def enriched_text(query: str, queries: Sequence[str], contexts: Sequence[str]) -> str:
-    """The question with what the talk was about before it, as one text; `contexts` as above, already cut."""
+    """The question with what the talk was about before it, as one text; `contexts` as above."""
     if not queries:
         return query
     return _ENRICHED.format(
         queries=_lines(queries[-_QUERIES:]),
-        contexts=_lines([f"{text}..." for text in contexts[:_CONTEXTS]]),
+        contexts=_lines([f"{text[:_CHARACTERS_TO_RERANK]}..." for text in contexts[:_CONTEXTS]]),
         query=query,
     )
 

@@ -16,15 +16,18 @@ from langgraph.runtime import Runtime
 
 from threadkeep.agent.retrieval_history import key_of, readable
 from threadkeep.agent.retrieval_rewrite import enriched_text, rewriting_prompt, rewritten_query
-from threadkeep.agent.retrieval_state import ConversationState, counted
+from threadkeep.agent.retrieval_state import ConversationState
 from threadkeep.agent.retrieval_turn import Changes, Turn, or_without, shown
 from threadkeep.ports import knowledge as port
-from threadkeep.recall.enrich import Asked, enriched
+from threadkeep.recall.enrich import Asked, enriched, language_of_talk
+from threadkeep.recall.normalise import fold
 from threadkeep.recall.passages import Ranked, ranked
 from threadkeep.recall.question import Question
 
 _RECENT_CONTEXTS = 3
-_CONTEXT_CHARACTERS = 200
+# Of what a conversation could lend. Of 174 follow-ups in four languages 156 found their document among the first three
+# without it and 172 with it; all of 40 changes of topic did either way. CAsT 2021, R@5: .782 without, .795 with it.
+_LENT_AT_LEAST = 0.3
 _CANDIDATES = 100  # by words, and as many by vectors
 _MOST_TERMS = 512
 _MASKED = re.compile(r"\[REDACTED[^\]]*\]")  # says what was there, not what was meant
@@ -32,36 +35,39 @@ _MADE_FOR_ENGLISH = "wordllama:"
 
 
 async def enrich_query(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
+    """A repeated question is asked in the light of what stood before it: its own words lend it nothing."""
     turn = runtime.context
-    queries = [_MASKED.sub(" ", entry["query"]) for entry in state.get("queries", ())]
-    turn.question, turn.told = Question(turn.request.query), turn.request.query
-    if not queries:
+    query = turn.request.query
+    turn.question, turn.told = Question(query), query
+    again = _words(turn.parts.redact(turn.request.access, query))
+    before = [entry for entry in state.get("queries", ()) if _words(entry["query"]) != again]
+    if not before:
         return {}
-    contexts = await _readable_contexts(state, turn)
-    asked = _earlier(state, queries, contexts)
-    text = await _rewritten(turn, queries, contexts)
-    turn.question = enriched(text, asked)
+    queries = [_MASKED.sub(" ", entry["query"]) for entry in before]
+    contexts = await _readable_contexts(state, turn, before[-1]["queryIndex"])
     turn.previous = queries[-1]
-    turn.told = text if turn.rewritten else enriched_text(text, queries, contexts)
+    text = await _rewritten(turn, queries, contexts)
+    if turn.rewritten:
+        turn.question, turn.told = Question(text), text
+        return {}
+    asked = [Asked(one) for one in queries[:-1]] + [Asked(queries[-1], "\n".join(contexts))]
+    first = state.get("firstQuery")
+    if first and before[0]["queryIndex"] and _words(first) != again:  # it set the topic, and has left the window
+        asked.insert(0, Asked(first))
+    turn.question = enriched(query, asked, language_of_talk(query, queries), at_least=_LENT_AT_LEAST)
+    turn.told = enriched_text(query, queries, contexts)
     return {}
 
 
-def _earlier(state: ConversationState, queries: list[str], contexts: list[str]) -> list[Asked]:
-    """The first question set the topic, though it may have left the window."""
-    first = state.get("firstQuery")
-    window = [first, *queries] if first and counted(state)["queryCount"] > len(queries) else queries
-    asked = [Asked(query) for query in window]
-    return [*asked[:-1], Asked(asked[-1].question, "\n".join(contexts))]
+def _words(query: str) -> str:
+    return " ".join(fold(query).split())
 
 
-async def _readable_contexts(state: ConversationState, turn: Turn) -> list[str]:
-    """Of the last query, its best; only what the asker may still read."""
-    recent = [
-        one for one in state.get("retrievedContexts", ()) if one["queryIndex"] == counted(state)["queryCount"] - 1
-    ]
-    best = recent[:_RECENT_CONTEXTS]
+async def _readable_contexts(state: ConversationState, turn: Turn, query: int) -> list[str]:
+    """Return what was found best for an earlier query, as far as the asker may still read it."""
+    best = [one for one in state.get("retrievedContexts", ()) if one["queryIndex"] == query][:_RECENT_CONTEXTS]
     allowed = await readable(turn.parts.store, turn.request.access, best)
-    return [allowed[key].parent[:_CONTEXT_CHARACTERS] for key in map(key_of, best) if key in allowed]
+    return [allowed[key].parent for key in map(key_of, best) if key in allowed]
 
 
 async def _rewritten(turn: Turn, queries: list[str], contexts: list[str]) -> str:

@@ -2,7 +2,8 @@
 
 Terms of the last three questions are carried on, fading with each turn, more of those that recur or stand in the last
 answer; and some of the first question, which set the topic. How much is carried depends on how little the question
-says by itself. One that speaks for itself is left as it is, and so is a short one about something else.
+says by itself. One that speaks for itself is left as it is, and so is a short one about something else, unless the
+caller lends every question something (`at_least`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from threadkeep.recall.function_words import likely_language
+from threadkeep.recall.function_words import BY_LANGUAGE, likely_language
 from threadkeep.recall.normalise import fold, is_written_without_spaces, query_weights, terms_of, words_of
 from threadkeep.recall.question import Question
 from threadkeep.recall.syllables import is_vietnamese
@@ -67,10 +68,38 @@ class Asked:
     answer: str = ""
 
 
-def enriched(text: str, earlier: Sequence[Asked], language: str | None = None, given: Collection[str] = ()) -> Question:
-    """`given` are ids of what was handed out before: a follow-up seldom asks for it again."""
-    carried = _carried(text, earlier, language) if earlier else {}
-    return Question(text, language, carried, frozenset(given))
+def enriched(
+    text: str,
+    earlier: Sequence[Asked],
+    language: str | None = None,
+    given: Collection[str] = (),
+    *,
+    at_least: float = 0.0,
+) -> Question:
+    """Return the question with the terms that its conversation lends, of which none is its own.
+
+    `given` are ids of what was handed out before: a follow-up seldom asks for it again. `at_least` is the share that is
+    lent whatever the question says by itself.
+    """
+    share = max(at_least, missing(text, earlier, language)) if earlier else 0.0
+    return Question(text, language, _carried(text, earlier, language, share) if share else {}, frozenset(given))
+
+
+def language_of_talk(text: str, earlier: Sequence[str]) -> str | None:
+    """Return the language of a question: its own little words', or where they leave it open, of those before it.
+
+    "A gwarancja?" has one little word, which is English as well. None where no word of the conversation tells.
+    """
+    for asked in (text, " ".join([*earlier, text])):
+        if is_written_without_spaces(asked):
+            return "zh"
+        words = words_of(asked)
+        if not asked.isascii() and is_vietnamese(asked, words):
+            return "vi"
+        little = sorted((sum(word in known for word in words), tag) for tag, known in BY_LANGUAGE.items())
+        if little[-1][0] > little[-2][0]:
+            return little[-1][1]
+    return None
 
 
 def missing(text: str, earlier: Sequence[Asked] = (), language: str | None = None) -> float:
@@ -139,17 +168,16 @@ def _spoken(text: str, language: str | None) -> str:
     return "vi" if not text.isascii() and is_vietnamese(text, words) else likely_language(words, language)
 
 
-def _carried(text: str, earlier: Sequence[Asked], language: str | None) -> dict[str, float]:
-    share = missing(text, earlier, language)
-    if not share:
-        return {}
+def _carried(text: str, earlier: Sequence[Asked], language: str | None, share: float) -> dict[str, float]:
+    own = query_weights(text, language)
     topics = [query_weights(asked.question, language) for asked in earlier]
     recurring = Counter(term for topic in topics for term in topic)
     answered = frozenset(terms_of(earlier[-1].answer, language))
     fading = [(topics[0], _TOPIC), *((topic, _FADES**age) for age, topic in enumerate(reversed(topics[-_REMEMBERED:])))]
     carried: dict[str, float] = {}
     for topic, left in fading:
-        for term, weight in topic.items():
+        for term in topic.keys() - own.keys():
+            weight = topic[term]
             told = (_IN_THE_ANSWER if term in answered else 1.0) * (1 + _RECURS * (recurring[term] - 1))
             carried[term] = max(carried.get(term, 0.0), min(1.0, weight * left * told) * share)
     return carried
