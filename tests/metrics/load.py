@@ -46,6 +46,7 @@ def run(clients: list[httpx.Client], counted: Counted, first: int = 0) -> Counte
     for number in range(first, first + TALKS):
         for question in QUESTIONS[: 1 + number % len(QUESTIONS)]:
             _ask(next(turns), f"talk-{number}", question, counted)
+    _ask(next(turns), "talk-fresh", QUESTIONS[0], counted, useCache=False)
     return counted
 
 
@@ -70,12 +71,14 @@ def _append(turns: Iterator[httpx.Client], counted: Counted, first: int) -> None
     counted.statuses["failed"] += 1
 
 
-def _ask(client: httpx.Client, talk: str, question: str, counted: Counted) -> None:
+def _ask(client: httpx.Client, talk: str, question: str, counted: Counted, **more: Any) -> None:
     headers = {"X-User-ID": ANN, "X-Conversation-ID": talk}
-    answer = client.post("/retrieval/query", json={"query": question}, headers=headers).raise_for_status().json()
+    answer = (
+        client.post("/retrieval/query", json={"query": question, **more}, headers=headers).raise_for_status().json()
+    )
     counted.queries[talk] += 1
     counted.ids |= {talk}
     counted.asked["cached" if answer["cached"] else "found"] += 1
-    if not answer["metrics"]["enrichedWith"]:  # a follow-up is no question of its own, and not looked up
+    if more.get("useCache", True):
         counted.looked_up["hit" if answer["cached"] else "miss"] += 1
     assert answer["metrics"]["queryCount"] == counted.queries[talk]

@@ -6,6 +6,7 @@ And a real Prometheus that scrapes one of the four answers every question of the
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,14 @@ def prometheus(program: str, four: Place, tmp_path: Path) -> Iterator[Prometheus
         for expected in (counted, flushed, pages):
             wait_until(lambda expected=expected: bool(server.query(expected)), seconds=30, what=expected)
         yield server
+
+
+def test_the_panel_of_the_cache_shows_what_was_served_from_it(prometheus: PrometheusServer, four: Place) -> None:
+    (expression,) = [expression for title, expression in panels() if title.endswith("Cache Hit Rate")]
+    asked = four.counted.asked
+    ratio = re.sub(r"rate\((.*?)\[5m\]\)", r"\1", expression)
+    served = f"abs({ratio} - {asked['cached'] / asked.total()}) < 0.000001"
+    wait_until(lambda: bool(prometheus.query(served)), seconds=30, what=served)
 
 
 def test_every_panel_and_every_alert_is_answered_by_a_prometheus_that_scrapes_a_service(
