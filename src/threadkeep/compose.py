@@ -20,6 +20,7 @@ from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
 from threadkeep.compose_embedder import count_tokens
+from threadkeep.compose_keepers import keepers
 from threadkeep.compose_metrics import meter_for
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
@@ -178,6 +179,7 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
     except BaseException:
         await database.close()
         raise
+    items = SqlItems(OnSqlite(database, owned=False), clock)
     archive = SqliteArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
     return Stores(
         archive=archive,
@@ -192,7 +194,8 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
         checkpoints=checkpoints,
         usage=checkpoints.usage,
         keys=SqlKeys(OnSqlite(database, owned=False)),
-        items=SqlItems(OnSqlite(database, owned=False), clock),
+        items=items,
+        keepers=keepers(OnSqlite(database, owned=False), checkpoints, items, settings, clock),
         agent_rows=SqlAgentRows(OnSqlite(database, owned=False), clock, timedelta(days=settings.turn_retention_days)),
         vectors=partial(_sqlite_vectors, database, clock),
         knowledge=ErasedDocuments(database, sqlite_erase.erase),

@@ -77,7 +77,8 @@ def behind_redis(
     window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
     behind = WriteBehind(hot, guarded, window, settings.durability, breaker, front)
     journal = redis_journal(client, settings, limits, clock)
-    return Stores(
+    return replace(
+        archived,
         archive=behind,
         sessions=FallbackSessions(
             HotSessions(hot, behind), GuardedSessions(archived.sessions, guard), breaker, front.hot_store
@@ -85,19 +86,8 @@ def behind_redis(
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         slots=RedisSlots(client, slot_key(settings.slot_key)),
         claims=RedisClaims(client, breaker),
-        reflections=archived.reflections,
-        ledger=archived.ledger,
         latest=hot,
-        index=archived.index,
-        upkeep=archived.upkeep,
-        checkpoints=archived.checkpoints,
-        usage=archived.usage,
-        items=archived.items,
-        keys=archived.keys,
-        agent_rows=archived.agent_rows,
-        vectors=archived.vectors,
         knowledge=ErasedCaches(archived.knowledge, cache_entries(client, settings)) if archived.knowledge else None,
-        document_vectors=archived.document_vectors,
         marked=partial(_shown_anew, hot, guarded),
         queued=behind.queued,
         waiting=behind.waiting,
@@ -114,8 +104,6 @@ def behind_redis(
             may_write=behind.may_write,
             queues=settings.durability == "fast",
         ),
-        connections=archived.connections,
-        make_room=archived.make_room,
     )
 
 

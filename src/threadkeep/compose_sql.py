@@ -19,6 +19,7 @@ from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.sql.running import OnServer
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.checkpoints.usage import SqlUsage
+from threadkeep.compose_keepers import keepers
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.errors import StoreUnavailable
 from threadkeep.identity.key_store import SqlKeys
@@ -68,6 +69,7 @@ async def sql_stores(
             await database.close()
             raise
     checkpoints = SqlCheckpoints(database, clock)
+    items = SqlItems(OnServer(database, owned=False), clock)
     archive = SqlArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
     return Stores(
         archive=archive,
@@ -81,7 +83,8 @@ async def sql_stores(
         upkeep=SqlUpkeep(database, every_term),
         checkpoints=checkpoints,
         usage=checkpoints.usage,
-        items=SqlItems(OnServer(database, owned=False), clock),
+        items=items,
+        keepers=keepers(OnServer(database, owned=False), checkpoints, items, settings, clock),
         keys=SqlKeys(OnServer(database, owned=False)),
         vectors=partial(_vectors, database, clock),
         knowledge=ErasedDocuments(database, erase.erase),

@@ -184,9 +184,8 @@ class Erasing:
     async def _checkpoints(self, scope: Scope) -> dict[str, Erased]:
         """Before the archive, which then scrubs what they have left behind."""
         erased: dict[str, Erased] = {}
-        for name, store in (("checkpoints", self._stores.checkpoints), ("items", self._stores.items)):
-            if store is not None:
-                erased[name] = await _told(store.erase(scope))
+        for name, keeper in self._stores.keepers.items():
+            erased[name] = await _told(keeper.erase(scope))
         if self._stores.reflections is not None:
             erased["reflections"] = await self._reflecting.erase(scope)
         return erased

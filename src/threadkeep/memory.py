@@ -31,6 +31,7 @@ from threadkeep.erasing import Erasing
 from threadkeep.errors import StoreError, StoreUnavailable
 from threadkeep.events import Event
 from threadkeep.health import HealthCheck, LastWrite
+from threadkeep.keeping import Keeping
 from threadkeep.model import (
     Admission,
     ConversationChange,
@@ -51,6 +52,7 @@ from threadkeep.policy.ids import MessageIds
 from threadkeep.policy.outward import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import Health
+from threadkeep.ports.keepers import Part
 from threadkeep.ports.language import LanguageRules
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.context import assembled
@@ -58,7 +60,7 @@ from threadkeep.recall.nearness import LookingNearby
 from threadkeep.recall.question import Question
 from threadkeep.recall.render import CountTokens, most_tokens_in
 from threadkeep.recall.weighing import evidence_for, ranked
-from threadkeep.record import ConversationRecord, ReflectionKind, StoredReflection
+from threadkeep.record import Exported, ReflectionKind, StoredReflection
 from threadkeep.reflecting import Reflecting
 from threadkeep.resilience.one_call import in_one_call, sparing
 from threadkeep.scope import Scope
@@ -91,6 +93,7 @@ class Memory:
         self.ledger = stores.ledger
         self._reflecting = Reflecting(stores)
         self._erasing = Erasing(stores, self._reflecting)
+        self._keeping = Keeping(stores, self._reflecting)
         self.usage = stores.usage  # of graph runs, where the archive can tell
         self.keys = stores.keys  # who may call, where the archive can tell
         self.agent_rows = stores.agent_rows
@@ -252,9 +255,13 @@ class Memory:
         self._talk_language.forget(scope)
 
     async def conversations(self, scope: Scope, after: str | None = None, limit: int = 50) -> ConversationPage:
-        """The user's conversations, latest activity first."""
+        """The user's conversations, latest activity first, threads and sessions of frameworks among them."""
         size = min(positive("limit", limit), _LARGEST_PAGE)
-        return await self._stores.archive.conversations(checked_scope(scope), checked_cursor(after), size)
+        return await self._keeping.conversations(checked_scope(scope).whole_user, checked_cursor(after), size)
+
+    async def parts(self, scope: Scope) -> Sequence[Part]:
+        """Return what frameworks keep of the conversation besides messages: its thread, its session, as JSON."""
+        return await self._keeping.parts(one_conversation(scope))
 
     async def rename(self, scope: Scope, title: str) -> None:
         """Title a conversation; the title is redacted like any text. Raises `NotFound`."""
@@ -282,8 +289,8 @@ class Memory:
 
     @in_one_call
     async def stats(self, scope: Scope | None = None) -> Stats:
-        """Counts for a scope, or for the whole store."""
-        counted = await self._stores.archive.stats(scope if scope is None else checked_scope(scope))
+        """Counts for a conversation, a user, or the whole store: of messages, threads, sessions and items."""
+        counted = await self._keeping.stats(scope if scope is None else checked_scope(scope))
         return replace(counted, usage=await self.ledger.of(scope)) if self.ledger else counted
 
     async def reflect(
@@ -332,16 +339,17 @@ class Memory:
         phrases = [given] if kept == given or is_all_masked(kept) else [given, kept]
         return await self._erasing.text(scope, phrases)
 
-    async def export(self, scope: Scope | None = None) -> AsyncIterator[ConversationRecord]:
-        """Every conversation of the scope (or of the store), whole, in the order of ids.
+    async def export(self, scope: Scope | None = None) -> AsyncIterator[Exported]:
+        """Every conversation of the scope (or of the store), whole, in the order of ids, with its thread and session;
+        then items and state that are the user's and belong to no conversation.
 
         What is queued is waited for. Raises `StoreUnavailable` when it does not reach the archive: an export that lacks
         something does not begin. What was given up on (`threadkeep dlq`) is not in it.
         """
         if self._stores.flushing is not None:
             await self._stores.flushing.flushed(_EXPORT_WAIT_SECONDS)
-        async for record in self._stores.archive.records(scope if scope is None else checked_scope(scope)):
-            yield await self._reflecting.recorded(record)
+        async for record in self._keeping.records(scope if scope is None else checked_scope(scope)):
+            yield record
 
     async def flushed(self, timeout: float = 30) -> None:  # noqa: ASYNC109
         """Return once all that is queued now has reached the archive and, where this process embeds, the index.

@@ -13,6 +13,8 @@ from threadkeep.scope import Scope
 Role = Literal["user", "assistant"]
 Status = Literal["stored", "queued"]
 Indexing = Literal["later", "sync"]  # when a message gets its vector
+# What a conversation is, besides what it says: of no framework, a session of one, or a thread of a LangGraph graph.
+Kind = Literal["conversation", "langgraph", "retrieval", "adk", "openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +205,19 @@ class Conversation:
     messages: int
     started_at: datetime
     last_activity_at: datetime
+    kind: Kind = "conversation"
+    queries: int | None = None  # that its thread counts; None where there is no thread
+    cursor: str = field(default="", compare=False, repr=False)  # a list goes on behind it with this
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "conversation": self.conversation,
+            "kind": self.kind,
             "title": self.title,
             "language": self.language,
             "status": self.status,
             "messages": self.messages,
+            "queries": self.queries,
             "started_at": self.started_at.isoformat(),
             "last_activity_at": self.last_activity_at.isoformat(),
         }
@@ -320,7 +327,29 @@ class ModelUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadCounts:
+    """Threads of LangGraph graphs, retrieval conversations among them: what was asked in them, what was read, for how
+    long (from the first activity of each to its last)."""
+
+    count: int = 0
+    queries: int = 0
+    contexts: int = 0
+    documents: int = 0
+    cache_hits: int = 0
+    duration_seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        asked = self.queries
+        return asdict(self) | {
+            "contexts_per_query": self.contexts / asked if asked else 0.0,
+            "cache_hit_rate": self.cache_hits / asked if asked else 0.0,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
+    """`conversations` are those that memory has messages of; one of them may be a thread or a session as well."""
+
     users: int
     conversations: int
     messages: int
@@ -329,6 +358,9 @@ class Stats:
     last_at: datetime | None = None
     bytes_on_disk: int | None = None
     usage: Mapping[str, ModelUsage] = field(default_factory=dict[str, ModelUsage])  # by chat model
+    threads: ThreadCounts = field(default_factory=ThreadCounts)
+    sessions: int = 0  # of agent frameworks
+    items: int = 0  # of LangGraph stores, and values of a user's state in agent frameworks
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -336,6 +368,9 @@ class Stats:
             "conversations": self.conversations,
             "messages": self.messages,
             "by_role": dict(self.by_role),
+            "threads": self.threads.as_dict(),
+            "sessions": self.sessions,
+            "items": self.items,
             "first_at": self.first_at.isoformat() if self.first_at else None,
             "last_at": self.last_at.isoformat() if self.last_at else None,
             "bytes_on_disk": self.bytes_on_disk,

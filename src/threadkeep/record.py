@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from threadkeep.model import Message, Reflection
+from threadkeep.model import Kind, Message, Reflection
 
 MEDIA_META_KEYS = ("language", "mime", "durationMs", "sha256")
 IMAGE_KIND = "imageKind"  # beside the four, of pictures alone
@@ -48,10 +49,14 @@ class ConversationRecord:
     intent: str | None = None
     status: str = "active"
     reflections: tuple[StoredReflection, ...] = ()  # oldest first; the rolling one and the session's last
+    kind: Kind = "conversation"
+    # What a framework keeps of it besides messages, as JSON: `thread` of LangGraph, `session` of an agent framework.
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     def as_dict(self) -> dict[str, Any]:
         """Everything that is kept, once, in order: what `export` writes."""
         return {
+            "kind": self.kind,
             "tenant": self.tenant,
             "user": self.user,
             "conversation": self.conversation,
@@ -63,7 +68,7 @@ class ConversationRecord:
             "ended_at": self.ended_at.isoformat(),
             "messages": [message.as_dict() for message in self.messages],
             "reflections": [reflection.as_dict() for reflection in self.reflections],
-        }
+        } | {name: dict(part) for name, part in self.parts.items()}
 
     def as_memory_record(self) -> dict[str, Any]:
         """The shape an ADK-style long-term memory expects: texts, media summaries and answers, apart."""
@@ -88,3 +93,31 @@ class ConversationRecord:
                 "intent": self.intent,
             },
         }
+
+
+@dataclass(frozen=True, slots=True)
+class UserRecord:
+    """One value that is a user's and belongs to no conversation: an `item` of a LangGraph store, or a value of the
+    `state` that an agent framework keeps of the user."""
+
+    tenant: str
+    user: str
+    kind: Literal["item", "state"]
+    value: Mapping[str, Any]
+    conversation: None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "tenant": self.tenant, "user": self.user, **self.value}
+
+
+Exported = ConversationRecord | UserRecord
+Shape = Literal["full", "memory"]
+
+
+def in_shape(record: Exported, shape: Shape) -> dict[str, Any] | None:
+    """None for what has nothing that a memory record could carry."""
+    if shape == "full":
+        return record.as_dict()
+    if isinstance(record, UserRecord) or (record.parts and not record.messages):
+        return None
+    return record.as_memory_record()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from threadkeep.model import Message
@@ -16,6 +16,7 @@ from threadkeep.ports.flushing import Flushing
 from threadkeep.ports.health import Connections, Health
 from threadkeep.ports.index import TermIndex, TermUpkeep
 from threadkeep.ports.items import ItemStore
+from threadkeep.ports.keepers import Keeper
 from threadkeep.ports.keys import KeyStore
 from threadkeep.ports.knowledge import KnowledgeErasure, KnowledgeVectors
 from threadkeep.ports.latest import LatestTurn
@@ -47,6 +48,9 @@ class Stores:
     usage: ThreadUsage | None = None  # what is counted of them
     keys: KeyStore | None = None  # of callers
     items: ItemStore | None = None  # of a graph's store, likewise
+    # Who else keeps something of users beside messages, by the name it has in a proof of an erasure. In the archive's
+    # database: of two that have a conversation, the first says what it is.
+    keepers: Mapping[str, Keeper] = field(default_factory=dict[str, Keeper])
     agent_rows: AgentRows | None = None  # of agent frameworks' sessions, where they can share the archive's connection
     knowledge: KnowledgeErasure | None = None  # documents in the archive's database, and answers cached from them
     # Made when first wanted, since they need an extra: in the archive's database, or beside a store of their own.

@@ -28,7 +28,8 @@ from threadkeep.model import (
     Stats,
 )
 from threadkeep.ports.health import Health
-from threadkeep.record import ConversationRecord, ReflectionKind, StoredReflection
+from threadkeep.ports.keepers import Part
+from threadkeep.record import Exported, ReflectionKind, StoredReflection
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 
@@ -116,6 +117,9 @@ class SyncMemory:
     def conversations(self, scope: Scope, after: str | None = None, limit: int = 50) -> ConversationPage:
         return self._run(lambda memory: memory.conversations(scope, after, limit))
 
+    def parts(self, scope: Scope) -> Sequence[Part]:
+        return self._run(lambda memory: memory.parts(scope))
+
     def rename(self, scope: Scope, title: str) -> None:
         return self._run(lambda memory: memory.rename(scope, title))
 
@@ -145,7 +149,7 @@ class SyncMemory:
     def forget(self, scope: Scope, text: str) -> ErasureProof:
         return self._run(lambda memory: memory.forget(scope, text))
 
-    def export(self, scope: Scope | None = None) -> Iterator[ConversationRecord]:
+    def export(self, scope: Scope | None = None) -> Iterator[Exported]:
         records = self._open_memory.export(scope)
         while (record := self._run(lambda _: _next(records))) is not _END:
             yield record
@@ -198,5 +202,5 @@ class SyncMemory:
         self._loop.close()
 
 
-async def _next(records: AsyncIterator[ConversationRecord]) -> Any:
+async def _next(records: AsyncIterator[Exported]) -> Any:
     return await anext(records, _END)

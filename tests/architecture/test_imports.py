@@ -49,10 +49,12 @@ ALLOWED: dict[str, set[str]] = {
     "arguments": PURE,
     "health": PORTS,
     "erasing": PORTS | {"reflecting", "stores", "resilience"},
+    "keeping": PORTS | {"reflecting", "stores"},
     "stores": PORTS,
     "media": PURE,
     "compose_media": PORTS | {"media", "settings", "models"},
-    "memory": PURE | {"audit", "arguments", "reflecting", "erasing", "stores", "health", "talk_language", "resilience"},
+    "memory": PURE
+    | {"audit", "arguments", "reflecting", "erasing", "keeping", "stores", "health", "talk_language", "resilience"},
     "metrics": CORE | {"agent"},
     "audit": PURE | {"identity"},
     "compose_limits": {"sessions"},
@@ -61,6 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     | BACKEND
     | {
         "compose_redaction",
+        "compose_keepers",
         "compose_metrics",
         "compose_embedder",
         "compose_vectors",
@@ -77,17 +80,9 @@ ALLOWED: dict[str, set[str]] = {
     "compose_schema": {"compose", "errors", "settings", "sqlite"},
     "compose_sql": CORE
     | BACKEND
-    | {
-        "compose_redaction",
-        "settings",
-        "archive",
-        "sessions",
-        "index",
-        "checkpoints",
-        "identity",
-        "knowledge",
-        "reflection",
-    },
+    | {"compose_keepers", "compose_redaction", "settings", "archive", "sessions", "index", "checkpoints", "identity"}
+    | {"knowledge", "reflection"},
+    "compose_keepers": PORTS | {"settings", "checkpoints", "agent_rows"},
     "compose_retention": CORE
     | {"compose", "compose_vectors", "settings", "sqlite", "archive", "checkpoints", "reflection", "worker"},
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},
@@ -120,7 +115,8 @@ ALLOWED: dict[str, set[str]] = {
     "compat": SURFACE
     | {"adapters", "agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
     "adapters": SURFACE
-    | {"compose_agents", "compose_checkpoints", "compose_items", "compose_redaction", "models", "loop_thread"},
+    | {"compose_agents", "compose_checkpoints", "compose_items", "compose_redaction", "models", "loop_thread"}
+    | {"agent_rows"},  # where their rows stand
     "console": set(),  # pages that know of the service only its HTTP API
     "http": SURFACE
     | {

@@ -14,7 +14,7 @@ from threadkeep.ports.clock import Clock, system_clock
 _AT_ONCE = 200
 _TURNS = timedelta(days=90)
 _READ = "SELECT item_key, namespace, name, value, facts FROM tk_store_items"
-_ALIVE = f"(expires_at IS NULL OR expires_at > :now) AND NOT {AGED}"
+ALIVE = f"(expires_at IS NULL OR expires_at > :now) AND NOT {AGED}"
 _PLACED = f"INTO tk_store_items ({', '.join(ITEM)}) VALUES ({', '.join(ITEM.values())})"
 _REPLACED = ("tenant", "user_id", "value", "facts", "ttl_minutes", "updated_at", "expires_at")
 _SWAP = (
@@ -43,13 +43,13 @@ class SqlAgentRows:
         found: list[StoredRow] = []
         for start in range(0, len(keys), _AT_ONCE):
             some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
-            query = f"{_READ} WHERE item_key IN {some} AND {_ALIVE}"
+            query = f"{_READ} WHERE item_key IN {some} AND {ALIVE}"
             found += [_stored(row) for row in await self._running.rows(query, values | self._moments())]
         return found
 
     async def all_of(self, spaces: Sequence[bytes], namespace: bytes | None = None) -> Sequence[StoredRow]:
         some, values = among("space", spaces, self._running.dialect)
-        query = f"{_READ} WHERE space IN {some} AND {_ALIVE}"
+        query = f"{_READ} WHERE space IN {some} AND {ALIVE}"
         values |= self._moments()
         if namespace is not None:
             query += " AND head = :head"

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from threadkeep.model import (
     Admission,
+    Conversation,
     ConversationChange,
     ConversationPage,
     Erased,
@@ -48,6 +49,9 @@ class GuardedArchive:
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
         return await self._guard.ask(lambda: self._archive.conversations(scope, after, limit))
+
+    async def named(self, scope: Scope, names: Sequence[str]) -> Sequence[Conversation]:
+        return await self._guard.ask(lambda: self._archive.named(scope, names))
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
         await self._guard.ask(lambda: self._archive.change(scope, change))

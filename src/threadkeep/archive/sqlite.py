@@ -19,6 +19,7 @@ from threadkeep.archive.sqlite_read import (
     change_conversation,
     counts,
     list_conversations,
+    named_conversations,
     places_within,
     read_messages,
     read_record,
@@ -27,6 +28,7 @@ from threadkeep.archive.sqlite_seed import seed
 from threadkeep.errors import StoreError, StoreFull
 from threadkeep.model import (
     Admission,
+    Conversation,
     ConversationChange,
     ConversationPage,
     Erased,
@@ -121,6 +123,9 @@ class SqliteArchive:
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
         return await self._database.read(partial(list_conversations, scope=scope, after=after, limit=limit))
+
+    async def named(self, scope: Scope, names: Sequence[str]) -> Sequence[Conversation]:
+        return await self._database.read(partial(named_conversations, scope=scope, names=names)) if names else []
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
         await self._database.write(self._as_writer(partial(change_conversation, scope=scope, change=change)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 from threadkeep.errors import InvalidInput, NotFound
@@ -52,16 +53,24 @@ def _older_than(connection: sqlite3.Connection, cid: int, messages: tuple[Messag
     return oldest if older else None
 
 
+_LISTED = "conversation, title, language, status, messages, started_at, last_activity_at, activity, cid"
+
+
 def list_conversations(connection: sqlite3.Connection, scope: Scope, after: str | None, limit: int) -> ConversationPage:
     activity, cid = _cursor(after)
     rows = connection.execute(
-        "SELECT conversation, title, language, status, messages, started_at, last_activity_at, activity, cid"
-        " FROM tk_conversations WHERE uid = ? AND (activity, cid) < (?, ?)"
+        f"SELECT {_LISTED} FROM tk_conversations WHERE uid = ? AND (activity, cid) < (?, ?)"  # noqa: S608
         " ORDER BY activity DESC, cid DESC LIMIT ?",
         (owner_of(connection, scope), activity, cid, limit + 1),
     ).fetchall()
     items = tuple(_conversation(row) for row in rows[:limit])
-    return ConversationPage(items, f"{rows[limit - 1][7]}.{rows[limit - 1][8]}" if len(rows) > limit else None)
+    return ConversationPage(items, items[-1].cursor if len(rows) > limit else None)
+
+
+def named_conversations(connection: sqlite3.Connection, scope: Scope, names: Sequence[str]) -> list[Conversation]:
+    among = ", ".join("?" * len(names))
+    query = f"SELECT {_LISTED} FROM tk_conversations WHERE uid = ? AND conversation IN ({among})"  # noqa: S608
+    return [_conversation(row) for row in connection.execute(query, (owner_of(connection, scope), *names))]
 
 
 def _cursor(after: str | None) -> tuple[int, int]:
@@ -74,9 +83,10 @@ def _cursor(after: str | None) -> tuple[int, int]:
 
 
 def _conversation(row: tuple[Any, ...]) -> Conversation:
-    conversation, title, language, status, messages, started_at, last_activity_at = row[:7]
+    conversation, title, language, status, messages, started_at, last_activity_at, activity, cid = row
     times = when(started_at), when(last_activity_at)
-    return Conversation(conversation, _text_or_none(title), language, status, messages, *times)
+    cursor = f"{activity}.{cid}"
+    return Conversation(conversation, _text_or_none(title), language, status, messages, *times, cursor=cursor)
 
 
 def _text_or_none(stored: str | bytes | None) -> str | None:

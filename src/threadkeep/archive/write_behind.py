@@ -27,6 +27,7 @@ from threadkeep.errors import (
 )
 from threadkeep.model import (
     Admission,
+    Conversation,
     ConversationChange,
     ConversationPage,
     Erased,
@@ -240,6 +241,9 @@ class WriteBehind:
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
         return await self._archive.conversations(scope, after, limit)
+
+    async def named(self, scope: Scope, names: Sequence[str]) -> Sequence[Conversation]:
+        return await self._archive.named(scope, names)
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
         """A conversation of which all is still in the journal is made now, so that it can be changed.

@@ -8,7 +8,7 @@ from typing import Any
 from threadkeep.checkpoints.running import Dialect, Running
 from threadkeep.ports.usage import Bounds, Spread, ThreadTotals
 
-_SECONDS: dict[Dialect, str] = {
+SECONDS: dict[Dialect, str] = {
     "sqlite": "(last_activity_at - started_at) / 1000000.0",
     "postgres": "extract(epoch FROM last_activity_at - started_at)",
     "mysql": "timestampdiff(MICROSECOND, started_at, last_activity_at) * 0.000001",
@@ -22,7 +22,7 @@ _BYTES = (
 
 
 async def thread_totals(running: Running, bounds: Bounds) -> ThreadTotals:
-    seconds = _SECONDS[running.dialect]
+    seconds = SECONDS[running.dialect]
     active = "coalesce(sum(CASE WHEN expired_at IS NULL THEN 1 ELSE 0 END), 0)"
     told = f"SELECT {active}, {_spread('query_count', bounds.queries)}, {_spread(seconds, bounds.seconds)}"
     ((number, *rest),) = await running.rows(f"{told} FROM conversation_metadata", {})

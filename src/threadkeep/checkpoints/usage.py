@@ -14,9 +14,10 @@ from threadkeep.ports.usage import Bounds, ConversationMetadata, ThreadTotals, U
 from threadkeep.threads import Thread, escaped, unescaped
 
 _COUNT_DOCUMENTS = "(SELECT count(*) FROM tk_thread_documents d WHERE d.thread_key = m.thread_key)"
+DATASOURCES = 6  # which column of `metadata_query` has them
 _TIMES = ("started_at", "last_activity_at", "expired_at")
-_READ_TIME = {"sqlite": "{}", "postgres": "{}", "mysql": "CAST(UNIX_TIMESTAMP({}) * 1000000 AS SIGNED)"}  # in no zone
-_MOMENT = {
+READ_TIME = {"sqlite": "{}", "postgres": "{}", "mysql": "CAST(UNIX_TIMESTAMP({}) * 1000000 AS SIGNED)"}  # in no zone
+MOMENT = {
     "sqlite": ":{}",
     "postgres": "to_timestamp(CAST(:{} AS DOUBLE PRECISION) / 1000000)",
     "mysql": "FROM_UNIXTIME(:{} * 0.000001)",
@@ -66,13 +67,9 @@ class SqlUsage:
         self._running = running
 
     async def metadata(self, thread: Thread) -> ConversationMetadata | None:
-        times = ", ".join(_READ_TIME[self._running.dialect].format(name) for name in _TIMES)
-        query = (
-            "SELECT thread_id, user_id, first_query, query_count, context_count, cache_hits, datasource_ids,"  # noqa: S608
-            f" access_level, {times}, {_COUNT_DOCUMENTS} FROM conversation_metadata m WHERE thread_key = :key"
-        )
+        query = f"{metadata_query(self._running.dialect)} WHERE thread_key = :key"
         rows = await self._running.rows(query, {"key": thread.key})
-        return _metadata(rows[0]) if rows else None
+        return metadata_of(rows[0]) if rows else None
 
     async def expire(self, idle_since: int, now: int, limit: int, *, dry_run: bool = False) -> int:
         where = f"last_activity_at < {self._moment('since')} AND expired_at IS NULL"
@@ -113,10 +110,19 @@ class SqlUsage:
         return rows[0][0]
 
     def _moment(self, name: str) -> str:
-        return _MOMENT[self._running.dialect].format(name)
+        return MOMENT[self._running.dialect].format(name)
 
 
-def _metadata(row: Any) -> ConversationMetadata:
+def metadata_query(dialect: Dialect, more: str = "") -> str:
+    """Rows that `metadata_of` reads, each behind the columns of `more`."""
+    times = ", ".join(READ_TIME[dialect].format(name) for name in _TIMES)
+    return (
+        f"SELECT {more}thread_id, user_id, first_query, query_count, context_count, cache_hits, datasource_ids,"  # noqa: S608
+        f" access_level, {times}, {_COUNT_DOCUMENTS} FROM conversation_metadata m"
+    )
+
+
+def metadata_of(row: Any) -> ConversationMetadata:
     thread_id, user, first, queries, contexts, hits, sources, level, started, active, expired, documents = row
     return ConversationMetadata(
         thread_id=unescaped(text_of(thread_id)),
@@ -128,13 +134,13 @@ def _metadata(row: Any) -> ConversationMetadata:
         unique_documents=documents,
         datasource_ids=tuple(json.loads(sources)) if sources else (),
         access_level=level,
-        started_at=_when(started),
-        last_activity_at=_when(active),
-        expired_at=None if expired is None else _when(expired),
+        started_at=when_of(started),
+        last_activity_at=when_of(active),
+        expired_at=None if expired is None else when_of(expired),
     )
 
 
-def _when(stored: int | datetime) -> datetime:
+def when_of(stored: int | datetime) -> datetime:
     if isinstance(stored, int):
         return datetime.fromtimestamp(stored / 1_000_000, UTC)
     return stored if stored.tzinfo else stored.replace(tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import IO, Annotated, Literal
+from typing import IO, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -23,11 +23,10 @@ from threadkeep.cli.options import (
 )
 from threadkeep.cli.output import notes, print_json
 from threadkeep.http.encoding import encoded
+from threadkeep.record import Shape, in_shape
 from threadkeep.scope import Scope
 from threadkeep.settings import load_settings
 from threadkeep.sync import SyncMemory
-
-Shape = Literal["full", "memory"]
 
 
 def export(
@@ -70,12 +69,14 @@ def _given_up_on(memory: SyncMemory) -> int:
 def _write(memory: SyncMemory, scope: Scope | None, shape: Shape, file: IO[bytes]) -> tuple[int, int]:
     """How many lines, and how many bytes."""
     lines = size = 0
-    total = memory.stats(scope).conversations
+    kept = memory.stats(scope)
+    total = kept.conversations + kept.threads.count + kept.sessions + kept.items
     with _progress() as progress:
         task = progress.add_task("Exporting", total=total)
         for record in memory.export(scope):
-            size += file.write(encoded(record.as_memory_record() if shape == "memory" else record.as_dict()) + b"\n")
-            lines += 1
+            if (told := in_shape(record, shape)) is not None:
+                size += file.write(encoded(told) + b"\n")
+                lines += 1
             progress.advance(task)
     return lines, size
 

@@ -14,7 +14,7 @@ def stats(
     redis: Redis = None,
     json: Json = False,
 ) -> None:
-    """Count users, conversations and messages in the archive, of a scope or of the whole store."""
+    """Count what is kept of a conversation, a user or the whole store: messages, threads, sessions and items."""
     scope = scope_or_all(tenant, user, conversation)
     with existing_store(url, redis) as memory:
         counted = memory.stats(scope).as_dict()
@@ -24,7 +24,10 @@ def stats(
     if json:
         print_json(counted)
         return
-    by_role = counted.pop("by_role")
+    by_role, threads = counted.pop("by_role"), counted.pop("threads")
+    counted["threads"] = threads.pop("count")
+    if counted["threads"]:
+        counted |= {f"{name.replace('_', ' ')} of threads": value for name, value in threads.items()}
     for model, used in counted.pop("usage", {}).items():
         told = f"{used['input_tokens']:,} in, {used['output_tokens']:,} out, {used['calls']:,} turns"
         counted[f"tokens of {model}"] = told

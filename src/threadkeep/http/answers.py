@@ -124,10 +124,14 @@ class RecallAnswer(_Answer):
 
 class ConversationAnswer(_Answer):
     conversation: str
+    kind: Literal["conversation", "langgraph", "retrieval", "adk", "openai"] = Field(
+        description="A thread of a LangGraph graph, one of retrieval, a session of an agent framework, or none of them"
+    )
     title: str | None
     language: str | None
     status: Literal["active", "closed"]
-    messages: int
+    messages: int = Field(description="In memory; a thread has its own in its state")
+    queries: int | None = Field(description="That the thread counts; null where there is none")
     started_at: AwareDatetime
     last_activity_at: AwareDatetime
 
@@ -137,11 +141,27 @@ class ConversationsAnswer(_Answer):
     after: str | None = Field(description="Pass it on for the next page; null on the last one")
 
 
+class ThreadsAnswer(_Answer):
+    """Threads of LangGraph graphs, retrieval conversations among them; of one conversation: its own."""
+
+    count: int
+    queries: int
+    contexts: int = Field(description="Passages that were returned")
+    documents: int = Field(description="Different ones among them")
+    cache_hits: int
+    duration_seconds: float = Field(description="From each thread's first activity to its last, together")
+    contexts_per_query: float
+    cache_hit_rate: float
+
+
 class StatsAnswer(_Answer):
     users: int
-    conversations: int
+    conversations: int = Field(description="With messages in memory; threads and sessions are counted apart")
     messages: int
     by_role: dict[str, int]
+    threads: ThreadsAnswer
+    sessions: int = Field(description="Of agent frameworks")
+    items: int = Field(description="Of LangGraph stores, and values of users' state in agent frameworks")
     first_at: AwareDatetime | None
     last_at: AwareDatetime | None
     bytes_on_disk: int | None = Field(description="Of the whole store; null for a scope")

@@ -19,6 +19,7 @@ from threadkeep.mcp.arguments import (
 from threadkeep.mcp.calls import Call
 from threadkeep.memory import Memory
 from threadkeep.model import ConversationPage
+from threadkeep.ports.keepers import Part
 
 if TYPE_CHECKING:
     from threadkeep.agent.retrieval import Retrieval
@@ -97,11 +98,15 @@ class LocalBackend:
         found = await self._memory.history(scope, _SHOWN_MESSAGES)
         messages = found.messages
         state = await self._state(call, name)
-        if not messages and not state and not found.degraded:
+        parts = () if state else await self._memory.parts(scope)
+        if not messages and not state and not parts and not found.degraded:
             raise NotFound("there is no such conversation")
         shown = ("queries", "retrievedContexts", "datasourceIds", "accessLevel", "counts")
         retrieved = {key: state[key] for key in shown if key in state}
-        return {"conversation": name, "messages": [one.as_dict() for one in messages], "retrieval": retrieved}
+        told = {"conversation": name, "messages": [one.as_dict() for one in messages], "retrieval": retrieved}
+        return told | {
+            part.name: _shown(part) for part in parts if part.kind != "retrieval"
+        }  # which asks who may read it
 
     async def _state(self, call: Call, conversation: str) -> dict[str, Any]:
         try:
@@ -109,6 +114,11 @@ class LocalBackend:
         except MissingExtra:
             return {}
         return dict(await retrieval.state(call.scope(), call.access, conversation) or {})
+
+
+def _shown(part: Part) -> dict[str, Any]:
+    """As it stands now; its past is in an export."""
+    return {name: part.value[name] for name in ("app", "state") if name in part.value}
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import mcp_types as types
 from threadkeep.errors import NotFound
 from threadkeep.mcp.answers import legible
 from threadkeep.mcp.calls import Call
-from threadkeep.model import ConversationPage
+from threadkeep.model import Conversation, ConversationPage
 
 _PREFIX = "threadkeep://conversations/"
 _MIME = "application/json"
@@ -19,7 +19,8 @@ TEMPLATE = types.ResourceTemplate(
     name="conversation",
     title="A conversation",
     uri_template=f"{_PREFIX}{{conversation}}",
-    description="Its newest messages, the questions asked of the documents, and the passages that were found.",
+    description="Its newest messages, the questions asked of the documents, the passages that were found, and what a"
+    " framework keeps of it.",
     mime_type=_MIME,
 )
 
@@ -37,12 +38,20 @@ async def listed(where: Conversations, call: Call, cursor: str | None) -> types.
             name=one.conversation,
             title=one.title or one.conversation,
             uri=f"{_PREFIX}{quote(one.conversation, safe='')}",
-            description=f"{one.messages} messages, last on {one.last_activity_at:%Y-%m-%d}",
+            description=_described(one),
             mime_type=_MIME,
         )
         for one in page
     ]
     return types.ListResourcesResult(resources=resources, next_cursor=page.after)
+
+
+def _described(one: Conversation) -> str:
+    """With its kind where it is a framework's: what it counts may be messages, questions or both."""
+    told = [] if one.kind == "conversation" else [one.kind]
+    told += [f"{one.messages} messages"] if one.messages or one.queries is None else []
+    told += [] if one.queries is None else [f"{one.queries} questions"]
+    return f"{', '.join(told)}, last on {one.last_activity_at:%Y-%m-%d}"
 
 
 async def read(where: Conversations, call: Call, uri: str) -> types.ReadResourceResult:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from threadkeep.model import (
     Admission,
+    Conversation,
     ConversationChange,
     ConversationPage,
     ErasureProof,
@@ -37,6 +38,10 @@ class Archive(Protocol):
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
         """The user's conversations, latest activity first. Raises `InvalidInput` on a cursor it did not make."""
+        ...
+
+    async def named(self, scope: Scope, names: Sequence[str]) -> Sequence[Conversation]:
+        """Those of these conversations that the user has, in no order."""
         ...
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:

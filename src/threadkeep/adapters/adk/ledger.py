@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from threadkeep.adapters.adk.events import packed, unpacked
+from threadkeep.agent_rows.places import FLIGHT as FLIGHT  # named here for other parts
+from threadkeep.agent_rows.places import FRAME, NUMBER_BYTES, adk_events, adk_head, session_row
 from threadkeep.ports.agent_rows import AgentRows, Row, StoredRow, place_of
 from threadkeep.ports.items import encoded_namespace
 from threadkeep.scope import Scope
 
-_NUMBER_BYTES = 8
-FRAME, FLIGHT = b"f", b"t"
 Body = dict[str, Any]
 
 
@@ -46,7 +46,7 @@ class Ledger:
         self._keep = keep_seconds
 
     async def head(self, scope: Scope) -> Head | None:
-        found = await self.rows.get([_head_key(scope)])
+        found = await self.rows.get([adk_head(scope)])
         return Head(found[0], unpacked(found[0].value)) if found else None
 
     async def heads(self, tenant: str, app: str, user: str | None) -> list[tuple[str, Body]]:
@@ -80,31 +80,23 @@ class Ledger:
     ) -> Mapping[int, dict[bytes, bytes]]:
         """Number → kind → value: all of them, or of these numbers the frames, and what else is in flight."""
         if numbers is None:
-            rows = await self.rows.all_of([_space(scope)])
+            rows = await self.rows.all_of([adk_events(scope)])
         else:
             keys = [_entry_key(scope, one, FRAME) for one in numbers]
             keys += [_entry_key(scope, one, FLIGHT) for one in in_flight if one in numbers]
             rows = await self.rows.get(keys)
         found: dict[int, dict[bytes, bytes]] = {}
         for row in rows:
-            number = int.from_bytes(row.name[:_NUMBER_BYTES], "big")
-            found.setdefault(number, {})[row.name[_NUMBER_BYTES:]] = row.value
+            number = int.from_bytes(row.name[:NUMBER_BYTES], "big")
+            found.setdefault(number, {})[row.name[NUMBER_BYTES:]] = row.value
         return found
 
     async def delete(self, scope: Scope) -> None:
-        await self.rows.remove([_head_key(scope)], [_space(scope)])
-
-
-def _head_key(scope: Scope) -> bytes:
-    return scope.digest("adk session")
+        await self.rows.remove([adk_head(scope)], [adk_events(scope)])
 
 
 def _directory(tenant: str, app: str) -> bytes:
     return Scope(tenant, "-").digest("adk sessions", app)
-
-
-def _space(scope: Scope) -> bytes:
-    return scope.digest("adk events")
 
 
 def _entry_key(scope: Scope, number: int, kind: bytes) -> bytes:
@@ -112,25 +104,16 @@ def _entry_key(scope: Scope, number: int, kind: bytes) -> bytes:
 
 
 def _head_row(scope: Scope, body: Body, version: int, keep_seconds: float | None) -> Row:
-    return Row(
-        _head_key(scope),
-        _directory(scope.tenant, body["app"]),
-        scope.require_conversation().encode("utf-8", "surrogatepass"),
-        scope.tenant,
-        scope.user,
-        place_of(scope),
-        packed(body),
-        namespace=encoded_namespace([scope.user]),
-        version=version,
-        ttl_seconds=keep_seconds,
+    return session_row(
+        adk_head(scope), _directory(scope.tenant, body["app"]), scope, packed(body), version, keep_seconds
     )
 
 
 def _entry_row(scope: Scope, entry: Entry, keep_seconds: float | None) -> Row:
     return Row(
         _entry_key(scope, entry.number, entry.kind),
-        _space(scope),
-        entry.number.to_bytes(_NUMBER_BYTES, "big") + entry.kind,
+        adk_events(scope),
+        entry.number.to_bytes(NUMBER_BYTES, "big") + entry.kind,
         scope.tenant,
         scope.user,
         place_of(scope),

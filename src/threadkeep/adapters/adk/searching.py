@@ -70,6 +70,6 @@ async def _one_by_one(
 async def _conversations(stores: AgentStores, user: Scope, app: str) -> AsyncIterator[str]:
     left = _MOST_ASKED
     for listed in await stores.memory.conversations(user, limit=_MOST_LISTED):
-        if left and await is_of_app(stores.rows, user.with_conversation(listed.conversation), app):
+        if left and listed.messages and await is_of_app(stores.rows, user.with_conversation(listed.conversation), app):
             left -= 1
             yield listed.conversation

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from threadkeep.adapters.openai_agents.items import Item, Split, rebuilt, unpacked
 from threadkeep.adapters.sealing import Seal, TurnKey
+from threadkeep.agent_rows.places import openai_mark, session_row
 from threadkeep.compose_agents import AgentStores
 from threadkeep.errors import StoreUnavailable
 from threadkeep.model import Message, Receipt
@@ -49,6 +50,7 @@ class Talk:
         self._encrypted_space = scope.digest("openai encrypted")
 
     async def add(self, given: Sequence[Split]) -> Receipt:
+        await self._stores.rows.put([self._mark()])  # first: an erasure in between takes it along
         events = [one.event for one in given if one.event is not None]
         receipt = await self._stores.memory.append(self._scope, events)
         seqs = dict(zip(receipt.kept, range(receipt.seq - len(receipt.kept) + 1, receipt.seq + 1), strict=True))
@@ -91,7 +93,8 @@ class Talk:
 
     async def clear(self) -> None:
         await self._stores.memory.erase(self._scope)
-        await self._stores.rows.remove([self._head], [self._tool_space, self._encrypted_space, self._shape_space])
+        lists = [self._tool_space, self._encrypted_space, self._shape_space]
+        await self._stores.rows.remove([self._head, openai_mark(self._scope)], lists)
 
     async def leave_out_all_but(self, kept: int) -> None:
         """The window begins with something said, so no call is cut from its result."""
@@ -185,6 +188,12 @@ class Talk:
 
     def _shape_key(self, id_: str) -> bytes:
         return self._scope.digest("openai shape", id_)
+
+    def _mark(self) -> Row:
+        """By it lists and exports know what the conversation is; it goes with the messages."""
+        directory = Scope(self._scope.tenant, "-").digest("openai sessions")
+        keep = self._stores.keep_seconds
+        return session_row(openai_mark(self._scope), directory, self._scope, b"{}", ttl_seconds=keep)
 
     def _row(self, key: bytes, space: bytes, name: bytes, value: bytes) -> Row:
         """The head has no message of its own to age with, and stays until it is erased."""

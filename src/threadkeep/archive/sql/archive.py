@@ -17,6 +17,7 @@ from threadkeep.archive.sql.read import (
     change_conversation,
     counts,
     list_conversations,
+    named_conversations,
     places_within,
     read_messages,
     read_record,
@@ -26,6 +27,7 @@ from threadkeep.archive.sql.unheard import generation_of_unheard
 from threadkeep.errors import StoreError
 from threadkeep.model import (
     Admission,
+    Conversation,
     ConversationChange,
     ConversationPage,
     ErasureProof,
@@ -128,6 +130,9 @@ class SqlArchive:
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
         return await self._database.read(partial(list_conversations, scope=scope, after=after, limit=limit))
+
+    async def named(self, scope: Scope, names: Sequence[str]) -> Sequence[Conversation]:
+        return await self._database.read(partial(named_conversations, scope=scope, names=names)) if names else []
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
         await self._database.write(self._as_writer(partial(change_conversation, scope=scope, change=change)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Select, bindparam, func, select, text, tuple_, update
@@ -11,6 +12,7 @@ from threadkeep.errors import InvalidInput, NotFound
 from threadkeep.model import Conversation, ConversationChange, ConversationPage, History, HistoryRange, Stats
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
+from threadkeep.sql.among import among
 from threadkeep.sql.locks import (
     GENERATION,
     IN_SCOPE,
@@ -47,9 +49,9 @@ _PAGE_COLUMNS = (
     conversations.c.started_at,
     conversations.c.last_activity_at,
 )
+_LISTED = select(*_PAGE_COLUMNS, conversations.c.activity, conversations.c.cid)
 _PAGE = (
-    select(*_PAGE_COLUMNS, conversations.c.activity, conversations.c.cid)
-    .where(
+    _LISTED.where(
         conversations.c.uid == UID,
         tuple_(conversations.c.activity, conversations.c.cid) < tuple_(bindparam("activity"), bindparam("cid")),
     )
@@ -87,7 +89,13 @@ async def list_conversations(
     values = named(scope.whole_user) | {"activity": activity, "cid": cid, "most": limit + 1}
     rows = (await connection.execute(_PAGE, values)).all()
     items = tuple(_conversation(row) for row in rows[:limit])
-    return ConversationPage(items, f"{rows[limit - 1][7]}.{rows[limit - 1][8]}" if len(rows) > limit else None)
+    return ConversationPage(items, items[-1].cursor if len(rows) > limit else None)
+
+
+async def named_conversations(connection: AsyncConnection, scope: Scope, names: Sequence[str]) -> list[Conversation]:
+    these = among(conversations.c.conversation, "names", postgres=is_postgres(connection))
+    query = _LISTED.where(conversations.c.uid == UID, these)
+    return [_conversation(row) for row in await connection.execute(query, named(scope.whole_user) | {"names": names})]
 
 
 def _cursor(after: str | None) -> tuple[int, int]:
@@ -100,8 +108,9 @@ def _cursor(after: str | None) -> tuple[int, int]:
 
 
 def _conversation(row: Any) -> Conversation:
-    conversation, title, language, status, count, started_at, last_activity_at = row[:7]
-    return Conversation(conversation, title, language, status, count, when(started_at), when(last_activity_at))
+    conversation, title, language, status, count, started_at, last_activity_at, activity, cid = row
+    times = when(started_at), when(last_activity_at)
+    return Conversation(conversation, title, language, status, count, *times, cursor=f"{activity}.{cid}")
 
 
 async def change_conversation(connection: AsyncConnection, scope: Scope, change: ConversationChange) -> None:

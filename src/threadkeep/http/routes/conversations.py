@@ -15,7 +15,7 @@ from threadkeep.audit import reaching
 from threadkeep.errors import Conflict, NotFound, ScopeErased
 from threadkeep.http import chat_answers, chat_schemas, openapi
 from threadkeep.http.answering import Answering, Taken, as_asked_by
-from threadkeep.http.answers import ConversationsAnswer, ProofAnswer
+from threadkeep.http.answers import ConversationsAnswer, ProofAnswer, StatsAnswer
 from threadkeep.http.chat_schemas import within
 from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, PAGE_CHARS, MessageId, ScopePart
 from threadkeep.http.identity import Chatter, Eraser, For, Reader, StillAllowed
@@ -145,6 +145,14 @@ def _taken(taken: Taken, answered: bool) -> dict[str, Any]:
     }
 
 
+@router.get("/{conversation_id:path}/stats", response_model=StatsAnswer, responses=openapi.READS)
+async def stats(who: Reader, named: For, memory: Opened, conversation_id: ConversationId) -> JsonAnswer:
+    """What is kept of the conversation, in numbers: messages, and what was asked and read in its thread."""
+    scope = named.scope(who, conversation_id)
+    await need_known(memory, scope)
+    return JsonAnswer((await memory.stats(scope)).as_dict())
+
+
 @router.get("/{conversation_id:path}/history", response_model=chat_answers.ConversationHistory, responses=openapi.READS)
 async def history(
     who: Reader,
@@ -255,7 +263,7 @@ async def need_known(memory: Memory, scope: Scope) -> Scope:
     A conversation that may be in a Redis that does not answer is taken for known.
     """
     found = await memory.history(scope, 1)
-    if not (found.messages or found.degraded or await _has_begun(memory, scope)):
+    if not (found.messages or found.degraded or await _has_begun(memory, scope) or await _is_kept(memory, scope)):
         raise _nowhere()
     return found.scope
 
@@ -267,6 +275,12 @@ def _nowhere() -> NotFound:
 async def is_known(memory: Memory, scope: Scope, *, or_erased: bool = False) -> bool:
     found = await memory.history(scope, 1)
     return bool(found.messages or (or_erased and found.scope.generation)) or await _has_begun(memory, scope)
+
+
+async def _is_kept(memory: Memory, scope: Scope) -> bool:
+    """As a thread or a session of a framework, and so in the list."""
+    kept = await memory.stats(scope)
+    return bool(kept.threads.count or kept.sessions)
 
 
 async def _has_begun(memory: Memory, scope: Scope) -> bool:

@@ -17,7 +17,7 @@ from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.opened import KeyHeader, Opened
 from threadkeep.http.proof import proven
 from threadkeep.http.strict_request import StrictRoute
-from threadkeep.record import ConversationRecord
+from threadkeep.record import Exported, Shape, in_shape
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"], route_class=StrictRoute)
 NDJSON = "application/x-ndjson"
@@ -101,14 +101,13 @@ async def export(who: Reader, memory: Opened, query: Annotated[schemas.ExportQue
     return StreamingResponse(_lines(first, records, query.format), media_type=NDJSON)
 
 
-async def _lines(
-    first: ConversationRecord | None, rest: AsyncIterator[ConversationRecord], shape: str
-) -> AsyncIterator[bytes]:
+async def _lines(first: Exported | None, rest: AsyncIterator[Exported], shape: Shape) -> AsyncIterator[bytes]:
     if first is not None:
         yield _line(first, shape)
     async for record in rest:
         yield _line(record, shape)
 
 
-def _line(record: ConversationRecord, shape: str) -> bytes:
-    return encoded(record.as_memory_record() if shape == "memory" else record.as_dict()) + b"\n"
+def _line(record: Exported, shape: Shape) -> bytes:
+    told = in_shape(record, shape)
+    return b"" if told is None else encoded(told) + b"\n"
