@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -46,6 +47,13 @@ async def test_a_retrieval_state_is_counted(saver: Verbs, user: str) -> None:
     stats = await saver.call("get_conversation_stats", "t")
     assert stats == ConversationStats("t", 3, 4 / 3, 3, stats.duration_minutes, 1 / 3)
     assert stats.duration_minutes >= 0
+
+
+async def test_a_conversation_lasts_until_its_latest_question(saver: Verbs) -> None:
+    config = await saver.put(thread("t"), {"messages": [HumanMessage("one")]})
+    await asyncio.sleep(0.01)
+    await saver.put(config, {"messages": [HumanMessage("one"), AIMessage("two"), HumanMessage("three")]})
+    assert (await saver.call("get_conversation_stats", "t")).duration_minutes >= 0.01 / 60
 
 
 async def test_counts_that_a_state_keeps_itself_are_believed(saver: Verbs) -> None:

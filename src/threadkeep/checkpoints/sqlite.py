@@ -190,7 +190,7 @@ def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now:
         connection.execute(_INSERT, values)
     for page in new.pages:
         _insert_page(connection, thread, page)
-    for statement, bound in recording(thread, new.usage, "sqlite") if new.usage else ():
+    for statement, bound in recording(thread, new.usage, now, "sqlite") if new.usage else ():
         connection.execute(statement, bound)
 
 

@@ -31,8 +31,12 @@ _DELETED_WITH_A_THREAD = (
 )
 
 
-def recording(thread: Thread, usage: Usage, dialect: Dialect) -> Iterator[Step]:
-    """Statements for the transaction that stores the checkpoint. The cache first: MySQL sets columns in order."""
+def recording(thread: Thread, usage: Usage, now: int, dialect: Dialect) -> Iterator[Step]:
+    """Statements for the transaction that stores the checkpoint. The cache first: MySQL sets columns in order.
+
+    A thread is marked as active now and then; what was asked is its latest activity at once, since it is counted in how
+    long the conversation lasted.
+    """
     most = "max" if dialect == "sqlite" else "greatest"
     hits = f"{most}(cache_hits, :cache_hits)"
     if usage.cache_hits is None:
@@ -46,12 +50,14 @@ def recording(thread: Thread, usage: Usage, dialect: Dialect) -> Iterator[Step]:
         "level": usage.access_level,
         "cache_hits": usage.cache_hits or 0,
         "cached": int(usage.cached),
+        "now": now,
     }
     yield (
         (
             f"UPDATE conversation_metadata SET cache_hits = {hits}, first_query = coalesce(first_query, :first),"  # noqa: S608
             f" query_count = {most}(query_count, :queries), context_count = {most}(context_count, :contexts),"
-            " datasource_ids = coalesce(:sources, datasource_ids), access_level = coalesce(:level, access_level)"
+            " datasource_ids = coalesce(:sources, datasource_ids), access_level = coalesce(:level, access_level),"
+            f" last_activity_at = {MOMENT[dialect].format('now')}"
             " WHERE thread_key = :key"
         ),
         values,

@@ -132,7 +132,7 @@ async def _put_in_one_trip(line: Line, putting: Putting, batches: Sequence[_Batc
 
 def _counting(putting: Putting, *, postgres: bool) -> Iterator[Step]:
     if putting.new.usage is not None:
-        yield from recording(putting.thread, putting.new.usage, "postgres" if postgres else "mysql")
+        yield from recording(putting.thread, putting.new.usage, putting.now, "postgres" if postgres else "mysql")
 
 
 async def _hold_turn(line: Line, values: Values, *, postgres: bool) -> None:
