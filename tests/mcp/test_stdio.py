@@ -14,7 +14,7 @@ from mcp.client.client import Client
 
 from tests.mcp.answers import TALK, connected, told
 from tests.mcp.conftest import Connect
-from tests.mcp.serving import served
+from tests.mcp.serving import over_http, served
 from tests.mcp.stdio import stdio_transport
 from threadkeep import Scope, open_memory
 from threadkeep.compat.session_store import SessionStore
@@ -78,8 +78,29 @@ async def test_the_caller_without_credentials_is_one_user_on_every_surface(conne
     )
     await asyncio.wait_for(program.communicate("Xin chào\n".encode()), 60)
     async with served(Settings(DATABASE_URL=url)) as service, httpx.AsyncClient(trust_env=False) as http:  # type: ignore[call-arg]
+        async with over_http(service, {}) as client:
+            told(await client.call_tool("remember", {"text": "By an MCP client", "conversation": "mcp over http"}))
+            resources = (await client.list_resources()).resources
+        await http.post(f"{service}/conversations", json={"conversation_id": "http"})
+        await http.post(f"{service}/conversations/http/messages", json={"content": "By a program"})
+        begun = await http.post(f"{service}/console/conversations", follow_redirects=True)
+        said = await http.post(f"{begun.url}/messages", data={"content": "By somebody in a browser"})
+        assert said.status_code == 303
+        asked = {"query": "What is RAG?", "mode": "retrieval_only"}
+        await http.post(f"{service}/retrieval/query", json=asked, headers={"x-conversation-id": "documents"})
         listed = (await http.get(f"{service}/conversations")).json()["items"]
-    assert {one["conversation"] for one in listed} == {"stdio", "store", "terminal"}
+        whose = (await http.get(f"{service}/v1/memory/conversations", params={"user": DEFAULT_USER})).json()["items"]
+    console = begun.url.path.rpartition("/")[2]
+    before = {"stdio", "store", "terminal", "mcp over http"}
+    assert {one.name for one in resources} == before
+    assert {one["conversation"] for one in listed} == before | {"http", console, "documents"}
+    assert listed == whose
+    async with connect("--url", url) as client:
+        assert {one.name for one in (await client.list_resources()).resources} == before | {
+            "http",
+            console,
+            "documents",
+        }
 
 
 async def test_half_a_line_and_a_broken_one_do_not_end_the_server(tmp_path: Path) -> None:
