@@ -98,11 +98,12 @@ class LocalBackend:
         found = await self._memory.history(scope, _SHOWN_MESSAGES)
         messages = found.messages
         state = await self._state(call, name)
-        parts = () if state else await self._memory.parts(scope)
-        if not messages and not state and not parts and not found.degraded:
-            raise NotFound("there is no such conversation")
         shown = ("queries", "retrievedContexts", "datasourceIds", "accessLevel", "counts")
-        retrieved = {key: state[key] for key in shown if key in state}
+        asked = bool(state.get("queries"))  # or it is a thread of another graph
+        retrieved = {key: state[key] for key in shown if key in state} if asked else {}
+        parts = () if retrieved else await self._memory.parts(scope)
+        if not (messages or retrieved or parts or found.degraded):
+            raise NotFound("there is no such conversation")
         told = {"conversation": name, "messages": [one.as_dict() for one in messages], "retrieval": retrieved}
         return told | {
             part.name: _shown(part) for part in parts if part.kind != "retrieval"
