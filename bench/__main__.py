@@ -19,6 +19,7 @@ NAMES = (
     "recall_latency",
     "retrieval",
     "followups",
+    "assistants",
     "summary",
     "redaction",
     "timeouts",
