@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from threadkeep.agent.spelling import Spelling, words_in
 from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_knowledge import Knowledge, open_knowledge
 from threadkeep.errors import InvalidSetting, MissingExtra
@@ -20,7 +21,7 @@ from threadkeep.models.chat.question_words import only_asks_on
 from threadkeep.models.language import OfflineDetector
 from threadkeep.ports.chat import ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.knowledge import Access
+from threadkeep.ports.knowledge import Access, ChunkKey
 from threadkeep.ports.language import LanguageDetector
 from threadkeep.ports.responder import Asked
 from threadkeep.recall import enrich
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from threadkeep.models.chat.choice import ChatChoice
 
 _log = logging.getLogger("threadkeep.assistant")
+_READ_AT_ONCE, _MOST_LEARNT = 200, 2_000  # chunks of documents, for their words
 _REMEMBERED = 3  # questions that lend something to a follow-up, besides the first
 
 
@@ -71,9 +73,10 @@ async def open_assistant(
             if asked is not None:
                 stack.push_async_callback(asked.close)
                 detector = model_detector(asked)
-        shelf = _Shelf()
+        shelf = _Shelf(loaded)
         if loaded.knowledge is not None:
-            opening = partial(_indexed, loaded, loaded.knowledge, settings, archive)
+            learn = None if chosen.generates else shelf.learn
+            opening = partial(_indexed, loaded, loaded.knowledge, settings, archive, learn)
             await stack.enter_async_context(opened_once_possible("documents", opening, shelf.fill))
         parts = _part("threadkeep.agent.parts").AssistantParts(
             loaded,
@@ -83,6 +86,7 @@ async def open_assistant(
             count_tokens(settings),
             partial(_documents, shelf, loaded) if loaded.knowledge else None,
             clock,
+            shelf.spelling if not chosen.generates else Spelling,
         )
         assistant = graph.Assistant(parts)
         stack.push_async_callback(assistant.settled)
@@ -97,7 +101,7 @@ def _chat_model(folder: AssistantFolder, settings: Settings) -> ChatModel:
     config = folder.config
     tags = {*config.languages, *config.phrases, *DEFAULTS}
     said = {tag: phrases_in(tag, config.phrases).you_said for tag in sorted(tags)}
-    return chat_model_for(_choice(folder, settings), OfflineModel(said))
+    return chat_model_for(_choice(folder, settings), OfflineModel(said, config.also_called))
 
 
 def _choice(folder: AssistantFolder, settings: Settings) -> ChatChoice:
@@ -126,23 +130,48 @@ def _language_model(folder: AssistantFolder, settings: Settings) -> ChatModel | 
 class _Shelf:
     """Empty until the documents can be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: AssistantFolder) -> None:
         self.knowledge: Knowledge | None = None
+        lists = (words for one in folder.config.intents for words in (one.keywords, one.more_keywords))
+        self._keywords = " ".join(word for words in lists for some in words.values() for word in some)
+        self._spelling = Spelling(words_in(self._keywords))
 
     def fill(self, knowledge: Knowledge) -> None:
         self.knowledge = knowledge
 
+    def learn(self, texts: Iterable[str]) -> None:
+        """The words of the documents: what is one letter away from them was meant to be one."""
+        self._spelling = Spelling(words_in(" ".join((self._keywords, *texts))))
+
+    def spelling(self) -> Spelling:
+        return self._spelling
+
 
 @asynccontextmanager
 async def _indexed(
-    folder: AssistantFolder, documents: Path, settings: Settings, archive: str
+    folder: AssistantFolder,
+    documents: Path,
+    settings: Settings,
+    archive: str,
+    learn: Callable[[Iterable[str]], None] | None = None,
 ) -> AsyncGenerator[Knowledge]:
     async with open_knowledge(archive, settings) as knowledge:
         source = _part("threadkeep.knowledge.indexing").Source(folder.config.name, folder.config.tenant)
         report = await knowledge.indexer.index(documents, source)
         for skipped in report.skipped:
             _log.warning("a document was left out: %s: %s", skipped.path, skipped.reason)
+        if learn is not None:
+            learn(await _texts(folder, knowledge))
         yield knowledge
+
+
+async def _texts(folder: AssistantFolder, knowledge: Knowledge) -> list[str]:
+    infos = await knowledge.store.documents(folder.config.tenant, folder.config.name)
+    keys = [ChunkKey(one.document_id, one.version, chunk) for one in infos for chunk in range(one.chunks)]
+    access, told = Access(folder.config.tenant), list[str]()
+    for batch in (keys[at : at + _READ_AT_ONCE] for at in range(0, min(len(keys), _MOST_LEARNT), _READ_AT_ONCE)):
+        told += [passage.content for passage in (await knowledge.store.read(access, batch)).passages]
+    return told
 
 
 async def _documents(

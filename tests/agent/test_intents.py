@@ -85,6 +85,13 @@ def test_what_is_named_now_is_not_doubted_for_what_was_wanted_before(earlier: st
     assert decision.is_clear(SHOP.threshold)
 
 
+@pytest.mark.parametrize("text", ["tư vấn công suất PSU giúp em", "cong suat PSU"])
+def test_a_keyword_counts_whole_though_a_word_of_it_is_weak(text: str) -> None:
+    decision = BY_WORDS.decide(IntentInput(text))
+    assert decision.intent == "assemble_pc"
+    assert decision.is_clear(0.5)
+
+
 def test_words_of_two_intents_leave_it_in_doubt() -> None:
     assert not BY_WORDS.decide(IntentInput("bảo hành hay giao hàng")).is_clear(SHOP.threshold)
 

@@ -8,22 +8,28 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from threadkeep.agent.beyond_documents import complained_of
 from threadkeep.agent.keeping import keep_reply
 from threadkeep.agent.parts import AssistantParts, Documents
 from threadkeep.agent.prompt import system_instruction
 from threadkeep.agent.recalling import recalled
-from threadkeep.agent.small_talk import only_tells
+from threadkeep.agent.small_talk import only_introduces, only_tells, without_greeting
 from threadkeep.agent.state import AgentState
 from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.turn import Turn
 from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.errors import CapabilityMissing, StoreError
+from threadkeep.models.chat.question_forms import asks
+from threadkeep.models.chat.question_words import names_for
 from threadkeep.models.language import only_requests_a_language, requested_language
 from threadkeep.ports.chat import ChatRequest, Said
+from threadkeep.recall.normalise import terms_of
 from threadkeep.recall.quoting import quoted
 
 _ASKED = ("?", "？")
+_ANSWERS_LOOKED_UP = 2  # the last may be no more than a polite word
+_TOLD_BY = 40  # characters: a quotation is of a document if its beginning is
 
 
 class Answering:
@@ -34,19 +40,24 @@ class Answering:
     async def retrieve(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Earlier talks and the assistant's documents, each within its budget; a store that is away costs its share."""
         turn, config = runtime.context, self._parts.folder.config
-        question = self._parts.redacted(turn.scope, turn.kept_text, turn.language)
-        if config.recalled:
-            looks = (self._recall(turn, question), self._search(turn, question))
+        offline = not self._parts.model.generates
+        if config.recalled and not (offline and self._needs_no_lookup(turn)):
+            question = self._parts.redacted(turn.scope, turn.kept_text, turn.language)
+            asked = self._looked_up(turn) if offline else [question]
+            looks = [self._recall(turn, question), *(self._search(turn, one) for one in asked)]
             for found in await asyncio.gather(*(_unless_away(turn, look) for look in looks)):
-                turn.found += found.snippets
+                known = {one.source for one in turn.found}
+                turn.found += [one for one in found.snippets if one.source not in known]
                 turn.fenced += [found.text] if found.text else []
+            if offline:
+                turn.quoted = await self._quotation(turn)
         return AgentState(last_updated=self._parts.clock().isoformat())
 
     async def answer(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Raises `ModelTimeout` or `ModelUnavailable`: the question is stored by then, and stays without an answer."""
         turn = runtime.context
-        if (polite := self._thanked(turn) or self._in_another_language(turn)) is not None:
-            turn.reply = polite
+        if not self._parts.model.generates and (own := self._by_itself(turn)):
+            turn.reply = own
             turn.say(turn.reply)
             return AgentState(last_updated=self._parts.clock().isoformat())
         await self._add_summary(turn)
@@ -56,7 +67,7 @@ class Answering:
         turn.reply = turn.said = done.text.strip()
         turn.tools = done.traces
         if not turn.reply:
-            turn.reply = self._greeting(turn) or self._noted(turn) or self._parts.phrases(turn.language).nothing_found
+            turn.reply = self._noted(turn) or self._parts.phrases(turn.language).nothing_found
             turn.say(turn.reply)
         return AgentState(last_updated=self._parts.clock().isoformat())
 
@@ -76,21 +87,75 @@ class Answering:
             clarify_attempts=0,
         )
 
-    def _greeting(self, turn: Turn) -> str | None:
-        """Back to whoever only said hello, in the language it was said in: too short to tell a talk's by."""
-        tag = self._parts.heard(turn.text, "hello", turn.language)
-        return self._parts.greeting(tag) if tag else None
+    def _looked_up(self, turn: Turn) -> list[str]:
+        """The question with what documents call its things; and what was quoted last, which a follow-up is about."""
+        question = self._parts.redacted(turn.scope, self._asked(turn), turn.language)
+        names = names_for(question, turn.language, self._parts.folder.config.also_called)
+        answers = [one.content for one in turn.prior if one.role == "assistant" and "type" not in one.meta]
+        return [
+            " ".join([question, *(name for some in names.values() for name in some)]),
+            *answers[-_ANSWERS_LOOKED_UP:],
+        ]
 
-    def _thanked(self, turn: Turn) -> str | None:
-        """A model answers thanks itself."""
-        tag = None if self._parts.model.generates else self._parts.heard(turn.text, "thanks", turn.language)
-        return self._parts.phrases(turn.settled_language or tag).welcome or None if tag else None
+    def _asked(self, turn: Turn) -> str:
+        """What somebody who complains of something broken would have to ask."""
+        broken = self._parts.phrases(turn.language).broken
+        is_broken = broken and turn.beyond == "complaint" and complained_of(turn.text)
+        return broken if is_broken and not asks(turn.text, turn.language) else turn.meant or turn.text
 
-    def _in_another_language(self, turn: Turn) -> str | None:
-        """To one who only asks for a language; a model says so itself. There is nothing to look up in that."""
-        asked = not self._parts.model.generates and only_requests_a_language(turn.text)
-        tag = requested_language(turn.text, self._parts.languages(turn.scope).choice) if asked else None
-        return self._parts.greeting(tag) if tag else None
+    async def _quotation(self, turn: Turn) -> str:
+        """Of the documents, what bears on the question; what the user said himself makes nothing clear."""
+        quoted = (await self._parts.model.reply(self._request(turn, None))).text
+        told = any(quoted[:_TOLD_BY] in one.text for one in turn.found if one.kind == "knowledge")
+        return quoted if told else ""
+
+    def _needs_no_lookup(self, turn: Turn) -> bool:
+        return turn.talk is not None or turn.beyond == "who" or self._introduced(turn)
+
+    def _by_itself(self, turn: Turn) -> str | None:
+        """What needs no document. A model says such things in its own words."""
+        phrases, greeting = self._parts.phrases(turn.language), self._parts.greeting(turn.language)
+        if turn.talk is not None:
+            return {"thanks": phrases.welcome, "hello": greeting}.get(turn.talk.act, phrases.understood)
+        if only_requests_a_language(turn.text):
+            tag = requested_language(turn.text, self._parts.languages(turn.scope).choice)
+            return " ".join(filter(None, (phrases.agreed, greeting))) if tag else None
+        if turn.beyond == "complaint":
+            if asks(turn.text, turn.language):
+                return None if self._answers_a_complaint(turn) else phrases.sorry
+            told = turn.quoted if phrases.broken and self._asked(turn) == phrases.broken else ""
+            return " ".join(filter(None, (phrases.sorry, told)))
+        if turn.beyond == "request":
+            return " ".join(filter(None, (phrases.cannot, turn.quoted)))
+        if turn.beyond == "who":
+            return greeting
+        if self._introduced(turn):
+            return greeting if without_greeting(turn.text) != turn.text else phrases.noted
+        return self._added_to(turn)
+
+    def _introduced(self, turn: Turn) -> bool:
+        return turn.talk is None and turn.beyond is None and only_introduces(turn.text)
+
+    def _answers_a_complaint(self, turn: Turn) -> bool:
+        """Only what is about that it is broken; a price of the same thing consoles nobody."""
+        broken = {term for part in complained_of(turn.text) for term in terms_of(part)}
+        return not broken.isdisjoint(terms_of(turn.quoted))
+
+    def _added_to(self, turn: Turn) -> str | None:
+        """To a complaint, or to a request: what comes next and asks nothing belongs to it."""
+        last = turn.prior[-1].content if turn.prior and turn.prior[-1].role == "assistant" else ""
+        phrases = self._parts.phrases(turn.language)
+        if asks(turn.text, turn.language) or not phrases.sorry or not phrases.cannot:
+            return None
+        if turn.quoted and turn.quoted in last:
+            return turn.quoted
+        return (
+            phrases.noted
+            if last.startswith(phrases.sorry)
+            else phrases.cannot
+            if last.startswith(phrases.cannot)
+            else None
+        )
 
     def _noted(self, turn: Turn) -> str | None:
         """To one who asks nothing, once it is kept."""
@@ -122,7 +187,8 @@ class Answering:
         earlier = earlier_messages(turn.prior)
         kept, _ = within(earlier, self._parts.folder.config.budgets.history, self._parts.count_tokens)
         system = system_instruction(self._parts.folder, turn.language, intent, turn.fenced)
-        messages = [*from_the_user(kept), Said("user", turn.text)]
+        said = turn.text if self._parts.model.generates else self._asked(turn)
+        messages = [*from_the_user(kept), Said("user", said)]
         return ChatRequest(system, messages, self._bench.specs, tuple(turn.found), turn.language)
 
     def _context(self, turn: Turn) -> ToolContext:

@@ -64,6 +64,11 @@ class Phrases(_Strict):
     thanks: tuple[Line, ...] = ()  # a message that is just this is answered with `welcome`, without a model
     welcome: str = ""
     noted: str = ""  # to a user who tells something and asks nothing, where nothing else answers it
+    understood: str = ""  # to a user who says that it is clear, or that it does not matter
+    sorry: str = ""  # to a complaint
+    broken: str = ""  # what is looked up for whoever complains of something broken, and answered after `sorry`
+    cannot: str = ""  # to a user who wants something done, before what is known of it
+    agreed: str = ""  # to a user who asks for this language
 
 
 class Budgets(_Strict):
@@ -106,6 +111,7 @@ class AssistantConfig(_Strict):
     reflection: Reflecting = Reflecting()
     address: dict[LanguageTag, Address] = {}
     phrases: dict[LanguageTag, Phrases] = {}
+    also_called: dict[LanguageTag, dict[Name, tuple[Name, ...]]] = {}  # what users call a thing: what documents do
     intents: tuple[IntentConfig, ...] = ()
 
     @model_validator(mode="after")

@@ -5,6 +5,9 @@ START ─┬─► greet ─► END
                     └─► intent ─┬─► clarify ─► END
                                 ├─► retrieve ─► answer ─► ask_on ─► END
                                 └─────────────► answer
+
+Without a model: receive ─► retrieve ─► intent ─┬─► clarify
+                                                └─► answer ─► ask_on
 """
 
 from __future__ import annotations
@@ -48,10 +51,14 @@ def build_graph(parts: AssistantParts) -> Any:
     for name, node in nodes.items():
         graph.add_node(name, _quoting_nothing(name, node))
     graph.add_conditional_edges(START, _first, ["greet", "receive"])
-    graph.add_conditional_edges("receive", _after_receiving, ["intent", "finish"])
-    after_intent = _after_intent if parts.model.generates else _after_intent_offline
-    graph.add_conditional_edges("intent", after_intent, ["clarify", "retrieve", "answer"])
-    graph.add_edge("retrieve", "answer")
+    if parts.model.generates:
+        graph.add_conditional_edges("receive", _after_receiving, ["intent", "finish"])
+        graph.add_conditional_edges("intent", _after_intent, ["clarify", "retrieve", "answer"])
+        graph.add_edge("retrieve", "answer")
+    else:  # there is nothing to answer from but what is looked up, and what answers a question tells its intent
+        graph.add_conditional_edges("receive", _after_receiving_offline, ["retrieve", "finish"])
+        graph.add_edge("retrieve", "intent")
+        graph.add_conditional_edges("intent", _after_intent_offline, ["clarify", "answer"])
     graph.add_edge("answer", "ask_on")
     for last in ("greet", "clarify", "ask_on", "finish"):
         graph.add_edge(last, END)
@@ -78,6 +85,10 @@ async def _after_receiving(state: AgentState, runtime: Runtime[Turn]) -> str:
     return "finish" if runtime.context.wants_to_stop else "intent"
 
 
+async def _after_receiving_offline(state: AgentState, runtime: Runtime[Turn]) -> str:
+    return "finish" if runtime.context.wants_to_stop else "retrieve"
+
+
 async def _after_intent(state: AgentState, runtime: Runtime[Turn]) -> str:
     if state.get("clarify_questions"):
         return "clarify"
@@ -85,5 +96,4 @@ async def _after_intent(state: AgentState, runtime: Runtime[Turn]) -> str:
 
 
 async def _after_intent_offline(state: AgentState, runtime: Runtime[Turn]) -> str:
-    """Without a model there is nothing to answer from but what is looked up."""
-    return "clarify" if state.get("clarify_questions") else "retrieve"
+    return "clarify" if state.get("clarify_questions") else "answer"

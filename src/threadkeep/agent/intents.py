@@ -11,8 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from threadkeep.agent.config import UNKNOWN, IntentConfig, Words
+from threadkeep.agent.small_talk import is_wish, says_nothing, small_talk
 from threadkeep.agent.spelling import spelt
-from threadkeep.recall.normalise import fold
+from threadkeep.recall.function_words import BY_LANGUAGE
+from threadkeep.recall.normalise import fold, words_of
 
 RECENT_MESSAGES = 3  # of the user, the current one included
 _WEIGHTS = (1.0, 0.8, 0.5)  # newest first
@@ -91,8 +93,19 @@ class KeywordIntents:
         words = ", ".join(word for its in found[best] for word in its)
         return IntentDecision(best, round(confidence, 3), self.needs_retrieval(best, texts), f"keywords: {words}")
 
+    def are_all_of(self, text: str) -> bool:
+        """Whether a message is made of keywords, little words and politeness."""
+        plain = fold(" ".join(text.split()))
+        for words in self._keywords.values():
+            for word in words.found(text):
+                plain = plain.replace(fold(word), " ")
+        little = {word for words in BY_LANGUAGE.values() for word in words}
+        return all(
+            word in little or small_talk(word) or says_nothing(word) or is_wish(word) for word in words_of(plain)
+        )
+
     def _worth(self, intent: str, words: Sequence[str]) -> float:
-        return sum(_WEAK if self._weak[intent].found(word) else 1.0 for word in words)
+        return sum(_WEAK if self._weak[intent].found(word) == [word] else 1.0 for word in words)
 
     def needs_retrieval(self, intent: str, texts: Sequence[str]) -> bool:
         how = next((one.retrieval for one in self._intents if one.name == intent), "always")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from threadkeep.agent.config import Phrases
 from threadkeep.agent.folder import AssistantFolder
 from threadkeep.agent.phrases import DEFAULTS, phrases_in
-from threadkeep.agent.small_talk import is_just_one_of
+from threadkeep.agent.small_talk import SmallTalk, is_just_one_of, small_talk
+from threadkeep.agent.spelling import Spelling
 from threadkeep.memory import Memory
 from threadkeep.models.language import closest
 from threadkeep.ports.chat import ChatModel, Snippet
@@ -41,6 +41,7 @@ class AssistantParts:
     count_tokens: CountTokens
     documents: SearchDocuments | None = None
     clock: Clock = system_clock
+    spelling: Callable[[], Spelling] = Spelling  # by the words of the documents, once they can be read
 
     def languages(self, scope: Scope) -> LanguageRules:
         """The folder's own list, where it has one; otherwise what is spoken in the tenant, which may be any."""
@@ -62,10 +63,23 @@ class AssistantParts:
         own = {self.folder.config.default_language: "", **persona.greetings}
         return persona.greeting(language if closest(own, language) is not None else "en")
 
-    def heard(self, text: str, what: Literal["hello", "thanks"], first: str | None = None) -> str | None:
-        """The language of a message that is just a hello, or thanks; `first` where several say it so."""
-        tags = (first or self.folder.config.default_language, *self.worded)
-        return next((tag for tag in tags if is_just_one_of(text, getattr(self.phrases(tag), what))), None)
+    def small_talk(self, text: str, settled: str | None = None) -> SmallTalk | None:
+        """By the folder's own phrases, or else by everybody's words. `language` is one of the assistant's.
+
+        A `settled` language is looked in first, and is the one of a message that other languages say too.
+        """
+        config = self.folder.config
+        for tag in dict.fromkeys((settled or config.default_language, *self.worded)):
+            phrases = self.phrases(tag)
+            if is_just_one_of(text, phrases.stop):
+                return SmallTalk("goodbye", tag)
+            if is_just_one_of(text, phrases.thanks):
+                return SmallTalk("thanks", tag)
+            if is_just_one_of(text, phrases.hello):
+                return SmallTalk("hello", tag)
+        said = small_talk(text, settled)
+        spoken = said and next((tag for tag in self.worded if tag.split("-")[0] == said.language), None)
+        return said and SmallTalk(said.act, spoken or config.default_language)
 
     def redacted(self, scope: Scope, text: str, language: str | None = None) -> str:
         """As memory would keep it."""

@@ -85,6 +85,10 @@ DEFAULTS = {
         thanks=("cảm ơn", "cám ơn", "cảm ơn bạn", "cảm ơn nhiều", "cảm ơn em", "cảm ơn shop"),
         welcome="Không có gì ạ!",
         noted="Vâng, xin ghi nhận ạ.",
+        understood="Vâng ạ. Quý khách cần hỗ trợ thêm gì không ạ?",
+        sorry="Rất tiếc về sự bất tiện này, xin lỗi quý khách.",
+        cannot="Tôi không tự làm việc này được ạ.",
+        agreed="Vâng, từ giờ xin trả lời bằng tiếng Việt.",
     ),
     "pl": Phrases(
         instruction="Odpowiadaj po polsku, zwięźle i uprzejmie.",
@@ -98,6 +102,10 @@ DEFAULTS = {
         thanks=("dziękuję", "dzięki", "dziękuję bardzo", "bardzo dziękuję", "dziękujemy"),
         welcome="Bardzo proszę!",
         noted="Dziękuję, zapamiętam.",
+        understood="Dobrze. Czy mogę jeszcze w czymś pomóc?",
+        sorry="Bardzo przepraszam za tę niedogodność.",
+        cannot="Niestety nie mogę tego zrobić.",
+        agreed="Oczywiście, odtąd po polsku.",
     ),
     "zh-Hant": Phrases(
         instruction="請用繁體中文回答，簡短有禮。",
@@ -111,6 +119,10 @@ DEFAULTS = {
         thanks=("謝謝", "謝謝你", "謝謝您", "多謝", "感謝"),
         welcome="不客氣！",
         noted="好的，已記下。",
+        understood="好的。還有什麼需要協助的嗎？",
+        sorry="造成您的不便，非常抱歉。",
+        cannot="抱歉，我無法直接為您辦理。",
+        agreed="好的，接下來用中文回答。",
     ),
     "zh-Hans": Phrases(
         instruction="请用简体中文回答，简短有礼。",
@@ -124,6 +136,10 @@ DEFAULTS = {
         thanks=("谢谢", "谢谢你", "谢谢您", "多谢", "感谢"),
         welcome="不客气！",
         noted="好的，已记下。",
+        understood="好的。还有什么需要帮助的吗？",
+        sorry="给您带来不便，非常抱歉。",
+        cannot="抱歉，我无法直接为您办理。",
+        agreed="好的，接下来用中文回答。",
     ),
     "en": Phrases(
         instruction="Answer in English, briefly and politely.",
@@ -137,6 +153,10 @@ DEFAULTS = {
         thanks=("thanks", "thank you", "thanks a lot", "thank you very much", "many thanks", "thx"),
         welcome="You are welcome!",
         noted="Thank you, I have noted that.",
+        understood="All right. Is there anything else I can help with?",
+        sorry="I am sorry about that.",
+        cannot="I cannot do that myself.",
+        agreed="Of course, in English from now on.",
     ),
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from threadkeep.agent.beyond_documents import beyond_documents
 from threadkeep.agent.keeping import (
     earlier_in_session,
     history_of,
@@ -18,7 +19,7 @@ from threadkeep.agent.keeping import (
 from threadkeep.agent.pairs import said_before, vouched_for
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.slot_filling import fill_slots
-from threadkeep.agent.small_talk import is_goodbye
+from threadkeep.agent.small_talk import is_goodbye, without_greeting
 from threadkeep.agent.state import AgentState, ChatEntry, entry_of
 from threadkeep.agent.turn import Turn
 from threadkeep.errors import NotFound, ScopeErased, StoreError
@@ -50,7 +51,7 @@ class Receiving:
         await keep_question(self._parts, turn, asked)
         redacted = self._parts.memory.redactor_at(turn.scope)(asked.text, turn.language)
         await self._fill_slots(turn, redacted)
-        turn.wants_to_stop = self._says_stop(asked.text, turn.language)
+        self._take_in(turn)
         kept = (
             redacted.text if asked.event is None else self._parts.redacted(turn.scope, asked.kept_text, turn.language)
         )
@@ -111,7 +112,7 @@ class Receiving:
         seen = self._parts.redacted(turn.scope, asked.text, session)
         decision = await decide(seen, session, self._parts.languages(turn.scope), self._parts.detector)
         turn.settled_language = decision.settled
-        turn.language = decision.settled or self._greeted_in(turn) or self._parts.folder.config.default_language
+        turn.language = decision.settled or self._spoken_in(turn) or self._parts.folder.config.default_language
         if decision.source in ("requested", "detected") and turn.kept_language not in (None, turn.language):
             await note_language(self._parts, turn, turn.language)
 
@@ -120,16 +121,25 @@ class Receiving:
         if slots is not None and wanted.types:
             await fill_slots(slots, turn.scope, turn.text, redacted, wanted.types, wanted.minutes * 60)
 
+    def _take_in(self, turn: Turn) -> None:
+        """What kind of message it is, and how it is looked up."""
+        turn.talk = self._parts.small_talk(turn.text, turn.settled_language)
+        turn.beyond = None if turn.talk else beyond_documents(turn.text)
+        turn.meant = self._parts.spelling().meant(without_greeting(turn.text), turn.language)
+        ends = turn.talk is not None and turn.talk.act in ("goodbye", "enough")
+        turn.wants_to_stop = ends or self._says_stop(turn.text, turn.language)
+
     def _says_stop(self, text: str, language: str) -> bool:
         """In any of its languages: a talk in English may well end in Vietnamese."""
         every = [self._parts.phrases(tag) for tag in {language, *self._parts.worded}]
         stops, thanks = ([one for said in every for one in getattr(said, name)] for name in ("stop", "thanks"))
         return is_goodbye(text, stops, thanks)
 
-    def _greeted_in(self, turn: Turn) -> str | None:
-        """A hello is answered in its language, and until a message tells more; people say hello in any."""
+    def _spoken_in(self, turn: Turn) -> str | None:
+        """A hello or a goodbye is answered in its language, and until a message tells more. "OK" is of every one."""
         said = [turn.text, *(one.content for one in reversed(turn.prior) if one.role == "user")]
-        return next((tag for text in said if (tag := self._parts.heard(text, "hello"))), None)
+        heard = (talk for text in said if (talk := self._parts.small_talk(text)))
+        return next((talk.language for talk in heard if talk.act != "understood"), None)
 
     def _now(self) -> str:
         return self._parts.clock().isoformat()

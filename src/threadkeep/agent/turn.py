@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from threadkeep.agent.beyond_documents import Beyond
+from threadkeep.agent.small_talk import SmallTalk
 from threadkeep.model import Message
 from threadkeep.ports.chat import Snippet
 from threadkeep.ports.responder import Answer, AnswerKind, Asked, ToolTrace, Usage
@@ -28,6 +30,10 @@ class Turn:
     is_whole: bool = True  # whether `prior` reaches back to the beginning of the talk
     user_message_id: str | None = None
     wants_to_stop: bool = False
+    meant: str = ""  # the text as it is looked up: spelt as everybody does, without a hello before it
+    talk: SmallTalk | None = None  # what the message is if it is just small talk
+    beyond: Beyond | None = None  # or what no document answers
+    quoted: str = ""  # what the documents say to it, where no model makes the answer
     found: list[Snippet] = field(default_factory=list[Snippet])
     fenced: list[str] = field(default_factory=list[str])  # the same, as the model reads it
     said: str = ""  # what the model answered, before anything was added to it

@@ -10,10 +10,23 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from threadkeep.models.chat.of_the_talk import asked_first, is_of_him_alone, is_of_the_user, told_of_himself
+from threadkeep.models.chat.question_forms import (
+    amounts_in,
+    asks,
+    asks_for_people,
+    is_near,
+    kind_asked_for,
+    points_back,
+    unit_asked_for,
+)
 from threadkeep.models.chat.question_words import (
+    AlsoCalled,
     attributes_in,
     foreign_terms,
+    is_light,
     little_terms,
+    names_for,
     numbers_named,
     only_asks,
     other_names,
@@ -24,7 +37,15 @@ from threadkeep.models.language import closest, detect
 from threadkeep.models.sentences import sentences
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
 from threadkeep.ports.language import CERTAIN
-from threadkeep.recall.normalise import document_terms, is_written_without_spaces, joined_terms, query_weights
+from threadkeep.recall.normalise import (
+    document_terms,
+    fold,
+    is_written_without_spaces,
+    joined_terms,
+    query_weights,
+    terms_of,
+)
+from threadkeep.recall.stem import stem
 
 _MOST_SENTENCES = 3
 _ENOUGH = 0.25  # of the question's weight, or two words of it: less is chance
@@ -39,6 +60,10 @@ _MARKED = re.compile(r"(?:#{1,6} .+\n)*#{1,6} (.+)")  # as chunks of documents h
 _LONGEST = 600
 _CARRIED = 0.3  # what the question before lends to one that says little
 _SAYS_LITTLE = 3  # terms
+_OF_THE_KIND, _RIGHT_BEHIND = 1.6, 1.4
+_NEAR = 32  # characters from a name to its price
+_WORD = re.compile(r"\w+")
+_HALF, _QUARTER = 0.5, 0.24
 
 
 class _Sentence(NamedTuple):
@@ -47,6 +72,7 @@ class _Sentence(NamedTuple):
     terms: frozenset[str]
     of_user: bool
     about: frozenset[str]  # the terms of its heading
+    is_latest: bool  # whether the last answer quoted it
 
 
 class _Question(NamedTuple):
@@ -54,13 +80,17 @@ class _Question(NamedTuple):
     own: frozenset[str]  # of its terms those that are not from the question before
     attributes: frozenset[str]
     subjects: frozenset[str]
+    telling: frozenset[str]  # of its own terms those that say something
+    names: tuple[frozenset[str], ...]  # the things that it names itself, each by its terms in any name
+    near: tuple[float, ...]  # amounts
 
 
 @dataclass(frozen=True, slots=True)
 class OfflineModel:
-    """`you_said` comes before a quotation of the user, by language."""
+    """By language: `you_said` comes before a quotation of the user, `called` has other names of what he names."""
 
     you_said: Mapping[str, str] = field(default_factory=dict[str, str])
+    called: AlsoCalled = field(default_factory=dict[str, Mapping[str, Sequence[str]]])
     name: str = "offline"
 
     @property
@@ -72,13 +102,17 @@ class OfflineModel:
         asked = [one.content for one in said if one.role == "user"]
         if not asked:
             return ChatReply("")
-        candidates = _candidates(request, asked[:-1])
-        scored = _scored(candidates, _question(asked, request.language))
-        named = numbers_named(asked[-1], (one.text for one in candidates))
-        if named:
-            scored = [(score, one) for score, one in scored if one.terms & named]
         you_said = closest(self.you_said, request.language) or "You said earlier:"
-        return ChatReply(_quoted(_chosen(_in_its_language(scored, request.language)), you_said))
+        if first := asked_first(asked[-1], asked[:-1]):
+            return ChatReply(f"{you_said} “{first}”")
+        answers = [one.content for one in reversed(said) if one.role == "assistant"]
+        question = _question(asked, request.language, self.called)
+        candidates = _candidates(request, asked[:-1], answers)
+        if is_of_the_user(asked[-1]) and (told := _told(asked[-1], candidates, question)):
+            return ChatReply(_quoted(told, you_said))
+        if is_of_him_alone(asked[-1]):
+            return ChatReply("")
+        return ChatReply(_quoted(_answering(asked, request.language, candidates, question), you_said))
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         reply = await self.reply(request)
@@ -88,6 +122,95 @@ class OfflineModel:
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+def _told(asked: str, candidates: Sequence[_Sentence], question: _Question) -> list[_Sentence]:
+    """What the user said about it, or what tells a thing of this kind."""
+    own = [one for one in candidates if one.of_user]
+    is_it = told_of_himself(asked)
+    if is_it is not None and (told := [one for one in own if is_it(one.text)]):
+        return told[:1]
+    return _chosen(_scored(own, question))[:1]
+
+
+def _answering(
+    asked: Sequence[str], language: str | None, candidates: Sequence[_Sentence], question: _Question
+) -> list[_Sentence]:
+    if people := asks_for_people(asked[-1]):
+        candidates = [one for one in candidates if people.search(fold(one.text))]
+    scored = _of_the_kind(_scored(candidates, question), asked[-1], question)
+    if near := [(1.0, one) for one in candidates if not one.of_user and is_near(question.near, one.text)]:
+        return _chosen(_in_its_language(near, language))
+    if named := numbers_named(asked[-1], (one.text for one in candidates)):
+        scored = [(score, one) for score, one in scored if one.terms & named]
+        best = [next((one for _, one in scored if number in one.terms), None) for number in sorted(named)]
+        if len(named) > 1 and all(best):  # each of the things that are compared
+            return sorted({one.place: one for one in best if one}.values(), key=lambda one: one.place)
+        return _chosen(_in_its_language(scored, language))
+    latest = _of_the_latest(asked[-1], language, candidates, scored, question)
+    return latest or _chosen(_in_its_language(_on_its_own_words(asked[-1], scored, question), language))
+
+
+def _of_the_kind(
+    scored: Sequence[tuple[float, _Sentence]], asked: str, question: _Question
+) -> list[tuple[float, _Sentence]]:
+    """A price is asked for: what has one is worth more, and most where it stands right behind what it is of."""
+    kind = kind_asked_for(asked)
+    if kind is None:
+        return list(scored)
+    weighed = [(score * _worth_as(kind, one, question), one) for score, one in scored]
+    return sorted(weighed, key=lambda row: (-row[0], row[1].place))
+
+
+def _worth_as(kind: re.Pattern[str], one: _Sentence, question: _Question) -> float:
+    folded = fold(one.text)
+    if not kind.search(folded):
+        return 1.0
+    named = (word.end() for word in _WORD.finditer(folded) if stem(word[0]) in question.subjects)
+    return _OF_THE_KIND * (_RIGHT_BEHIND if any(kind.search(folded, end, end + _NEAR) for end in named) else 1.0)
+
+
+def _on_its_own_words(
+    asked: str, scored: Sequence[tuple[float, _Sentence]], question: _Question
+) -> list[tuple[float, _Sentence]]:
+    """What only the question before it names answers a follow-up that names nothing itself, or points back."""
+    own = [(score, one) for score, one in scored if _share(question, one)]
+    return own if own or (question.names and not points_back(asked)) else list(scored)
+
+
+def _of_the_latest(
+    asked: str,
+    language: str | None,
+    candidates: Sequence[_Sentence],
+    scored: Sequence[tuple[float, _Sentence]],
+    question: _Question,
+) -> list[_Sentence]:
+    """Of the last answer, what holds as much of the question's own words as any other sentence does.
+
+    A question that names nothing asks for something of a kind.
+    """
+    if unit := unit_asked_for(asked):
+        measured = [(1.0, one) for one in candidates if one.is_latest and unit.search(fold(one.text))]
+        return _chosen(_in_its_language(measured, language))
+    kind = kind_asked_for(asked)
+    latest = [one for one in candidates if one.is_latest and (kind is None or kind.search(fold(one.text)))]
+    if not question.names:
+        if kind is None:
+            return latest if question.attributes else []  # whether there is any, of what was quoted
+        return latest if not scored or len(latest) == 1 else []
+    held = {one.place: _share(question, one) for one in latest}
+    elsewhere = max((_share(question, one) for _, one in scored if not one.is_latest), default=0.0)
+    most = max(held.values(), default=0.0)
+    least = _HALF if is_written_without_spaces(asked) else _QUARTER  # one character of two is half a word
+    if most <= least or most < elsewhere:
+        return []
+    best = [(1.0, one) for one in latest if held[one.place] == most]
+    return _chosen(_in_its_language(best, language))
+
+
+def _share(question: _Question, one: _Sentence) -> float:
+    """Of the things it names, by whatever name."""
+    return sum(not name.isdisjoint(one.terms | one.about) for name in question.names) / (len(question.names) or 1)
 
 
 def _quoted(chosen: Sequence[_Sentence], you_said: str) -> str:
@@ -100,39 +223,65 @@ def _is_word(term: str) -> bool:
     return "_" not in term
 
 
-def _question(asked: Sequence[str], language: str | None) -> _Question:
-    own = _weights(asked[-1], language)
+def _question(asked: Sequence[str], language: str | None, called: AlsoCalled) -> _Question:
+    own = _weights(asked[-1], language, called)
     carried: dict[str, float] = {}
     telling = {term: own[term] for term in own.keys() - little_terms(asked[-1], language)}
     if sum(map(_is_word, telling)) <= _SAYS_LITTLE and len(asked) > 1:
-        before = _weights(asked[-2], language)
+        before = _weights(asked[-2], language, called)
         answered = frozenset[str]() if telling else attributes_in(before, language)  # this one asks for another
         carried = {term: _CARRIED * weight for term, weight in before.items() if term not in answered}
     weights = carried | telling if carried else own
     told = {term: weight for term, weight in weights.items() if not only_asks(term, language)} or weights
     attributes = attributes_in(told, language, goes_on=bool(carried))
     foreign = foreign_terms(" ".join(asked[-2:]))
-    return _Question(told, frozenset(own), attributes, subjects_in(told, attributes, language, foreign))
+    subjects = subjects_in(told, attributes, language, foreign)
+    says = frozenset(term for term in telling if not only_asks(term, language))
+    names = _names(asked[-1], language, called, says - attributes)
+    return _Question(told, frozenset(own), attributes, subjects, says, names, tuple(amounts_in(asked[-1])))
 
 
-def _weights(question: str, language: str | None) -> dict[str, float]:
+def _names(asked: str, language: str | None, called: AlsoCalled, terms: frozenset[str]) -> tuple[frozenset[str], ...]:
+    together = [
+        frozenset(terms_of(" ".join((word, *others)))) for word, others in names_for(asked, language, called).items()
+    ]
+    rest = {term for term in terms.difference(*together) if _is_word(term)}  # a pair repeats what its two say
+    return (*together, *(frozenset((term,)) for term in sorted(rest) if not is_light(term, language)))
+
+
+def _weights(question: str, language: str | None, called: AlsoCalled) -> dict[str, float]:
+    called_so = [name for names in names_for(question, language, called).values() for name in names]
+    others = dict.fromkeys(terms_of(" ".join(called_so)), _OTHERWISE_CALLED)
     question = without_asking(question)
     said = dict.fromkeys(joined_terms(question), 1.0) | query_weights(question, language)
-    return dict.fromkeys(other_names(said, language), _OTHERWISE_CALLED) | said
+    if language is not None and _base(language) != "vi":  # short English words look like syllables of Vietnamese
+        said = {term: weight for term, weight in said.items() if _is_word(term)}
+    return others | dict.fromkeys(other_names(said, language), _OTHERWISE_CALLED) | said
 
 
-def _candidates(request: ChatRequest, earlier: Sequence[str]) -> list[_Sentence]:
+def _candidates(request: ChatRequest, earlier: Sequence[str], answers: Sequence[str]) -> list[_Sentence]:
     texts = [(one.text, one.kind == "memory", one.heading) for one in request.found]
     texts += [(text, True, "") for text in reversed(earlier)]
     split = [(part, of_user, about) for text, of_user, under in texts for part, about in _parts(text, of_user, under)]
+    quoted = (one for one in answers if any(part in one for part, of_user, _ in split if not of_user))
+    last = next(quoted, "")
     return [
-        _Sentence(place, part, frozenset(document_terms(part)), of_user, frozenset(document_terms(about)))
+        _Sentence(
+            place,
+            part,
+            frozenset(document_terms(part)),
+            of_user,
+            frozenset(document_terms(about)),
+            not of_user and part in last,
+        )
         for place, (part, of_user, about) in enumerate(split)
     ]
 
 
 def _parts(text: str, of_user: bool, heading: str) -> list[tuple[str, str]]:
-    return [(part, "") for part in sentences(text)] if of_user else _under(text, heading)
+    """What the user asked before is no answer to anything."""
+    told = (part for part in sentences(text) if not asks(part))
+    return [(part, "") for part in told] if of_user else _under(text, heading)
 
 
 def _under(text: str, heading: str) -> list[tuple[str, str]]:
@@ -176,11 +325,15 @@ def _bears_on(one: _Sentence, question: _Question) -> bool:
     if (question.subjects and not said & question.subjects) or (one.of_user and not said & question.own):
         return False
     weights = question.weights
-    counted = weights.keys() - question.attributes if question.subjects else weights.keys()
+    counted = frozenset(weights.keys() - question.attributes if question.subjects else weights.keys())
     held = said & counted
     words = sum(_is_word(term) and (len(term) > 1 or not is_written_without_spaces(term)) for term in held)
-    share = sum(weights[term] for term in held) / (sum(weights[term] for term in counted) or 1.0)
+    share = max(_share_of(weights, held, some) for some in (counted, counted & question.telling))
     return words >= _WORDS or share + _ROUNDING >= _enough(counted)
+
+
+def _share_of(weights: Mapping[str, float], held: Set[str], counted: Set[str]) -> float:
+    return sum(weights[term] for term in held & counted) / (sum(weights[term] for term in counted) or 1.0)
 
 
 def _enough(counted: Collection[str]) -> float:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from threadkeep.models.language import closest
 from threadkeep.recall.function_words import BY_LANGUAGE, function_words
@@ -22,13 +22,16 @@ _ASKING = {
 }
 # Hours and prices, which many things have; the house itself, where all of them are; wanting. Vietnamese in pairs.
 _OF_MANY = {
-    "en": "open opens opening close closes closing closed hour hours time times cost costs price prices cheapest",
+    "en": "open opens opening close closes closing closed hour hours time times cost costs price prices cheapest"
+    " cheaper"
+    " free charge charges fee fees",
     "pl": "otwarty otwarta otwarte otwarcia czynny czynna czynne godzina godzinie godziny zamykany zamykana"
-    " kosztuje kosztują koszt cena cenie ceny najtańszy najtańsza",
+    " kosztuje kosztują koszt cena cenie ceny najtańszy najtańsza bezpłatny bezpłatna bezpłatne darmowy darmowa darmowe"
+    " płatny płatna płatne",
     "vi": "gia gio luc mo_cua dong_cua thoi_gian gia_ca gia_tien nhieu_tien re_nhat khach_san cua_hang"
-    " toi_muon toi_can cho_toi",
-    "zh-Hant": "開放時間 營業時間 開門 關門 打烊 價格 價錢 費用 最便宜 飯店 酒店",
-    "zh-Hans": "开放时间 营业时间 开门 关门 打烊 价格 价钱 费用 最便宜 饭店 酒店",
+    " toi_muon toi_can cho_toi mo dong mien_phi mat_tien ton_tien tinh_tien mat_phi thu_phi tinh_phi",
+    "zh-Hant": "開放時間 營業時間 開門 關門 打烊 價格 價錢 費用 最便宜 飯店 酒店 免費 收費",
+    "zh-Hans": "开放时间 营业时间 开门 关门 打烊 价格 价钱 费用 最便宜 饭店 酒店 免费 收费",
 }
 # Asked alone, these are of what was talked about; a question of its own may be about them ("what is in stock").
 _OF_WHAT_WENT_BEFORE = {"en": "stock available", "pl": "dostępny dostępna dostępne", "vi": "con_hang het_hang"}
@@ -36,13 +39,20 @@ _OF_WHAT_WENT_BEFORE = {"en": "stock available", "pl": "dostępny dostępna dost
 
 # Written without spaces, what only asks would make pairs with what stands beside it.
 _ASKING_IN_CHINESE = re.compile(
-    r"[請请][問问]|多少[錢钱]?|(?:[幾几][點点][鐘钟]?|什[麼么][時时]候|何[時时])"
+    r"[請请][問问]|多少[錢钱]?|[怎][麼么]算|在?哪[裡里兒儿]|可以|(?:[幾几][點点][鐘钟]?|什[麼么][時时]候|何[時时])"
     r"(?:[開开]始|[結结]束|[開开關关][門门])?|[嗎吗呢]|^那"
 )
 
 
+_AMOUNT = re.compile(
+    r"\b\d+[.,]\d{1,2}\b(?! ?(?:gb|tb|ghz|inch|w)\b)|\b\d+ ?(?:million|mln|triệu|trieu|củ|cu|萬|万)(?!\w)",
+    re.IGNORECASE,
+)
+
+
 def without_asking(question: str) -> str:
-    return _ASKING_IN_CHINESE.sub(" ", question)
+    """The digits of an amount are no words: "1.5 million" asks for nothing with a 1 or a 5 in it."""
+    return _ASKING_IN_CHINESE.sub(" ", _AMOUNT.sub(" ", question))
 
 
 def _terms(words: str) -> frozenset[str]:
@@ -62,6 +72,23 @@ _LITTLE = BY_LANGUAGE["vi"]
 _LITTLE_VIETNAMESE = _LITTLE | _ASKING["vi"] | {"tien", "gia", "gio", "luc", "vay", "a"}
 _ATTRIBUTES = {tag: _terms(words) for tag, words in _OF_MANY.items()}
 _CARRIED_ON = {tag: _terms(f"{_OF_MANY[tag]} {words}") for tag, words in _OF_WHAT_WENT_BEFORE.items()}
+
+
+# Beside what is asked about, they name nothing.
+_LIGHT_WORDS = {
+    "en": "one ones each piece within inside tell know like get take need want say come would",
+    "pl": "sztuka sztukę jeden jedna jedno chodzi wyjdzie wyszło trzeba",
+    "vi": "mot cai con chiec bo may minh em anh chi ban shop the thi dang luc hom tien gia gio vay a bao nhieu",
+}
+_LIGHT = {tag: frozenset(stem(fold(word)) for word in words.split()) for tag, words in _LIGHT_WORDS.items()}
+
+
+def is_light(term: str, language: str | None) -> bool:
+    """Or a single character of what is written without spaces, or a pair of what is light."""
+    if is_written_without_spaces(term):
+        return len(term) == 1
+    light = closest(_LIGHT, language) or frozenset[str]()
+    return all(half in light for half in map(stem, term.split("_")))
 
 
 def only_asks(term: str, language: str | None) -> bool:
@@ -89,6 +116,24 @@ def other_names(terms: Iterable[str], language: str | None) -> list[str]:
     """What else the things may be called that the terms name."""
     known = closest(_OTHER_NAMES, language) or {}
     return [name for term in terms for name in known.get(term, ()) if "_" not in name]
+
+
+# By language and name: what documents call a thing that users call so.
+AlsoCalled = Mapping[str, Mapping[str, Sequence[str]]]
+
+
+def names_for(question: str, language: str | None, called: AlsoCalled) -> dict[str, Sequence[str]]:
+    """What a question names in other words than documents, and what they call it; without marks it is met without."""
+    plain = question.isascii()
+    said = fold(question) if plain else question.casefold()
+    table = closest(called, language) or {}
+    return {word: names for word, names in table.items() if _says(said, fold(word) if plain else word.casefold())}
+
+
+def _says(text: str, word: str) -> bool:
+    return (
+        word in text if is_written_without_spaces(word) else bool(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text))
+    )
 
 
 def attributes_in(terms: Collection[str], language: str | None, goes_on: bool = False) -> frozenset[str]:
@@ -125,6 +170,7 @@ def foreign_terms(question: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words_of(question) if not is_syllable(word))
 
 
+_MODEL = re.compile(r"(?<![\w.,-])\d{3,}(?![\w.,])")  # "the 5060", without its name
 _NUMBERED = re.compile(r"([^\W\d_]+)[ \-\u2011](\d+)(?!\w)")
 
 
@@ -134,7 +180,9 @@ def numbers_named(question: str, texts: Iterable[str]) -> frozenset[str]:
     Only after what the texts write with a capital: "from 7" and "for 36 months" are no names.
     """
     asked = {(fold(name), number) for name, number in _NUMBERED.findall(question)}
-    if not asked:
+    alone = set(_MODEL.findall(question))
+    if not asked and not alone:
         return frozenset()
-    known = {fold(name) for text in texts for name, _ in _NUMBERED.findall(text) if name != name.lower()}
-    return frozenset(number for name, number in asked if name in known)
+    known = {(fold(name), number) for text in texts for name, number in _NUMBERED.findall(text) if name != name.lower()}
+    names, numbers = {name for name, _ in known}, {number for _, number in known}
+    return frozenset(number for name, number in asked if name in names) | (alone & numbers)

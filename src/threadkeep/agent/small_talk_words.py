@@ -1,0 +1,117 @@
+"""Words of small talk, by language, folded: people leave diacritics out, and shorten what they write every day.
+
+A message is small talk if it is made of these and of nothing else. One list serves both scripts of Chinese.
+"""
+
+# ruff: noqa: E501 -- tables of patterns, a language or a form to a line
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Act = Literal["goodbye", "thanks", "never_mind", "help", "understood", "hello", "enough"]
+# Which of several counts: "hi, thanks, bye" is a goodbye.
+BY_WEIGHT: tuple[Act, ...] = ("goodbye", "thanks", "never_mind", "help", "understood", "hello", "enough")
+
+# By everybody, whatever the language of the talk.
+_EVERYWHERE: dict[Act, str] = {
+    "thanks": "thanks|thank you|thank u|thankyou|thx|thks|tks|tnx|thanx",
+    "goodbye": "bye|bye bye|byebye|goodbye",
+    "hello": "hello|hi|hey",
+    "understood": "ok|okay|okey|oki|okie|oke|okela|kk",
+}
+_EVERYWHERE_BESIDE = "super|wow|lol|haha|hehe|hihi|xd"
+
+WORDS: dict[str, dict[Act, str]] = {
+    "en": {
+        "hello": "hello there|hi there|hey there|hiya|howdy|yo|greetings|good morning|good afternoon|good evening"
+        "|good day|morning|evening",
+        "thanks": "thank|ty|tysm|cheers|ta|much appreciated|appreciate it|appreciated|grateful|very helpful|so helpful"
+        "|that helps|helpful|thanks a lot|many thanks",
+        "goodbye": "good bye|cya|cu|c u|see you|see ya|see u|later|laters|ttyl|talk to you later|talk later|good night"
+        "|goodnight|take care|have a (?:nice|good|great|lovely|wonderful) (?:day|evening|night|one|weekend|time)"
+        "|that s all|that is all|thats all|that will be all|that ll be all|that s it|that was all|i m done|im done"
+        "|nothing else|gotta go|got to go|i have to go|have to go|i must go|i m off|farewell|so long|speak soon"
+        "|no thanks|no thank you|no thx",
+        "never_mind": "never mind|nevermind|nvm|forget it|forget about it|doesn t matter|no worries|no problem",
+        "understood": "got it|gotcha|i see|understood|fair enough|makes sense|that makes sense|alright|all right"
+        "|all clear|sounds good|good to know|noted|i understand|fine",
+        "help": "i have a question|i have got a question|i ve got a question|have a question|quick question|a question"
+        "|can you help(?: me)?|could you help(?: me)?|i need(?: some| your)? help|need help|help me|help"
+        "|can i ask(?: you)? something|may i ask(?: you)? something|can i ask you a question",
+    },
+    "vi": {
+        "hello": "xin chao|chao|alo|alo alo|hallo|helo|hi ban",
+        "thanks": "cam on|camon|cam mon|cam un|biet on|da ta|cam on nhieu|cam on rat nhieu",
+        "goodbye": "tam biet|bai|bai bai|baibai|pai|pp|bb|hen gap lai|hen gap|gap lai sau|hen lan sau|gap sau"
+        "|di day|di nhe|di nha|nghi day|ngu day|ngu ngon|thoi chao|chao tam biet|the thoi|vay thoi|the la het|het roi"
+        "|xong roi|khong con gi|khong can nua|khong can gi them|khong can gi nua|khong can|khong hoi gi nua"
+        "|chuc (?:ban|shop|em|anh|chi)?(?: ?mot)? ?ngay (?:tot lanh|vui ve)",
+        "enough": "thoi",
+        "never_mind": "bo qua|bo qua di|khong sao|khong co gi|thoi khoi|khoi can|khoi",
+        "understood": "ro roi|hieu roi|ra vay|ra the|ra la vay|biet roi|nam duoc roi|duoc roi|on roi|vay a|the a|tot qua"
+        "|hay qua|tuyet voi|vay la ro",
+        "help": "cho (?:minh|toi|em|anh|chi) hoi|cho hoi|(?:giup|ho tro|tu van)(?: cho)? (?:minh|toi|em|anh|chi)(?: voi)?"
+        "|(?:can|muon)(?: duoc)? (?:giup|giup do|ho tro|tu van|hoi)|co cau hoi|help",
+    },
+    "pl": {
+        "hello": "dzien dobry|dobry|dobry wieczor|czesc|witam|witaj|witajcie|hej|hejka|siema|siemka|siemanko|halo|elo"
+        "|serwus|dzindobry",
+        "thanks": "dziekuje|dzieki|dziekujemy|dziekowac|dzienki|dzienkuje|dziena|dzieks|dziex|dzx|podziekowania|wdzieczny"
+        "|wdzieczna",
+        "goodbye": "do widzenia|dowidzenia|do zobaczenia|do uslyszenia|do jutra|na razie|narazie|nara|pa|pa pa|papa"
+        "|pozdrawiam|pozdro|milego (?:dnia|wieczoru|popoludnia|weekendu)|dobrej nocy|dobranoc|to wszystko|to juz wszystko"
+        "|to tyle|to na tyle|to by bylo na tyle|trzymaj sie|trzymajcie sie|zegnam|zegnaj|lece|spadam|uciekam"
+        "|nic wiecej|nie dziekuje",
+        "never_mind": "niewazne|nie wazne|nieistotne|juz nic|nie szkodzi|nic nie szkodzi|nic takiego",
+        "understood": "rozumiem|zrozumiano|jasne|juz wiem|wiem juz|w porzadku|spoko|dobrze|dobra|swietnie|wszystko jasne",
+        "help": "potrzebuje pomocy|potrzebna pomoc|pomocy|pomoz(?: mi)?|mam(?: jedno)? pytanie|mozesz(?: mi)? pomoc"
+        "|moze mi pan[i]? pomoc|moge o cos (?:za|s)pytac|chcialbym o cos zapytac|chcialabym o cos zapytac",
+    },
+    "zh": {
+        "hello": "你好|您好|哈囉|哈啰|嗨|喂|早安|早上好|午安|晚上好|早",
+        "thanks": "謝謝|谢谢|多謝|多谢|感謝|感谢|謝啦|谢啦|謝了|谢了|感恩|辛苦了|辛苦",
+        "goodbye": "再見|再见|掰掰|拜拜|下次見|下次见|回頭見|回头见|改天見|改天见|明天見|明天见|晚安|不用了|不需要了|沒事了|没事了"
+        "|就這樣|就这样|先這樣|先这样|沒有了|没有了|沒問題了|没问题了",
+        "never_mind": "算了|沒關係|没关系|沒事|没事|不要緊|不要紧",
+        "understood": "好的|好|明白|明白了|知道了|了解|瞭解|懂了|清楚了|原來如此|原来如此|收到|行",
+        "help": "我有(?:個|个)?(?:問題|问题)|(?:想|可以)?(?:請問|请问)(?:一下)?|想問(?:一下)?|想问(?:一下)?|需要(?:幫助|帮助|幫忙|帮忙|協助)"
+        "|(?:請|请)?(?:幫|帮)(?:我|幫忙|个忙|個忙)|救命",
+    },
+}
+# What stands beside them and says nothing: politeness, address, emphasis.
+BESIDE: dict[str, str] = {
+    "en": "oh|ah|well|then|so|very|much|so much|a lot|lots|a bunch|a million|a ton|really|you|you all|y all|for|the|your"
+    "|help|info|information|time|answer|again|now|today|tonight|and|i needed|i need|everything|all|great|lovely|perfect"
+    "|wonderful|amazing|awesome|brilliant|cool|nice|excellent|sweet|yes|yeah|yep|sir|madam|guys|mate|dear|friend|indeed"
+    "|just|my|kindly|please|soon|around|too|it|is|was|that|sorry|for now|anyway|kind|of|to|know",
+    "vi": "vang|da|uh|u|um|uhm|a|oi|nha|nhe|nhen|nghe|ne|nhi|ha|hen|em|anh|chi|ban|shop|ad|admin|minh|toi|to|moi nguoi"
+    "|ca nha|qua|lam|that|nhieu|nhiu|rat|roi|thi|vay|the|voi|ay|luon|them|sau|nay|day|thoi|da tu van|da ho tro|da giup"
+    "|da giup do|vi|cac|em nhe|lan|hom nay|z|nhoa|ah|co|chu|bac|di|lan sau|cho|xin|phep|truoc",
+    "pl": "no|to|a|i|bardzo|pieknie|slicznie|serdecznie|uprzejmie|wielkie|wielki|stokrotne|stokrotnie|raz|jeszcze|za|pomoc"
+    "|informacje|informacja|odpowiedz|rozmowe|wszystko|panu|pani|panstwu|pan|swietnie|dobra|dobrze|tak|ci|wam|dzis"
+    "|dzisiaj|na dzis|w takim razie|wiec|i do|naprawde|fajnie|ekstra|juz|z gory|razie|prosze|chwile",
+    "zh": "你們|你们|您們|你|您|大家|啊|呀|啦|喔|哦|噢|嗯|的|了|那就|那|非常|真的|真是|很|幫忙|帮忙|太好了|太|吧|囉|先|我走|我|有|請|请|一下|都",
+}
+# He goes, and may come back.
+LEAVING: dict[str, str] = {
+    "en": r"\b(?:i ll|i will|let me|need to|have to) (?:think|sleep|consider|mull)\b|\b(?:i ll|i will) (?:come|get|be) back\b"
+    r"|\bthink (?:it|about it) over\b",
+    "vi": r"\bsuy nghi (?:them|lai|da)\b|\bnghi them\b|\b(?:quay|ghe|tro) lai sau\b|\b(?:xem|hoi|tham khao|can nhac) (?:them|lai) (?:da|roi)\b"
+    r"|\b(?:lien he|nhan|hoi) lai sau\b",
+    "pl": r"\b(?:zastanowie|pomysle|przemysle|namysle|zastanowimy)\b|\b(?:wroce|odezwe sie) (?:pozniej|jutro|potem)\b",
+    "zh": r"再想想|考慮一下|考虑一下|想一下再|再看看|晚點再|晚点再",
+}
+
+
+_BAR = re.compile(r"\|(?![^(]*\))")
+
+
+def alternatives(tag: str, act: Act) -> list[str]:
+    """Patterns of folded words."""
+    return _BAR.split(WORDS[tag].get(act, "")) + _BAR.split(_EVERYWHERE.get(act, ""))
+
+
+def beside(tag: str) -> list[str]:
+    return _BAR.split(BESIDE[tag]) + _BAR.split(_EVERYWHERE_BESIDE)
