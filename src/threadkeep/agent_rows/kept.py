@@ -112,7 +112,7 @@ class KeptRows:
         for row in await self._by_key(f"{_LISTED}, i.value", [*keys]):
             kind, place = keys[bytes(row[0])]
             events = [frame for _, frame in sorted(frames.get(place, []), key=lambda one: one[0])]
-            body = _json(row[6])
+            body = _json(row[6]) if kind == "adk" else {}
             value = {"app": body.get("app"), "state": body.get("state", {}), "events": events}
             part = Part("session", kind, value, _moment(row[4]), _moment(row[5]))
             if place not in found or kind == "adk":

@@ -193,8 +193,8 @@ async def test_a_broken_row_beside_a_message_costs_its_form_and_not_its_words(pa
             "UPDATE tk_store_items SET value = ? WHERE coalesce(expires_at > updated_at + 80 * 86400000000, 1)",
             BROKEN,
         )
-        == 3
-    )  # the head too
+        == 4
+    )  # the head and the mark too
     assert await session.get_items() == [user("first"), user("second")]
     await session.add_items([user("third"), CALL, OUTPUT])
     assert (await session.get_items())[-3:] == [user("third"), CALL, OUTPUT]
