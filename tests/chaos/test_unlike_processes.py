@@ -95,7 +95,7 @@ async def _mcp(url: str, setup: Setup) -> AsyncIterator[Write]:
                 answer = await client.call_tool("remember", {"text": text, "conversation": ANNA.conversation})
                 if answer.is_error:
                     told = answer.content[0].text  # pyright: ignore
-                    assert json.loads(told)["error"]["code"] == REFUSED
+                    assert json.loads(told)["code"] == REFUSED
                     return False
                 return True
 

@@ -16,7 +16,7 @@ from threadkeep.errors import SchemaOutdated, StoreRefused
 
 PATIENT = 60
 # MariaDB goes on with the connection and misses the tables; PostgreSQL ends it.
-WHAT_TO_DO = ("DATABASE_URL", "run `threadkeep migrate`")
+WHAT_TO_DO = ("DATABASE_URL", "see `threadkeep doctor`")
 
 
 async def _drop(chaos: Chaos) -> None:
