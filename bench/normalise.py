@@ -19,7 +19,7 @@ from bench.normalise_terms import CONTESTANTS, Terms, without_marks
 from bench.open_text import Passages, Talk, squad_like, talks
 from bench.report import median, table
 from threadkeep.archive.sqlite import SqliteArchive
-from threadkeep.sqlite.database import Database
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.testing.drafts import new_scope, say
 
 _LANGUAGES = {"en": "XQuAD en", "vi": "XQuAD vi", "pl": "PoQuAD", "zh-Hant": "DRCD"}
@@ -94,7 +94,7 @@ async def _stored(terms: Terms, messages: Sequence[str]) -> float:
     """The whole file over its messages; without any terms, and so not findable, is what is left of it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
-        database = Database(str(path))
+        database = SqliteDatabase(str(path))
         await database.open()
         archive = SqliteArchive(database, terms.indexed)
         for text in messages:

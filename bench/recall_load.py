@@ -18,9 +18,9 @@ import numpy as np
 from bench.sessions_stores import OnePostgres
 from threadkeep import Memory, Scope
 from threadkeep.archive.sql.append import row_of
+from threadkeep.db.locks import Place
+from threadkeep.db.words import hashed
 from threadkeep.recall.normalise import terms_of
-from threadkeep.sql.locks import Place
-from threadkeep.sql.words import hashed
 from threadkeep.testing.drafts import admitted, draft
 
 IN_A_TALK = 50

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from threadkeep.db.server import ServerDatabase
 from threadkeep.index.pgvector_graph import Graphs
 from threadkeep.index.sqlite_vectors import number_for
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.recall.vectors import ENCODING, encode
-from threadkeep.sql.database import SqlDatabase
 
 _ROWS_AT_ONCE = 20_000
 
@@ -96,7 +96,7 @@ def _packed(places: Sequence[tuple[int, int]], model: int, vectors: Any) -> byte
 
 async def _with_graph(url: str) -> None:
     """As the worker makes it in the background, where a user has very many vectors."""
-    database = SqlDatabase.at(url)
+    database = ServerDatabase.at(url)
     try:
         await Graphs(database).made()
     finally:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from bench.sessions_peers import pragmas
 from bench.sessions_texts import Message
 from threadkeep import ModelResponse, Scope, UserMessage, open_memory
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.policy.admit import Rules
 from threadkeep.settings import Settings
-from threadkeep.sqlite.database import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Threadkeep:
         return [message.content for message in history.messages]
 
     async def durability(self) -> dict[str, str]:
-        database: Database | None = getattr(self._memory._stores.archive, "_database", None)
+        database: SqliteDatabase | None = getattr(self._memory._stores.archive, "_database", None)
         return {} if database is None else await database.maintain(pragmas)
 
     async def close(self) -> None:

@@ -25,6 +25,7 @@ from threadkeep.compose_metrics import meter_for
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
 from threadkeep.compose_vectors import with_vectors
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra, StoreError
 from threadkeep.identity.key_store import SqlKeys
 from threadkeep.index.apart import TellingIndex, stores_apart
@@ -52,7 +53,6 @@ from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.slots import InMemorySlots
 from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.settings import Settings, load_settings
-from threadkeep.sqlite.database import Database
 from threadkeep.talk_language import TalkLanguage, TenantLanguages
 from threadkeep.wording import ErasedTexts
 
@@ -171,7 +171,7 @@ async def stores_at(
 
 
 async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock: Clock) -> Stores:
-    database = Database(path)
+    database = SqliteDatabase(path)
     await database.open()
     upkeep, checkpoints = SqliteUpkeep(database, every_term), SqliteCheckpoints(database, clock)
     try:
@@ -204,13 +204,13 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
     )
 
 
-def _sqlite_documents(database: Database, clock: Clock) -> KnowledgeVectors:
+def _sqlite_documents(database: SqliteDatabase, clock: Clock) -> KnowledgeVectors:
     from threadkeep.knowledge.sqlite import SqliteKnowledge
 
     return SqliteKnowledge(database, indexed_terms, clock)
 
 
-def _sqlite_vectors(database: Database, clock: Clock, where: TellingIndex | None) -> VectorStores:
+def _sqlite_vectors(database: SqliteDatabase, clock: Clock, where: TellingIndex | None) -> VectorStores:
     """Imported only now: vectors need numpy, which comes with an extra."""
     from threadkeep.index.sqlite_backlog import SqliteBacklog
     from threadkeep.index.sqlite_vectors import SqliteVectors

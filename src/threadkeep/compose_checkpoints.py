@@ -5,11 +5,11 @@ from __future__ import annotations
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
 from threadkeep.compose import is_server_url, sql_parts, sqlite_path
 from threadkeep.compose_metrics import meter_for
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.metrics.checkpoints import MeasuredCheckpoints
 from threadkeep.ports.checkpoints import CheckpointStore
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.settings import Settings
-from threadkeep.sqlite.database import Database
 
 
 async def open_checkpoints(url: str, settings: Settings, clock: Clock = system_clock) -> CheckpointStore:
@@ -22,7 +22,7 @@ async def open_checkpoints(url: str, settings: Settings, clock: Clock = system_c
 async def _opened(url: str, settings: Settings, clock: Clock) -> CheckpointStore:
     if is_server_url(url):
         return await sql_parts(url).sql_checkpoints(url, settings, clock)
-    database = Database(sqlite_path(url))
+    database = SqliteDatabase(sqlite_path(url))
     await database.open()
     return SqliteCheckpoints(database, clock, owned=True)
 

@@ -8,12 +8,12 @@ from importlib import import_module
 
 from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.compose import is_server_url, sql_parts, sqlite_path
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.identity.authenticator import Authenticator, Tokens
 from threadkeep.identity.key_store import SqlKeys
 from threadkeep.ports.keys import KeyStore
 from threadkeep.settings import Settings
-from threadkeep.sqlite.database import Database
 
 
 def authentication_is_configured(settings: Settings) -> bool:
@@ -77,6 +77,6 @@ async def open_keys(url: str, settings: Settings) -> AsyncGenerator[KeyStore]:
 
 
 async def _on_sqlite(url: str) -> SqlKeys:
-    database = Database(sqlite_path(url))
+    database = SqliteDatabase(sqlite_path(url))
     await database.open()
     return SqlKeys(OnSqlite(database, owned=True))

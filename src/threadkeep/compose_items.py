@@ -7,18 +7,18 @@ from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.compose import is_server_url, sql_parts, sqlite_path
 from threadkeep.compose_embedder import chosen_embedder
 from threadkeep.compose_redaction import admission_rules
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.policy.admit import Rules
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import Embedder
 from threadkeep.settings import Settings
-from threadkeep.sqlite.database import Database
 
 
 async def open_items(url: str, settings: Settings, clock: Clock = system_clock) -> SqlItems:
     """Open and up to date. Raises the `StoreError` that says why it would not open."""
     if is_server_url(url):
         return SqlItems(await sql_parts(url).sql_running(url, settings), clock)
-    database = Database(sqlite_path(url))
+    database = SqliteDatabase(sqlite_path(url))
     await database.open()
     return SqlItems(OnSqlite(database, owned=True), clock)
 

@@ -14,6 +14,7 @@ from threadkeep.compose import is_server_url, redis_named, redis_parts, sql_part
 from threadkeep.compose_embedder import Lent, about_tokens, chosen_embedder, count_tokens, embedder_choice
 from threadkeep.compose_metrics import meter_for
 from threadkeep.compose_redaction import admission_rules
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.model import Erased
 from threadkeep.models.embedders import embedder_by_model, embedder_for
@@ -23,7 +24,6 @@ from threadkeep.ports.knowledge import Access, KnowledgeStore
 from threadkeep.recall.normalise import indexed_document_terms
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
-from threadkeep.sqlite.database import Database
 
 if TYPE_CHECKING:
     from threadkeep.knowledge.asking import AskingParts
@@ -103,7 +103,7 @@ async def open_knowledge(
 
 
 async def _on_sqlite(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]:
-    database = Database(sqlite_path(url))
+    database = SqliteDatabase(sqlite_path(url))
     await database.open()
     return database, _part("threadkeep.knowledge.sqlite").SqliteKnowledge(database, indexed_document_terms)
 

@@ -14,12 +14,12 @@ from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.checkpoints.usage import SqlUsage
 from threadkeep.compose import is_server_url, sql_parts, sqlite_path, stores_at
 from threadkeep.compose_vectors import uses_chroma, with_vectors
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import RetentionStopped, ThreadkeepError
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.retention import RetentionRules, Turn
 from threadkeep.reflection.retention import SqlMemoryRetention
 from threadkeep.settings import Settings, load_settings
-from threadkeep.sqlite.database import Database
 from threadkeep.worker.retention import Forget, Retention, seconds_until
 
 _log = logging.getLogger("threadkeep.retention")
@@ -37,7 +37,7 @@ async def open_retention(
             parts = await sql_parts(where).sql_retention(where, settings, clock)
             threads, turns, memories, rows, close = parts
         else:
-            database = Database(sqlite_path(where))
+            database = SqliteDatabase(sqlite_path(where))
             await database.open()
             running = OnSqlite(database, owned=False)
             threads, turns, memories = SqlUsage(running), SqliteTurnRetention(database), SqlMemoryRetention(running)

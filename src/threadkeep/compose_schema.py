@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from threadkeep.compose import is_server_url, sql_parts, sqlite_path
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_schema import NEWEST, version_of
 from threadkeep.errors import NotFound
 from threadkeep.settings import Settings
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.schema import NEWEST, version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ async def migrate_schema(url: str, settings: Settings) -> SchemaReport:
     if is_server_url(url):
         return await _on_server(url, settings, check=False)
     found = version_of(path := _existing(url))
-    database = Database(path)
+    database = SqliteDatabase(path)
     await database.open()  # an embedded store is brought up to date whenever it is opened
     await database.close()
     return SchemaReport(str(found) if found else None, str(NEWEST), up_to_date=True)

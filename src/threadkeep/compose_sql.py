@@ -21,6 +21,9 @@ from threadkeep.checkpoints.sql.store import SqlCheckpoints
 from threadkeep.checkpoints.usage import SqlUsage
 from threadkeep.compose_keepers import keepers
 from threadkeep.compose_redaction import admission_rules
+from threadkeep.db.engine import PoolLimits
+from threadkeep.db.rights import write_obstacle
+from threadkeep.db.server import LateDatabase, ServerDatabase
 from threadkeep.errors import StoreUnavailable
 from threadkeep.identity.key_store import SqlKeys
 from threadkeep.index.apart import TellingIndex, stores_apart
@@ -43,13 +46,9 @@ from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.slots import InMemorySlots
 from threadkeep.sessions.sql import SqlSessions
 from threadkeep.settings import Settings
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.engine import PoolLimits
-from threadkeep.sql.late import LateDatabase
-from threadkeep.sql.rights import write_obstacle
 from threadkeep.wording import ErasedTexts
 
-D = TypeVar("D", bound=SqlDatabase)
+D = TypeVar("D", bound=ServerDatabase)
 _NUMBERS = re.compile(r"\d+(\.\d+)*")
 
 
@@ -93,19 +92,19 @@ async def sql_stores(
     )
 
 
-def _connections(database: SqlDatabase) -> Connections:
+def _connections(database: ServerDatabase) -> Connections:
     used = database.pool_usage()
     return Connections(used.in_use, used.most)
 
 
-def _documents(database: SqlDatabase, clock: Clock) -> KnowledgeVectors:
+def _documents(database: ServerDatabase, clock: Clock) -> KnowledgeVectors:
     """Imported only now, as vectors are."""
     from threadkeep.knowledge.sql.store import SqlKnowledge
 
     return SqlKnowledge(database, indexed_terms, clock)
 
 
-def _vectors(database: SqlDatabase, clock: Clock, where: TellingIndex | None) -> VectorStores:
+def _vectors(database: ServerDatabase, clock: Clock, where: TellingIndex | None) -> VectorStores:
     """Imported only now: vectors need numpy, which comes with an extra."""
     from threadkeep.index.sql_backlog import SqlBacklog
     from threadkeep.index.sql_vectors import SqlVectors
@@ -116,7 +115,7 @@ def _vectors(database: SqlDatabase, clock: Clock, where: TellingIndex | None) ->
     return VectorStores(index, SqlBacklog(database, index, clock), tidy=index.grow)
 
 
-async def ensure_schema(database: SqlDatabase, settings: Settings) -> None:
+async def ensure_schema(database: ServerDatabase, settings: Settings) -> None:
     """Tables as this Threadkeep needs them, or the reason why not."""
     await migrate.ensure_schema(database, migrate_if_needed=settings.auto_migrate, redact=_redact(settings))
 
@@ -127,7 +126,7 @@ def _redact(settings: Settings) -> Redact:
     return lambda scope, text: rules().redactor_at(scope)(text).text
 
 
-async def _made_ready(database: SqlDatabase, settings: Settings) -> None:
+async def _made_ready(database: ServerDatabase, settings: Settings) -> None:
     await ensure_schema(database, settings)
     if settings.auto_migrate:
         await SqlUpkeep(database, every_term).claim(NORMALISER_VERSION)
@@ -209,8 +208,8 @@ def _product(said: str) -> str:
     return next((name for name in ("PostgreSQL", "MariaDB") if name in said), "MySQL")
 
 
-def sql_database(where: str | AsyncEngine, settings: Settings) -> SqlDatabase:
-    return _database(SqlDatabase, where, settings)
+def sql_database(where: str | AsyncEngine, settings: Settings) -> ServerDatabase:
+    return _database(ServerDatabase, where, settings)
 
 
 def _database(kind: type[D], where: str | AsyncEngine, settings: Settings) -> D:

@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from tests.adapters.verbs import Open, Verbs, thread
-from threadkeep.sql import lines
+from threadkeep.db import driver as lines
 
 EARLY, LATE = 20, 200
 # What a plain put sends: the row, the items and the counts together where the server takes that.

@@ -12,10 +12,10 @@ from tests.servers.server import Server
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import conditions_of
+from threadkeep.db.driver import _numbered  # pyright: ignore[reportPrivateUsage]
+from threadkeep.db.server import ServerDatabase
 from threadkeep.ports.checkpoints import Search
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.lines import _numbered  # pyright: ignore[reportPrivateUsage]
 
 NAMED = Search(Scope("t", "u"), thread="t", ns="", id="1")
 STATEMENTS = {
@@ -36,7 +36,7 @@ async def empty(postgres_server: Server) -> AsyncIterator[AsyncConnection]:
     url = f"{postgres_server.url.rsplit('/', 1)[0]}/{name}"
     async with await AsyncConnection.connect(postgres_server.url, autocommit=True) as server:
         await server.execute(f"CREATE DATABASE {name}".encode())
-        database = SqlDatabase.at(url)
+        database = ServerDatabase.at(url)
         await ensure_schema(database, migrate_if_needed=True)
         await database.close()
         async with await AsyncConnection.connect(url, autocommit=True) as connection:

@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "threadkeep"
 VALUES = {"errors", "scope", "events", "model", "record", "threads", "unknown_keys", "wording"}
 PORTS = VALUES | {"ports"}
 PURE = PORTS | {"policy", "recall"}
-BACKEND = PORTS | {"sqlite", "sql"}
+BACKEND = PORTS | {"db"}
 CORE = PURE | {"memory", "stores"}
 SURFACE = CORE | {"compose", "compose_inspect", "compose_schema", "compose_worker", "settings", "sync"}
 
@@ -32,8 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "policy": PORTS,
     "recall": PORTS,
     "talk_language": PORTS,
-    "sqlite": PORTS,
-    "sql": PORTS | {"resilience"},
+    "db": PORTS | {"resilience"},
     "archive": BACKEND | {"resilience"},
     "sessions": BACKEND | {"resilience"},
     "index": BACKEND | {"recall", "resilience"},  # how vectors are kept and compared is the same everywhere
@@ -77,18 +76,18 @@ ALLOWED: dict[str, set[str]] = {
     | {"agent_rows", "checkpoints", "identity", "knowledge", "reflection"},
     "compose_embedder": CORE | {"settings", "models"},
     "compose_vectors": CORE | {"compose_embedder", "settings", "models", "worker", "knowledge", "index"},
-    "compose_schema": {"compose", "errors", "settings", "sqlite"},
+    "compose_schema": {"compose", "errors", "settings", "db"},
     "compose_sql": CORE
     | BACKEND
     | {"compose_keepers", "compose_redaction", "settings", "archive", "sessions", "index", "checkpoints", "identity"}
     | {"knowledge", "reflection"},
     "compose_keepers": PORTS | {"settings", "checkpoints", "agent_rows"},
     "compose_retention": CORE
-    | {"compose", "compose_vectors", "settings", "sqlite", "archive", "checkpoints", "reflection", "worker"},
-    "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "sqlite", "checkpoints"},
-    "compose_identity": PORTS | {"compose", "settings", "sqlite", "checkpoints", "identity"},
-    "compose_agents": CORE | {"compose", "settings", "sqlite", "checkpoints", "agent_rows"},
-    "compose_checkpoints": PORTS | {"compose", "compose_metrics", "metrics", "settings", "sqlite", "checkpoints"},
+    | {"compose", "compose_vectors", "settings", "db", "archive", "checkpoints", "reflection", "worker"},
+    "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "db", "checkpoints"},
+    "compose_identity": PORTS | {"compose", "settings", "db", "checkpoints", "identity"},
+    "compose_agents": CORE | {"compose", "settings", "db", "checkpoints", "agent_rows"},
+    "compose_checkpoints": PORTS | {"compose", "compose_metrics", "metrics", "settings", "db", "checkpoints"},
     "sync": CORE | {"compose", "settings"},
     "compose_inspect": {"compose", "compose_mapped", "compose_vectors", "settings", "index"},
     "compose_worker": PORTS | {"compose", "compose_vectors", "settings", "worker", "sessions"},
@@ -96,7 +95,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose_terms": CORE | {"compose", "settings"},
     "compose_knowledge": CORE
     | {"compose", "compose_embedder", "compose_redaction", "compose_metrics", "settings", "models", "knowledge"}
-    | {"sqlite"},
+    | {"db"},
     "compose_redis": CORE
     | {
         "compose_metrics",
@@ -265,7 +264,7 @@ def is_for_server_databases(path: Path, tree: ast.Module) -> bool:
         ("index", "chroma_client"),
     }:
         return True
-    if inside == ("index", "sql_upkeep"):
+    if inside == ("index", "sql_upkeep") or (inside[0] == "db" and not inside[1].startswith(("sqlite", "__init__"))):
         return True
     if {"sql", "mapped"} & {*inside} or inside == ("compose_sql",):
         return True

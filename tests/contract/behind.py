@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from tests.contract.sql_stores import stores_at
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.archive.write_behind import Durability, WriteBehind
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.model import Admission, HistoryRange, Receipt
 from threadkeep.ports.placing import ArchiveWithPlacing, Entry, Placed, Placing
@@ -26,7 +27,6 @@ from threadkeep.sessions.redis.client import RedisClient, RedisOptions
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.sqlite import SqliteSessions
-from threadkeep.sqlite.database import Database
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.fault_proxy import FaultProxy
 from threadkeep.testing.stores import OpenStores, StoresUnderTest
@@ -74,7 +74,7 @@ async def behind(
 def sqlite_stores(path: Path | str = ":memory:", clock: FakeClock | None = None) -> OpenStores:
     @asynccontextmanager
     async def open_(limits: SessionLimits = SessionLimits()) -> AsyncIterator[StoresUnderTest]:  # noqa: B008
-        time, database = clock or FakeClock(), Database(str(path))
+        time, database = clock or FakeClock(), SqliteDatabase(str(path))
         await database.open()
         archive = SqliteArchive(database, every_term, limits, time)
         yield StoresUnderTest(archive, SqliteSessions(database, limits, time), SqliteIndex(database, every_term), time)

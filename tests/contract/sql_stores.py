@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.db.server import ServerDatabase
 from threadkeep.index.sql import SqlIndex
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.every_term import every_term
 from threadkeep.sessions.sql import SqlSessions
-from threadkeep.sql.database import SqlDatabase
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.stores import OpenStores, StoresUnderTest
 
@@ -20,7 +20,7 @@ from threadkeep.testing.stores import OpenStores, StoresUnderTest
 def stores_at(url: str) -> OpenStores:
     @asynccontextmanager
     async def open_(limits: SessionLimits = SessionLimits()) -> AsyncIterator[StoresUnderTest]:  # noqa: B008
-        clock, database = FakeClock(), SqlDatabase.at(url)
+        clock, database = FakeClock(), ServerDatabase.at(url)
         await database.open()
         await ensure_schema(database, migrate_if_needed=True)
         archive = SqlArchive(database, every_term, limits, clock)

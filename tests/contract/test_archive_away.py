@@ -16,6 +16,8 @@ from tests.contract.sql_stores import prepare
 from tests.servers.server import Server
 from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
 from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.db.engine import PoolLimits
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreUnavailable
 from threadkeep.index.sql import SqlIndex
 from threadkeep.model import HistoryRange
@@ -24,8 +26,6 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.every_term import every_term
 from threadkeep.resilience.guard import Watching
 from threadkeep.sessions.sql import SqlSessions
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.engine import PoolLimits
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.drafts import new_scope, say
 from threadkeep.testing.fault_proxy import FaultProxy
@@ -41,7 +41,7 @@ async def opened(redis: str, sql: str, watching: Watching) -> AsyncIterator[tupl
     there, clock = urlsplit(sql), FakeClock()
     await asyncio.to_thread(prepare, sql)
     async with FaultProxy(there.hostname or "", there.port or 0) as line:
-        database = SqlDatabase.at(line.url_for(sql), PoolLimits(work_seconds=5, connect_seconds=5))
+        database = ServerDatabase.at(line.url_for(sql), PoolLimits(work_seconds=5, connect_seconds=5))
         await database.open()
         archive = SqlArchive(database, every_term, LIMITS, clock)
         guard = guard_for(cast("ArchiveWithPlacing", archive), watching)

@@ -11,7 +11,7 @@ from tests.contract.sql_statements import execute
 from tests.unit.cli.conftest import Command
 from tests.unit.cli.conftest import threadkeep as threadkeep
 from threadkeep.archive.sql.migrate import NEWEST, VERSION_TABLE, migrate
-from threadkeep.sql.database import SqlDatabase
+from threadkeep.db.server import ServerDatabase
 
 
 def tables_of(url: str) -> int:
@@ -45,7 +45,7 @@ def test_tables_of_an_older_version_are_brought_up_to_date_by_the_first_process(
     own_url: str, threadkeep: Command
 ) -> None:
     async def older() -> None:
-        database = SqlDatabase.at(own_url)
+        database = ServerDatabase.at(own_url)
         await migrate(database)
         await database.close()
         await execute(own_url, f"UPDATE {VERSION_TABLE} SET version_num = '0012'")

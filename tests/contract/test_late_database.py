@@ -12,10 +12,9 @@ from tests.servers.provide import need_own
 from tests.servers.server import Server
 from threadkeep import Scope, Settings, UserMessage, open_memory
 from threadkeep.archive.sql.migrate import NEWEST, ensure_schema, schema_state
+from threadkeep.db.engine import PoolLimits
+from threadkeep.db.server import LateDatabase, ServerDatabase
 from threadkeep.errors import MemoryClosed, StoreRefused, StoreUnavailable
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.engine import PoolLimits
-from threadkeep.sql.late import LateDatabase
 
 NOWHERE = "postgresql://ann:secret@127.0.0.1:1/memory"
 QUICK = PoolLimits(connect_seconds=2, work_seconds=5)
@@ -55,7 +54,7 @@ async def test_it_says_why_it_is_not_ready_and_is_ready_once_the_server_is_back(
 async def test_callers_that_come_together_share_one_attempt(server: Server) -> None:
     attempts = 0
 
-    async def fail_at_first(database: SqlDatabase) -> None:
+    async def fail_at_first(database: ServerDatabase) -> None:
         nonlocal attempts
         attempts += 1
         if attempts == 1:
@@ -76,7 +75,7 @@ async def test_closing_ends_an_attempt_and_tells_whoever_waits_or_comes_later(se
     database = late(server.url)
     begun = asyncio.Event()
 
-    async def never_ends(database: SqlDatabase) -> None:
+    async def never_ends(database: ServerDatabase) -> None:
         begun.set()
         await asyncio.Event().wait()
 

@@ -14,13 +14,13 @@ from tests.servers.mariadb import MariaDbServer
 from tests.servers.provide import need_program
 from tests.servers.self_signed import self_signed
 from tests.servers.server import Server
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreUnavailable
-from threadkeep.sql.database import SqlDatabase
 
 
 async def cipher(url: str) -> str:
     """That our own connection is encrypted with; empty where it is not."""
-    database = SqlDatabase.at(url)
+    database = ServerDatabase.at(url)
     try:
         return await database.read(_cipher)
     finally:

@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tests.contract.sql_statements import execute
 from tests.contract.sql_stores import stores_at
 from tests.servers.server import Server
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreRefused
-from threadkeep.sql.database import SqlDatabase
 from threadkeep.testing.archive_contract import ArchiveContract
 from threadkeep.testing.drafts import new_scope, say
 from threadkeep.testing.sessions_contract import SessionsContract
@@ -45,7 +45,7 @@ async def test_no_prepared_statement_is_left_on_a_server_connection(
 
 async def test_a_pooler_that_was_not_named_is_told_with_what_to_add(postgres_server: Server) -> None:
     """As a transaction finds it that was given another connection than the one before; and it is no turn's fault."""
-    database = SqlDatabase.at(postgres_server.url)
+    database = ServerDatabase.at(postgres_server.url)
 
     async def elsewhere(connection: AsyncConnection) -> None:
         for statement in ("SELECT 1", "DEALLOCATE ALL", "SELECT 1"):

@@ -23,13 +23,13 @@ from threadkeep.compose_agents import open_agent_stores
 from threadkeep.compose_identity import open_keys
 from threadkeep.compose_knowledge import open_knowledge
 from threadkeep.compose_retention import open_retention
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.engine import PoolLimits
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreBusy, StoreUnavailable
 from threadkeep.http.app import create_app
 from threadkeep.memory import Memory
 from threadkeep.ports.knowledge import Access
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.engine import PoolLimits
-from threadkeep.sql.lines import Line
 from threadkeep.testing.drafts import new_scope
 
 SAID = [UserMessage("I am allergic to peanuts"), ModelResponse("Noted.")]
@@ -65,11 +65,13 @@ async def look(connection: AsyncConnection) -> int:
     return (await connection.execute(text("SELECT 1"))).scalar_one()
 
 
-async def look_directly(line: Line) -> object:
+async def look_directly(line: DriverConnection) -> object:
     return await line.rows("SELECT 1", {})
 
 
-def together(count: int) -> tuple[Callable[[AsyncConnection], Awaitable[None]], Callable[[Line], Awaitable[None]]]:
+def together(
+    count: int,
+) -> tuple[Callable[[AsyncConnection], Awaitable[None]], Callable[[DriverConnection], Awaitable[None]]]:
     """Work that ends once `count` pieces of it are under way at the same time."""
     everybody = asyncio.Barrier(count)
 
@@ -77,7 +79,7 @@ def together(count: int) -> tuple[Callable[[AsyncConnection], Awaitable[None]], 
         await look(connection)
         await everybody.wait()
 
-    async def direct(line: Line) -> None:
+    async def direct(line: DriverConnection) -> None:
         await look_directly(line)
         await everybody.wait()
 
@@ -173,7 +175,7 @@ class TestWaiting:
             assert (await client.get("/v1/memory/history", params=asked)).is_success
 
     async def test_a_call_that_is_cancelled_while_it_waits_takes_no_connection_along(self, own_url: str) -> None:
-        database = SqlDatabase.at(own_url, PoolLimits(size=1, overflow=1))
+        database = ServerDatabase.at(own_url, PoolLimits(size=1, overflow=1))
         for turns in range(40):
             waiting = [asyncio.create_task(database.read(look)) for _ in range(6)]
             waiting += [asyncio.create_task(database.direct(look_directly)) for _ in range(6)]
@@ -210,7 +212,7 @@ async def held(url: str, settings: Settings) -> AsyncGenerator[None]:
 
 
 async def test_connections_above_the_base_close_when_they_are_idle(own_url: str) -> None:
-    database = SqlDatabase.at(own_url, PoolLimits(size=2, overflow=4, idle_seconds=0.05))
+    database = ServerDatabase.at(own_url, PoolLimits(size=2, overflow=4, idle_seconds=0.05))
     work, direct = together(6)
     await asyncio.gather(*(database.read(work) for _ in range(3)), *(database.direct(direct) for _ in range(3)))
     await until_open(own_url, 2)
@@ -220,7 +222,7 @@ async def test_connections_above_the_base_close_when_they_are_idle(own_url: str)
 
 
 async def test_the_pool_lives_as_long_as_anybody_uses_it(own_url: str) -> None:
-    first, second = SqlDatabase.at(own_url), SqlDatabase.at(own_url)
+    first, second = ServerDatabase.at(own_url), ServerDatabase.at(own_url)
     assert first.engine is second.engine
     await first.read(look)
     await first.close()
@@ -231,10 +233,10 @@ async def test_the_pool_lives_as_long_as_anybody_uses_it(own_url: str) -> None:
 
 
 async def test_every_event_loop_has_connections_of_its_own(own_url: str) -> None:
-    database, found = SqlDatabase.at(own_url), list[int]()
+    database, found = ServerDatabase.at(own_url), list[int]()
 
     async def elsewhere() -> None:
-        other = SqlDatabase.at(own_url)
+        other = ServerDatabase.at(own_url)
         found.append(await other.read(look))
         await other.close()
 

@@ -10,14 +10,14 @@ from sqlalchemy import text
 from tests.servers.server import Server
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.server import ServerDatabase
 from threadkeep.index.habits import KnownHabits
 from threadkeep.index.sql_found import Asked
 from threadkeep.index.sql_found_postgres import PostgresWords
 from threadkeep.ports.evidence import Place
 from threadkeep.recall.every_term import every_term
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.lines import Line
 from threadkeep.testing.drafts import admitted, new_scope
 
 _TALKS, _TURNS = 60, 60
@@ -29,7 +29,7 @@ async def _talk(archive: SqlArchive, user: Scope) -> None:
         await archive.append(user.with_conversation(f"c{number}"), admitted(*said))
 
 
-async def _analysed(database: SqlDatabase) -> None:
+async def _analysed(database: ServerDatabase) -> None:
     async with database.engine.connect() as connection:
         await connection.execution_options(isolation_level="AUTOCOMMIT")
         await connection.execute(text("ANALYZE tk_messages, tk_conversations"))
@@ -38,7 +38,7 @@ async def _analysed(database: SqlDatabase) -> None:
 class Describing:
     """A line that lets the server tell what it does for each statement, before it does it."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DriverConnection) -> None:
         self._line = line
         self.plan = ""
 
@@ -49,16 +49,18 @@ class Describing:
 
 
 async def test_of_long_conversations_only_the_turns_around_what_was_found_are_read(postgres_server: Server) -> None:
-    database = SqlDatabase.at(postgres_server.url)
+    database = ServerDatabase.at(postgres_server.url)
     await ensure_schema(database, migrate_if_needed=True)
     user = new_scope()
     await _talk(SqlArchive(database, every_term), user)
     await _analysed(database)
 
-    async def read(line: Line) -> tuple[str, int]:
+    async def read(line: DriverConnection) -> tuple[str, int]:
         described = Describing(line)
         rows = await line.rows("SELECT uid FROM tk_owners WHERE user_id = :user", {"user": user.user})
-        words = PostgresWords(cast(Line, described), Asked(user.whole_user, {}, lambda *_: []), KnownHabits())
+        words = PostgresWords(
+            cast(DriverConnection, described), Asked(user.whole_user, {}, lambda *_: []), KnownHabits()
+        )
         turns, _ = await words.turns(rows[0][0], [Place(f"c{talk}", seq) for talk in range(_TALKS) for seq in (30, 31)])
         return described.plan, len(turns)
 

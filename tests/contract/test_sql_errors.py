@@ -21,6 +21,10 @@ from tests.servers.provide import need_program
 from tests.servers.server import OwnedServer
 from tests.unit.cli.conftest import Command, threadkeep
 from threadkeep import Memory, Scope, Settings, UserMessage, open_memory
+from threadkeep.db import server as databases
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.engine import PoolLimits
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import (
     OutcomeUnknown,
     StoreError,
@@ -31,10 +35,6 @@ from threadkeep.errors import (
     StoreUnavailable,
     ThreadkeepError,
 )
-from threadkeep.sql import database as databases
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.engine import PoolLimits
-from threadkeep.sql.lines import Line
 from threadkeep.testing.drafts import new_scope
 from threadkeep.testing.fault_proxy import FaultProxy
 
@@ -211,7 +211,7 @@ async def test_a_lock_that_nobody_gives_up_ends_in_time(own_url: str) -> None:
     settings = Settings(THREADKEEP_STORE_TIMEOUT_SECONDS=1)  # pyright: ignore[reportCallIssue]
     async with open_memory(url, settings=settings) as memory:
         await memory.append(scope, WORDS)
-        holder = SqlDatabase.at(url)
+        holder = ServerDatabase.at(url)
 
         async def hold(connection: AsyncConnection) -> float:
             await connection.execute(text("SELECT cid FROM tk_conversations FOR UPDATE"))
@@ -234,7 +234,7 @@ async def test_more_tasks_than_connections_wait_their_turn(sql_url: str) -> None
 
 
 async def test_the_pool_tells_how_much_of_it_is_in_use(sql_url: str) -> None:
-    database = SqlDatabase.at(sql_url, PoolLimits(size=3, overflow=2))
+    database = ServerDatabase.at(sql_url, PoolLimits(size=3, overflow=2))
     await database.open()
 
     async def look(connection: AsyncConnection) -> tuple[int, int, int]:
@@ -267,24 +267,24 @@ class TestALineThatFails:
             yield proxy
 
     @pytest.fixture
-    async def database(self, sql_url: str, proxy: FaultProxy) -> AsyncIterator[SqlDatabase]:
-        database = SqlDatabase.at(proxy.url_for(sql_url), PoolLimits(work_seconds=1, connect_seconds=1))
+    async def database(self, sql_url: str, proxy: FaultProxy) -> AsyncIterator[ServerDatabase]:
+        database = ServerDatabase.at(proxy.url_for(sql_url), PoolLimits(work_seconds=1, connect_seconds=1))
         await database.open()
         yield database
         proxy.restore()
         await database.close()
 
     async def test_one_that_broke_while_idle_is_replaced_unnoticed(
-        self, database: SqlDatabase, proxy: FaultProxy
+        self, database: ServerDatabase, proxy: FaultProxy
     ) -> None:
         proxy.reset()
         proxy.restore()
         assert await database.write(_one) == 1
 
     async def test_a_straight_line_that_cannot_be_made_is_told_in_our_words(
-        self, database: SqlDatabase, proxy: FaultProxy
+        self, database: ServerDatabase, proxy: FaultProxy
     ) -> None:
-        async def look(line: Line) -> object:
+        async def look(line: DriverConnection) -> object:
             return await line.rows("SELECT 1", {})
 
         proxy.reset()
@@ -295,14 +295,14 @@ class TestALineThatFails:
         assert await database.direct(look)
 
     async def test_straight_lines_that_broke_while_idle_are_replaced_unnoticed(
-        self, database: SqlDatabase, proxy: FaultProxy
+        self, database: ServerDatabase, proxy: FaultProxy
     ) -> None:
         everybody = asyncio.Barrier(5)
 
-        async def look(line: Line) -> object:
+        async def look(line: DriverConnection) -> object:
             return await line.rows("SELECT 1", {})
 
-        async def look_together(line: Line) -> object:
+        async def look_together(line: DriverConnection) -> object:
             await everybody.wait()
             return await look(line)
 
@@ -312,7 +312,7 @@ class TestALineThatFails:
         assert await database.direct(look)
 
     async def test_one_that_breaks_before_the_commit_is_tried_again(
-        self, database: SqlDatabase, proxy: FaultProxy
+        self, database: ServerDatabase, proxy: FaultProxy
     ) -> None:
         tries = 0
 
@@ -330,7 +330,7 @@ class TestALineThatFails:
 
     @pytest.mark.parametrize("fault", ["reset", "half_open", "blackhole"])
     async def test_one_that_breaks_during_the_commit_leaves_the_outcome_unknown(
-        self, database: SqlDatabase, proxy: FaultProxy, fault: str
+        self, database: ServerDatabase, proxy: FaultProxy, fault: str
     ) -> None:
         tries = 0
 
@@ -346,7 +346,7 @@ class TestALineThatFails:
 
     @pytest.mark.parametrize("fault", ["half_open", "blackhole"])
     async def test_one_that_goes_silent_costs_no_more_than_the_timeout(
-        self, database: SqlDatabase, proxy: FaultProxy, fault: str
+        self, database: ServerDatabase, proxy: FaultProxy, fault: str
     ) -> None:
         getattr(proxy, fault)()
         began = time.monotonic()

@@ -15,10 +15,12 @@ from threadkeep import Scope, Settings, UserMessage, open_memory
 from threadkeep.archive.sql import migrate as migrating
 from threadkeep.archive.sql.migrate import NEWEST, REVISIONS, VERSION_TABLE, migrate, schema_state
 from threadkeep.cli.app import run
+from threadkeep.db.server import ServerDatabase
+from threadkeep.db.tables import (
+    metadata,
+    models,  # noqa: F401
+)
 from threadkeep.errors import SchemaOutdated, SchemaTooNew, StoreRefused
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.knowledge_tables import models  # noqa: F401
-from threadkeep.sql.tables import metadata
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ async def test_opening_makes_the_tables_and_opening_again_finds_them(own_url: st
 
 
 async def test_the_tables_are_those_the_code_knows(own_url: str) -> None:
-    database = SqlDatabase.at(own_url)
+    database = ServerDatabase.at(own_url)
     await migrate(database)
     found = await database.read(lambda connection: connection.run_sync(_columns))
     only_here = {"tk_words"} if own_url.startswith("postgres") else set()
@@ -61,7 +63,7 @@ def _columns(connection: Connection) -> dict[str, set[str]]:
 
 
 async def test_several_processes_may_migrate_at_once(own_url: str) -> None:
-    databases = [SqlDatabase.at(own_url) for _ in range(5)]
+    databases = [ServerDatabase.at(own_url) for _ in range(5)]
     found = await asyncio.gather(*(migrate(database) for database in databases))
     assert [state.current for state in found].count(None) == 1
     assert all([(await schema_state(database)).up_to_date for database in databases])
@@ -70,7 +72,7 @@ async def test_several_processes_may_migrate_at_once(own_url: str) -> None:
 
 
 async def test_a_migration_that_was_cut_short_starts_over(own_url: str) -> None:
-    database = SqlDatabase.at(own_url)
+    database = ServerDatabase.at(own_url)
     await migrate(database)
     await execute(
         own_url,
@@ -90,7 +92,7 @@ async def test_a_migration_that_was_cut_short_starts_over(own_url: str) -> None:
 @pytest.mark.parametrize("name", ["conversation_metadata", "conversation_checkpoints"])
 async def test_a_table_of_the_applications_own_by_a_name_of_ours_is_left_and_told(own_url: str, name: str) -> None:
     await execute(own_url, f"CREATE TABLE {name} (thread_id VARCHAR(255) PRIMARY KEY)")
-    database = SqlDatabase.at(own_url)
+    database = ServerDatabase.at(own_url)
     with pytest.raises(StoreRefused, match=f"the table {name} is there already"):
         await migrate(database)
     found = await database.read(lambda connection: connection.run_sync(lambda on: inspect(on).get_table_names()))
@@ -104,7 +106,7 @@ async def test_a_table_of_the_applications_own_by_a_name_of_ours_is_left_and_tol
 async def test_tables_of_before_get_the_index_by_a_threads_id(own_url: str) -> None:
     if own_url.startswith("postgres"):
         return
-    database = SqlDatabase.at(own_url)
+    database = ServerDatabase.at(own_url)
     await migrate(database)
     await execute(
         own_url,
@@ -123,7 +125,7 @@ async def test_tables_of_before_get_the_index_by_a_threads_id(own_url: str) -> N
 
 
 async def test_a_database_of_a_newer_version_is_refused(own_url: str) -> None:
-    database = SqlDatabase.at(own_url)
+    database = ServerDatabase.at(own_url)
     await migrate(database)
     await database.close()
     await execute(own_url, f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
@@ -173,7 +175,7 @@ async def test_keys_of_services_and_admins_keep_the_right_to_write_as_the_assist
         )
     await execute(own_url, f"UPDATE {VERSION_TABLE} SET version_num = '0008'")
     for _ in range(2):
-        database = SqlDatabase.at(own_url)
+        database = ServerDatabase.at(own_url)
         await migrate(database)
         await database.close()
         await execute(own_url, f"UPDATE {VERSION_TABLE} SET version_num = '0008'")

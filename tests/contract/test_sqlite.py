@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.every_term import every_term
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.sqlite import SqliteSessions
-from threadkeep.sqlite.database import Database
 from threadkeep.testing.archive_contract import ArchiveContract
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.index_contract import IndexContract
@@ -29,7 +29,7 @@ def open_stores(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStores:
 
     @asynccontextmanager
     async def open_(limits: SessionLimits = SessionLimits()) -> AsyncIterator[StoresUnderTest]:  # noqa: B008
-        clock, database = FakeClock(), Database(path)
+        clock, database = FakeClock(), SqliteDatabase(path)
         await database.open()
         archive = SqliteArchive(database, every_term, limits, clock)
         yield StoresUnderTest(

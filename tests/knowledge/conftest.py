@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.knowledge.sqlite import SqliteKnowledge
 from threadkeep.recall.normalise import indexed_terms
-from threadkeep.sqlite.database import Database
 
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteKnowledge]:
-    database = Database(str(tmp_path / "tk.db"))
+    database = SqliteDatabase(str(tmp_path / "tk.db"))
     await database.open()
     yield SqliteKnowledge(database, indexed_terms)
     await database.close()

@@ -9,17 +9,17 @@ import pytest
 
 from tests.servers.server import Server
 from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.db.server import ServerDatabase
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.knowledge.sql.store import SqlKnowledge
 from threadkeep.knowledge.sqlite import SqliteKnowledge
 from threadkeep.ports.knowledge import KnowledgeStore
 from threadkeep.recall.normalise import indexed_terms
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sqlite.database import Database
 from threadkeep.testing.knowledge_contract import KnowledgeContract
 
 
 async def on_server(url: str) -> AsyncIterator[KnowledgeStore]:
-    database = SqlDatabase.at(url)
+    database = ServerDatabase.at(url)
     await ensure_schema(database, migrate_if_needed=True)
     yield SqlKnowledge(database, indexed_terms)
     await database.close()
@@ -28,7 +28,7 @@ async def on_server(url: str) -> AsyncIterator[KnowledgeStore]:
 class TestSqliteKnowledge(KnowledgeContract):
     @pytest.fixture
     async def knowledge(self, tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
-        database = Database(str(tmp_path / "tk.db"))
+        database = SqliteDatabase(str(tmp_path / "tk.db"))
         await database.open()
         yield SqliteKnowledge(database, indexed_terms)
         await database.close()

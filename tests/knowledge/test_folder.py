@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import EmbedderRefused, EmbedderUnavailable, InvalidInput, UnreadableDocument
 from threadkeep.knowledge import reading
 from threadkeep.knowledge.blocks import Block
@@ -24,7 +25,6 @@ from threadkeep.knowledge.sqlite import SqliteKnowledge
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import Access, Question
 from threadkeep.recall.normalise import indexed_terms, query_terms
-from threadkeep.sqlite.database import Database
 
 MODEL = EmbeddingModel("test:folder", 4)
 ANN = Access("default", "ann")
@@ -76,7 +76,7 @@ def open_folder() -> Iterator[Path]:
 @pytest.fixture
 async def open_store(open_folder: Path) -> AsyncIterator[SqliteKnowledge]:
     """Which an ordinary user may write to as well."""
-    database = Database(str(open_folder / "tk.db"))
+    database = SqliteDatabase(str(open_folder / "tk.db"))
     await database.open()
     for file in [open_folder / name for name in os.listdir(open_folder)]:
         file.chmod(0o666)

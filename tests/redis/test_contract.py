@@ -13,6 +13,7 @@ import pytest
 from tests.redis.conftest import PATIENT
 from tests.redis.servers import AgeingClock
 from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.model import HistoryRange
 from threadkeep.ports.sessions import SessionLimits
@@ -23,7 +24,6 @@ from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.scratch import RedisScratch
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.vault import slot_key
-from threadkeep.sqlite.database import Database
 from threadkeep.testing.drafts import admitted, draft, new_scope
 from threadkeep.testing.hot_cases.under_test import ArchiveAsked, HotUnderTest
 from threadkeep.testing.hot_contract import HotContract
@@ -52,7 +52,7 @@ def open_stores(server: Any, ageing_clock: AgeingClock) -> OpenStores:
 
     @asynccontextmanager
     async def open_(limits: SessionLimits = SessionLimits()) -> AsyncIterator[StoresUnderTest]:  # noqa: B008
-        database, client = Database(":memory:"), RedisClient(server.url, PATIENT)
+        database, client = SqliteDatabase(":memory:"), RedisClient(server.url, PATIENT)
         await database.open()
         hot = RedisHotStore(client, ArchiveAsked(), HotOptions(limits=limits), ageing_clock)
         archive = SqliteArchive(database, every_term, limits, ageing_clock)

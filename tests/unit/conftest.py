@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from threadkeep.sqlite.database import Database
+from threadkeep.db.sqlite import SqliteDatabase
 
 
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(str(tmp_path / "test.db"), readers=1)
+async def database(tmp_path: Path) -> AsyncIterator[SqliteDatabase]:
+    database = SqliteDatabase(str(tmp_path / "test.db"), readers=1)
     await database.open()
     await database.write(lambda c: c.execute("CREATE TABLE t (n INTEGER UNIQUE)"))
     yield database

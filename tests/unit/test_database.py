@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_errors import our_errors
 from threadkeep.errors import (
     Conflict,
     MemoryClosed,
@@ -19,8 +21,6 @@ from threadkeep.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.errors import our_errors
 
 
 class Gate:
@@ -34,7 +34,7 @@ class Gate:
         assert self.opened.wait(30)
 
 
-async def _held(database: Database) -> tuple[Gate, asyncio.Task[None]]:
+async def _held(database: SqliteDatabase) -> tuple[Gate, asyncio.Task[None]]:
     gate = Gate()
     task = asyncio.create_task(database.write(gate))
     assert await asyncio.to_thread(gate.reached.wait, 30)
@@ -48,11 +48,11 @@ def _insert(number: int) -> Callable[[sqlite3.Connection], None]:
     return work
 
 
-async def _numbers(database: Database) -> list[int]:
+async def _numbers(database: SqliteDatabase) -> list[int]:
     return await database.read(lambda c: [row[0] for row in c.execute("SELECT n FROM t ORDER BY n")])
 
 
-async def _commits(database: Database) -> int:
+async def _commits(database: SqliteDatabase) -> int:
     """A number that changes once for each commit the one reader did not make itself."""
     return await database.read(lambda c: c.execute("PRAGMA data_version").fetchone()[0])
 
@@ -62,7 +62,7 @@ def _insert_then_conflict(connection: sqlite3.Connection) -> None:
     raise Conflict("on purpose")
 
 
-async def test_a_job_that_fails_takes_nothing_of_its_neighbours_along(database: Database) -> None:
+async def test_a_job_that_fails_takes_nothing_of_its_neighbours_along(database: SqliteDatabase) -> None:
     gate, held = await _held(database)
     before = await _commits(database)
     jobs = [
@@ -80,7 +80,9 @@ async def test_a_job_that_fails_takes_nothing_of_its_neighbours_along(database: 
     assert await _commits(database) == before + 1  # they did share one commit
 
 
-async def test_a_job_that_ends_the_transaction_itself_is_answered_and_so_are_its_neighbours(database: Database) -> None:
+async def test_a_job_that_ends_the_transaction_itself_is_answered_and_so_are_its_neighbours(
+    database: SqliteDatabase,
+) -> None:
     def breaks_out(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
         raise KeyError("not one of SQLite's")
@@ -95,14 +97,14 @@ async def test_a_job_that_ends_the_transaction_itself_is_answered_and_so_are_its
     assert await _numbers(database) == [1, 2]
 
 
-async def test_a_result_is_handed_out_only_after_its_commit(database: Database) -> None:
+async def test_a_result_is_handed_out_only_after_its_commit(database: SqliteDatabase) -> None:
     await database.write(_insert(1))
     other = sqlite3.connect(database.path)
     assert other.execute("SELECT n FROM t").fetchall() == [(1,)]
     other.close()
 
 
-async def test_a_job_cancelled_before_it_began_is_never_run(database: Database) -> None:
+async def test_a_job_cancelled_before_it_began_is_never_run(database: SqliteDatabase) -> None:
     gate, held = await _held(database)
     unwanted = asyncio.create_task(database.write(_insert(1)))
     wanted = asyncio.create_task(database.write(_insert(2)))
@@ -116,7 +118,7 @@ async def test_a_job_cancelled_before_it_began_is_never_run(database: Database) 
     assert await _numbers(database) == [2]
 
 
-async def test_a_job_cancelled_while_it_runs_is_whole_and_the_writer_goes_on(database: Database) -> None:
+async def test_a_job_cancelled_while_it_runs_is_whole_and_the_writer_goes_on(database: SqliteDatabase) -> None:
     gate = Gate()
 
     def both(connection: sqlite3.Connection) -> None:
@@ -134,20 +136,20 @@ async def test_a_job_cancelled_while_it_runs_is_whole_and_the_writer_goes_on(dat
     assert await _numbers(database) == [1, 2, 3]
 
 
-async def test_readers_do_not_wait_for_the_writer(database: Database) -> None:
+async def test_readers_do_not_wait_for_the_writer(database: SqliteDatabase) -> None:
     gate, held = await _held(database)
     assert await asyncio.wait_for(_numbers(database), 30) == []
     gate.opened.set()
     await held
 
 
-async def test_a_reader_cannot_write(database: Database) -> None:
+async def test_a_reader_cannot_write(database: SqliteDatabase) -> None:
     with pytest.raises(StoreReadOnly):
         await database.read(_insert(1))
 
 
 async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "test.db"))
+    database = SqliteDatabase(str(tmp_path / "test.db"))
     await database.open()
     await database.write(lambda c: c.execute("CREATE TABLE t (n INTEGER)"))
     gate, held = await _held(database)
@@ -169,19 +171,19 @@ async def test_a_file_that_is_no_database_is_corrupt(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("these are my notes " * 100)
     with pytest.raises(StoreCorrupt, match=r"notes\.txt"):
-        await Database(str(path)).open()
+        await SqliteDatabase(str(path)).open()
     assert path.read_text() == "these are my notes " * 100
 
 
 async def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable):
-        await Database(str(tmp_path)).open()
+        await SqliteDatabase(str(tmp_path)).open()
 
 
 async def test_a_folder_that_cannot_be_made_is_told_in_our_words(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreUnavailable):
-        await Database(str(tmp_path / "file" / "test.db")).open()
+        await SqliteDatabase(str(tmp_path / "file" / "test.db")).open()
 
 
 def test_a_folder_without_write_access_is_read_only() -> None:
@@ -191,17 +193,17 @@ def test_a_folder_without_write_access_is_read_only() -> None:
 
 async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "test.db")
-    database = Database(path)
+    database = SqliteDatabase(path)
     await database.open()
     await database.write(lambda c: c.execute("UPDATE tk_schema SET version = 99"))
     await database.close()
     with pytest.raises(SchemaTooNew, match="99"):
-        await Database(path).open()
+        await SqliteDatabase(path).open()
 
 
 async def test_a_store_locked_past_our_patience_is_unavailable_and_worth_a_retry(tmp_path: Path) -> None:
     path = str(tmp_path / "test.db")
-    database = Database(path, busy_seconds=0.05)
+    database = SqliteDatabase(path, busy_seconds=0.05)
     await database.open()
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -219,7 +221,7 @@ async def test_an_applications_own_tables_in_the_file_are_left_alone(tmp_path: P
     own = sqlite3.connect(path)
     own.executescript("CREATE TABLE users (name); INSERT INTO users VALUES ('ann'); PRAGMA user_version = 7;")
     own.close()
-    database = Database(path)
+    database = SqliteDatabase(path)
     await database.open()
     rows = await database.read(lambda c: c.execute("SELECT name FROM users").fetchall())
     (version,) = await database.read(lambda c: c.execute("PRAGMA user_version").fetchone())

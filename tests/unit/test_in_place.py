@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from threadkeep.db.sqlite import QUICK, SHORT, InPlace, SqliteDatabase
+from threadkeep.db.sqlite_connection import WritingConnection
 from threadkeep.errors import Conflict, MemoryClosed, StoreError, StoreUnavailable
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.in_place import QUICK, SHORT, InPlace
-from threadkeep.sqlite.writing import WritingConnection
 
 
 @pytest.fixture
@@ -40,11 +39,11 @@ def _insert(number: int) -> Callable[[sqlite3.Connection], str]:
     return work
 
 
-async def _numbers(database: Database) -> list[int]:
+async def _numbers(database: SqliteDatabase) -> list[int]:
     return await database.read(lambda c: [row[0] for row in c.execute("SELECT n FROM t ORDER BY n")])
 
 
-async def _until_in_place(database: Database, first: int = 1_000) -> int:
+async def _until_in_place(database: SqliteDatabase, first: int = 1_000) -> int:
     """Writes numbers until the last of them was stored here; the last."""
     here = threading.current_thread().name
     for number in range(first, first + 100):
@@ -54,7 +53,7 @@ async def _until_in_place(database: Database, first: int = 1_000) -> int:
 
 
 async def test_one_who_writes_alone_writes_in_place_and_now_and_then_by_the_thread(
-    database: Database, quick_disk: None
+    database: SqliteDatabase, quick_disk: None
 ) -> None:
     await _until_in_place(database)
     threads = [await database.write(_insert(number), size=10) for number in range(64)]
@@ -63,21 +62,21 @@ async def test_one_who_writes_alone_writes_in_place_and_now_and_then_by_the_thre
     assert [n for n in await _numbers(database) if n < 1_000] == list(range(64))
 
 
-async def test_what_is_stored_in_place_is_committed_when_it_returns(database: Database, quick_disk: None) -> None:
+async def test_what_is_stored_in_place_is_committed_when_it_returns(database: SqliteDatabase, quick_disk: None) -> None:
     stored = await _until_in_place(database)
     other = sqlite3.connect(database.path)
     assert other.execute("SELECT max(n) FROM t").fetchone() == (stored,)
     other.close()
 
 
-async def test_much_at_once_is_the_threads(database: Database, quick_disk: None) -> None:
+async def test_much_at_once_is_the_threads(database: SqliteDatabase, quick_disk: None) -> None:
     await _until_in_place(database)
     for number, size in enumerate((SHORT + 1, None)):
         assert await database.write(_insert(number), size=size) == "threadkeep-writer"
 
 
 async def test_a_slow_disk_is_left_to_the_thread_until_it_is_quick_again(
-    database: Database, quick_disk: None, monkeypatch: pytest.MonkeyPatch
+    database: SqliteDatabase, quick_disk: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _until_in_place(database)
     _take(monkeypatch, 2 * QUICK)
@@ -87,7 +86,7 @@ async def test_a_slow_disk_is_left_to_the_thread_until_it_is_quick_again(
     await _until_in_place(database, 2_000)
 
 
-async def test_tasks_that_write_at_once_share_the_threads_commits(database: Database, quick_disk: None) -> None:
+async def test_tasks_that_write_at_once_share_the_threads_commits(database: SqliteDatabase, quick_disk: None) -> None:
     async def one_task(first: int) -> list[str]:
         return [await database.write(_insert(first + number), size=10) for number in range(40)]
 
@@ -97,7 +96,7 @@ async def test_tasks_that_write_at_once_share_the_threads_commits(database: Data
 
 
 async def test_those_who_come_where_one_wrote_in_place_share_the_threads_commits(
-    database: Database, quick_disk: None
+    database: SqliteDatabase, quick_disk: None
 ) -> None:
     async def one_task(first: int) -> list[str]:
         return [await database.write(_insert(first + number), size=10) for number in range(40)]
@@ -109,7 +108,7 @@ async def test_those_who_come_where_one_wrote_in_place_share_the_threads_commits
 
 @pytest.mark.parametrize("sizes", [[10, SHORT + 1], [10, None], [10] * 40], ids=["short, long", "short, any", "short"])
 async def test_those_who_come_at_once_are_stored_in_the_order_they_came_in(
-    database: Database, quick_disk: None, sizes: list[int | None]
+    database: SqliteDatabase, quick_disk: None, sizes: list[int | None]
 ) -> None:
     stored: list[int] = []
 
@@ -123,7 +122,7 @@ async def test_those_who_come_at_once_are_stored_in_the_order_they_came_in(
         assert stored == list(range(len(sizes)))
 
 
-async def test_a_forgotten_write_that_is_collected_within_the_lock_takes_it_again(database: Database) -> None:
+async def test_a_forgotten_write_that_is_collected_within_the_lock_takes_it_again(database: SqliteDatabase) -> None:
     with database._closing:
         database._count_short(1)
         assert database._short == 1
@@ -131,7 +130,7 @@ async def test_a_forgotten_write_that_is_collected_within_the_lock_takes_it_agai
 
 
 async def test_one_who_writes_in_place_lets_others_have_their_turn_in_between(
-    database: Database, quick_disk: None
+    database: SqliteDatabase, quick_disk: None
 ) -> None:
     rounds = 0
 
@@ -149,7 +148,7 @@ async def test_one_who_writes_in_place_lets_others_have_their_turn_in_between(
 
 
 async def test_where_another_process_writes_it_waits_without_holding_up_the_loop(
-    database: Database, quick_disk: None
+    database: SqliteDatabase, quick_disk: None
 ) -> None:
     await _until_in_place(database)
     other = sqlite3.connect(database.path, isolation_level=None)
@@ -163,7 +162,7 @@ async def test_where_another_process_writes_it_waits_without_holding_up_the_loop
     assert 1 in await _numbers(database)
 
 
-async def test_behind_a_write_that_is_queued_nobody_pushes_in(database: Database, quick_disk: None) -> None:
+async def test_behind_a_write_that_is_queued_nobody_pushes_in(database: SqliteDatabase, quick_disk: None) -> None:
     reached, opened = threading.Event(), threading.Event()
 
     def gate(_: sqlite3.Connection) -> None:
@@ -181,7 +180,7 @@ async def test_behind_a_write_that_is_queued_nobody_pushes_in(database: Database
     assert await behind == "threadkeep-writer"
 
 
-async def test_a_cancelled_job_keeps_nobody_out_of_place(database: Database, quick_disk: None) -> None:
+async def test_a_cancelled_job_keeps_nobody_out_of_place(database: SqliteDatabase, quick_disk: None) -> None:
     opened = threading.Event()
     held = asyncio.create_task(database.write(lambda _: opened.wait(30)))
     unwanted = asyncio.create_task(database.write(_insert(1)))
@@ -194,7 +193,7 @@ async def test_a_cancelled_job_keeps_nobody_out_of_place(database: Database, qui
 
 
 async def test_what_fails_in_place_leaves_no_trace_and_is_told_in_our_words(
-    database: Database, quick_disk: None
+    database: SqliteDatabase, quick_disk: None
 ) -> None:
     def breaks_off(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO t VALUES (1)")
@@ -210,7 +209,7 @@ async def test_what_fails_in_place_leaves_no_trace_and_is_told_in_our_words(
     assert await database.write(_insert(2), size=10) == threading.current_thread().name
 
 
-async def test_a_file_that_was_removed_is_noticed_in_place(database: Database, quick_disk: None) -> None:
+async def test_a_file_that_was_removed_is_noticed_in_place(database: SqliteDatabase, quick_disk: None) -> None:
     await _until_in_place(database)
     os.unlink(database.path)
     with pytest.raises(StoreUnavailable, match="removed or replaced"):
@@ -218,7 +217,7 @@ async def test_a_file_that_was_removed_is_noticed_in_place(database: Database, q
 
 
 async def test_a_closed_database_is_not_written_in_place(tmp_path: Path, quick_disk: None) -> None:
-    database = Database(str(tmp_path / "test.db"))
+    database = SqliteDatabase(str(tmp_path / "test.db"))
     await database.open()
     await database.write(lambda c: c.execute("CREATE TABLE t (n INTEGER UNIQUE)"))
     await _until_in_place(database)
@@ -227,11 +226,11 @@ async def test_a_closed_database_is_not_written_in_place(tmp_path: Path, quick_d
         await database.write(_insert(1), size=10)
 
 
-def _sizes(database: Database) -> tuple[int, int]:
+def _sizes(database: SqliteDatabase) -> tuple[int, int]:
     return Path(database.path).stat().st_size, Path(database.path + "-wal").stat().st_size
 
 
-async def test_the_log_is_folded_into_the_database_by_the_thread(database: Database, quick_disk: None) -> None:
+async def test_the_log_is_folded_into_the_database_by_the_thread(database: SqliteDatabase, quick_disk: None) -> None:
     await database.write(lambda c: c.execute("CREATE TABLE big (t TEXT)"))
     await _until_in_place(database)
     before, _ = _sizes(database)
@@ -242,7 +241,9 @@ async def test_the_log_is_folded_into_the_database_by_the_thread(database: Datab
     assert log < 400 * 19_000
 
 
-async def test_many_loops_in_many_threads_write_in_place_and_lose_nothing(database: Database, quick_disk: None) -> None:
+async def test_many_loops_in_many_threads_write_in_place_and_lose_nothing(
+    database: SqliteDatabase, quick_disk: None
+) -> None:
     async def some(first: int) -> None:
         for number in range(100):
             await database.write(_insert(first + number), size=10)

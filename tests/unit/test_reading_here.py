@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from threadkeep.db.sqlite import QUICK, InPlace, SqliteDatabase
 from threadkeep.errors import MemoryClosed, StoreError
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.in_place import QUICK, InPlace
 
 
 @pytest.fixture
@@ -33,23 +32,23 @@ def _highest(connection: sqlite3.Connection) -> tuple[int | None, str]:
     return connection.execute("SELECT max(n) FROM t").fetchone()[0], threading.current_thread().name
 
 
-async def _threads(database: Database, reads: int) -> list[str]:
+async def _threads(database: SqliteDatabase, reads: int) -> list[str]:
     return [(await database.read(_highest, short=True))[1] for _ in range(reads)]
 
 
 async def test_a_short_read_is_done_in_place_and_now_and_then_by_the_thread(
-    database: Database, quick_disk: None
+    database: SqliteDatabase, quick_disk: None
 ) -> None:
     threads = await _threads(database, 64)
     assert threads.count("threadkeep-reader") == 2
     assert set(threads) == {"threadkeep-reader", threading.current_thread().name}
 
 
-async def test_what_may_be_long_is_the_threads(database: Database, quick_disk: None) -> None:
+async def test_what_may_be_long_is_the_threads(database: SqliteDatabase, quick_disk: None) -> None:
     assert (await database.read(_highest))[1] == "threadkeep-reader"
 
 
-async def test_it_sees_what_was_stored_before_by_whomever(database: Database, quick_disk: None) -> None:
+async def test_it_sees_what_was_stored_before_by_whomever(database: SqliteDatabase, quick_disk: None) -> None:
     other = sqlite3.connect(database.path, isolation_level=None)
     for number in range(40):
         if number % 2:
@@ -61,7 +60,7 @@ async def test_it_sees_what_was_stored_before_by_whomever(database: Database, qu
 
 
 async def test_a_slow_disk_is_left_to_the_thread_until_it_is_quick_again(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as slow:
         _take(slow, 2 * QUICK)
@@ -71,7 +70,9 @@ async def test_a_slow_disk_is_left_to_the_thread_until_it_is_quick_again(
         assert threading.current_thread().name in await _threads(database, 32)
 
 
-async def test_others_have_their_turn_beside_one_who_reads_on_and_on(database: Database, quick_disk: None) -> None:
+async def test_others_have_their_turn_beside_one_who_reads_on_and_on(
+    database: SqliteDatabase, quick_disk: None
+) -> None:
     waiting = asyncio.create_task(asyncio.sleep(0))
     for _ in range(3):
         await database.read(_highest, short=True)
@@ -83,8 +84,8 @@ async def test_one_who_would_have_to_wait_for_a_lock_goes_to_the_thread(
     tmp_path: Path, quick_disk: None, monkeypatch: pytest.MonkeyPatch, reads: int
 ) -> None:
     """Without the log, as on some network disks, a writer keeps readers out."""
-    monkeypatch.setattr("threadkeep.sqlite.connection._use_wal", lambda *_: None)
-    database = Database(str(tmp_path / "no log.db"))
+    monkeypatch.setattr("threadkeep.db.sqlite_connection._use_wal", lambda *_: None)
+    database = SqliteDatabase(str(tmp_path / "no log.db"))
     await database.open()
     for _ in range(reads):
         await database.read(_seven, short=True)
@@ -105,7 +106,7 @@ def _seven(connection: sqlite3.Connection) -> tuple[int, str]:
     return count, threading.current_thread().name
 
 
-async def test_a_read_that_fails_leaves_nothing_open(database: Database, quick_disk: None) -> None:
+async def test_a_read_that_fails_leaves_nothing_open(database: SqliteDatabase, quick_disk: None) -> None:
     for _ in range(3):
         with pytest.raises(StoreError):
             await database.read(lambda c: c.execute("SELECT * FROM nowhere"), short=True)
@@ -114,7 +115,7 @@ async def test_a_read_that_fails_leaves_nothing_open(database: Database, quick_d
     assert await database.read(_highest, short=True) == (None, threading.current_thread().name)
 
 
-async def test_many_loops_in_many_threads_read_whole_snapshots(database: Database, quick_disk: None) -> None:
+async def test_many_loops_in_many_threads_read_whole_snapshots(database: SqliteDatabase, quick_disk: None) -> None:
     def both(connection: sqlite3.Connection) -> bool:
         first = connection.execute("SELECT count(*) FROM t").fetchone()
         return first == connection.execute("SELECT count(*) FROM t").fetchone()
@@ -129,7 +130,7 @@ async def test_many_loops_in_many_threads_read_whole_snapshots(database: Databas
 
 
 async def test_a_closed_one_says_so(tmp_path: Path, quick_disk: None) -> None:
-    database = Database(str(tmp_path / "closed.db"))
+    database = SqliteDatabase(str(tmp_path / "closed.db"))
     await database.open()
     await database.read(lambda c: c.execute("SELECT 1").fetchone(), short=True)
     await database.close()
@@ -138,7 +139,7 @@ async def test_a_closed_one_says_so(tmp_path: Path, quick_disk: None) -> None:
 
 
 async def test_after_a_fork_the_child_is_told(
-    database: Database, quick_disk: None, monkeypatch: pytest.MonkeyPatch
+    database: SqliteDatabase, quick_disk: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _threads(database, 1)
     monkeypatch.setattr(os, "getpid", lambda: -1)

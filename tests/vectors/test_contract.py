@@ -13,14 +13,14 @@ from tests.servers.server import Server
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.db.server import ServerDatabase
+from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.sql_vectors import SqlVectors
 from threadkeep.index.sqlite_vectors import SqliteVectors
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.vectors import MessageVectors
 from threadkeep.recall.every_term import every_term
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sqlite.database import Database
 from threadkeep.testing.drafts import admitted, draft, new_scope
 from threadkeep.testing.vectors_contract import VectorsContract, VectorsUnderTest, a_model, ids, put, towards
 
@@ -34,14 +34,14 @@ def keeping(archive: Archive) -> Any:
 
 
 async def on_sqlite(path: str) -> AsyncIterator[VectorsUnderTest]:
-    database = Database(path)
+    database = SqliteDatabase(path)
     await database.open()
     yield VectorsUnderTest(SqliteVectors(database), keeping(SqliteArchive(database, every_term)))
     await database.close()
 
 
 async def on_sql(url: str) -> AsyncIterator[VectorsUnderTest]:
-    database = SqlDatabase.at(url)
+    database = ServerDatabase.at(url)
     await ensure_schema(database, migrate_if_needed=True)
     yield VectorsUnderTest(SqlVectors(database), keeping(SqlArchive(database, every_term)))
     await database.close()
@@ -68,7 +68,7 @@ class TestSqliteVectors(VectorsContract):
         assert await ids(vectors, model, scope, 1) == ["d", "c", "b"]
 
     async def test_owners_beyond_the_memory_allowed_are_read_again(self, tmp_path: Path) -> None:
-        database = Database(str(tmp_path / "small.db"))
+        database = SqliteDatabase(str(tmp_path / "small.db"))
         await database.open()
         small = SqliteVectors(database, most_bytes=1)
         vectors = VectorsUnderTest(small, keeping(SqliteArchive(database, every_term)))
@@ -79,7 +79,7 @@ class TestSqliteVectors(VectorsContract):
         await database.close()
 
     async def test_erasing_in_the_archive_erases_the_vectors(self, tmp_path: Path) -> None:
-        database = Database(str(tmp_path / "tk.db"))
+        database = SqliteDatabase(str(tmp_path / "tk.db"))
         await database.open()
         archive = SqliteArchive(database, every_term)
         left = await left_by_erasures(VectorsUnderTest(SqliteVectors(database), keeping(archive)), archive)
@@ -89,7 +89,7 @@ class TestSqliteVectors(VectorsContract):
 
 class _OnServers(VectorsContract):
     async def test_erasing_in_the_archive_erases_the_vectors(self, server_url: str) -> None:
-        database = SqlDatabase.at(server_url)
+        database = ServerDatabase.at(server_url)
         await ensure_schema(database, migrate_if_needed=True)
         archive = SqlArchive(database, every_term)
         left = await left_by_erasures(VectorsUnderTest(SqlVectors(database), keeping(archive)), archive)
@@ -110,7 +110,7 @@ class TestPostgresVectors(_OnServers):
     async def test_the_server_compares_them(self, vectors: VectorsUnderTest, server_url: str) -> None:
         model, scope = a_model(), new_scope()
         await put(vectors, model, scope, a=towards(1))
-        database = SqlDatabase.at(server_url)
+        database = ServerDatabase.at(server_url)
         count = text("SELECT (SELECT count(*) FROM tk_pgvectors), (SELECT count(*) FROM tk_vectors)")
         in_pgvector, in_bytes = await database.read(lambda connection: first(connection, count))
         await database.close()
@@ -123,7 +123,7 @@ class TestPostgresWithoutTheExtension(VectorsContract):
         async for under_test in on_sql(postgres_server.url):
             under_test.index._has_pgvector = False  # type: ignore[attr-defined]  # as where the migration had none
             yield under_test
-            database = SqlDatabase.at(postgres_server.url)
+            database = ServerDatabase.at(postgres_server.url)
             await database.write(lambda connection: connection.execute(text("DELETE FROM tk_vectors")))
             await database.close()
 

@@ -16,6 +16,8 @@ from tests.vectors.test_contract import keeping
 from threadkeep import compose_sql
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.server import ServerDatabase
 from threadkeep.index import sql_vectors
 from threadkeep.index.pgvector import ALONG_THE_GRAPH, FROM_GRAPH, NEAREST, by_distance, by_graph, halfvec
 from threadkeep.index.pgvector_graph import Graphs, InGraph
@@ -26,8 +28,6 @@ from threadkeep.ports.vectors import MessageVectors
 from threadkeep.recall.every_term import every_term
 from threadkeep.recall.vectors import ENCODING
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.lines import Line
 from threadkeep.testing.drafts import new_scope
 from threadkeep.testing.vectors_contract import a_model
 
@@ -36,8 +36,8 @@ _SIZE = 32
 
 
 @pytest.fixture
-async def database(postgres_server: Server) -> AsyncIterator[SqlDatabase]:
-    database = SqlDatabase.at(postgres_server.url)
+async def database(postgres_server: Server) -> AsyncIterator[ServerDatabase]:
+    database = ServerDatabase.at(postgres_server.url)
     await ensure_schema(database, migrate_if_needed=True)
     yield database
     await database.close()
@@ -46,7 +46,7 @@ async def database(postgres_server: Server) -> AsyncIterator[SqlDatabase]:
 class Filled:
     """One user with many vectors and one with few, in one graph."""
 
-    def __init__(self, database: SqlDatabase) -> None:
+    def __init__(self, database: ServerDatabase) -> None:
         self.database = database
         self.index = SqlVectors(database, many=_MANY - 1)
         self.graphs = Graphs(database, _MANY - 1)
@@ -79,7 +79,7 @@ class Filled:
 
 
 @pytest.fixture
-async def filled(database: SqlDatabase) -> AsyncIterator[Filled]:
+async def filled(database: ServerDatabase) -> AsyncIterator[Filled]:
     filled = Filled(database)
     await filled.fill()
     yield filled
@@ -118,7 +118,7 @@ async def test_messages_of_many_chunks_take_no_other_messages_place(filled: Fill
     assert len({hit.message_id for hit in near} & set(long)) == 10
 
 
-async def planned(line: Line, place: InGraph, vector: np.ndarray) -> str:
+async def planned(line: DriverConnection, place: InGraph, vector: np.ndarray) -> str:
     statement = FROM_GRAPH.format(dimensions=place.dimensions, model=place.model)
     await line.begin()
     await line.rows(ALONG_THE_GRAPH, {"width": "20"})
@@ -127,7 +127,7 @@ async def planned(line: Line, place: InGraph, vector: np.ndarray) -> str:
     return "\n".join(row[0] for row in rows)
 
 
-async def planned_exactly(line: Line, user: Scope, model: EmbeddingModel, vector: np.ndarray) -> str:
+async def planned_exactly(line: DriverConnection, user: Scope, model: EmbeddingModel, vector: np.ndarray) -> str:
     statement = NEAREST.format(joined="", within="")
     values = {"tenant": user.tenant, "user": user.user, "name": model.name, "dimensions": model.dimensions}
     values |= {"encoding": ENCODING, "vector": halfvec(vector), "most": 20}
@@ -203,7 +203,7 @@ async def test_upkeep_makes_a_graph_that_is_missing(filled: Filled) -> None:
 
 
 def test_server_vectors_have_that_upkeep() -> None:
-    database = SqlDatabase.at("postgresql://nobody@127.0.0.1:1/none")
+    database = ServerDatabase.at("postgresql://nobody@127.0.0.1:1/none")
     stores = compose_sql._vectors(database, system_clock, None)
     assert isinstance(stores.index, SqlVectors)
     assert stores.tidy == stores.index.grow

@@ -25,6 +25,9 @@ from threadkeep.archive.sqlite_read import (
     read_record,
 )
 from threadkeep.archive.sqlite_seed import seed
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_rows import conversation_of, moment
+from threadkeep.db.sqlite_terms import TermsOf, index_waiting
 from threadkeep.errors import StoreError, StoreFull
 from threadkeep.model import (
     Admission,
@@ -47,9 +50,6 @@ from threadkeep.ports.placing import Entry, Placed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.rows import conversation_of, moment
-from threadkeep.sqlite.terms import TermsOf, index_waiting
 from threadkeep.wording import NO_KEY, ErasedTexts
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class SqliteArchive:
 
     def __init__(
         self,
-        database: Database,
+        database: SqliteDatabase,
         terms_of: TermsOf,
         limits: SessionLimits | None = None,
         clock: Clock = system_clock,

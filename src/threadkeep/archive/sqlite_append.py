@@ -9,11 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from threadkeep.archive.sqlite_front import front
-from threadkeep.errors import Conflict, ScopeErased
-from threadkeep.model import Admission, Draft, Message, Receipt
-from threadkeep.ports.fronts import Claim
-from threadkeep.scope import Scope
-from threadkeep.sqlite.rows import (
+from threadkeep.db.sqlite_rows import (
     conversation_of,
     ensure_conversation,
     given_text,
@@ -22,7 +18,11 @@ from threadkeep.sqlite.rows import (
     refuse_if_erased,
     stored_text,
 )
-from threadkeep.sqlite.terms import index_is_due
+from threadkeep.db.sqlite_terms import index_is_due
+from threadkeep.errors import Conflict, ScopeErased
+from threadkeep.model import Admission, Draft, Message, Receipt
+from threadkeep.ports.fronts import Claim
+from threadkeep.scope import Scope
 from threadkeep.wording import ErasedTexts, LookUp, is_the_users
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from threadkeep.db.sqlite_rows import conversation_of, generation_of, given_text, owner_of
+from threadkeep.db.sqlite_terms import forget_terms
 from threadkeep.model import Erased, ErasureProof
 from threadkeep.ports.archive import Spot
 from threadkeep.scope import Scope
-from threadkeep.sqlite.rows import conversation_of, generation_of, given_text, owner_of
-from threadkeep.sqlite.terms import forget_terms
 from threadkeep.wording import ErasedTexts
 
 _WAL_PATIENCE_MS = 5_000

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 
 from threadkeep.archive.placing import Decision, Held, contradicts_itself, decide, dropped, message_digests
 from threadkeep.archive.sqlite_append import SessionSpan, insert_message, is_erased, refused_for_their_text
-from threadkeep.model import Message
-from threadkeep.ports.placing import Entry, Placed
-from threadkeep.scope import Scope
-from threadkeep.sqlite.rows import (
+from threadkeep.db.sqlite_rows import (
     conversation_of,
     ensure_conversation,
     generation_of,
@@ -20,7 +17,10 @@ from threadkeep.sqlite.rows import (
     moment,
     refuse_if_erased,
 )
-from threadkeep.sqlite.terms import TermsOf, index_waiting
+from threadkeep.db.sqlite_terms import TermsOf, index_waiting
+from threadkeep.model import Message
+from threadkeep.ports.placing import Entry, Placed
+from threadkeep.scope import Scope
 from threadkeep.wording import ErasedTexts
 
 

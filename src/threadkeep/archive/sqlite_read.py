@@ -6,6 +6,17 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from threadkeep.db.sqlite_rows import (
+    PAST_THE_END,
+    conversation_of,
+    generation_of,
+    given_text,
+    newest_messages,
+    owner_of,
+    refuse_if_erased,
+    stored_text,
+    when,
+)
 from threadkeep.errors import InvalidInput, NotFound
 from threadkeep.model import (
     Conversation,
@@ -18,17 +29,6 @@ from threadkeep.model import (
 )
 from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
-from threadkeep.sqlite.rows import (
-    PAST_THE_END,
-    conversation_of,
-    generation_of,
-    given_text,
-    newest_messages,
-    owner_of,
-    refuse_if_erased,
-    stored_text,
-    when,
-)
 
 
 def read_messages(connection: sqlite3.Connection, scope: Scope, wanted: HistoryRange) -> History:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_terms import forget_terms
 from threadkeep.ports.retention import Turn
 from threadkeep.scope import Scope
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.terms import forget_terms
 
 # By arrival: what a caller says of the time a message was sent decides nothing. Of rows from before it was recorded,
 # `ts` is all that is known. A conversation is older than its beginning here where it was imported.
@@ -21,7 +21,7 @@ _OLD = (
 
 
 class SqliteTurnRetention:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
 
     async def count_before(self, moment: int) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from threadkeep.archive.sqlite_append import is_erased, receipt_from
+from threadkeep.db.sqlite_rows import generation_of, given_text, when
 from threadkeep.ports.hot import Seed
 from threadkeep.scope import Scope
-from threadkeep.sqlite.rows import generation_of, given_text, when
 
 
 def seed(connection: sqlite3.Connection, scope: Scope, ids: Sequence[str], key: str | None) -> Seed:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from threadkeep.sqlite.database import Database
+from threadkeep.db.sqlite import SqliteDatabase
 
 Dialect = Literal["sqlite", "postgres", "mysql"]
 Step = tuple[str, Mapping[str, Any]]  # a statement and its values
@@ -31,7 +31,7 @@ class Running(Protocol):
 class OnSqlite:
     dialect: Dialect = "sqlite"
 
-    def __init__(self, database: Database, *, owned: bool) -> None:
+    def __init__(self, database: SqliteDatabase, *, owned: bool) -> None:
         self._database = database
         self._owned = owned
 

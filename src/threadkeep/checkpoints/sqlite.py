@@ -21,6 +21,8 @@ from threadkeep.checkpoints.sqlite_threads import (
 from threadkeep.checkpoints.turn_keys import HOLD, STANDS, SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage, recording
 from threadkeep.checkpoints.value_types import SqlValueTypes
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_rows import moment
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import (
@@ -39,8 +41,6 @@ from threadkeep.ports.checkpoints import (
 )
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.scope import Scope
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.rows import moment
 from threadkeep.threads import Thread, escaped, ns_key
 
 _DELETED = "this thread was deleted after the run began; nothing was stored"
@@ -87,7 +87,7 @@ LEFT JOIN tk_checkpoint_writes w USING (thread_key, ns_key, checkpoint_id) ORDER
 
 
 class SqliteCheckpoints:
-    def __init__(self, database: Database, clock: Clock = system_clock, *, owned: bool = False) -> None:
+    def __init__(self, database: SqliteDatabase, clock: Clock = system_clock, *, owned: bool = False) -> None:
         self._database = database
         self._clock = clock
         self._owned = owned

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text, cast, type_coerce
 from sqlalchemy.types import UserDefinedType
 
+from threadkeep.db.driver import DriverConnection
 from threadkeep.index.pgvector_graph import InGraph
 from threadkeep.ports.embedder import EmbeddingModel, Vector
 from threadkeep.ports.vectors import VectorHit
 from threadkeep.recall.vectors import ENCODING
 from threadkeep.scope import Scope
-from threadkeep.sql.lines import Line
 
 
 class HalfVector(UserDefinedType[str]):
@@ -81,13 +81,15 @@ def halfvec(vector: Vector) -> str:
     return "[" + ",".join(f"{number:.6g}" for number in vector.tolist()) + "]"
 
 
-async def models_of(line: Line, user: Scope) -> list[EmbeddingModel]:
+async def models_of(line: DriverConnection, user: Scope) -> list[EmbeddingModel]:
     """Those that this user has vectors of."""
     rows = await line.rows(_MODELS, {"encoding": ENCODING, "tenant": user.tenant, "user": user.user})
     return [EmbeddingModel(name, dimensions) for name, dimensions in rows]
 
 
-async def by_distance(line: Line, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> tuple[VectorHit, ...]:
+async def by_distance(
+    line: DriverConnection, scope: Scope, model: EmbeddingModel, vector: Vector, k: int
+) -> tuple[VectorHit, ...]:
     """Messages by their nearest chunk, best first, equal ones newest first."""
     one = scope.conversation is not None
     statement = NEAREST.format(joined=_JOINED if one else "", within=_WITHIN if one else "")
@@ -104,7 +106,7 @@ async def by_distance(line: Line, scope: Scope, model: EmbeddingModel, vector: V
         most *= 4
 
 
-async def by_graph(line: Line, place: InGraph, vector: Vector, k: int) -> tuple[VectorHit, ...]:
+async def by_graph(line: DriverConnection, place: InGraph, vector: Vector, k: int) -> tuple[VectorHit, ...]:
     """About the same, of a user who has many; fewer than `k` where the graph did not find as many of theirs.
 
     Every row costs a walk: no more are asked for than messages of one chunk need, until it shows that they have more.
@@ -116,7 +118,7 @@ async def by_graph(line: Line, place: InGraph, vector: Vector, k: int) -> tuple[
     return hits[:k]
 
 
-async def _along(line: Line, place: InGraph, vector: Vector, most: int) -> Sequence[Any]:
+async def _along(line: DriverConnection, place: InGraph, vector: Vector, most: int) -> Sequence[Any]:
     statement = FROM_GRAPH.format(dimensions=place.dimensions, model=place.model)
     await line.begin()
     await line.rows(ALONG_THE_GRAPH, {"width": str(min(_WIDEST, most))})

@@ -13,12 +13,12 @@ import time
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreError
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.recall.vectors import ENCODING
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.lines import Line
 
 MANY = 20_000  # vectors of one user
 _MOST_DIMENSIONS = 4_000  # of a half-precision vector in a graph
@@ -64,14 +64,14 @@ class InGraph(NamedTuple):
 
 
 class Graphs:
-    def __init__(self, database: SqlDatabase, many: int = MANY) -> None:
+    def __init__(self, database: ServerDatabase, many: int = MANY) -> None:
         self._database = database
         self._many = many
         self._known: OrderedDict[Any, tuple[float, InGraph | None]] = OrderedDict()
         self._building: asyncio.Task[None] | None = None
         self._refused = False
 
-    async def of(self, line: Line, scope: Scope, model: EmbeddingModel) -> InGraph | None:
+    async def of(self, line: DriverConnection, scope: Scope, model: EmbeddingModel) -> InGraph | None:
         """None where all vectors should be compared. Looked up now and then, not at every question."""
         key = scope.tenant, scope.user, model
         looked, found = self._known.get(key, (float("-inf"), None))
@@ -108,10 +108,10 @@ class Graphs:
         await self._database.alone(made, seconds=_BUILDING_SECONDS)
         self._known.clear()
 
-    async def _without_graph(self, line: Line) -> list[tuple[int, int]]:
+    async def _without_graph(self, line: DriverConnection) -> list[tuple[int, int]]:
         return [(row[0], row[1]) for row in await line.rows(_WITHOUT_GRAPH, {"many": self._many})]
 
-    async def _looked_up(self, line: Line, scope: Scope, model: EmbeddingModel) -> InGraph | None:
+    async def _looked_up(self, line: DriverConnection, scope: Scope, model: EmbeddingModel) -> InGraph | None:
         values = {"tenant": scope.tenant, "user": scope.user, "many": self._many + 1}
         values |= {"name": model.name, "dimensions": model.dimensions, "encoding": ENCODING}
         for uid, number, count, in_graph in await line.rows(_OF_USER, values):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.server import ServerDatabase
+from threadkeep.db.words import hashed
 from threadkeep.index.habits import KnownHabits
 from threadkeep.index.sql_found import Asked
 from threadkeep.index.sql_found_mysql import MySqlWords
@@ -12,9 +15,6 @@ from threadkeep.index.sql_found_postgres import PostgresWords
 from threadkeep.ports.evidence import Evidence, Place, Statistics
 from threadkeep.ports.index import Search
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.lines import Line
-from threadkeep.sql.words import hashed
 
 TermsOf = Callable[[str], str]  # a text's normalised terms, repeats and all, separated by spaces
 
@@ -22,7 +22,7 @@ TermsOf = Callable[[str], str]  # a text's normalised terms, repeats and all, se
 class SqlIndex:
     """See `ports.index`. Three round trips for a question; four on MySQL, and on PostgreSQL of users not known yet."""
 
-    def __init__(self, database: SqlDatabase, terms_of: TermsOf) -> None:
+    def __init__(self, database: ServerDatabase, terms_of: TermsOf) -> None:
         self._database = database
         self._terms_of = terms_of
         self._known = KnownHabits()
@@ -39,7 +39,7 @@ class SqlIndex:
         )
 
     async def _by_words(
-        self, line: Line, asked: Asked, search: Search
+        self, line: DriverConnection, asked: Asked, search: Search
     ) -> tuple[int | None, Statistics, Iterable[Place]]:
         words = self._words(line, asked)
         uid, statistics = await words.statistics()
@@ -49,7 +49,7 @@ class SqlIndex:
         postings, shapes = await words.postings(uid, chosen, search.most_postings) if chosen else (iter(()), {})
         return uid, statistics, search.places(postings, statistics, shapes)
 
-    def _words(self, line: Line, asked: Asked) -> PostgresWords | MySqlWords:
+    def _words(self, line: DriverConnection, asked: Asked) -> PostgresWords | MySqlWords:
         on_postgres = self._database.engine.dialect.name == "postgresql"
         return PostgresWords(line, asked, self._known) if on_postgres else MySqlWords(line, asked)
 

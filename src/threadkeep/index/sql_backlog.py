@@ -10,17 +10,16 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.locks import IN_SCOPE, named
+from threadkeep.db.rows import moment, when
+from threadkeep.db.server import ServerDatabase
+from threadkeep.db.tables import conversations, embed_failed, messages, models, owners
 from threadkeep.index.sql_models import number_for, number_of
 from threadkeep.index.sql_vectors import MESSAGE, SqlVectors
 from threadkeep.ports.backlog import EmbedFailed, MessageKey, Span, Waiting
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.knowledge_tables import embed_failed, models
-from threadkeep.sql.locks import IN_SCOPE, named
-from threadkeep.sql.rows import moment, when
-from threadkeep.sql.tables import conversations, messages, owners
 
 _FAILED = "embed_failed"
 _PLACED = messages.join(conversations, conversations.c.cid == messages.c.cid).join(
@@ -46,7 +45,7 @@ _GIVEN_UP = (
 class SqlBacklog:
     """`vectors` of the same database, or None where they stand in another store, which alone knows what it holds."""
 
-    def __init__(self, database: SqlDatabase, vectors: SqlVectors | None, clock: Clock = system_clock) -> None:
+    def __init__(self, database: ServerDatabase, vectors: SqlVectors | None, clock: Clock = system_clock) -> None:
         self._database = database
         self._vectors = vectors
         self._clock = clock

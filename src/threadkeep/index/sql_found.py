@@ -8,12 +8,12 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
+from threadkeep.db.rows import MESSAGE_COLUMNS, message_of
+from threadkeep.db.types import AnyText, given_text
 from threadkeep.model import Message
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics, Turn
 from threadkeep.recall.spans import spans
 from threadkeep.scope import Scope
-from threadkeep.sql.rows import MESSAGE_COLUMNS, message_of
-from threadkeep.sql.types import AnyText, given_text
 
 MESSAGE = ", ".join(f"m.{column.name}" for column in MESSAGE_COLUMNS)
 _TEXTS = [number for number, column in enumerate(MESSAGE_COLUMNS) if isinstance(column.type, AnyText)]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.words import unpacked
 from threadkeep.index.sql_found import MESSAGE, Asked, ranges
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics, Turn
-from threadkeep.sql.lines import Line
-from threadkeep.sql.words import unpacked
 
 _MOST_COUNTED = 20_000  # turns that hold a word; a more common one counts as that common
 _NAMES_AT_ONCE = 500
@@ -44,7 +44,7 @@ _TURNS = (
 
 
 class MySqlWords:
-    def __init__(self, line: Line, asked: Asked) -> None:
+    def __init__(self, line: DriverConnection, asked: Asked) -> None:
         self._line = line
         self._asked = asked
 

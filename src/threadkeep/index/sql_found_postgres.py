@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from threadkeep.db.driver import DriverConnection
 from threadkeep.index.habits import COMMON, LARGE, SAMPLED, Habits, KnownHabits
 from threadkeep.index.sql_found import MESSAGE, Asked, ranges
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics, Turn
-from threadkeep.sql.lines import Line
 
 _MOST_COUNTED = 20_000  # turns that hold a word; a more common one counts as that common
 _LATEST_TALKS, _LATEST_TURNS = 50, 2_000  # where turns with a common word are looked for
@@ -81,7 +81,7 @@ CROSS JOIN LATERAL (
 
 
 class PostgresWords:
-    def __init__(self, line: Line, asked: Asked, known: KnownHabits) -> None:
+    def __init__(self, line: DriverConnection, asked: Asked, known: KnownHabits) -> None:
         self._line = line
         self._asked = asked
         self._known = known

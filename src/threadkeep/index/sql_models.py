@@ -5,11 +5,11 @@ from __future__ import annotations
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.rows import insert_if_absent
+from threadkeep.db.server import Raced
+from threadkeep.db.tables import models
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.recall.vectors import ENCODING
-from threadkeep.sql.database import Raced
-from threadkeep.sql.knowledge_tables import models
-from threadkeep.sql.rows import insert_if_absent
 
 
 async def number_of(connection: AsyncConnection, model: EmbeddingModel) -> int | None:

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.rows import insert_if_absent, is_postgres
+from threadkeep.db.server import ServerDatabase
+from threadkeep.db.tables import conversations, indexes, messages, owners
+from threadkeep.db.words import forget_words, hashed, insert_words, packed
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.rows import insert_if_absent, is_postgres
-from threadkeep.sql.tables import conversations, indexes, messages, owners
-from threadkeep.sql.words import forget_words, hashed, insert_words, packed
 
 _SECONDS = 600.0  # a conversation may be long
 _NAME = "terms"
@@ -23,7 +23,7 @@ _REWRITE = update(messages).where(messages.c.mid == bindparam("which")).values(w
 class SqlUpkeep:
     """See `ports.index`. While words are made anew, the version stands there with a minus."""
 
-    def __init__(self, database: SqlDatabase, terms_of: Callable[[str], str]) -> None:
+    def __init__(self, database: ServerDatabase, terms_of: Callable[[str], str]) -> None:
         self._database = database
         self._terms_of = terms_of
 

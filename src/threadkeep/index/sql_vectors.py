@@ -16,6 +16,11 @@ import numpy as np
 from sqlalchemy import bindparam, delete, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.locks import IN_SCOPE, OWNED, UID, named
+from threadkeep.db.rows import is_postgres
+from threadkeep.db.server import ServerDatabase
+from threadkeep.db.tables import conversations, messages, models, owners, vectors
 from threadkeep.index.matrices import Matrix
 from threadkeep.index.pgvector import by_distance, by_graph, halfvec, models_of, pgvectors
 from threadkeep.index.pgvector_graph import MANY, Graphs
@@ -25,12 +30,6 @@ from threadkeep.ports.embedder import EmbeddingModel, Vector
 from threadkeep.ports.vectors import MessageVectors, VectorHit
 from threadkeep.recall.vectors import ENCODING, decode, encode, fitting
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.knowledge_tables import models, vectors
-from threadkeep.sql.lines import Line
-from threadkeep.sql.locks import IN_SCOPE, OWNED, UID, named
-from threadkeep.sql.rows import is_postgres
-from threadkeep.sql.tables import conversations, messages, owners
 
 MOST_COMPARED = 20_000  # of an owner's, the newest, where we do the comparing
 
@@ -55,7 +54,7 @@ _NAMES = (
 
 
 class SqlVectors:
-    def __init__(self, database: SqlDatabase, many: int = MANY) -> None:
+    def __init__(self, database: ServerDatabase, many: int = MANY) -> None:
         """An owner with more than `many` vectors is looked for along a graph, where there is one."""
         self._database = database
         self._graphs = Graphs(database, many)
@@ -75,7 +74,7 @@ class SqlVectors:
         return await self._database.read(partial(self._search, scope=scope, model=model, vector=looked_for, k=k))
 
     async def _compared(
-        self, line: Line, scope: Scope, model: EmbeddingModel, vector: Vector, k: int
+        self, line: DriverConnection, scope: Scope, model: EmbeddingModel, vector: Vector, k: int
     ) -> Sequence[VectorHit]:
         graph = await self._graphs.of(line, scope, model) if scope.conversation is None else None
         found = await by_graph(line, graph, vector, k) if graph is not None else ()

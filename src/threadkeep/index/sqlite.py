@@ -6,19 +6,19 @@ import sqlite3
 from collections.abc import Collection
 from functools import partial
 
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_rows import owner_of
+from threadkeep.db.sqlite_terms import TermsOf
 from threadkeep.index.sqlite_found import Words, waiting_of
 from threadkeep.ports.evidence import Evidence, Place, Statistics
 from threadkeep.ports.index import Search
 from threadkeep.scope import Scope
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.rows import owner_of
-from threadkeep.sqlite.terms import TermsOf
 
 
 class SqliteIndex:
     """See `ports.index`. One read, on one snapshot, for a whole question."""
 
-    def __init__(self, database: Database, terms_of: TermsOf) -> None:
+    def __init__(self, database: SqliteDatabase, terms_of: TermsOf) -> None:
         self._database = database
         self._terms_of = terms_of
 

@@ -6,13 +6,13 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_rows import given_text, moment, when
 from threadkeep.index.sqlite_vectors import message_row, number_for, number_of
 from threadkeep.ports.backlog import EmbedFailed, MessageKey, Span, Waiting
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.scope import Scope
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.rows import given_text, moment, when
 
 _UNMARKED = "NOT EXISTS (SELECT 1 FROM tk_embed_failed f WHERE f.mid = m.mid AND f.model = :model)"
 _WITHOUT = "NOT EXISTS (SELECT 1 FROM tk_vectors v WHERE v.mid = m.mid AND v.model = :model)"
@@ -30,7 +30,7 @@ _UNMARK = (
 class SqliteBacklog:
     """`apart`: the vectors stand in another store, which alone knows what it holds."""
 
-    def __init__(self, database: Database, clock: Clock = system_clock, *, apart: bool = False) -> None:
+    def __init__(self, database: SqliteDatabase, clock: Clock = system_clock, *, apart: bool = False) -> None:
         self._database = database
         self._clock = clock
         self._missing = _UNMARKED if apart else f"{_WITHOUT} AND {_UNMARKED}"

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
+from threadkeep.db.sqlite_rows import MESSAGE_COLUMNS, given_text, message_of
+from threadkeep.db.sqlite_terms import NEWEST_INDEXED, TermsOf
 from threadkeep.ports.evidence import Place, Posting, Shape, Statistics, Turn
 from threadkeep.recall.spans import spans
-from threadkeep.sqlite.rows import MESSAGE_COLUMNS, given_text, message_of
-from threadkeep.sqlite.terms import NEWEST_INDEXED, TermsOf
 
 _MESSAGE = ", ".join(f"m.{column.strip()}" for column in MESSAGE_COLUMNS.split(","))
 

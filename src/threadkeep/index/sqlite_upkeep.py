@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from functools import partial
 
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.rows import given_text
-from threadkeep.sqlite.terms import TermsOf, owned
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_rows import given_text
+from threadkeep.db.sqlite_terms import TermsOf, owned
 
 _AT_ONCE = 500  # messages; others wait for the file meanwhile
 
@@ -15,7 +15,7 @@ _AT_ONCE = 500  # messages; others wait for the file meanwhile
 class SqliteUpkeep:
     """See `ports.index`. While terms are made anew, the version stands there with a minus."""
 
-    def __init__(self, database: Database, terms_of: TermsOf) -> None:
+    def __init__(self, database: SqliteDatabase, terms_of: TermsOf) -> None:
         self._database = database
         self._terms_of = terms_of
 

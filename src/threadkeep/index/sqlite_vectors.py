@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_rows import conversation_of, owner_of
 from threadkeep.index.matrices import Matrices, Matrix
 from threadkeep.model import Erased
 from threadkeep.ports.embedder import EmbeddingModel, Vector
 from threadkeep.ports.vectors import MessageVectors, VectorHit
 from threadkeep.recall.vectors import ENCODING, decode, encode, fitting
 from threadkeep.scope import Scope
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.rows import conversation_of, owner_of
 
 _MODEL = (ENCODING,)
 _ROWS = "SELECT mid, chunk, vector FROM tk_vectors WHERE uid = ? AND model = ? AND mid > ? ORDER BY mid, chunk"
@@ -25,7 +25,7 @@ _ROWS = "SELECT mid, chunk, vector FROM tk_vectors WHERE uid = ? AND model = ? A
 class SqliteVectors:
     """What was read of an owner's vectors stays in memory, and is read on from where it ends."""
 
-    def __init__(self, database: Database, most_bytes: int = 256 * 1024 * 1024) -> None:
+    def __init__(self, database: SqliteDatabase, most_bytes: int = 256 * 1024 * 1024) -> None:
         self._database = database
         self._matrices = Matrices(most_bytes)
 

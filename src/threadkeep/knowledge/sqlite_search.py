@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from threadkeep.db.sqlite_rows import given_text
 from threadkeep.knowledge.passages import Place, merged, telling
 from threadkeep.knowledge.words import hashed
 from threadkeep.ports.knowledge import Access, ChunkKey, Found, Passage, Question, Readable
 from threadkeep.recall.vectors import ENCODING, decode, fitting, nearest
-from threadkeep.sqlite.rows import given_text
 
 MODEL = "SELECT model FROM tk_models WHERE name = ? AND dimensions = ? AND encoding = ?"
 _READ_BY = (

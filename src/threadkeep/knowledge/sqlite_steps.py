@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Iterable
 from datetime import datetime
 
+from threadkeep.db.sqlite_rows import given_text, moment, stored_text, when
 from threadkeep.knowledge.sqlite_erase import erase
 from threadkeep.knowledge.sqlite_search import MODEL, read, search
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import NO_DIGEST, Document, DocumentInfo, Readership, Unembedded
 from threadkeep.recall.vectors import ENCODING
-from threadkeep.sqlite.rows import given_text, moment, stored_text, when
 
 __all__ = ["documents", "embed", "erase", "forget_model", "grant", "models", "put", "read", "remove", "search"]
 __all__ += ["unembedded", "waiting"]

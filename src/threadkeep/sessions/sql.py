@@ -8,12 +8,7 @@ from functools import partial
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.model import Erased, HistoryRange, Message, Session
-from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.sessions import SessionLimits
-from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.locks import (
+from threadkeep.db.locks import (
     GENERATION,
     IN_SCOPE,
     UID,
@@ -25,8 +20,13 @@ from threadkeep.sql.locks import (
     refuse_if_older,
     slide,
 )
-from threadkeep.sql.rows import fitting, message_of, moment, newest_first, when
-from threadkeep.sql.tables import conversations
+from threadkeep.db.rows import fitting, message_of, moment, newest_first, when
+from threadkeep.db.server import ServerDatabase
+from threadkeep.db.tables import conversations
+from threadkeep.model import Erased, HistoryRange, Message, Session
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.scope import Scope
 
 _LIVE = conversations.c.session_expires_at > bindparam("now")
 _SESSION = select(conversations.c.cid, conversations.c.session_started_at, conversations.c.language, GENERATION).where(
@@ -37,7 +37,9 @@ _END_ALL = update(conversations).where(conversations.c.uid == UID, _LIVE).values
 
 
 class SqlSessions:
-    def __init__(self, database: SqlDatabase, limits: SessionLimits | None = None, clock: Clock = system_clock) -> None:
+    def __init__(
+        self, database: ServerDatabase, limits: SessionLimits | None = None, clock: Clock = system_clock
+    ) -> None:
         limits = limits or SessionLimits()
         self._database = database
         self._ttl = int(limits.ttl_seconds * 1_000_000)

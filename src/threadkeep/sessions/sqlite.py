@@ -7,12 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from threadkeep.model import Erased, HistoryRange, Message, Session
-from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.sessions import SessionLimits
-from threadkeep.scope import Scope
-from threadkeep.sqlite.database import Database
-from threadkeep.sqlite.rows import (
+from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.db.sqlite_rows import (
     conversation_of,
     ensure_conversation,
     generation_of,
@@ -22,10 +18,16 @@ from threadkeep.sqlite.rows import (
     refuse_if_erased,
     when,
 )
+from threadkeep.model import Erased, HistoryRange, Message, Session
+from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.sessions import SessionLimits
+from threadkeep.scope import Scope
 
 
 class SqliteSessions:
-    def __init__(self, database: Database, limits: SessionLimits | None = None, clock: Clock = system_clock) -> None:
+    def __init__(
+        self, database: SqliteDatabase, limits: SessionLimits | None = None, clock: Clock = system_clock
+    ) -> None:
         limits = limits or SessionLimits()
         self._database = database
         self._ttl = int(limits.ttl_seconds * 1_000_000)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from threadkeep.db.engine import behind_a_transaction_pooler, engine_for
+from threadkeep.db.errors import place_of
 from threadkeep.errors import InvalidSetting
-from threadkeep.sql.engine import behind_a_transaction_pooler, engine_for
-from threadkeep.sql.errors import place_of
 
 
 def _arguments(url: str) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
+from threadkeep.db.engine import PoolLimits
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreUnavailable
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.engine import PoolLimits
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -37,7 +37,7 @@ async def test_a_connection_that_was_given_up_on_is_gone_once_the_database_is_cl
     async with silent_server() as port:
         before = asyncio.all_tasks()
         limits = PoolLimits(connect_seconds=60, work_seconds=0.1)
-        database = SqlDatabase.at(f"{kind}://ann:secret@127.0.0.1:{port}/memory", limits)
+        database = ServerDatabase.at(f"{kind}://ann:secret@127.0.0.1:{port}/memory", limits)
         with pytest.raises(StoreUnavailable):
             await database.open()
         await database.close()

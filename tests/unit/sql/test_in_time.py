@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from threadkeep.sql.in_time import InTime
+from threadkeep.db.server import InTime
 
 
 async def test_work_that_ends_in_time_is_answered() -> None:

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from threadkeep.sql.lines import _TOLD
+from threadkeep.db.driver import _TOLD
 
 ASTRAY = [
     asyncpg.InternalClientError("cannot switch to idle state"),

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import mysql, postgresql
 
+from threadkeep.db.types import AnyText, Exact
+from threadkeep.db.words import hashed, packed, unpacked
 from threadkeep.scope import Scope
-from threadkeep.sql.types import AnyText, Exact
-from threadkeep.sql.words import hashed, packed, unpacked
 
 DIALECTS = [postgresql.dialect(), mysql.dialect()]  # type: ignore[no-untyped-call]
 any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=30)

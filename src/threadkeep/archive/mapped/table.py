@@ -22,10 +22,10 @@ from threadkeep.archive.mapped.reading import Decode
 from threadkeep.archive.mapped.rows import Layout
 from threadkeep.archive.mapped.shape import Shape, shape_of
 from threadkeep.archive.mapped.upsert import upsert_by_index, upsert_by_looking
+from threadkeep.db.errors import refusal_of
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import InvalidInput, RowRefused, SchemaOutdated, StoreUnavailable, ThreadkeepError
 from threadkeep.ports.turns import TurnRecord, is_of_this_module
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.errors import refusal_of
 
 _EVERY_TURN, _REFLECTED = "conversations", "memories"
 _DENIED = "the user of DATABASE_URL lacks a right; GRANT SELECT, INSERT, UPDATE on the table to it"
@@ -35,7 +35,7 @@ _UTC = text("SET time_zone = '+00:00'")
 class MappedTables:
     """Nothing is opened before the first call, so an application starts also while its database is away."""
 
-    def __init__(self, database: SqlDatabase, config: MappedConfig, decode: Decode) -> None:
+    def __init__(self, database: ServerDatabase, config: MappedConfig, decode: Decode) -> None:
         self._database = database
         self._config = config
         self._decode = decode

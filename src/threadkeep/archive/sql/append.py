@@ -10,13 +10,8 @@ from typing import Any, TypeVar
 from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.errors import Conflict, ScopeErased
-from threadkeep.model import Admission, Draft, Message, Receipt
-from threadkeep.ports.fronts import Claim, Front
-from threadkeep.scope import Scope
-from threadkeep.sql.among import among
-from threadkeep.sql.database import Undo
-from threadkeep.sql.locks import (
+from threadkeep.db.among import among
+from threadkeep.db.locks import (
     GENERATION,
     IN_SCOPE,
     Place,
@@ -28,9 +23,14 @@ from threadkeep.sql.locks import (
     refuse_if_older,
     slide,
 )
-from threadkeep.sql.rows import is_postgres, moment
-from threadkeep.sql.tables import appends, conversations, fronts, messages, tombstones
-from threadkeep.sql.words import insert_messages
+from threadkeep.db.rows import is_postgres, moment
+from threadkeep.db.server import Undo
+from threadkeep.db.tables import appends, conversations, fronts, messages, tombstones
+from threadkeep.db.words import insert_messages
+from threadkeep.errors import Conflict, ScopeErased
+from threadkeep.model import Admission, Draft, Message, Receipt
+from threadkeep.ports.fronts import Claim, Front
+from threadkeep.scope import Scope
 from threadkeep.wording import ErasedTexts, LookUp
 
 T = TypeVar("T")

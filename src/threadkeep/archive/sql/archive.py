@@ -24,6 +24,11 @@ from threadkeep.archive.sql.read import (
 )
 from threadkeep.archive.sql.seed import seed
 from threadkeep.archive.sql.unheard import generation_of_unheard
+from threadkeep.db.locks import Span
+from threadkeep.db.rights import write_obstacle
+from threadkeep.db.rows import moment
+from threadkeep.db.server import PoolUsage, ServerDatabase, Work
+from threadkeep.db.words import hashed
 from threadkeep.errors import StoreError
 from threadkeep.model import (
     Admission,
@@ -46,11 +51,6 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.record import ConversationRecord
 from threadkeep.resilience.one_call import learn, learned
 from threadkeep.scope import Scope
-from threadkeep.sql.database import PoolUsage, SqlDatabase, Work
-from threadkeep.sql.locks import Span
-from threadkeep.sql.rights import write_obstacle
-from threadkeep.sql.rows import moment
-from threadkeep.sql.words import hashed
 from threadkeep.wording import NO_KEY, ErasedTexts
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ class SqlArchive:
 
     def __init__(
         self,
-        database: SqlDatabase,
+        database: ServerDatabase,
         terms_of: TermsOf,
         limits: SessionLimits | None = None,
         clock: Clock = system_clock,

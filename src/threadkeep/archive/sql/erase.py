@@ -10,13 +10,13 @@ from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.locks import generation_of, hold_owner, lock
+from threadkeep.db.rows import insert_if_absent, is_postgres
+from threadkeep.db.tables import appends, conversations, generations, messages, owners, tombstones
+from threadkeep.db.words import forget_words, number_of_words
 from threadkeep.model import Erased, ErasureProof
 from threadkeep.ports.archive import Spot
 from threadkeep.scope import Scope
-from threadkeep.sql.locks import generation_of, hold_owner, lock
-from threadkeep.sql.rows import insert_if_absent, is_postgres
-from threadkeep.sql.tables import appends, conversations, generations, messages, owners, tombstones
-from threadkeep.sql.words import forget_words, number_of_words
 from threadkeep.wording import ErasedTexts
 
 _AT_ONCE = 1_000

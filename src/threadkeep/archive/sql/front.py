@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.rows import insert_if_absent
+from threadkeep.db.tables import fronts
 from threadkeep.ports.fronts import Claim, Front
-from threadkeep.sql.rows import insert_if_absent
-from threadkeep.sql.tables import fronts
 
 _SLOT = 1
 _FRONT = select(fronts.c.id, fronts.c.durability, fronts.c.address, fronts.c.missed).where(fronts.c.slot == _SLOT)

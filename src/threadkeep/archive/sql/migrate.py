@@ -15,11 +15,11 @@ from sqlalchemy import Connection, Inspector, inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.sql.taking_over import THEIRS, Redact, set_aside
+from threadkeep.db.errors import place_of
+from threadkeep.db.rights import hiding_schema
+from threadkeep.db.rows import is_postgres
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import SchemaOutdated, SchemaTooNew, StoreRefused, StoreUnavailable
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.errors import place_of
-from threadkeep.sql.rights import hiding_schema
-from threadkeep.sql.rows import is_postgres
 
 VERSION_TABLE = "tk_alembic_version"
 REVISIONS: tuple[str, ...] = (
@@ -56,7 +56,7 @@ class SchemaState:
         return self.current == NEWEST
 
 
-async def schema_state(database: SqlDatabase) -> SchemaState:
+async def schema_state(database: ServerDatabase) -> SchemaState:
     """Raise `SchemaTooNew` when the tables were made by a newer Threadkeep, `StoreRefused` when they cannot be seen."""
     state = SchemaState(await database.read(_current))
     if state.current is not None and state.current not in REVISIONS:
@@ -67,7 +67,7 @@ async def schema_state(database: SqlDatabase) -> SchemaState:
     return state
 
 
-async def ensure_schema(database: SqlDatabase, *, migrate_if_needed: bool, redact: Redact | None = None) -> None:
+async def ensure_schema(database: ServerDatabase, *, migrate_if_needed: bool, redact: Redact | None = None) -> None:
     """Tables as this Threadkeep needs them, or the reason why not. Raise `StoreRefused` at tables of another program,
     but for those that can be taken over, which takes `redact`."""
     if (await schema_state(database)).up_to_date:
@@ -81,13 +81,13 @@ async def ensure_schema(database: SqlDatabase, *, migrate_if_needed: bool, redac
     await migrate(database, redact)
 
 
-async def migrate(database: SqlDatabase, redact: Redact | None = None) -> SchemaState:
+async def migrate(database: ServerDatabase, redact: Redact | None = None) -> SchemaState:
     """The state it found; the tables are up to date afterwards."""
     await asyncio.to_thread(_alembic)
     return await database.write(lambda connection: _migrate(connection, database, redact), seconds=_MIGRATION_SECONDS)
 
 
-async def _migrate(connection: AsyncConnection, database: SqlDatabase, redact: Redact | None) -> SchemaState:
+async def _migrate(connection: AsyncConnection, database: ServerDatabase, redact: Redact | None) -> SchemaState:
     async with _one_at_a_time(connection, database):
         found = SchemaState(await _current(connection))
         if found.current is None or found.current in REVISIONS[:-1]:
@@ -104,7 +104,7 @@ async def _migrate(connection: AsyncConnection, database: SqlDatabase, redact: R
 
 
 @asynccontextmanager
-async def _one_at_a_time(connection: AsyncConnection, database: SqlDatabase) -> AsyncGenerator[None]:
+async def _one_at_a_time(connection: AsyncConnection, database: ServerDatabase) -> AsyncGenerator[None]:
     """On PostgreSQL for as long as the transaction, which a pooler understands; elsewhere until it is released."""
     if is_postgres(connection):
         await connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_NUMBER})"))

@@ -18,15 +18,15 @@ from threadkeep.archive.placing import Decision, contradicts_itself, decide, dro
 from threadkeep.archive.sql.append import looked_up, row_of
 from threadkeep.archive.sql.front import front
 from threadkeep.archive.sql.targets import Target, lock_targets
+from threadkeep.db.among import among
+from threadkeep.db.locks import Span, generation_of, highest_activities, lock_or_create, refuse_if_older
+from threadkeep.db.rows import is_postgres, moment
+from threadkeep.db.server import Raced
+from threadkeep.db.tables import appends, conversations, generations, tombstones
+from threadkeep.db.words import insert_messages
 from threadkeep.ports.fronts import Claim
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.scope import Scope
-from threadkeep.sql.among import among
-from threadkeep.sql.database import Raced
-from threadkeep.sql.locks import Span, generation_of, highest_activities, lock_or_create, refuse_if_older
-from threadkeep.sql.rows import is_postgres, moment
-from threadkeep.sql.tables import appends, conversations, generations, tombstones
-from threadkeep.sql.words import insert_messages
 from threadkeep.wording import ErasedTexts, is_the_users
 
 

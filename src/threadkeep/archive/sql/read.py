@@ -8,12 +8,8 @@ from typing import Any
 from sqlalchemy import Select, bindparam, func, select, text, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.errors import InvalidInput, NotFound
-from threadkeep.model import Conversation, ConversationChange, ConversationPage, History, HistoryRange, Stats
-from threadkeep.record import ConversationRecord
-from threadkeep.scope import Scope
-from threadkeep.sql.among import among
-from threadkeep.sql.locks import (
+from threadkeep.db.among import among
+from threadkeep.db.locks import (
     GENERATION,
     IN_SCOPE,
     UID,
@@ -23,7 +19,7 @@ from threadkeep.sql.locks import (
     places,
     refuse_if_older,
 )
-from threadkeep.sql.rows import (
+from threadkeep.db.rows import (
     MESSAGE_COLUMNS,
     PAST_THE_END,
     fitting,
@@ -32,7 +28,11 @@ from threadkeep.sql.rows import (
     newest_first,
     when,
 )
-from threadkeep.sql.tables import conversations, messages, owners
+from threadkeep.db.tables import conversations, messages, owners
+from threadkeep.errors import InvalidInput, NotFound
+from threadkeep.model import Conversation, ConversationChange, ConversationPage, History, HistoryRange, Stats
+from threadkeep.record import ConversationRecord
+from threadkeep.scope import Scope
 
 # The generation comes with the row it belongs to: read apart, an erasure in between would give an old text a new stamp.
 _FOUND = select(

@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy import delete, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.locks import lock
+from threadkeep.db.server import ServerDatabase
+from threadkeep.db.tables import conversations, messages, owners
+from threadkeep.db.words import forget_words, number_of_words
 from threadkeep.ports.retention import Turn
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.locks import lock
-from threadkeep.sql.tables import conversations, messages, owners
-from threadkeep.sql.words import forget_words, number_of_words
 
 _TALKS_AT_ONCE = 50
 # By arrival: what a caller says of the time a message was sent decides nothing. Of rows from before it was recorded,
@@ -23,7 +23,7 @@ _ARRIVED = func.coalesce(messages.c.stored_at, messages.c.ts)
 
 
 class SqlTurnRetention:
-    def __init__(self, database: SqlDatabase) -> None:
+    def __init__(self, database: ServerDatabase) -> None:
         self._database = database
 
     async def count_before(self, moment: int) -> int:

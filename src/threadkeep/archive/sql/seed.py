@@ -10,11 +10,11 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.sql.append import NO_KEY, look_up, receipt_from
+from threadkeep.db.locks import GENERATION, IN_SCOPE, named, places
+from threadkeep.db.rows import when
+from threadkeep.db.tables import conversations
 from threadkeep.ports.hot import Seed
 from threadkeep.scope import Scope
-from threadkeep.sql.locks import GENERATION, IN_SCOPE, named, places
-from threadkeep.sql.rows import when
-from threadkeep.sql.tables import conversations
 
 
 def _of_it(column: Any) -> Any:

@@ -12,12 +12,12 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.placing import Held
+from threadkeep.db.among import among, pair_among, pairs
+from threadkeep.db.locks import Name, Place, Span, create
+from threadkeep.db.rows import insert_if_absent, is_postgres, moment
+from threadkeep.db.server import Raced
+from threadkeep.db.tables import appends, conversations, messages, owners
 from threadkeep.ports.placing import Entry
-from threadkeep.sql.among import among, pair_among, pairs
-from threadkeep.sql.database import Raced
-from threadkeep.sql.locks import Name, Place, Span, create
-from threadkeep.sql.rows import insert_if_absent, is_postgres, moment
-from threadkeep.sql.tables import appends, conversations, messages, owners
 
 Owner = tuple[str, str]
 

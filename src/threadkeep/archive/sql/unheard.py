@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from threadkeep.db.driver import DriverConnection, Values
 from threadkeep.scope import Scope
-from threadkeep.sql.lines import Line, Values
 
 # In one statement, so on one snapshot: an erasure comes before all of it or after. Columns have names, or MySQL would
 # call them by their text, digests and all, which its driver cannot read.
@@ -21,7 +21,7 @@ _MOST_IDS = 16  # a longer append is worth a transaction
 
 
 async def generation_of_unheard(
-    line: Line, scope: Scope, ids: Sequence[str], key: str | None, *, postgres: bool
+    line: DriverConnection, scope: Scope, ids: Sequence[str], key: str | None, *, postgres: bool
 ) -> int | None:
     """None where there is such a conversation, or one of the messages was erased, or the key has been used."""
     if len(ids) > _MOST_IDS:

@@ -14,10 +14,10 @@ from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact
 from threadkeep.checkpoints.turn_keys import HOLD, STANDS
 from threadkeep.checkpoints.usage import recording
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.errors import code_of
+from threadkeep.db.server import Undo
 from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, Page, PositionTaken, TurnOver, Write
-from threadkeep.sql.database import Undo
-from threadkeep.sql.errors import code_of
-from threadkeep.sql.lines import Line
 from threadkeep.threads import Thread, escaped, ns_key
 
 Values = dict[str, Any]
@@ -65,7 +65,7 @@ def place_values(thread: Thread, now: int, *, postgres: bool) -> Values:
     return {"key": thread.key, "tenant": tenant, "user": user, "thread": escaped(thread.id), "now": now}
 
 
-async def put(line: Line, putting: Putting, *, postgres: bool, mariadb: bool = False) -> bool:
+async def put(line: DriverConnection, putting: Putting, *, postgres: bool, mariadb: bool = False) -> bool:
     """False when the parent is needed and not there: then nothing was stored."""
     batches = [*_batches(putting.new.pages)]
     counting = [*_counting(putting, postgres=postgres)]
@@ -82,7 +82,9 @@ async def put(line: Line, putting: Putting, *, postgres: bool, mariadb: bool = F
         raise
 
 
-async def _put(line: Line, putting: Putting, batches: list[_Batch], counting: list[Step], *, postgres: bool) -> bool:
+async def _put(
+    line: DriverConnection, putting: Putting, batches: list[_Batch], counting: list[Step], *, postgres: bool
+) -> bool:
     values = putting.values(postgres=postgres)
     together = postgres and len(counting) == 1 and not putting.place
     whole = (len(batches) < 2 if postgres else not batches and not putting.place) and (together or not counting)
@@ -117,7 +119,9 @@ def _fits_in_one_trip(putting: Putting, batches: Sequence[_Batch], counting: Seq
     return putting.is_plain and bool(batches or counting) and distinct and len(counting) < 2 and size < _ONE_TRIP_BYTES
 
 
-async def _put_in_one_trip(line: Line, putting: Putting, batches: Sequence[_Batch], counting: Sequence[Step]) -> bool:
+async def _put_in_one_trip(
+    line: DriverConnection, putting: Putting, batches: Sequence[_Batch], counting: Sequence[Step]
+) -> bool:
     values = putting.values(postgres=False)
     before = [statements.touch(postgres=False)] if putting.place else []
     for batch in batches:
@@ -135,12 +139,12 @@ def _counting(putting: Putting, *, postgres: bool) -> Iterator[Step]:
         yield from recording(putting.thread, putting.new.usage, putting.now, "postgres" if postgres else "mysql")
 
 
-async def _hold_turn(line: Line, values: Values, *, postgres: bool) -> None:
+async def _hold_turn(line: DriverConnection, values: Values, *, postgres: bool) -> None:
     if not await line.count(HOLD["postgres" if postgres else "mysql"], values):
         raise TurnOver
 
 
-async def _refuse_a_successor(line: Line, values: Values, *, postgres: bool) -> None:
+async def _refuse_a_successor(line: DriverConnection, values: Values, *, postgres: bool) -> None:
     """Under the lock of the thread's row, in a statement of its own, which sees what others have stored by then."""
     await line.count(statements.touch(postgres=postgres), values)
     parent = values["parent"] or exact("", postgres=postgres)
@@ -149,7 +153,7 @@ async def _refuse_a_successor(line: Line, values: Values, *, postgres: bool) -> 
 
 
 async def _store_on_postgres(
-    line: Line, putting: Putting, values: Values, batches: list[_Batch], counting: Step | None
+    line: DriverConnection, putting: Putting, values: Values, batches: list[_Batch], counting: Step | None
 ) -> bool:
     """One statement, unless there is more to store than a statement should hold."""
     *before, last = batches or [_Batch(shared=False, rows=[])]
@@ -162,7 +166,7 @@ async def _store_on_postgres(
     return bool(await line.count(query, {**values, **last.bound(), **counted}))
 
 
-async def _store_on_mysql(line: Line, putting: Putting, values: Values, batches: list[_Batch]) -> bool:
+async def _store_on_mysql(line: DriverConnection, putting: Putting, values: Values, batches: list[_Batch]) -> bool:
     if putting.place:
         await line.count(statements.touch(postgres=False), values)
     for batch in batches:
@@ -205,7 +209,7 @@ def _batches(pages: Sequence[Page]) -> Iterator[_Batch]:
 
 
 async def put_writes(
-    line: Line, place: Values, writes: Sequence[Write], *, postgres: bool, held: Values | None = None
+    line: DriverConnection, place: Values, writes: Sequence[Write], *, postgres: bool, held: Values | None = None
 ) -> None:
     """`place`: key, ns and id, as they are bound. `held`: the turn's key."""
     steps = [*_write_steps(place, writes, postgres=postgres)]

@@ -8,15 +8,15 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from threadkeep.checkpoints.running import Dialect, Step
-from threadkeep.sql.database import SqlDatabase, Undo
-from threadkeep.sql.errors import code_of
-from threadkeep.sql.lines import Line
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.errors import code_of
+from threadkeep.db.server import ServerDatabase, Undo
 
 _DOUBLE = 1062
 
 
 class OnServer:
-    def __init__(self, database: SqlDatabase, *, owned: bool) -> None:
+    def __init__(self, database: ServerDatabase, *, owned: bool) -> None:
         self._database = database
         self._owned = owned
         self.dialect: Dialect = "postgres" if database.engine.dialect.name == "postgresql" else "mysql"
@@ -32,7 +32,7 @@ class OnServer:
             await self._database.close()
 
 
-async def _all(line: Line, steps: Sequence[Step], *, only_if_first: bool) -> list[int]:
+async def _all(line: DriverConnection, steps: Sequence[Step], *, only_if_first: bool) -> list[int]:
     if len(steps) == 1:
         count = await _count(line, steps[0], may_be_there=only_if_first)
         return [count] if count or not only_if_first else []
@@ -46,7 +46,7 @@ async def _all(line: Line, steps: Sequence[Step], *, only_if_first: bool) -> lis
     return counts
 
 
-async def _count(line: Line, step: Step, *, may_be_there: bool) -> int:
+async def _count(line: DriverConnection, step: Step, *, may_be_there: bool) -> int:
     """How many rows it changed: none where `may_be_there` and it inserts a row whose key is taken.
 
     MySQL and MariaDB report that as an error. `INSERT IGNORE` would log a warning each time, and `ON DUPLICATE KEY

@@ -24,6 +24,9 @@ from threadkeep.checkpoints.sql.threads import (
 from threadkeep.checkpoints.turn_keys import SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage
 from threadkeep.checkpoints.value_types import SqlValueTypes
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.rows import moment
+from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import (
@@ -39,9 +42,6 @@ from threadkeep.ports.checkpoints import (
 )
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.scope import Scope
-from threadkeep.sql.database import SqlDatabase
-from threadkeep.sql.lines import Line
-from threadkeep.sql.rows import moment
 from threadkeep.threads import Thread, escaped, ns_key
 
 _DELETED = "this thread was deleted after the run began; nothing was stored"
@@ -62,7 +62,7 @@ def _deleted_again() -> Generator[None]:
 class SqlCheckpoints:
     """Remembers which threads it has marked as active lately, to spare their rows an update with every checkpoint."""
 
-    def __init__(self, database: SqlDatabase, clock: Clock = system_clock, *, owned: bool = False) -> None:
+    def __init__(self, database: ServerDatabase, clock: Clock = system_clock, *, owned: bool = False) -> None:
         self._database = database
         self._clock = clock
         self._owned = owned
@@ -142,7 +142,7 @@ class SqlCheckpoints:
             values["id"] = exact(escaped(checkpoint), postgres=self._postgres)
         query = statements.LATEST if checkpoint is None else statements.named(postgres=self._postgres)
 
-        async def work(line: Line) -> StoredCheckpoint | None:
+        async def work(line: DriverConnection) -> StoredCheckpoint | None:
             found = joined(await line.rows(query, values))
             if not found or wanting is None:
                 return found[0] if found else None
@@ -189,7 +189,7 @@ class SqlCheckpoints:
             await self._database.close()
 
 
-async def read_pages(line: Line, thread: Thread, runs: Sequence[Run]) -> list[Page]:
+async def read_pages(line: DriverConnection, thread: Thread, runs: Sequence[Run]) -> list[Page]:
     found: list[Page] = []
     for start in range(0, len(runs), _RUNS_AT_ONCE):
         some = runs[start : start + _RUNS_AT_ONCE]

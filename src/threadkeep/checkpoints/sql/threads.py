@@ -11,13 +11,13 @@ from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, parts_of, te
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact, holds
 from threadkeep.checkpoints.thinning import HOLD_ENDS, IN_FLIGHT, NOT_NEW, PageSpan, pages_to_drop, places_of
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.rows import is_postgres
+from threadkeep.db.server import Raced
 from threadkeep.errors import Conflict
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import Plan, Removal
 from threadkeep.scope import Scope
-from threadkeep.sql.database import Raced
-from threadkeep.sql.lines import Line
-from threadkeep.sql.rows import is_postgres
 from threadkeep.threads import Thread, escaped, ns_key, unescaped
 
 _TABLES = (  # in this order: who ends a turn takes its key first
@@ -53,7 +53,7 @@ _INSERT_PART = text(
 )
 
 
-async def generation_of(line: Line, thread: Thread) -> int:
+async def generation_of(line: DriverConnection, thread: Thread) -> int:
     """How often the thread, or all of its user's, were deleted or erased."""
     own, conversation, user = places_of(thread)
     return int((await line.rows(_GENERATION, {"own": own, "conversation": conversation, "user": user}))[0][0])

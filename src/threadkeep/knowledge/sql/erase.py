@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.tables import documents, readers
 from threadkeep.scope import Scope
-from threadkeep.sql.knowledge_tables import documents, readers
 
 
 async def erase(connection: AsyncConnection, scope: Scope) -> int:

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.tables import chunk_vectors, chunk_words, chunks, documents, parts, readers
 from threadkeep.index.sql_models import number_of
 from threadkeep.knowledge.passages import Place, merged, telling
 from threadkeep.knowledge.words import hashed
 from threadkeep.ports.knowledge import Access, ChunkKey, Found, Passage, Question, Readable
 from threadkeep.recall.vectors import decode, fitting, nearest
-from threadkeep.sql.knowledge_tables import chunk_vectors, chunk_words, chunks, documents, parts, readers
 
 MOST_COMPARED = 50_000  # chunks, where we do the comparing
 Permitted = list[ColumnElement[bool]]

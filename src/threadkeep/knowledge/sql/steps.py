@@ -9,17 +9,17 @@ from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, u
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.rows import moment, when
+from threadkeep.db.server import Raced
+from threadkeep.db.tables import chunk_vectors, chunk_words, chunks, parts, readers
+from threadkeep.db.tables import documents as stored
+from threadkeep.db.tables import models as known
 from threadkeep.index.sql_models import number_for, number_of
 from threadkeep.knowledge.sql.erase import erase
 from threadkeep.knowledge.sql.search import read, search
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import NO_DIGEST, Document, DocumentInfo, Readership, Unembedded
 from threadkeep.recall.vectors import ENCODING
-from threadkeep.sql.database import Raced
-from threadkeep.sql.knowledge_tables import chunk_vectors, chunk_words, chunks, parts, readers
-from threadkeep.sql.knowledge_tables import documents as stored
-from threadkeep.sql.knowledge_tables import models as known
-from threadkeep.sql.rows import moment, when
 
 __all__ = ["documents", "embed", "erase", "forget_model", "grant", "models", "put", "read", "remove", "search"]
 __all__ += ["unembedded", "waiting"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from threadkeep.db.server import ServerDatabase
 from threadkeep.knowledge.sql import steps
 from threadkeep.knowledge.store import StoredKnowledge, TermsOf
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.sql.database import SqlDatabase
 
 
 class SqlKnowledge(StoredKnowledge):
-    def __init__(self, database: SqlDatabase, terms_of: TermsOf, clock: Clock = system_clock) -> None:
+    def __init__(self, database: ServerDatabase, terms_of: TermsOf, clock: Clock = system_clock) -> None:
         super().__init__(database, steps, terms_of, clock)

@@ -9,8 +9,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from threadkeep.db.sqlite_file import has_room
 from threadkeep.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
-from threadkeep.sqlite.file import has_room
 
 _BY_PRIMARY_CODE: dict[int, type[StoreError]] = {
     sqlite3.SQLITE_BUSY: StoreUnavailable,

@@ -8,11 +8,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from threadkeep.db.sqlite_errors import our_errors
 from threadkeep.errors import SchemaTooNew
-from threadkeep.sqlite.errors import our_errors
-from threadkeep.sqlite.schema_items import ITEMS_AND_TURNS
-from threadkeep.sqlite.schema_keys import API_KEYS
-from threadkeep.sqlite.schema_reflections import REFLECTIONS_AND_USAGE
 
 # `content` is TEXT, or a BLOB when the text holds lone surrogates, which UTF-8 cannot carry.
 # Times are whole microseconds since 1970 UTC. Order is `seq`; `activity`, a counter of each owner's own, orders
@@ -253,6 +250,93 @@ CREATE TRIGGER tk_embed_failed_of_message AFTER DELETE ON tk_messages BEGIN
   DELETE FROM tk_embed_failed WHERE mid = old.mid; END;
 """
 
+# Items of LangGraph's stores (`head`: how the namespace begins, to search by), keys of turns in flight, and what is
+# counted of a thread.
+_ITEMS_AND_TURNS = """
+CREATE TABLE tk_store_items (
+  item_key BLOB PRIMARY KEY,
+  space BLOB NOT NULL,
+  head BLOB NOT NULL,
+  namespace BLOB NOT NULL,
+  name BLOB NOT NULL,
+  tenant TEXT NOT NULL,
+  user_id TEXT NOT NULL,
+  value BLOB NOT NULL,
+  facts BLOB NOT NULL,
+  ttl_minutes REAL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  expires_at INTEGER
+);
+CREATE INDEX tk_store_items_by_namespace ON tk_store_items (space, head, updated_at);
+CREATE INDEX tk_store_items_by_user ON tk_store_items (tenant, user_id);
+CREATE INDEX tk_store_items_by_expiry ON tk_store_items (expires_at);
+CREATE TABLE tk_store_vectors (
+  item_key BLOB NOT NULL,
+  model BLOB NOT NULL,
+  part INTEGER NOT NULL,
+  vector BLOB NOT NULL,
+  PRIMARY KEY (item_key, model, part)
+) WITHOUT ROWID;
+CREATE TRIGGER tk_store_vectors_of_item AFTER DELETE ON tk_store_items BEGIN
+  DELETE FROM tk_store_vectors WHERE item_key = old.item_key; END;
+CREATE TABLE tk_turn_keys (
+  thread_key BLOB PRIMARY KEY,
+  sealed BLOB NOT NULL,
+  began_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX tk_turn_keys_by_age ON tk_turn_keys (began_at);
+CREATE TABLE tk_thread_documents (
+  thread_key BLOB NOT NULL,
+  document BLOB NOT NULL,
+  PRIMARY KEY (thread_key, document)
+) WITHOUT ROWID;
+ALTER TABLE conversation_metadata ADD COLUMN cache_hits INTEGER NOT NULL DEFAULT 0;
+"""
+
+
+_API_KEYS = """
+CREATE TABLE tk_api_keys (
+  prefix TEXT PRIMARY KEY,
+  digest BLOB NOT NULL,
+  name TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  user_id TEXT,
+  role TEXT NOT NULL,
+  permissions TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER
+) WITHOUT ROWID;
+CREATE INDEX tk_api_keys_by_tenant ON tk_api_keys (tenant, created_at);
+"""
+
+
+_REFLECTIONS_AND_USAGE = """
+CREATE TABLE tk_reflections (
+  reflection_key BLOB PRIMARY KEY,
+  place BLOB NOT NULL,
+  owner BLOB NOT NULL,
+  kind INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  created_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX tk_reflections_by_place ON tk_reflections (place, created_at);
+CREATE INDEX tk_reflections_by_owner ON tk_reflections (owner, created_at);
+CREATE TABLE tk_model_usage (
+  usage_key BLOB PRIMARY KEY,
+  owner BLOB NOT NULL,
+  tenant TEXT NOT NULL,
+  user_id TEXT NOT NULL,
+  model TEXT NOT NULL,
+  calls INTEGER NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  used_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX tk_model_usage_by_owner ON tk_model_usage (owner);
+"""
+
 # Who wrote each message and when it arrived; NULL in rows from before. Until now `write` allowed writing as the
 # assistant: keys of services and administrators keep that right, a plain user's key loses it.
 _ORIGIN = """
@@ -293,9 +377,9 @@ MIGRATIONS = (
     _V3,
     _V4,
     _V5,
-    ITEMS_AND_TURNS,
-    API_KEYS,
-    REFLECTIONS_AND_USAGE,
+    _ITEMS_AND_TURNS,
+    _API_KEYS,
+    _REFLECTIONS_AND_USAGE,
     _ORIGIN,
     _FRONT,
     _COPIES,

@@ -12,9 +12,8 @@ from sqlalchemy import URL, NullPool, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from threadkeep.db import tls
 from threadkeep.errors import InvalidSetting, MissingExtra
-from threadkeep.sql import tls
-from threadkeep.sql.half_open import close_once_open
 
 _DRIVERS = {
     "postgresql": ("postgresql+asyncpg", "postgres"),
@@ -157,3 +156,30 @@ def _postgres_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
 
 def _no_name() -> str:
     return ""
+
+
+_ENOUGH_SECONDS = 1.0
+_unwanted: set[asyncio.Task[Any]] = set()
+
+
+def close_once_open(opening: asyncio.Task[Any]) -> None:
+    _unwanted.add(opening)
+    opening.add_done_callback(_close)
+
+
+async def none_half_open() -> None:
+    """Of this loop. One that takes too long, since nobody answers at the other end, is told to stop after all."""
+    loop = asyncio.get_running_loop()
+    if not (here := {opening for opening in _unwanted if opening.get_loop() is loop}):
+        return
+    _, late = await asyncio.wait(here, timeout=_ENOUGH_SECONDS)
+    for opening in late:
+        opening.cancel()
+    if late:
+        await asyncio.wait(late, timeout=_ENOUGH_SECONDS)
+
+
+def _close(opened: asyncio.Task[Any]) -> None:
+    _unwanted.discard(opened)
+    if not opened.cancelled() and opened.exception() is None:
+        opened.result().close()

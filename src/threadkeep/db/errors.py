@@ -12,6 +12,7 @@ from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from threadkeep.db.tables import metadata
 from threadkeep.errors import (
     SchemaOutdated,
     StoreBusy,
@@ -21,7 +22,6 @@ from threadkeep.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from threadkeep.sql.tables import metadata
 
 DRIVER_ERRORS = (DBAPIError, PoolTimeout, OSError, TimeoutError)
 

@@ -24,7 +24,7 @@ _ASTRAY = {"InterfaceError", "InternalClientError", "InternalError"}  # a driver
 _RAISED_BY = {"asyncpg": ("PostgresError", "InterfaceError", "InternalClientError"), "asyncmy.errors": ("MySQLError",)}
 
 
-class Line(Protocol):
+class DriverConnection(Protocol):
     async def rows(self, statement: str, values: Values) -> Sequence[Any]: ...
 
     async def count(self, statement: str, values: Values) -> int:
@@ -54,7 +54,7 @@ async def connect(engine: AsyncEngine) -> AsyncConnection:
         return await engine.connect()
 
 
-async def line_on(connection: AsyncConnection) -> Line:
+async def line_on(connection: AsyncConnection) -> DriverConnection:
     """The driver's side of this connection. Its statements have named parameters, `:name`, for every driver."""
     raw: Any = (await connection.get_raw_connection()).driver_connection
     return _PostgresLine(raw) if connection.dialect.name == "postgresql" else _MySqlLine(raw)

@@ -12,9 +12,9 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import Insert
 
+from threadkeep.db.tables import messages
 from threadkeep.events import origin_from
 from threadkeep.model import HistoryRange, Message
-from threadkeep.sql.tables import messages
 
 PAST_THE_END = 2**62
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

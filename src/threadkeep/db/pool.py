@@ -1,8 +1,9 @@
 """The connections of one process to one server database: a pool that everything composed on its URL shares.
 
-A connection serves either way of asking, SQLAlchemy's (`AsyncConnection`) and the driver's (`Line`), so that one bound
-covers both. SQLAlchemy's own pool could not be that bound without a check-out for every statement, which costs more
-than the statement, and it closes what is above its base size at once, only to open it again for the next burst.
+A connection serves either way of asking, SQLAlchemy's (`AsyncConnection`) and the driver's (`DriverConnection`), so
+that one bound covers both. SQLAlchemy's own pool could not be that bound without a check-out for every statement,
+which costs more than the statement, and it closes what is above its base size at once, only to open it again for the
+next burst.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from threadkeep.db.driver import DriverConnection, connect, line_on
+from threadkeep.db.engine import PoolLimits
+from threadkeep.db.errors import DRIVER_ERRORS, code_of, place_of
 from threadkeep.errors import StoreBusy
 from threadkeep.resilience.shared import Shared
-from threadkeep.sql.engine import PoolLimits
-from threadkeep.sql.errors import DRIVER_ERRORS, code_of, place_of
-from threadkeep.sql.lines import Line, connect, line_on
 
 _RENEWED_AFTER_SECONDS = 1_800.0  # firewalls and poolers end what is older without a word
 _PARTING_SECONDS = 1.0
@@ -42,7 +43,7 @@ class PoolUsage:
 class PooledConnection:
     __slots__ = ("connection", "direct", "idle_since", "line", "opened_at", "used")
 
-    def __init__(self, connection: AsyncConnection, line: Line, now: float) -> None:
+    def __init__(self, connection: AsyncConnection, line: DriverConnection, now: float) -> None:
         self.connection = connection
         self.line = line
         self.direct = False  # which way it was asked last: on MySQL the two differ in autocommit

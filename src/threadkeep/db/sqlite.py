@@ -3,8 +3,8 @@
 SQLite takes one writer at a time. Within the process a single thread owns the writing connection, so tasks never
 fight over it; whatever has queued up meanwhile shares one transaction and one fsync. Between processes WAL and
 `BEGIN IMMEDIATE` with a generous busy timeout keep writers in line. A result is handed out only after its commit.
-A short write may be done on the thread that asks for it, when it would be the only one (`sqlite.in_place`), a short
-read wherever it is quick (`sqlite.reading`).
+A short write may be done on the thread that asks for it, when it would be the only one (`InPlace`), a short read
+wherever it is quick (`ReadingHere`).
 """
 
 from __future__ import annotations
@@ -16,27 +16,42 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from threadkeep.db.sqlite_connection import Taken, WritingConnection, connect, in_transaction, is_busy
+from threadkeep.db.sqlite_errors import our_errors, translated
+from threadkeep.db.sqlite_file import FileIdentity, Reserve, has_room
 from threadkeep.errors import MemoryClosed, StoreUnavailable
-from threadkeep.sqlite.connection import connect, in_transaction
-from threadkeep.sqlite.errors import our_errors, translated
-from threadkeep.sqlite.file import FileIdentity, Reserve, has_room
-from threadkeep.sqlite.in_place import SHORT, InPlace
-from threadkeep.sqlite.jobs import Job, Work, answer
-from threadkeep.sqlite.reading import ReadingHere
-from threadkeep.sqlite.writing import Taken, WritingConnection
 
 T = TypeVar("T")
+
+
+Work = Callable[[sqlite3.Connection], T]
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """Made in the task that waits for it. What follows `done` is the thread's to set, before it answers."""
+
+    work: Work[Any]
+    alone: bool = False  # outside any transaction, as PRAGMA and VACUUM need it
+    done: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    outcome: Any = None
+    failure: BaseException | None = None
+    seconds: float = 0.0  # that a read took
+
+
 _Queue = queue.SimpleQueue[Job | None]  # None: no more will come
+
 
 _MOST_PER_COMMIT = 64
 
 
-class Database:
+class SqliteDatabase:
     def __init__(self, path: str, *, busy_seconds: float = 60.0, readers: int = 2) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
@@ -329,3 +344,104 @@ class Database:
 
 def _thread(target: Callable[[], None], name: str) -> threading.Thread:
     return threading.Thread(target=target, name=f"threadkeep-{name}", daemon=True)
+
+
+def answer(jobs: Sequence[Job]) -> None:
+    """From any thread. Tasks of one loop are woken together: waking a loop costs more than all that happens in it."""
+    if len(jobs) == 1:
+        _wake(jobs[0].done.get_loop(), jobs)
+        return
+    waiting: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+    for job in jobs:
+        waiting.setdefault(job.done.get_loop(), []).append(job)
+    for loop, its_jobs in waiting.items():
+        _wake(loop, its_jobs)
+
+
+def _wake(loop: asyncio.AbstractEventLoop, jobs: Sequence[Job]) -> None:
+    with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
+        loop.call_soon_threadsafe(_settle, jobs)
+
+
+def _settle(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        if job.done.done():  # cancelled by the task that waited
+            continue
+        if job.failure is None:
+            job.done.set_result(job.outcome)
+        else:
+            job.done.set_exception(job.failure)
+
+
+SHORT = 20_000  # characters or bytes that are stored in no time
+
+
+QUICK = 0.001  # seconds of a commit or a read: what a loop may be held up for
+
+
+_LAST = 32  # short ones that are remembered
+
+
+_ALL = (1 << _LAST) - 1
+
+
+_ENOUGH = 24  # of them were alone and quick
+
+
+_EVERY = 32  # short ones: one goes to the thread
+
+
+class InPlace:
+    def __init__(self) -> None:
+        self._lately = _ALL  # a bit for each of the last ones, set if it was alone and quick; at first we hope so
+        self._asked = 0
+
+    def allowed(self) -> bool:
+        self._asked += 1
+        return self._asked % _EVERY != 0 and self._lately.bit_count() >= _ENOUGH
+
+    def note(self, *, alone: bool, seconds: float) -> None:
+        well = alone and seconds < QUICK
+        self._lately = (self._lately << 1 | well) & _ALL
+
+
+class ReadingHere:
+    """One connection, which waits for nobody. As long as reads are quick: a cold disk must not hold up a loop."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._connect = connect
+        self._connection: sqlite3.Connection | None = None
+        self._turn = threading.Lock()
+        self._closed = False
+        self._in_place = InPlace()
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Raises `Taken`, with nothing done, where it should be left to a reader thread."""
+        if not self._in_place.allowed() or not self._turn.acquire(blocking=False):
+            raise Taken
+        start = time.perf_counter()
+        try:
+            result, _ = in_transaction(self._usable(), "BEGIN", work)
+        except sqlite3.OperationalError as error:
+            raise (Taken if is_busy(error) else error) from None
+        finally:
+            self._turn.release()
+        self.note(time.perf_counter() - start)
+        return result
+
+    def note(self, seconds: float) -> None:
+        """How long a short read took, here or on its thread."""
+        self._in_place.note(alone=True, seconds=seconds)
+
+    def close(self) -> None:
+        with self._turn:
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close()
+
+    def _usable(self) -> sqlite3.Connection:
+        if self._closed:
+            raise Taken  # the queue tells that it is closed
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from threadkeep.sqlite.rows import given_text
+from threadkeep.db.sqlite_rows import given_text
 
 TermsOf = Callable[[str], str]  # a text's normalised terms, repeats and all, separated by spaces
 

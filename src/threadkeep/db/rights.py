@@ -9,8 +9,8 @@ from sqlalchemy import bindparam, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.errors import code_of
 from threadkeep.ports.health import HealthFinding
-from threadkeep.sql.errors import code_of
 
 # What an append does with each table, by itself, with a key, and through the journal. Held against a real one by
 # tests/contract/test_cannot_store.py.

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import ScalarSelect, bindparam, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.rows import insert_if_absent
+from threadkeep.db.server import Raced
+from threadkeep.db.tables import conversations, generations, owners
 from threadkeep.errors import ScopeErased
 from threadkeep.scope import Scope
-from threadkeep.sql.database import Raced
-from threadkeep.sql.rows import insert_if_absent
-from threadkeep.sql.tables import conversations, generations, owners
 
 Name = tuple[int, str]  # an owner's row and a conversation's name
 

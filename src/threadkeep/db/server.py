@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
@@ -12,11 +12,9 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
-from threadkeep.resilience.one_call import waiting
-from threadkeep.resilience.shared import Lease
-from threadkeep.sql.engine import PoolLimits, behind_a_transaction_pooler, checked_url, engine_for
-from threadkeep.sql.errors import (
+from threadkeep.db.driver import DriverConnection
+from threadkeep.db.engine import PoolLimits, behind_a_transaction_pooler, checked_url, engine_for, none_half_open
+from threadkeep.db.errors import (
     DRIVER_ERRORS,
     is_read_only,
     lost_connection,
@@ -25,10 +23,10 @@ from threadkeep.sql.errors import (
     translated,
     was_rolled_back,
 )
-from threadkeep.sql.half_open import none_half_open
-from threadkeep.sql.in_time import InTime
-from threadkeep.sql.lines import Line
-from threadkeep.sql.pool import POOLS, Pool, PooledConnection, PoolUsage
+from threadkeep.db.pool import POOLS, Pool, PooledConnection, PoolUsage
+from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
+from threadkeep.resilience.one_call import outside_any_call, waiting
+from threadkeep.resilience.shared import Lease
 
 T = TypeVar("T")
 Work = Callable[[AsyncConnection], Awaitable[T]]
@@ -51,7 +49,7 @@ class Undo(Exception):
         self.result = result
 
 
-class SqlDatabase:
+class ServerDatabase:
     """A way to the pool of one database. Closing the last of a process and URL closes the pool."""
 
     def __init__(self, lease: Lease[Pool], *, owned: bool = True, pooled: bool = False) -> None:
@@ -125,7 +123,7 @@ class SqlDatabase:
         """Run `work` in a transaction that changes nothing; each of its statements sees what is committed by then."""
         return await self._run(work, None, commit=False)
 
-    async def direct(self, work: Callable[[Line], Awaitable[T]]) -> T:
+    async def direct(self, work: Callable[[DriverConnection], Awaitable[T]]) -> T:
         """Run `work` on a straight line to the driver: single statements, or a short transaction that it ends itself.
 
         It may be run again when the line is lost or the server undid it, so it must not mind being repeated.
@@ -274,3 +272,113 @@ def _product(connection: AsyncConnection) -> tuple[str, tuple[int, ...]]:
     if dialect.name == "postgresql":
         return "PostgreSQL", version
     return ("MariaDB" if dialect.is_mariadb else "MySQL"), version
+
+
+_CLOSED = "this memory is closed"
+Prepare = Callable[[ServerDatabase], Awaitable[None]]
+
+
+class LateDatabase(ServerDatabase):
+    """Until it is ready, every call tries to make it so, and raises what kept it from being."""
+
+    _prepare: Prepare | None = None
+    _trying: asyncio.Task[None] | None = None
+
+    def prepared_by(self, prepare: Prepare) -> None:
+        """`prepare` is given the same database, to be used as it is: it checks the tables, or makes them."""
+        self._prepare = prepare
+
+    @property
+    def is_ready(self) -> bool:
+        return self._prepare is None
+
+    async def ready(self) -> None:
+        """Callers that come at the same time share one attempt: an outage must not make them queue up."""
+        if self._prepare is None:
+            return
+        if self._closed:
+            raise MemoryClosed(_CLOSED)
+        if self._trying is None:
+            self._trying = asyncio.create_task(self._make_ready(self._prepare), context=outside_any_call())
+            self._trying.add_done_callback(self._tried)
+        attempt = self._trying
+        try:
+            await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            if attempt.cancelled():  # by `close`; the caller itself was not
+                raise MemoryClosed(_CLOSED) from None
+            raise
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._trying is not None:
+            self._trying.cancel()
+            await asyncio.wait({self._trying})  # whatever came of it
+        await super().close()
+
+    async def direct(self, work: Callable[[DriverConnection], Awaitable[T]]) -> T:
+        await self._ready_in_time()
+        return await super().direct(work)
+
+    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
+        await self._ready_in_time()
+        return await super()._run(work, seconds, commit=commit)
+
+    async def _ready_in_time(self) -> None:
+        """The attempt goes on when the caller's time is up: it may have to migrate."""
+        if self._prepare is None:
+            return
+        try:
+            with waiting(self, self._limits.work_seconds) as left:
+                async with asyncio.timeout(left):
+                    await self.ready()
+        except TimeoutError as error:
+            raise translated(error, self.engine.url) from error
+
+    async def _make_ready(self, prepare: Prepare) -> None:
+        itself = ServerDatabase(self._lease, pooled=self._pooled)  # never closed: the lease is ours
+        await itself.open()
+        await prepare(itself)
+        self._prepare = None
+
+    def _tried(self, attempt: asyncio.Task[None]) -> None:
+        self._trying = None
+        if not attempt.cancelled():
+            attempt.exception()  # those who waited have it; perhaps nobody did
+
+
+_PARTING_SECONDS = 1.0
+
+
+class InTime:
+    def __init__(self) -> None:
+        self._left_behind: set[asyncio.Task[Any]] = set()
+
+    async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
+        """What `work` answers; `TimeoutError` when the time is up. Cancelled, it gives the work a moment to stop."""
+        task = asyncio.create_task(work)
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+        except asyncio.CancelledError:
+            self._stop(task)
+            await asyncio.wait({task}, timeout=_PARTING_SECONDS)
+            raise
+        if not task.done():
+            self._stop(task)
+            raise TimeoutError(f"no answer within {seconds:g} s")
+        return task.result()
+
+    async def settled(self) -> None:
+        """Once nothing that was left behind is running any more, or it was given time enough."""
+        if self._left_behind:
+            await asyncio.wait(set(self._left_behind), timeout=_PARTING_SECONDS)
+
+    def _stop(self, task: asyncio.Task[Any]) -> None:
+        task.cancel()
+        self._left_behind.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._left_behind.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody waits for it any more

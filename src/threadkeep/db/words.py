@@ -16,9 +16,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from threadkeep.db.rows import is_postgres
+from threadkeep.db.tables import messages, words
 from threadkeep.scope import Scope
-from threadkeep.sql.rows import is_postgres
-from threadkeep.sql.tables import messages, words
 
 _ROWS_AT_ONCE = 2_000
 _BYTES = 8  # of a packed word

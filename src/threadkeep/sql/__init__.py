@@ -1,1 +1,0 @@
-"""PostgreSQL, MySQL and MariaDB, shared by the archive, sessions and index that live on them."""

@@ -1,1 +1,0 @@
-"""One SQLite file shared by the embedded sessions, archive and index."""
