@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, cast
 from threadkeep.agent_rows.sql import SqlAgentRows
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.items import SqlItems
-from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
 from threadkeep.compose_embedder import count_tokens
 from threadkeep.compose_keepers import keepers
@@ -25,6 +24,7 @@ from threadkeep.compose_metrics import meter_for
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
 from threadkeep.compose_vectors import with_vectors
+from threadkeep.db.database import Database
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra, StoreError
 from threadkeep.identity.key_store import SqlKeys
@@ -179,7 +179,7 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
     except BaseException:
         await database.close()
         raise
-    items = SqlItems(OnSqlite(database, owned=False), clock)
+    items = SqlItems(database, clock)
     archive = SqliteArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
     return Stores(
         archive=archive,
@@ -187,21 +187,34 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
         sessions=SqliteSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         slots=InMemorySlots(clock),
-        reflections=SqlReflections(OnSqlite(database, owned=False)),
-        ledger=SqlLedger(OnSqlite(database, owned=False)),
+        reflections=SqlReflections(database),
+        ledger=SqlLedger(database),
         index=SqliteIndex(database, every_term),
         upkeep=upkeep,
         checkpoints=checkpoints,
         usage=checkpoints.usage,
-        keys=SqlKeys(OnSqlite(database, owned=False)),
+        keys=SqlKeys(database),
         items=items,
-        keepers=keepers(OnSqlite(database, owned=False), checkpoints, items, settings, clock),
-        agent_rows=SqlAgentRows(OnSqlite(database, owned=False), clock, timedelta(days=settings.turn_retention_days)),
+        keepers=keepers(database, checkpoints, items, settings, clock),
+        agent_rows=SqlAgentRows(database, clock, timedelta(days=settings.turn_retention_days)),
         vectors=partial(_sqlite_vectors, database, clock),
         knowledge=ErasedDocuments(database, sqlite_erase.erase),
         document_vectors=partial(_sqlite_documents, database, clock),
         make_room=database.make_room,
     )
+
+
+async def open_database(url: str, settings: Settings) -> Database:
+    """The database at `url`, for what opens one beside a memory: checked and brought up to date.
+
+    Raise the `StoreError` that says why it would not open.
+    """
+    if is_server_url(url):
+        database: Database = await sql_parts(url).open_server(url, settings)
+        return database
+    embedded = SqliteDatabase(sqlite_path(url))
+    await embedded.open()
+    return embedded
 
 
 def _sqlite_documents(database: SqliteDatabase, clock: Clock) -> KnowledgeVectors:

@@ -35,7 +35,10 @@ async def open_agent_stores(
             yield AgentStores(memory, memory.agent_rows, clock, WITH_TURNS)
             return
         rows = SqlAgentRows(
-            await sql_parts(url).sql_running(url, settings), clock, timedelta(days=settings.turn_retention_days)
+            await sql_parts(url).open_server(url, settings),
+            clock,
+            timedelta(days=settings.turn_retention_days),
+            owned=True,
         )
         try:
             yield AgentStores(memory, rows, clock, WITH_TURNS)

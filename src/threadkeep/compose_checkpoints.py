@@ -21,7 +21,8 @@ async def open_checkpoints(url: str, settings: Settings, clock: Clock = system_c
 
 async def _opened(url: str, settings: Settings, clock: Clock) -> CheckpointStore:
     if is_server_url(url):
-        return await sql_parts(url).sql_checkpoints(url, settings, clock)
+        parts = sql_parts(url)
+        return parts.SqlCheckpoints(await parts.open_server(url, settings), clock, owned=True)
     database = SqliteDatabase(sqlite_path(url))
     await database.open()
     return SqliteCheckpoints(database, clock, owned=True)

@@ -6,9 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib import import_module
 
-from threadkeep.checkpoints.running import OnSqlite
-from threadkeep.compose import is_server_url, sql_parts, sqlite_path
-from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.compose import open_database
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.identity.authenticator import Authenticator, Tokens
 from threadkeep.identity.key_store import SqlKeys
@@ -69,14 +67,8 @@ def key_secret(settings: Settings) -> str:
 @asynccontextmanager
 async def open_keys(url: str, settings: Settings) -> AsyncGenerator[KeyStore]:
     """Open and up to date. Raises the `StoreError` that says why it would not open."""
-    keys = SqlKeys(await sql_parts(url).sql_running(url, settings)) if is_server_url(url) else await _on_sqlite(url)
+    keys = SqlKeys(await open_database(url, settings), owned=True)
     try:
         yield keys
     finally:
         await keys.close()
-
-
-async def _on_sqlite(url: str) -> SqlKeys:
-    database = SqliteDatabase(sqlite_path(url))
-    await database.open()
-    return SqlKeys(OnSqlite(database, owned=True))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from threadkeep.checkpoints.items import SqlItems
-from threadkeep.checkpoints.running import OnSqlite
-from threadkeep.compose import is_server_url, sql_parts, sqlite_path
+from threadkeep.compose import open_database
 from threadkeep.compose_embedder import chosen_embedder
 from threadkeep.compose_redaction import admission_rules
-from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.policy.admit import Rules
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import Embedder
@@ -16,11 +14,7 @@ from threadkeep.settings import Settings
 
 async def open_items(url: str, settings: Settings, clock: Clock = system_clock) -> SqlItems:
     """Open and up to date. Raises the `StoreError` that says why it would not open."""
-    if is_server_url(url):
-        return SqlItems(await sql_parts(url).sql_running(url, settings), clock)
-    database = SqliteDatabase(sqlite_path(url))
-    await database.open()
-    return SqlItems(OnSqlite(database, owned=True), clock)
+    return SqlItems(await open_database(url, settings), clock, owned=True)
 
 
 def embedder_named(name: str, settings: Settings) -> Embedder | None:

@@ -9,7 +9,7 @@ from typing import cast
 
 from threadkeep.agent_rows.kept import KeptRows, ReadItem
 from threadkeep.checkpoints.kept import KeptThreads, ReadThread
-from threadkeep.checkpoints.running import Running
+from threadkeep.db.database import Database
 from threadkeep.errors import MissingExtra
 from threadkeep.ports.checkpoints import CheckpointThreads
 from threadkeep.ports.clock import Clock
@@ -19,12 +19,12 @@ from threadkeep.settings import Settings
 
 
 def keepers(
-    running: Running, checkpoints: CheckpointThreads, items: ItemStore, settings: Settings, clock: Clock
+    database: Database, checkpoints: CheckpointThreads, items: ItemStore, settings: Settings, clock: Clock
 ) -> dict[str, Keeper]:
     turns = timedelta(days=settings.turn_retention_days)
     return {
-        "checkpoints": KeptThreads(running, checkpoints, _read_thread),
-        "items": KeptRows(running, items, _read_item, turns, clock),
+        "checkpoints": KeptThreads(database, checkpoints, _read_thread),
+        "items": KeptRows(database, items, _read_item, turns, clock),
     }
 
 

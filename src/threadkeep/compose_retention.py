@@ -10,14 +10,13 @@ from datetime import timedelta
 
 from threadkeep.archive.sqlite_retention import SqliteTurnRetention
 from threadkeep.checkpoints.items import SqlItems
-from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.checkpoints.usage import SqlUsage
-from threadkeep.compose import is_server_url, sql_parts, sqlite_path, stores_at
+from threadkeep.compose import open_database, sql_parts, stores_at
 from threadkeep.compose_vectors import uses_chroma, with_vectors
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import RetentionStopped, ThreadkeepError
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.retention import RetentionRules, Turn
+from threadkeep.ports.retention import RetentionRules, Turn, TurnRetention
 from threadkeep.reflection.retention import SqlMemoryRetention
 from threadkeep.settings import Settings, load_settings
 from threadkeep.worker.retention import Forget, Retention, seconds_until
@@ -33,20 +32,17 @@ async def open_retention(
     settings = settings or load_settings()
     where = url or settings.database_url
     async with _forgetting(where, settings) as forget:
-        if is_server_url(where):
-            parts = await sql_parts(where).sql_retention(where, settings, clock)
-            threads, turns, memories, rows, close = parts
-        else:
-            database = SqliteDatabase(sqlite_path(where))
-            await database.open()
-            running = OnSqlite(database, owned=False)
-            threads, turns, memories = SqlUsage(running), SqliteTurnRetention(database), SqlMemoryRetention(running)
-            rows = SqlItems(running, clock)
-            close = database.close
+        database = await open_database(where, settings)
+        turns: TurnRetention = (
+            SqliteTurnRetention(database)
+            if isinstance(database, SqliteDatabase)
+            else sql_parts(where).SqlTurnRetention(database)
+        )
+        memories, rows = SqlMemoryRetention(database), SqlItems(database, clock)
         try:
-            yield Retention(threads, turns, retention_rules(settings), clock, forget, memories, rows)
+            yield Retention(SqlUsage(database), turns, retention_rules(settings), clock, forget, memories, rows)
         finally:
-            await close()
+            await database.close()
 
 
 @asynccontextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from typing import TypeVar
 
@@ -13,12 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from threadkeep.archive.sql import migrate
 from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import NEWEST, schema_state
-from threadkeep.archive.sql.retention import SqlTurnRetention
+from threadkeep.archive.sql.retention import SqlTurnRetention as SqlTurnRetention
 from threadkeep.archive.sql.taking_over import Redact
 from threadkeep.checkpoints.items import SqlItems
-from threadkeep.checkpoints.sql.running import OnServer
-from threadkeep.checkpoints.sql.store import SqlCheckpoints
-from threadkeep.checkpoints.usage import SqlUsage
+from threadkeep.checkpoints.sql.store import SqlCheckpoints as SqlCheckpoints
 from threadkeep.compose_keepers import keepers
 from threadkeep.compose_redaction import admission_rules
 from threadkeep.db.engine import PoolLimits
@@ -39,7 +36,6 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.every_term import every_term
 from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
-from threadkeep.reflection.retention import SqlMemoryRetention
 from threadkeep.reflection.rows import SqlReflections
 from threadkeep.reflection.usage import SqlLedger
 from threadkeep.sessions.scratch import InMemoryScratch
@@ -68,7 +64,7 @@ async def sql_stores(
             await database.close()
             raise
     checkpoints = SqlCheckpoints(database, clock)
-    items = SqlItems(OnServer(database, owned=False), clock)
+    items = SqlItems(database, clock)
     archive = SqlArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
     return Stores(
         archive=archive,
@@ -76,15 +72,15 @@ async def sql_stores(
         sessions=SqlSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         slots=InMemorySlots(clock),
-        reflections=SqlReflections(OnServer(database, owned=False)),
-        ledger=SqlLedger(OnServer(database, owned=False)),
+        reflections=SqlReflections(database),
+        ledger=SqlLedger(database),
         index=SqlIndex(database, every_term),
         upkeep=SqlUpkeep(database, every_term),
         checkpoints=checkpoints,
         usage=checkpoints.usage,
         items=items,
-        keepers=keepers(OnServer(database, owned=False), checkpoints, items, settings, clock),
-        keys=SqlKeys(OnServer(database, owned=False)),
+        keepers=keepers(database, checkpoints, items, settings, clock),
+        keys=SqlKeys(database),
         vectors=partial(_vectors, database, clock),
         knowledge=ErasedDocuments(database, erase.erase),
         document_vectors=partial(_documents, database, clock),
@@ -132,8 +128,8 @@ async def _made_ready(database: ServerDatabase, settings: Settings) -> None:
         await SqlUpkeep(database, every_term).claim(NORMALISER_VERSION)
 
 
-async def sql_checkpoints(url: str, settings: Settings, clock: Clock) -> SqlCheckpoints:
-    """Alone on a database of their own. Open, checked and brought up to date, as `sql_stores`."""
+async def open_server(url: str, settings: Settings) -> ServerDatabase:
+    """On connections of their own; checked and, unless `THREADKEEP_AUTO_MIGRATE` is off, brought up to date."""
     database = sql_database(url, settings)
     try:
         await database.open()
@@ -141,35 +137,7 @@ async def sql_checkpoints(url: str, settings: Settings, clock: Clock) -> SqlChec
     except BaseException:
         await database.close()
         raise
-    return SqlCheckpoints(database, clock, owned=True)
-
-
-async def sql_running(url: str, settings: Settings) -> OnServer:
-    """Statements on a database of their own connections, open and up to date."""
-    database = sql_database(url, settings)
-    try:
-        await database.open()
-        await ensure_schema(database, settings)
-    except BaseException:
-        await database.close()
-        raise
-    return OnServer(database, owned=True)
-
-
-async def sql_retention(
-    url: str, settings: Settings, clock: Clock
-) -> tuple[SqlUsage, SqlTurnRetention, SqlMemoryRetention, SqlItems, Callable[[], Awaitable[None]]]:
-    """Threads, turns, memories, rows that carry their own time, and how to close what they are on."""
-    database = sql_database(url, settings)
-    try:
-        await database.open()
-        await ensure_schema(database, settings)
-    except BaseException:
-        await database.close()
-        raise
-    running = OnServer(database, owned=False)
-    rows = SqlItems(running, clock)
-    return SqlUsage(running), SqlTurnRetention(database), SqlMemoryRetention(running), rows, database.close
+    return database
 
 
 async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[str | None, str]:
@@ -191,10 +159,10 @@ async def inspected(url: str, settings: Settings) -> tuple[str, str, HealthFindi
     database = sql_database(url, settings)
     try:
         await database.open()
-        said = await database.read(_said_version)
+        said = await database.snapshot(_said_version)
         numbers = _NUMBERS.search(said)
         version = numbers[0] if numbers else said
-        obstacle = await database.read(write_obstacle)
+        obstacle = await database.snapshot(write_obstacle)
         return _product(said), version, obstacle, (await schema_state(database)).current, NEWEST
     finally:
         await database.close()

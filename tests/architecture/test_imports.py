@@ -37,8 +37,8 @@ ALLOWED: dict[str, set[str]] = {
     "sessions": BACKEND | {"resilience"},
     "index": BACKEND | {"recall", "resilience"},  # how vectors are kept and compared is the same everywhere
     "checkpoints": BACKEND,
-    "identity": PORTS | {"checkpoints"},  # how statements run on every database is the same
-    "agent_rows": PORTS | {"checkpoints"},  # the same
+    "identity": PORTS | {"db"},
+    "agent_rows": BACKEND | {"checkpoints"},  # they share the table of store items
     "knowledge": BACKEND | {"recall", "index", "arguments", "resilience"},
     "resilience": {"errors"},
     "worker": PORTS | {"resilience"},
@@ -81,7 +81,7 @@ ALLOWED: dict[str, set[str]] = {
     | BACKEND
     | {"compose_keepers", "compose_redaction", "settings", "archive", "sessions", "index", "checkpoints", "identity"}
     | {"knowledge", "reflection"},
-    "compose_keepers": PORTS | {"settings", "checkpoints", "agent_rows"},
+    "compose_keepers": PORTS | {"settings", "db", "checkpoints", "agent_rows"},
     "compose_retention": CORE
     | {"compose", "compose_vectors", "settings", "db", "archive", "checkpoints", "reflection", "worker"},
     "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "db", "checkpoints"},
@@ -147,7 +147,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"compose_metrics", "compose_rewriter", "compose_knowledge", "settings", "agent", "adapters"},
     "compose_assistant": SURFACE
     | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters", "resilience"},
-    "reflection": PORTS | {"checkpoints"},
+    "reflection": BACKEND,
     "reflecting": PORTS | {"stores"},
     "testing": SURFACE | BACKEND,
     "__init__": SURFACE | {"compose_knowledge"},

@@ -43,10 +43,10 @@ async def test_it_says_why_it_is_not_ready_and_is_ready_once_the_server_is_back(
     try:
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
-                await database.read(one)
+                await database.snapshot(one)
     finally:
         server.restart()
-    assert await database.read(one) == 1
+    assert await database.snapshot(one) == 1
     assert (await schema_state(database)).current == NEWEST
     await database.close()
 
@@ -62,8 +62,8 @@ async def test_callers_that_come_together_share_one_attempt(server: Server) -> N
 
     database = late(server.url)
     database.prepared_by(fail_at_first)
-    refused = await asyncio.gather(*(database.read(one) for _ in range(20)), return_exceptions=True)
-    answered = await asyncio.gather(*(database.read(one) for _ in range(20)))
+    refused = await asyncio.gather(*(database.snapshot(one) for _ in range(20)), return_exceptions=True)
+    answered = await asyncio.gather(*(database.snapshot(one) for _ in range(20)))
     await database.close()
 
     assert {type(answer) for answer in refused} == {StoreUnavailable}
@@ -80,10 +80,10 @@ async def test_closing_ends_an_attempt_and_tells_whoever_waits_or_comes_later(se
         await asyncio.Event().wait()
 
     database.prepared_by(never_ends)
-    waiting = asyncio.create_task(database.read(one))
+    waiting = asyncio.create_task(database.snapshot(one))
     await begun.wait()
     await database.close()
-    for asked in (waiting, database.read(one)):
+    for asked in (waiting, database.snapshot(one)):
         with pytest.raises(MemoryClosed):
             await asked
 

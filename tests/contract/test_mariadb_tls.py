@@ -22,7 +22,7 @@ async def cipher(url: str) -> str:
     """That our own connection is encrypted with; empty where it is not."""
     database = ServerDatabase.at(url)
     try:
-        return await database.read(_cipher)
+        return await database.snapshot(_cipher)
     finally:
         await database.close()
 

@@ -185,7 +185,7 @@ async def test_vectors_that_take_too_long_leave_time_for_words(postgres_server: 
         scope, database = new_scope(), memory._stores.index._database  # type: ignore[attr-defined]
 
         async def never(*_: object) -> Sequence[Near]:
-            return await database.read(lambda connection: connection.execute(text("SELECT pg_sleep(600)")))
+            return await database.snapshot(lambda connection: connection.execute(text("SELECT pg_sleep(600)")))
 
         memory._stores = replace(memory._stores, nearest=never)
         await memory.append(scope, SAID)

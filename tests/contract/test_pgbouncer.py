@@ -52,5 +52,5 @@ async def test_a_pooler_that_was_not_named_is_told_with_what_to_add(postgres_ser
             await connection.execute(text(statement))
 
     with pytest.raises(StoreRefused, match=r"add \?pooler=transaction to DATABASE_URL"):
-        await database.read(elsewhere)
+        await database.snapshot(elsewhere)
     await database.close()

@@ -177,7 +177,7 @@ class TestWaiting:
     async def test_a_call_that_is_cancelled_while_it_waits_takes_no_connection_along(self, own_url: str) -> None:
         database = ServerDatabase.at(own_url, PoolLimits(size=1, overflow=1))
         for turns in range(40):
-            waiting = [asyncio.create_task(database.read(look)) for _ in range(6)]
+            waiting = [asyncio.create_task(database.snapshot(look)) for _ in range(6)]
             waiting += [asyncio.create_task(database.direct(look_directly)) for _ in range(6)]
             for _ in range(turns):
                 await asyncio.sleep(0)
@@ -186,7 +186,7 @@ class TestWaiting:
             await asyncio.gather(*waiting, return_exceptions=True)
         work, direct = together(2)
         async with asyncio.timeout(30):
-            await asyncio.gather(database.read(work), database.direct(direct))
+            await asyncio.gather(database.snapshot(work), database.direct(direct))
         assert database.pool_usage().in_use == 0
         await database.close()
 
@@ -203,7 +203,7 @@ async def held(url: str, settings: Settings) -> AsyncGenerator[None]:
         taken.set()
         await done.wait()
 
-    holding = asyncio.create_task(database.read(hold))
+    holding = asyncio.create_task(database.snapshot(hold))
     await taken.wait()
     yield
     done.set()
@@ -214,9 +214,9 @@ async def held(url: str, settings: Settings) -> AsyncGenerator[None]:
 async def test_connections_above_the_base_close_when_they_are_idle(own_url: str) -> None:
     database = ServerDatabase.at(own_url, PoolLimits(size=2, overflow=4, idle_seconds=0.05))
     work, direct = together(6)
-    await asyncio.gather(*(database.read(work) for _ in range(3)), *(database.direct(direct) for _ in range(3)))
+    await asyncio.gather(*(database.snapshot(work) for _ in range(3)), *(database.direct(direct) for _ in range(3)))
     await until_open(own_url, 2)
-    assert await database.read(look) == 1
+    assert await database.snapshot(look) == 1
     await database.close()
     await until_open(own_url, 0)
 
@@ -224,9 +224,9 @@ async def test_connections_above_the_base_close_when_they_are_idle(own_url: str)
 async def test_the_pool_lives_as_long_as_anybody_uses_it(own_url: str) -> None:
     first, second = ServerDatabase.at(own_url), ServerDatabase.at(own_url)
     assert first.engine is second.engine
-    await first.read(look)
+    await first.snapshot(look)
     await first.close()
-    assert await second.read(look) == 1
+    assert await second.snapshot(look) == 1
     assert await open_at_server(own_url) == 1
     await second.close()
     await until_open(own_url, 0)
@@ -237,15 +237,15 @@ async def test_every_event_loop_has_connections_of_its_own(own_url: str) -> None
 
     async def elsewhere() -> None:
         other = ServerDatabase.at(own_url)
-        found.append(await other.read(look))
+        found.append(await other.snapshot(look))
         await other.close()
 
-    await database.read(look)
+    await database.snapshot(look)
     thread = threading.Thread(target=lambda: asyncio.run(elsewhere()))
     thread.start()
     await asyncio.to_thread(thread.join)
     assert found == [1]
-    assert await database.read(look) == 1
+    assert await database.snapshot(look) == 1
     await database.close()
 
 

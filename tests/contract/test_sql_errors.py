@@ -220,7 +220,7 @@ async def test_a_lock_that_nobody_gives_up_ends_in_time(own_url: str) -> None:
                 await memory.append(scope, WORDS)
             return time.monotonic() - began
 
-        assert await holder.read(hold) < 2 * settings.store_timeout_seconds
+        assert await holder.snapshot(hold) < 2 * settings.store_timeout_seconds
         assert (await memory.append(scope, WORDS)).seq == 2
         await holder.close()
 
@@ -241,7 +241,7 @@ async def test_the_pool_tells_how_much_of_it_is_in_use(sql_url: str) -> None:
         usage = database.pool_usage()
         return usage.size, usage.in_use, usage.most
 
-    assert await database.read(look) == (3, 1, 5)
+    assert await database.snapshot(look) == (3, 1, 5)
     assert database.pool_usage().in_use == 0
     await database.close()
 
@@ -279,7 +279,7 @@ class TestALineThatFails:
     ) -> None:
         proxy.reset()
         proxy.restore()
-        assert await database.write(_one) == 1
+        assert await database.transact(_one) == 1
 
     async def test_a_straight_line_that_cannot_be_made_is_told_in_our_words(
         self, database: ServerDatabase, proxy: FaultProxy
@@ -325,7 +325,7 @@ class TestALineThatFails:
                 proxy.restore()
             return await _one(connection)
 
-        assert await database.write(work) == 1
+        assert await database.transact(work) == 1
         assert tries == 2
 
     @pytest.mark.parametrize("fault", ["reset", "half_open", "blackhole"])
@@ -341,7 +341,7 @@ class TestALineThatFails:
             getattr(proxy, fault)()
 
         with pytest.raises(OutcomeUnknown, match="same idempotency key"):
-            await database.write(work)
+            await database.transact(work)
         assert tries == 1
 
     @pytest.mark.parametrize("fault", ["half_open", "blackhole"])
@@ -351,10 +351,10 @@ class TestALineThatFails:
         getattr(proxy, fault)()
         began = time.monotonic()
         with pytest.raises(StoreUnavailable):
-            await database.read(_one)
+            await database.snapshot(_one)
         assert time.monotonic() - began < 2  # not once to find it out and once more to try again
         proxy.restore()
-        assert await database.read(_one) == 1
+        assert await database.snapshot(_one) == 1
 
 
 async def _one(connection: AsyncConnection) -> int:

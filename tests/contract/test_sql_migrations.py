@@ -48,7 +48,7 @@ async def test_opening_makes_the_tables_and_opening_again_finds_them(own_url: st
 async def test_the_tables_are_those_the_code_knows(own_url: str) -> None:
     database = ServerDatabase.at(own_url)
     await migrate(database)
-    found = await database.read(lambda connection: connection.run_sync(_columns))
+    found = await database.snapshot(lambda connection: connection.run_sync(_columns))
     only_here = {"tk_words"} if own_url.startswith("postgres") else set()
     for name, table in metadata.tables.items():
         if name not in only_here:
@@ -95,7 +95,7 @@ async def test_a_table_of_the_applications_own_by_a_name_of_ours_is_left_and_tol
     database = ServerDatabase.at(own_url)
     with pytest.raises(StoreRefused, match=f"the table {name} is there already"):
         await migrate(database)
-    found = await database.read(lambda connection: connection.run_sync(lambda on: inspect(on).get_table_names()))
+    found = await database.snapshot(lambda connection: connection.run_sync(lambda on: inspect(on).get_table_names()))
     assert found == [name]
     await execute(own_url, f"ALTER TABLE {name} RENAME TO their_{name}")
     await migrate(database)

@@ -12,6 +12,6 @@ from threadkeep.db.sqlite import SqliteDatabase
 async def database(tmp_path: Path) -> AsyncIterator[SqliteDatabase]:
     database = SqliteDatabase(str(tmp_path / "test.db"), readers=1)
     await database.open()
-    await database.write(lambda c: c.execute("CREATE TABLE t (n INTEGER UNIQUE)"))
+    await database.transact(lambda c: c.execute("CREATE TABLE t (n INTEGER UNIQUE)"))
     yield database
     await database.close()

@@ -36,7 +36,7 @@ class Gate:
 
 async def _held(database: SqliteDatabase) -> tuple[Gate, asyncio.Task[None]]:
     gate = Gate()
-    task = asyncio.create_task(database.write(gate))
+    task = asyncio.create_task(database.transact(gate))
     assert await asyncio.to_thread(gate.reached.wait, 30)
     return gate, task
 
@@ -49,12 +49,12 @@ def _insert(number: int) -> Callable[[sqlite3.Connection], None]:
 
 
 async def _numbers(database: SqliteDatabase) -> list[int]:
-    return await database.read(lambda c: [row[0] for row in c.execute("SELECT n FROM t ORDER BY n")])
+    return await database.snapshot(lambda c: [row[0] for row in c.execute("SELECT n FROM t ORDER BY n")])
 
 
 async def _commits(database: SqliteDatabase) -> int:
     """A number that changes once for each commit the one reader did not make itself."""
-    return await database.read(lambda c: c.execute("PRAGMA data_version").fetchone()[0])
+    return await database.snapshot(lambda c: c.execute("PRAGMA data_version").fetchone()[0])
 
 
 def _insert_then_conflict(connection: sqlite3.Connection) -> None:
@@ -66,10 +66,10 @@ async def test_a_job_that_fails_takes_nothing_of_its_neighbours_along(database: 
     gate, held = await _held(database)
     before = await _commits(database)
     jobs = [
-        asyncio.create_task(database.write(_insert(1))),
-        asyncio.create_task(database.write(_insert_then_conflict)),
-        asyncio.create_task(database.write(_insert(1))),  # violates UNIQUE
-        asyncio.create_task(database.write(_insert(2))),
+        asyncio.create_task(database.transact(_insert(1))),
+        asyncio.create_task(database.transact(_insert_then_conflict)),
+        asyncio.create_task(database.transact(_insert(1))),  # violates UNIQUE
+        asyncio.create_task(database.transact(_insert(2))),
     ]
     await asyncio.sleep(0)
     gate.opened.set()
@@ -88,7 +88,7 @@ async def test_a_job_that_ends_the_transaction_itself_is_answered_and_so_are_its
         raise KeyError("not one of SQLite's")
 
     gate, held = await _held(database)
-    jobs = [asyncio.create_task(database.write(work)) for work in (_insert(1), breaks_out, _insert(2))]
+    jobs = [asyncio.create_task(database.transact(work)) for work in (_insert(1), breaks_out, _insert(2))]
     await asyncio.sleep(0)
     gate.opened.set()
     await held
@@ -98,7 +98,7 @@ async def test_a_job_that_ends_the_transaction_itself_is_answered_and_so_are_its
 
 
 async def test_a_result_is_handed_out_only_after_its_commit(database: SqliteDatabase) -> None:
-    await database.write(_insert(1))
+    await database.transact(_insert(1))
     other = sqlite3.connect(database.path)
     assert other.execute("SELECT n FROM t").fetchall() == [(1,)]
     other.close()
@@ -106,8 +106,8 @@ async def test_a_result_is_handed_out_only_after_its_commit(database: SqliteData
 
 async def test_a_job_cancelled_before_it_began_is_never_run(database: SqliteDatabase) -> None:
     gate, held = await _held(database)
-    unwanted = asyncio.create_task(database.write(_insert(1)))
-    wanted = asyncio.create_task(database.write(_insert(2)))
+    unwanted = asyncio.create_task(database.transact(_insert(1)))
+    wanted = asyncio.create_task(database.transact(_insert(2)))
     await asyncio.sleep(0)
     unwanted.cancel()
     await asyncio.sleep(0)
@@ -126,13 +126,13 @@ async def test_a_job_cancelled_while_it_runs_is_whole_and_the_writer_goes_on(dat
         gate(connection)
         connection.execute("INSERT INTO t VALUES (2)")
 
-    running = asyncio.create_task(database.write(both))
+    running = asyncio.create_task(database.transact(both))
     assert await asyncio.to_thread(gate.reached.wait, 30)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
     gate.opened.set()
-    await database.write(_insert(3))
+    await database.transact(_insert(3))
     assert await _numbers(database) == [1, 2, 3]
 
 
@@ -145,15 +145,15 @@ async def test_readers_do_not_wait_for_the_writer(database: SqliteDatabase) -> N
 
 async def test_a_reader_cannot_write(database: SqliteDatabase) -> None:
     with pytest.raises(StoreReadOnly):
-        await database.read(_insert(1))
+        await database.snapshot(_insert(1))
 
 
 async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
     database = SqliteDatabase(str(tmp_path / "test.db"))
     await database.open()
-    await database.write(lambda c: c.execute("CREATE TABLE t (n INTEGER)"))
+    await database.transact(lambda c: c.execute("CREATE TABLE t (n INTEGER)"))
     gate, held = await _held(database)
-    accepted = [asyncio.create_task(database.write(_insert(n))) for n in range(200)]
+    accepted = [asyncio.create_task(database.transact(_insert(n))) for n in range(200)]
     await asyncio.sleep(0)
     closing = [asyncio.create_task(database.close()) for _ in range(3)]
     gate.opened.set()
@@ -195,7 +195,7 @@ async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "test.db")
     database = SqliteDatabase(path)
     await database.open()
-    await database.write(lambda c: c.execute("UPDATE tk_schema SET version = 99"))
+    await database.transact(lambda c: c.execute("UPDATE tk_schema SET version = 99"))
     await database.close()
     with pytest.raises(SchemaTooNew, match="99"):
         await SqliteDatabase(path).open()
@@ -208,11 +208,11 @@ async def test_a_store_locked_past_our_patience_is_unavailable_and_worth_a_retry
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable) as caught:
-        await database.write(lambda c: c.execute("DELETE FROM tk_owners"))
+        await database.transact(lambda c: c.execute("DELETE FROM tk_owners"))
     assert caught.value.retryable
     other.execute("ROLLBACK")
     other.close()
-    await database.write(lambda c: c.execute("DELETE FROM tk_owners"))
+    await database.transact(lambda c: c.execute("DELETE FROM tk_owners"))
     await database.close()
 
 
@@ -223,7 +223,7 @@ async def test_an_applications_own_tables_in_the_file_are_left_alone(tmp_path: P
     own.close()
     database = SqliteDatabase(path)
     await database.open()
-    rows = await database.read(lambda c: c.execute("SELECT name FROM users").fetchall())
-    (version,) = await database.read(lambda c: c.execute("PRAGMA user_version").fetchone())
+    rows = await database.snapshot(lambda c: c.execute("SELECT name FROM users").fetchall())
+    (version,) = await database.snapshot(lambda c: c.execute("PRAGMA user_version").fetchone())
     await database.close()
     assert (rows, version) == ([("ann",)], 7)

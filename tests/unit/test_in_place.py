@@ -40,14 +40,14 @@ def _insert(number: int) -> Callable[[sqlite3.Connection], str]:
 
 
 async def _numbers(database: SqliteDatabase) -> list[int]:
-    return await database.read(lambda c: [row[0] for row in c.execute("SELECT n FROM t ORDER BY n")])
+    return await database.snapshot(lambda c: [row[0] for row in c.execute("SELECT n FROM t ORDER BY n")])
 
 
 async def _until_in_place(database: SqliteDatabase, first: int = 1_000) -> int:
     """Writes numbers until the last of them was stored here; the last."""
     here = threading.current_thread().name
     for number in range(first, first + 100):
-        if await database.write(_insert(number), size=10) == here:
+        if await database.transact(_insert(number), size=10) == here:
             return number
     raise AssertionError("it never wrote in place")
 
@@ -56,7 +56,7 @@ async def test_one_who_writes_alone_writes_in_place_and_now_and_then_by_the_thre
     database: SqliteDatabase, quick_disk: None
 ) -> None:
     await _until_in_place(database)
-    threads = [await database.write(_insert(number), size=10) for number in range(64)]
+    threads = [await database.transact(_insert(number), size=10) for number in range(64)]
     assert threads.count("threadkeep-writer") == 2
     assert set(threads) == {"threadkeep-writer", threading.current_thread().name}
     assert [n for n in await _numbers(database) if n < 1_000] == list(range(64))
@@ -72,7 +72,7 @@ async def test_what_is_stored_in_place_is_committed_when_it_returns(database: Sq
 async def test_much_at_once_is_the_threads(database: SqliteDatabase, quick_disk: None) -> None:
     await _until_in_place(database)
     for number, size in enumerate((SHORT + 1, None)):
-        assert await database.write(_insert(number), size=size) == "threadkeep-writer"
+        assert await database.transact(_insert(number), size=size) == "threadkeep-writer"
 
 
 async def test_a_slow_disk_is_left_to_the_thread_until_it_is_quick_again(
@@ -80,7 +80,7 @@ async def test_a_slow_disk_is_left_to_the_thread_until_it_is_quick_again(
 ) -> None:
     await _until_in_place(database)
     _take(monkeypatch, 2 * QUICK)
-    threads = [await database.write(_insert(number), size=10) for number in range(64)]
+    threads = [await database.transact(_insert(number), size=10) for number in range(64)]
     assert set(threads[9:]) == {"threadkeep-writer"}
     _take(monkeypatch, 0.0)
     await _until_in_place(database, 2_000)
@@ -88,7 +88,7 @@ async def test_a_slow_disk_is_left_to_the_thread_until_it_is_quick_again(
 
 async def test_tasks_that_write_at_once_share_the_threads_commits(database: SqliteDatabase, quick_disk: None) -> None:
     async def one_task(first: int) -> list[str]:
-        return [await database.write(_insert(first + number), size=10) for number in range(40)]
+        return [await database.transact(_insert(first + number), size=10) for number in range(40)]
 
     threads = [thread for task in await asyncio.gather(*(one_task(100 * n) for n in range(8))) for thread in task]
     assert set(threads) == {"threadkeep-writer"}
@@ -99,7 +99,7 @@ async def test_those_who_come_where_one_wrote_in_place_share_the_threads_commits
     database: SqliteDatabase, quick_disk: None
 ) -> None:
     async def one_task(first: int) -> list[str]:
-        return [await database.write(_insert(first + number), size=10) for number in range(40)]
+        return [await database.transact(_insert(first + number), size=10) for number in range(40)]
 
     await _until_in_place(database)
     tasks = await asyncio.gather(*(one_task(100 * n) for n in range(8)))
@@ -118,7 +118,7 @@ async def test_those_who_come_at_once_are_stored_in_the_order_they_came_in(
     await _until_in_place(database)
     for _ in range(5):
         stored.clear()
-        await asyncio.gather(*(database.write(work(number), size=size) for number, size in enumerate(sizes)))
+        await asyncio.gather(*(database.transact(work(number), size=size) for number, size in enumerate(sizes)))
         assert stored == list(range(len(sizes)))
 
 
@@ -142,7 +142,7 @@ async def test_one_who_writes_in_place_lets_others_have_their_turn_in_between(
 
     await _until_in_place(database)
     other = asyncio.create_task(going_round())
-    seen = [(await database.write(_insert(number), size=10), rounds) for number in range(20)]
+    seen = [(await database.transact(_insert(number), size=10), rounds) for number in range(20)]
     other.cancel()
     assert [after for _, after in seen] == sorted({after for _, after in seen})  # it went round between any two
 
@@ -153,7 +153,7 @@ async def test_where_another_process_writes_it_waits_without_holding_up_the_loop
     await _until_in_place(database)
     other = sqlite3.connect(database.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    waiting = asyncio.create_task(database.write(_insert(1), size=10))
+    waiting = asyncio.create_task(database.transact(_insert(1), size=10))
     await asyncio.sleep(0.05)  # the loop goes round
     assert not waiting.done()
     other.execute("ROLLBACK")
@@ -170,9 +170,9 @@ async def test_behind_a_write_that_is_queued_nobody_pushes_in(database: SqliteDa
         assert opened.wait(30)
 
     await _until_in_place(database)
-    held = asyncio.create_task(database.write(gate))
+    held = asyncio.create_task(database.transact(gate))
     assert await asyncio.to_thread(reached.wait, 30)
-    behind = asyncio.create_task(database.write(_insert(1), size=10))
+    behind = asyncio.create_task(database.transact(_insert(1), size=10))
     await asyncio.sleep(0.01)
     assert not behind.done()
     opened.set()
@@ -182,8 +182,8 @@ async def test_behind_a_write_that_is_queued_nobody_pushes_in(database: SqliteDa
 
 async def test_a_cancelled_job_keeps_nobody_out_of_place(database: SqliteDatabase, quick_disk: None) -> None:
     opened = threading.Event()
-    held = asyncio.create_task(database.write(lambda _: opened.wait(30)))
-    unwanted = asyncio.create_task(database.write(_insert(1)))
+    held = asyncio.create_task(database.transact(lambda _: opened.wait(30)))
+    unwanted = asyncio.create_task(database.transact(_insert(1)))
     await asyncio.sleep(0)
     unwanted.cancel()
     await asyncio.sleep(0)
@@ -202,28 +202,28 @@ async def test_what_fails_in_place_leaves_no_trace_and_is_told_in_our_words(
 
     await _until_in_place(database)
     with pytest.raises(Conflict):
-        await database.write(breaks_off, size=10)
+        await database.transact(breaks_off, size=10)
     with pytest.raises(StoreError):
-        await database.write(_insert(1_000), size=10)  # violates UNIQUE
+        await database.transact(_insert(1_000), size=10)  # violates UNIQUE
     assert 1 not in await _numbers(database)
-    assert await database.write(_insert(2), size=10) == threading.current_thread().name
+    assert await database.transact(_insert(2), size=10) == threading.current_thread().name
 
 
 async def test_a_file_that_was_removed_is_noticed_in_place(database: SqliteDatabase, quick_disk: None) -> None:
     await _until_in_place(database)
     os.unlink(database.path)
     with pytest.raises(StoreUnavailable, match="removed or replaced"):
-        await database.write(_insert(1), size=10)
+        await database.transact(_insert(1), size=10)
 
 
 async def test_a_closed_database_is_not_written_in_place(tmp_path: Path, quick_disk: None) -> None:
     database = SqliteDatabase(str(tmp_path / "test.db"))
     await database.open()
-    await database.write(lambda c: c.execute("CREATE TABLE t (n INTEGER UNIQUE)"))
+    await database.transact(lambda c: c.execute("CREATE TABLE t (n INTEGER UNIQUE)"))
     await _until_in_place(database)
     await database.close()
     with pytest.raises(MemoryClosed):
-        await database.write(_insert(1), size=10)
+        await database.transact(_insert(1), size=10)
 
 
 def _sizes(database: SqliteDatabase) -> tuple[int, int]:
@@ -231,11 +231,11 @@ def _sizes(database: SqliteDatabase) -> tuple[int, int]:
 
 
 async def test_the_log_is_folded_into_the_database_by_the_thread(database: SqliteDatabase, quick_disk: None) -> None:
-    await database.write(lambda c: c.execute("CREATE TABLE big (t TEXT)"))
+    await database.transact(lambda c: c.execute("CREATE TABLE big (t TEXT)"))
     await _until_in_place(database)
     before, _ = _sizes(database)
     for _ in range(400):
-        await database.write(lambda c: c.execute("INSERT INTO big VALUES (?)", ("x" * 19_000,)), size=19_000)
+        await database.transact(lambda c: c.execute("INSERT INTO big VALUES (?)", ("x" * 19_000,)), size=19_000)
     after, log = _sizes(database)
     assert after > before  # 400 × 19 kB are over 1,000 pages
     assert log < 400 * 19_000
@@ -246,7 +246,7 @@ async def test_many_loops_in_many_threads_write_in_place_and_lose_nothing(
 ) -> None:
     async def some(first: int) -> None:
         for number in range(100):
-            await database.write(_insert(first + number), size=10)
+            await database.transact(_insert(first + number), size=10)
 
     await asyncio.gather(*(asyncio.to_thread(lambda n=n: asyncio.run(some(10_000 * n))) for n in range(1, 5)))
     assert len(await _numbers(database)) == 400

@@ -33,7 +33,7 @@ def _highest(connection: sqlite3.Connection) -> tuple[int | None, str]:
 
 
 async def _threads(database: SqliteDatabase, reads: int) -> list[str]:
-    return [(await database.read(_highest, short=True))[1] for _ in range(reads)]
+    return [(await database.snapshot(_highest, short=True))[1] for _ in range(reads)]
 
 
 async def test_a_short_read_is_done_in_place_and_now_and_then_by_the_thread(
@@ -45,7 +45,7 @@ async def test_a_short_read_is_done_in_place_and_now_and_then_by_the_thread(
 
 
 async def test_what_may_be_long_is_the_threads(database: SqliteDatabase, quick_disk: None) -> None:
-    assert (await database.read(_highest))[1] == "threadkeep-reader"
+    assert (await database.snapshot(_highest))[1] == "threadkeep-reader"
 
 
 async def test_it_sees_what_was_stored_before_by_whomever(database: SqliteDatabase, quick_disk: None) -> None:
@@ -54,8 +54,8 @@ async def test_it_sees_what_was_stored_before_by_whomever(database: SqliteDataba
         if number % 2:
             other.execute("INSERT INTO t VALUES (?)", (number,))
         else:
-            await database.write(lambda c, number=number: c.execute("INSERT INTO t VALUES (?)", (number,)), size=10)
-        assert (await database.read(_highest, short=True))[0] == number
+            await database.transact(lambda c, number=number: c.execute("INSERT INTO t VALUES (?)", (number,)), size=10)
+        assert (await database.snapshot(_highest, short=True))[0] == number
     other.close()
 
 
@@ -75,7 +75,7 @@ async def test_others_have_their_turn_beside_one_who_reads_on_and_on(
 ) -> None:
     waiting = asyncio.create_task(asyncio.sleep(0))
     for _ in range(3):
-        await database.read(_highest, short=True)
+        await database.snapshot(_highest, short=True)
     assert waiting.done()
 
 
@@ -88,10 +88,10 @@ async def test_one_who_would_have_to_wait_for_a_lock_goes_to_the_thread(
     database = SqliteDatabase(str(tmp_path / "no log.db"))
     await database.open()
     for _ in range(reads):
-        await database.read(_seven, short=True)
+        await database.snapshot(_seven, short=True)
     other = sqlite3.connect(database.path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    reading = asyncio.create_task(database.read(_seven, short=True))
+    reading = asyncio.create_task(database.snapshot(_seven, short=True))
     for _ in range(10):
         await asyncio.sleep(0)
     assert not reading.done()
@@ -109,10 +109,10 @@ def _seven(connection: sqlite3.Connection) -> tuple[int, str]:
 async def test_a_read_that_fails_leaves_nothing_open(database: SqliteDatabase, quick_disk: None) -> None:
     for _ in range(3):
         with pytest.raises(StoreError):
-            await database.read(lambda c: c.execute("SELECT * FROM nowhere"), short=True)
+            await database.snapshot(lambda c: c.execute("SELECT * FROM nowhere"), short=True)
     with pytest.raises(StoreError):  # nor can it write
-        await database.read(lambda c: c.execute("INSERT INTO t VALUES (1)"), short=True)
-    assert await database.read(_highest, short=True) == (None, threading.current_thread().name)
+        await database.snapshot(lambda c: c.execute("INSERT INTO t VALUES (1)"), short=True)
+    assert await database.snapshot(_highest, short=True) == (None, threading.current_thread().name)
 
 
 async def test_many_loops_in_many_threads_read_whole_snapshots(database: SqliteDatabase, quick_disk: None) -> None:
@@ -121,21 +121,21 @@ async def test_many_loops_in_many_threads_read_whole_snapshots(database: SqliteD
         return first == connection.execute("SELECT count(*) FROM t").fetchone()
 
     async def some() -> list[bool]:
-        return [await database.read(both, short=True) for _ in range(100)]
+        return [await database.snapshot(both, short=True) for _ in range(100)]
 
     reading = asyncio.gather(*(asyncio.to_thread(lambda: asyncio.run(some())) for _ in range(4)))
     for number in range(100):
-        await database.write(lambda c, number=number: c.execute("INSERT INTO t VALUES (?)", (number,)), size=10)
+        await database.transact(lambda c, number=number: c.execute("INSERT INTO t VALUES (?)", (number,)), size=10)
     assert all(all(one) for one in await reading)
 
 
 async def test_a_closed_one_says_so(tmp_path: Path, quick_disk: None) -> None:
     database = SqliteDatabase(str(tmp_path / "closed.db"))
     await database.open()
-    await database.read(lambda c: c.execute("SELECT 1").fetchone(), short=True)
+    await database.snapshot(lambda c: c.execute("SELECT 1").fetchone(), short=True)
     await database.close()
     with pytest.raises(MemoryClosed):
-        await database.read(lambda c: c.execute("SELECT 1").fetchone(), short=True)
+        await database.snapshot(lambda c: c.execute("SELECT 1").fetchone(), short=True)
 
 
 async def test_after_a_fork_the_child_is_told(
@@ -144,5 +144,5 @@ async def test_after_a_fork_the_child_is_told(
     await _threads(database, 1)
     monkeypatch.setattr(os, "getpid", lambda: -1)
     with pytest.raises(MemoryClosed, match="forked"):
-        await database.read(_highest, short=True)
+        await database.snapshot(_highest, short=True)
     monkeypatch.undo()

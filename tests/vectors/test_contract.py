@@ -112,7 +112,7 @@ class TestPostgresVectors(_OnServers):
         await put(vectors, model, scope, a=towards(1))
         database = ServerDatabase.at(server_url)
         count = text("SELECT (SELECT count(*) FROM tk_pgvectors), (SELECT count(*) FROM tk_vectors)")
-        in_pgvector, in_bytes = await database.read(lambda connection: first(connection, count))
+        in_pgvector, in_bytes = await database.snapshot(lambda connection: first(connection, count))
         await database.close()
         assert (in_pgvector > 0, in_bytes) == (True, 0)
 
@@ -124,7 +124,7 @@ class TestPostgresWithoutTheExtension(VectorsContract):
             under_test.index._has_pgvector = False  # type: ignore[attr-defined]  # as where the migration had none
             yield under_test
             database = ServerDatabase.at(postgres_server.url)
-            await database.write(lambda connection: connection.execute(text("DELETE FROM tk_vectors")))
+            await database.transact(lambda connection: connection.execute(text("DELETE FROM tk_vectors")))
             await database.close()
 
 

@@ -13,7 +13,7 @@ from threadkeep.agent_rows.sql import ALIVE
 from threadkeep.checkpoints.items import HEAD_BYTES
 from threadkeep.checkpoints.kept import cursor_of, position, without_messages
 from threadkeep.checkpoints.parts import text_of
-from threadkeep.checkpoints.running import Running, among, text_id
+from threadkeep.db.database import Database
 from threadkeep.errors import InvalidScope
 from threadkeep.model import Conversation, Erased, Kind
 from threadkeep.ports.agent_rows import place_of
@@ -40,13 +40,13 @@ class KeptRows:
 
     def __init__(
         self,
-        running: Running,
+        database: Database,
         items: ItemStore,
         reader: Callable[[], ReadItem],
         turns: timedelta,
         clock: Clock = system_clock,
     ) -> None:
-        self._running = running
+        self._database = database
         self._items = items
         self._reader = reader
         self._turns = turns
@@ -56,11 +56,11 @@ class KeptRows:
         where, values = self._sessions_of(user.whole_user)
         if after is not None:
             moment, key = position(after)
-            kind = "CAST(:after AS BYTEA)" if self._running.dialect == "postgres" else ":after"
+            kind = "CAST(:after AS BYTEA)" if self._database.dialect.is_postgres else ":after"
             where += f" AND (i.updated_at, i.item_key) < (:moment, {kind})"
             values |= {"moment": moment, "after": key}
         query = f"SELECT {_LISTED} FROM tk_store_items i WHERE {where} ORDER BY i.updated_at DESC, i.item_key DESC"  # noqa: S608
-        rows = await self._running.rows(f"{query} LIMIT :most", values | {"most": limit})
+        rows = await self._database.rows(f"{query} LIMIT :most", values | {"most": limit})
         return [listed for row in rows if (listed := _conversation(row)) is not None]
 
     async def named(self, user: Scope, names: Sequence[str]) -> Sequence[Conversation]:
@@ -79,7 +79,7 @@ class KeptRows:
             f"SELECT {grouped}, count(*), min(i.created_at), max(i.updated_at) FROM tk_store_items i"  # noqa: S608
             f" WHERE {where} AND {_SESSION} GROUP BY {grouped}"
         )
-        for tenant, user, space, count, began, active in await self._running.rows(query, values):
+        for tenant, user, space, count, began, active in await self._database.rows(query, values):
             if bytes(space) in item_spaces(Scope(text_of(tenant), text_of(user))):
                 items += int(count)
             else:
@@ -94,7 +94,7 @@ class KeptRows:
     async def places(self, scope: Scope | None) -> Sequence[Place]:
         where, values = self._of(scope)
         query = f"SELECT {_LISTED} FROM tk_store_items i WHERE {where} AND {_SESSION}"  # noqa: S608
-        rows = await self._running.rows(query, values)
+        rows = await self._database.rows(query, values)
         return [(*_owner(row), listed.conversation) for row in rows if (listed := _conversation(row)) is not None]
 
     async def parts(self, places: Sequence[Place]) -> Mapping[Place, Part]:
@@ -132,20 +132,20 @@ class KeptRows:
 
     async def _of_users(self, users: Sequence[Scope]) -> AsyncIterator[UserRecord]:
         owned = {user: item_spaces(user) for user in users}
-        dialect = self._running.dialect
-        spaces, values = among("space", sorted({space for both in owned.values() for space in both}), dialect)
-        states, more = among("place", [place_of(user) for user in users], dialect)
+        dialect = self._database.dialect
+        spaces, values = dialect.among("space", sorted({space for both in owned.values() for space in both}))
+        states, more = dialect.among("place", [place_of(user) for user in users])
         names, whose = self._among_texts("user", [user.user for user in users])
         values |= more | whose | self._moments()
         where = f"i.user_id IN {names} AND (i.space IN {spaces} OR {_PLACE} IN {states}) AND {ALIVE}"
         columns = f"{_LISTED}, i.space, i.namespace, i.value, i.facts"
-        after = "CAST(:after AS BYTEA)" if dialect == "postgres" else ":after"
+        after = "CAST(:after AS BYTEA)" if dialect.is_postgres else ":after"
         query = (
             f"SELECT {columns} FROM tk_store_items i WHERE {where} AND i.item_key > {after}"  # noqa: S608
             " ORDER BY i.item_key LIMIT :most"
         )
         last = b""
-        while rows := await self._running.rows(query, values | {"after": last, "most": _AT_ONCE}):
+        while rows := await self._database.rows(query, values | {"after": last, "most": _AT_ONCE}):
             last = bytes(rows[-1][0])
             for row in rows:
                 user = Scope(*_owner(row))
@@ -171,7 +171,7 @@ class KeptRows:
             f"SELECT {grouped}, count(*) FROM tk_store_items i"  # noqa: S608
             f" WHERE {where} AND NOT {_SESSION} GROUP BY {grouped}"
         )
-        rows = await self._running.rows(query, values)
+        rows = await self._database.rows(query, values)
         return sum(int(row[3]) for row in rows if bytes(row[2]) == place_of(Scope(*_owner([None, *row]))))
 
     async def _users_of_nothing_else(self, scope: Scope | None) -> int:
@@ -181,35 +181,35 @@ class KeptRows:
         )
         query = (
             "SELECT count(*) FROM (SELECT DISTINCT i.tenant, i.user_id FROM tk_store_items i"  # noqa: S608
-            f" WHERE {where} AND {without_messages('i', self._running.dialect)} AND {threads}) others"
+            f" WHERE {where} AND {without_messages('i', self._database.dialect)} AND {threads}) others"
         )
-        return int((await self._running.rows(query, values))[0][0])
+        return int((await self._database.rows(query, values))[0][0])
 
     async def _users(self) -> list[Scope]:
         where, values = self._of(None)
         query = f"SELECT DISTINCT i.tenant, i.user_id FROM tk_store_items i WHERE {where}"  # noqa: S608
-        rows = await self._running.rows(query, values)
+        rows = await self._database.rows(query, values)
         return sorted((Scope(text_of(tenant), text_of(user)) for tenant, user in rows), key=_names)
 
     async def _by_key(self, columns: str, keys: Sequence[bytes]) -> list[Any]:
         rows: list[Any] = []
         for start in range(0, len(keys), _AT_ONCE):
-            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
+            some, values = self._database.dialect.among("key", keys[start : start + _AT_ONCE])
             query = f"SELECT {columns} FROM tk_store_items i WHERE i.item_key IN {some} AND {ALIVE}"  # noqa: S608
-            rows += await self._running.rows(query, values | self._moments())
+            rows += await self._database.rows(query, values | self._moments())
         return rows
 
     async def _in_spaces(self, spaces: Sequence[bytes]) -> list[Any]:
         if not spaces:
             return []
-        some, values = among("space", spaces, self._running.dialect)
+        some, values = self._database.dialect.among("space", spaces)
         query = f"SELECT i.space, i.name, i.value FROM tk_store_items i WHERE i.space IN {some} AND {ALIVE}"  # noqa: S608
-        return [*await self._running.rows(query, values | self._moments())]
+        return [*await self._database.rows(query, values | self._moments())]
 
     def _sessions_of(self, user: Scope) -> tuple[str, dict[str, Any]]:
         where, values = self._of(user)
-        spaces, more = among("items", item_spaces(user), self._running.dialect)
-        head = "CAST(:head AS BYTEA)" if self._running.dialect == "postgres" else ":head"
+        spaces, more = self._database.dialect.among("items", item_spaces(user))
+        head = "CAST(:head AS BYTEA)" if self._database.dialect.is_postgres else ":head"
         more |= {"head": encoded_namespace([user.user])[:HEAD_BYTES]}
         return f"{where} AND i.head = {head} AND i.space NOT IN {spaces}", values | more
 
@@ -218,17 +218,17 @@ class KeptRows:
         where, values = f"{ALIVE} AND length(i.user_id) > 0", self._moments()
         if scope is None:
             return where, values
-        dialect = self._running.dialect
-        values |= {"tenant": text_id(scope.tenant, dialect), "user": text_id(scope.user, dialect)}
+        dialect = self._database.dialect
+        values |= {"tenant": dialect.id(scope.tenant), "user": dialect.id(scope.user)}
         where += " AND i.tenant = :tenant AND i.user_id = :user"
         if scope.conversation is not None:
-            some, keys = among("own", [key(scope) for _, key in _KINDS], dialect)
+            some, keys = dialect.among("own", [key(scope) for _, key in _KINDS])
             where, values = f"{where} AND i.item_key IN {some}", values | keys
         return where, values
 
     def _among_texts(self, name: str, texts: Sequence[str]) -> tuple[str, dict[str, Any]]:
         names = [f"{name}{number}" for number in range(len(texts))]
-        values = {one: text_id(text, self._running.dialect) for one, text in zip(names, texts, strict=True)}
+        values = {one: self._database.dialect.id(text) for one, text in zip(names, texts, strict=True)}
         return f"({', '.join(f':{one}' for one in names)})", values
 
     def _moments(self) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from threadkeep.checkpoints.items import AGED, AGES_WITH_TURNS, HEAD_BYTES, ITEM, SqlItems
-from threadkeep.checkpoints.running import Running, Step, among, text_id, upsert
+from threadkeep.db.database import Database
+from threadkeep.db.statements import Change
 from threadkeep.ports.agent_rows import WITH_TURNS, Row, StoredRow
 from threadkeep.ports.clock import Clock, system_clock
 
@@ -27,8 +28,11 @@ _SWAP = (
 class SqlAgentRows:
     """`turns`: how long turns are kept, and with them the rows that age as turns do."""
 
-    def __init__(self, running: Running, clock: Clock = system_clock, turns: timedelta = _TURNS) -> None:
-        self._running = running
+    def __init__(
+        self, database: Database, clock: Clock = system_clock, turns: timedelta = _TURNS, *, owned: bool = False
+    ) -> None:
+        self._database = database
+        self._owned = owned
         self._clock = clock
         self._turns = int(turns.total_seconds() * 1_000_000)
 
@@ -42,74 +46,75 @@ class SqlAgentRows:
     async def get(self, keys: Sequence[bytes]) -> Sequence[StoredRow]:
         found: list[StoredRow] = []
         for start in range(0, len(keys), _AT_ONCE):
-            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
+            some, values = self._database.dialect.among("key", keys[start : start + _AT_ONCE])
             query = f"{_READ} WHERE item_key IN {some} AND {ALIVE}"
-            found += [_stored(row) for row in await self._running.rows(query, values | self._moments())]
+            found += [_stored(row) for row in await self._database.rows(query, values | self._moments())]
         return found
 
     async def all_of(self, spaces: Sequence[bytes], namespace: bytes | None = None) -> Sequence[StoredRow]:
-        some, values = among("space", spaces, self._running.dialect)
+        some, values = self._database.dialect.among("space", spaces)
         query = f"{_READ} WHERE space IN {some} AND {ALIVE}"
         values |= self._moments()
         if namespace is not None:
             query += " AND head = :head"
             values |= {"head": namespace[:HEAD_BYTES]}
-        rows = [_stored(row) for row in await self._running.rows(query, values)]
+        rows = [_stored(row) for row in await self._database.rows(query, values)]
         return [row for row in rows if namespace is None or row.namespace == namespace]
 
     async def create(self, head: Row, put: Sequence[Row] = ()) -> bool:
         # One that has expired counts as absent, and must not stand in the way until it is swept.
         gone = f"DELETE FROM tk_store_items WHERE item_key = :key AND (expires_at <= :now OR {AGED})"  # noqa: S608
-        await self._running.changed([(gone, {"key": head.key} | self._moments())])
+        await self._database.changed([Change(gone, {"key": head.key} | self._moments())])
         steps = [self._inserted(head), *map(self._upserted, put)]
-        return bool(await self._running.changed(steps, only_if_first=True))
+        return bool(await self._database.changed(steps, only_if_first=True))
 
     async def swap(self, old: StoredRow, head: Row, put: Sequence[Row] = (), gone: Sequence[bytes] = ()) -> bool:
         values = self._values(head) | {"old": old.facts}
         values = {name: values[name] for name in ("key", "value", "facts", "old", "now", "expires_at", "ttl_minutes")}
-        steps: list[Step] = [(_SWAP, values), *map(self._upserted, put), *self._deleted(gone)]
-        return bool(await self._running.changed(steps, only_if_first=True))
+        steps: list[Change] = [Change(_SWAP, values), *map(self._upserted, put), *self._deleted(gone)]
+        return bool(await self._database.changed(steps, only_if_first=True))
 
     async def put(self, rows: Sequence[Row]) -> None:
         """In the order of keys, so that two that put the same rows wait for each other in turn."""
         if rows:
-            await self._running.changed([self._upserted(row) for row in sorted(rows, key=lambda one: one.key)])
+            await self._database.changed([self._upserted(row) for row in sorted(rows, key=lambda one: one.key)])
 
     async def remove(self, keys: Sequence[bytes], spaces: Sequence[bytes] = ()) -> int:
-        whole = [("DELETE FROM tk_store_items WHERE space = :space", {"space": space}) for space in spaces]
-        steps: list[Step] = [*self._deleted(keys), *whole]
-        return sum(await self._running.changed(steps)) if steps else 0
+        whole = [Change("DELETE FROM tk_store_items WHERE space = :space", {"space": space}) for space in spaces]
+        steps: list[Change] = [*self._deleted(keys), *whole]
+        return sum(await self._database.changed(steps)) if steps else 0
 
     async def sweep(self) -> int:
-        return await SqlItems(self._running, self._clock).sweep()
+        return await SqlItems(self._database, self._clock).sweep()
 
     async def close(self) -> None:
-        await self._running.close()
+        if self._owned:
+            await self._database.close()
 
-    def _deleted(self, keys: Sequence[bytes]) -> list[Step]:
-        steps: list[Step] = []
+    def _deleted(self, keys: Sequence[bytes]) -> list[Change]:
+        steps: list[Change] = []
         for start in range(0, len(keys), _AT_ONCE):
-            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
-            steps.append((f"DELETE FROM tk_store_items WHERE item_key IN {some}", values))  # noqa: S608
+            some, values = self._database.dialect.among("key", keys[start : start + _AT_ONCE])
+            steps.append(Change(f"DELETE FROM tk_store_items WHERE item_key IN {some}", values))  # noqa: S608
         return steps
 
-    def _inserted(self, row: Row) -> Step:
-        unless_there = "" if self._running.dialect == "mysql" else " ON CONFLICT (item_key) DO NOTHING"
-        return f"INSERT {_PLACED}{unless_there}", self._values(row)
+    def _inserted(self, row: Row) -> Change:
+        unless_there = "" if self._database.dialect.is_mysql else " ON CONFLICT (item_key) DO NOTHING"
+        return Change(f"INSERT {_PLACED}{unless_there}", self._values(row))
 
-    def _upserted(self, row: Row) -> Step:
-        return upsert("tk_store_items", [ITEM], "item_key", _REPLACED, self._running.dialect), self._values(row)
+    def _upserted(self, row: Row) -> Change:
+        return Change(self._database.dialect.upsert("tk_store_items", [ITEM], "item_key", _REPLACED), self._values(row))
 
     def _values(self, row: Row) -> dict[str, Any]:
-        now, dialect, ages = self._now(), self._running.dialect, row.ttl_seconds == WITH_TURNS
+        now, dialect, ages = self._now(), self._database.dialect, row.ttl_seconds == WITH_TURNS
         return {
             "key": row.key,
             "space": row.space,
             "head": row.namespace[:HEAD_BYTES],
             "namespace": row.namespace,
             "name": row.name,
-            "tenant": text_id(row.tenant, dialect),
-            "user": text_id(row.user, dialect),
+            "tenant": dialect.id(row.tenant),
+            "user": dialect.id(row.user),
             "value": row.value,
             "facts": row.facts,
             "ttl_minutes": AGES_WITH_TURNS if ages else None,

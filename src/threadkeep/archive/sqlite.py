@@ -88,12 +88,12 @@ class SqliteArchive:
             erased_texts=self._erased_texts,
         )
         size = sum(_A_ROW + len(draft.content) for draft in admission.drafts)
-        appended = await self._database.write(work, size=size)
+        appended = await self._database.transact(work, size=size)
         if appended.index_is_due:
             with suppress(
                 Exception
             ):  # whatever it is, it is stored; what waits to be indexed is found, and taken next time
-                await self._database.write(partial(index_waiting, terms_of=self._terms_of))
+                await self._database.transact(partial(index_waiting, terms_of=self._terms_of))
         return appended.receipt
 
     async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
@@ -105,40 +105,44 @@ class SqliteArchive:
             claim.check_hot_store(sqlite_front.front(connection))
             return work(connection)
 
-        return await self._database.write(checked)
+        return await self._database.transact(checked)
 
     async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
-        return await self._database.read(partial(seed, scope=scope, ids=ids, key=key))
+        return await self._database.snapshot(partial(seed, scope=scope, ids=ids, key=key))
 
     async def last_seq(self, scope: Scope) -> int:
-        return await self._database.read(lambda connection: last_seq(connection, conversation_of(connection, scope)))
+        return await self._database.snapshot(
+            lambda connection: last_seq(connection, conversation_of(connection, scope))
+        )
 
     async def leave_gap(self, scope: Scope, size: int) -> int:
         session = SessionSpan(moment(self._clock()), self._session_ttl)
-        return await self._database.write(self._as_writer(partial(leave_gap, scope=scope, size=size, session=session)))
+        return await self._database.transact(
+            self._as_writer(partial(leave_gap, scope=scope, size=size, session=session))
+        )
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
         short = wanted.limit is not None and wanted.limit <= _SHORT_WINDOW
-        return await self._database.read(partial(read_messages, scope=scope, wanted=wanted), short=short)
+        return await self._database.snapshot(partial(read_messages, scope=scope, wanted=wanted), short=short)
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
-        return await self._database.read(partial(list_conversations, scope=scope, after=after, limit=limit))
+        return await self._database.snapshot(partial(list_conversations, scope=scope, after=after, limit=limit))
 
     async def named(self, scope: Scope, names: Sequence[str]) -> Sequence[Conversation]:
-        return await self._database.read(partial(named_conversations, scope=scope, names=names)) if names else []
+        return await self._database.snapshot(partial(named_conversations, scope=scope, names=names)) if names else []
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
-        await self._database.write(self._as_writer(partial(change_conversation, scope=scope, change=change)))
+        await self._database.transact(self._as_writer(partial(change_conversation, scope=scope, change=change)))
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         work = partial(erase, scope=scope, message_id=message_id, erased_texts=self._erased_texts)
         try:
-            proof = await self._database.write(self._as_writer(work))
+            proof = await self._database.transact(self._as_writer(work))
         except StoreFull:
             await self._database.make_room()
             pieces = await self._erased_by_pieces(scope) if message_id is None else Counter[str]()
             await self._database.fold_log()
-            proof = with_pieces(await self._database.write(self._as_writer(work)), pieces)
+            proof = with_pieces(await self._database.transact(self._as_writer(work)), pieces)
         return replace(proof, stores={**proof.stores, "file": await self._scrubbed()})
 
     async def _erased_by_pieces(self, scope: Scope) -> Counter[str]:
@@ -151,7 +155,7 @@ class SqliteArchive:
         while True:
             await self._database.fold_log()
             try:
-                piece = await self._database.write(self._as_writer(partial(erase_piece, scope=scope, most=most)))
+                piece = await self._database.transact(self._as_writer(partial(erase_piece, scope=scope, most=most)))
             except StoreFull:
                 if most == 1:
                     raise
@@ -166,11 +170,11 @@ class SqliteArchive:
     ) -> ErasureProof:
         erased = self._erased_texts
         work = partial(forget, scope=scope, messages=messages, erased_texts=erased, texts=texts, phrases=phrases)
-        proof = await self._database.write(self._as_writer(work))
+        proof = await self._database.transact(self._as_writer(work))
         return replace(proof, stores={**proof.stores, "file": await self._scrubbed()}) if not phrases else proof
 
     async def erased_among(self, scope: Scope, texts: Sequence[str]) -> Sequence[bool]:
-        return await self._database.read(
+        return await self._database.snapshot(
             lambda connection: looked_up(connection, self._erased_texts.erased(scope, texts))
         )
 
@@ -211,23 +215,23 @@ class SqliteArchive:
         return path if path == ":memory:" else str(Path(path).resolve())
 
     async def front(self) -> Front | None:
-        return await self._database.read(sqlite_front.front)
+        return await self._database.snapshot(sqlite_front.front)
 
     async def attach(self, front: Front) -> Front:
-        return await self._database.write(partial(sqlite_front.attach, front_=front))
+        return await self._database.transact(partial(sqlite_front.attach, front_=front))
 
     async def note_missed(self) -> None:
-        await self._database.write(sqlite_front.note_missed)
+        await self._database.transact(sqlite_front.note_missed)
 
     async def detach(self, id: str | None = None) -> bool:
-        return await self._database.write(partial(sqlite_front.detach, id=id))
+        return await self._database.transact(partial(sqlite_front.detach, id=id))
 
     async def may_write(self) -> None:
         """Raise `HotStoreMismatch` where an append or erase would."""
         self.claim.check_writer(await self.front())
 
     async def stats(self, scope: Scope | None) -> Stats:
-        return await self._database.read(lambda connection: counts(connection, scope, self._bytes_on_disk()))
+        return await self._database.snapshot(lambda connection: counts(connection, scope, self._bytes_on_disk()))
 
     async def write_obstacle(self) -> HealthFinding | None:
         if not self._database.may_write():
@@ -238,8 +242,8 @@ class SqliteArchive:
         return None
 
     async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
-        for where in await self._database.read(partial(places_within, scope=scope)):
-            record = await self._database.read(partial(read_record, place=where))
+        for where in await self._database.snapshot(partial(places_within, scope=scope)):
+            record = await self._database.snapshot(partial(read_record, place=where))
             if record is not None:  # erased since we listed it
                 yield record
 

@@ -26,14 +26,14 @@ class SqliteTurnRetention:
 
     async def count_before(self, moment: int) -> int:
         query = f"SELECT count(*) FROM tk_messages WHERE {_ARRIVED} < ?"  # noqa: S608
-        return await self._database.read(lambda connection: connection.execute(query, (moment,)).fetchone()[0])
+        return await self._database.snapshot(lambda connection: connection.execute(query, (moment,)).fetchone()[0])
 
     async def count(self) -> int:
         query = "SELECT count(*) FROM tk_messages"
-        return await self._database.read(lambda connection: connection.execute(query).fetchone()[0])
+        return await self._database.snapshot(lambda connection: connection.execute(query).fetchone()[0])
 
     async def delete_before(self, moment: int, limit: int) -> Sequence[Turn]:
-        return await self._database.write(lambda connection: delete_before(connection, moment, limit))
+        return await self._database.transact(lambda connection: delete_before(connection, moment, limit))
 
     async def finish(self) -> None:
         await self._database.maintain(_tidy)

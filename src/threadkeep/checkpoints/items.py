@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from threadkeep.checkpoints.running import Dialect, Running, Step, among, text_id, upsert
+from threadkeep.db.database import Database
+from threadkeep.db.dialects import Dialect
+from threadkeep.db.statements import Change
 from threadkeep.model import Erased
 from threadkeep.ports.agent_rows import place_of
 from threadkeep.ports.clock import Clock, system_clock
@@ -42,8 +44,9 @@ _INTEGER = {"sqlite": "INTEGER", "postgres": "BIGINT", "mysql": "SIGNED"}
 
 
 class SqlItems:
-    def __init__(self, running: Running, clock: Clock = system_clock) -> None:
-        self._running = running
+    def __init__(self, database: Database, clock: Clock = system_clock, *, owned: bool = False) -> None:
+        self._database = database
+        self._owned = owned
         self._clock = clock
 
     def _now(self) -> int:
@@ -52,37 +55,39 @@ class SqlItems:
     async def get(self, keys: Sequence[bytes], refreshed: Sequence[bytes] = ()) -> Sequence[StoredItem]:
         found: list[StoredItem] = []
         for start in range(0, len(keys), _AT_ONCE):
-            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
+            some, values = self._database.dialect.among("key", keys[start : start + _AT_ONCE])
             query = f"SELECT {_COLUMNS} FROM tk_store_items WHERE item_key IN {some} AND {_ALIVE}"  # noqa: S608
-            found += [_item(row) for row in await self._running.rows(query, values | {"now": self._now()})]
+            found += [_item(row) for row in await self._database.rows(query, values | {"now": self._now()})]
         again = [item.key for item in found if item.key in {*refreshed}]
         if again:
-            await self._running.changed([*self._refreshing(again)])
+            await self._database.changed([*self._refreshing(again)])
         return found
 
-    def _refreshing(self, keys: Sequence[bytes]) -> Iterator[Step]:
-        kind = _INTEGER[self._running.dialect]
+    def _refreshing(self, keys: Sequence[bytes]) -> Iterator[Change]:
+        kind = _INTEGER[self._database.dialect.name]
         later = f"CAST(:now AS {kind}) + CAST(ttl_minutes * {_MINUTE} AS {kind})"
         for start in range(0, len(keys), _AT_ONCE):
-            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
+            some, values = self._database.dialect.among("key", keys[start : start + _AT_ONCE])
             where = f"item_key IN {some} AND ttl_minutes IS NOT NULL"
-            yield f"UPDATE tk_store_items SET expires_at = {later} WHERE {where}", values | {"now": self._now()}  # noqa: S608
+            yield Change(f"UPDATE tk_store_items SET expires_at = {later} WHERE {where}", values | {"now": self._now()})  # noqa: S608
 
     async def change(self, put: Sequence[NewItem], deleted: Sequence[bytes]) -> None:
         """In the order of keys, so that two that change the same items wait for each other in turn."""
         now = self._now()
-        steps: list[Step] = []
+        steps: list[Change] = []
         for key in sorted(deleted):
-            steps.append(("DELETE FROM tk_store_items WHERE item_key = :key", {"key": key}))
+            steps.append(Change("DELETE FROM tk_store_items WHERE item_key = :key", {"key": key}))
         for item in sorted(put, key=lambda one: one.key):
-            steps.append(("DELETE FROM tk_store_items WHERE item_key = :key AND expires_at <= :now", _at(item, now)))
-            statement = upsert("tk_store_items", [ITEM], "item_key", _REPLACED, self._running.dialect)
-            steps.append((statement, _values(item, now, self._running.dialect)))
-            steps.append(("DELETE FROM tk_store_vectors WHERE item_key = :key", {"key": item.key}))
+            steps.append(
+                Change("DELETE FROM tk_store_items WHERE item_key = :key AND expires_at <= :now", _at(item, now))
+            )
+            statement = self._database.dialect.upsert("tk_store_items", [ITEM], "item_key", _REPLACED)
+            steps.append(Change(statement, _values(item, now, self._database.dialect)))
+            steps.append(Change("DELETE FROM tk_store_vectors WHERE item_key = :key", {"key": item.key}))
             for part, vector in enumerate(item.vectors):
-                steps.append((_VECTOR, {"key": item.key, "model": item.model, "part": part, "vector": vector}))
+                steps.append(Change(_VECTOR, {"key": item.key, "model": item.model, "part": part, "vector": vector}))
         if steps:
-            await self._running.changed(steps)
+            await self._database.changed(steps)
 
     async def find(self, wanted: ItemSearch, limit: int, offset: int = 0) -> Sequence[StoredItem]:
         where, values = self._where(wanted)
@@ -90,7 +95,7 @@ class SqlItems:
             f"SELECT {_COLUMNS} FROM tk_store_items i WHERE {where}"  # noqa: S608
             " ORDER BY updated_at DESC, item_key DESC LIMIT :most OFFSET :skipped"
         )
-        return [_item(row) for row in await self._running.rows(query, values | {"most": limit, "skipped": offset})]
+        return [_item(row) for row in await self._database.rows(query, values | {"most": limit, "skipped": offset})]
 
     async def vectors(self, wanted: ItemSearch, model: bytes) -> Sequence[tuple[bytes, bytes]]:
         where, values = self._where(wanted)
@@ -98,17 +103,17 @@ class SqlItems:
             "SELECT v.item_key, v.vector FROM tk_store_items i JOIN tk_store_vectors v ON v.item_key = i.item_key"  # noqa: S608
             f" WHERE v.model = :model AND {where}"
         )
-        rows = await self._running.rows(query, values | {"model": model})
+        rows = await self._database.rows(query, values | {"model": model})
         return [(bytes(key), bytes(vector)) for key, vector in rows]
 
     async def namespaces(self, space: bytes, prefix: bytes) -> Sequence[bytes]:
         where, values = self._where(ItemSearch(space, prefix))
-        rows = await self._running.rows(f"SELECT DISTINCT namespace FROM tk_store_items i WHERE {where}", values)  # noqa: S608
+        rows = await self._database.rows(f"SELECT DISTINCT namespace FROM tk_store_items i WHERE {where}", values)  # noqa: S608
         return [bytes(row[0]) for row in rows]
 
     async def count_expired(self, written: int = 0) -> int:
         values = {"now": self._now(), "written": written}
-        rows = await self._running.rows(f"SELECT count(*) FROM tk_store_items WHERE {_DUE}", values)  # noqa: S608
+        rows = await self._database.rows(f"SELECT count(*) FROM tk_store_items WHERE {_DUE}", values)  # noqa: S608
         return int(rows[0][0])
 
     async def sweep(self, written: int = 0) -> int:
@@ -120,36 +125,37 @@ class SqlItems:
         while True:
             query = f"SELECT item_key FROM tk_store_items WHERE {_DUE} LIMIT :most"  # noqa: S608
             moments = {"now": self._now(), "written": written}
-            rows = await self._running.rows(query, moments | {"most": _SWEPT_AT_ONCE})
+            rows = await self._database.rows(query, moments | {"most": _SWEPT_AT_ONCE})
             if not rows:
                 return swept
-            some, values = among("key", [bytes(row[0]) for row in rows], self._running.dialect)
+            some, values = self._database.dialect.among("key", [bytes(row[0]) for row in rows])
             gone = f"DELETE FROM tk_store_items WHERE item_key IN {some} AND {_DUE}"  # noqa: S608
-            swept += (await self._running.changed([(gone, values | moments)]))[0]
+            swept += (await self._database.changed([Change(gone, values | moments)]))[0]
 
     async def holds(self, user: Scope) -> bool:
-        dialect = self._running.dialect
-        values = {"tenant": text_id(user.tenant, dialect), "user": text_id(user.user, dialect), "now": self._now()}
+        dialect = self._database.dialect
+        values = {"tenant": dialect.id(user.tenant), "user": dialect.id(user.user), "now": self._now()}
         query = (
             "SELECT 1 FROM tk_store_items WHERE tenant = :tenant AND user_id = :user"
             " AND (expires_at IS NULL OR expires_at > :now) LIMIT 1"
         )
-        return bool(await self._running.rows(query, values))
+        return bool(await self._database.rows(query, values))
 
     async def erase(self, scope: Scope) -> Erased:
         values = {
-            "tenant": text_id(scope.tenant, self._running.dialect),
-            "user": text_id(scope.user, self._running.dialect),
+            "tenant": self._database.dialect.id(scope.tenant),
+            "user": self._database.dialect.id(scope.user),
         }
         gone = "DELETE FROM tk_store_items WHERE tenant = :tenant AND user_id = :user"
         if scope.conversation is not None:  # rows of an agent's session say which one they belong to
             gone += " AND substr(facts, 1, 16) = :place"
             values["place"] = place_of(scope)
-        count = (await self._running.changed([(gone, values)]))[0]
+        count = (await self._database.changed([Change(gone, values)]))[0]
         return Erased(found=count, removed=count)
 
     async def close(self) -> None:
-        await self._running.close()
+        if self._owned:
+            await self._database.close()
 
     def _where(self, wanted: ItemSearch) -> tuple[str, dict[str, Any]]:
         """Fixed pieces of SQL; every value is bound."""
@@ -163,7 +169,7 @@ class SqlItems:
             conditions.append(f"substr(i.namespace, 1, {len(wanted.prefix)}) = :prefix")
             values["prefix"] = wanted.prefix
         for number, fact in enumerate(wanted.facts):
-            conditions.append(_holds(f"fact{number}", self._running.dialect))
+            conditions.append(_holds(f"fact{number}", self._database.dialect))
             values[f"fact{number}"] = fact
         if wanted.after is not None:
             conditions.append("(i.updated_at, i.item_key) < (:last, :last_key)")
@@ -181,8 +187,8 @@ def _values(item: NewItem, now: int, dialect: Dialect) -> dict[str, Any]:
         "head": item.namespace[:HEAD_BYTES],
         "namespace": item.namespace,
         "name": item.name,
-        "tenant": text_id(item.tenant, dialect),
-        "user": text_id(item.user, dialect),
+        "tenant": dialect.id(item.tenant),
+        "user": dialect.id(item.user),
         "value": item.value,
         "facts": item.facts,
         "ttl_minutes": item.ttl_minutes,
@@ -196,7 +202,7 @@ def _at(item: NewItem, now: int) -> dict[str, Any]:
 
 def _holds(fact: str, dialect: Dialect) -> str:
     """An item without facts is encrypted: whoever can read it looks."""
-    if dialect == "postgres":
+    if dialect.is_postgres:
         return f"(length(i.facts) = 0 OR position(CAST(:{fact} AS BYTEA) IN i.facts) > 0)"
     return f"(length(i.facts) = 0 OR instr(i.facts, :{fact}) > 0)"
 

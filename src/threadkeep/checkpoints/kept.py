@@ -10,9 +10,10 @@ from operator import itemgetter
 from typing import Any
 
 from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, pages_of, text_of
-from threadkeep.checkpoints.running import Dialect, Running, among, text_id
 from threadkeep.checkpoints.totals import SECONDS
 from threadkeep.checkpoints.usage import DATASOURCES, MOMENT, READ_TIME, metadata_of, metadata_query, when_of
+from threadkeep.db.database import Database
+from threadkeep.db.dialects import Dialect
 from threadkeep.errors import InvalidInput
 from threadkeep.model import Conversation, Erased, Kind, ThreadCounts
 from threadkeep.ports.checkpoints import CheckpointThreads, Page, StoredCheckpoint
@@ -32,8 +33,8 @@ _OWNER = {"sqlite": "user", "postgres": "user_id", "mysql": "user_id"}
 class KeptThreads:
     """`reader` gives what turns rows of a thread into JSON. It raises `MissingExtra` where LangGraph is missing."""
 
-    def __init__(self, running: Running, threads: CheckpointThreads, reader: Callable[[], ReadThread]) -> None:
-        self._running = running
+    def __init__(self, database: Database, threads: CheckpointThreads, reader: Callable[[], ReadThread]) -> None:
+        self._database = database
         self._threads = threads
         self._reader = reader
         self._columns = (
@@ -45,15 +46,15 @@ class KeptThreads:
         where, values = self._of(user.whole_user)
         if after is not None:
             moment, key = position(after)
-            kind = "CAST(:after AS BYTEA)" if self._running.dialect == "postgres" else ":after"
-            then = MOMENT[self._running.dialect].format("moment")
+            kind = "CAST(:after AS BYTEA)" if self._database.dialect.is_postgres else ":after"
+            then = MOMENT[self._database.dialect.name].format("moment")
             where += f" AND (m.last_activity_at, m.thread_key) < ({then}, {kind})"
             values |= {"moment": moment, "after": key}
         query = (
             f"SELECT {self._columns} FROM conversation_metadata m WHERE {where}"  # noqa: S608
             " ORDER BY m.last_activity_at DESC, m.thread_key DESC LIMIT :most"
         )
-        return [_conversation(row) for row in await self._running.rows(query, values | {"most": limit})]
+        return [_conversation(row) for row in await self._database.rows(query, values | {"most": limit})]
 
     async def named(self, user: Scope, names: Sequence[str]) -> Sequence[Conversation]:
         keys = [Thread(user.whole_user, name).key for name in names]
@@ -64,23 +65,23 @@ class KeptThreads:
         where, values = self._of(scope)
         totals = (
             "SELECT count(*), coalesce(sum(m.query_count), 0), coalesce(sum(m.context_count), 0),"  # noqa: S608
-            f" coalesce(sum(m.cache_hits), 0), coalesce(sum({SECONDS[self._running.dialect]}), 0),"
+            f" coalesce(sum(m.cache_hits), 0), coalesce(sum({SECONDS[self._database.dialect.name]}), 0),"
             f" {self._time('min(m.started_at)')}, {self._time('max(m.last_activity_at)')}"
             f" FROM conversation_metadata m WHERE {where}"
         )
-        ((count, queries, contexts, hits, seconds, first, last),) = await self._running.rows(totals, values)
+        ((count, queries, contexts, hits, seconds, first, last),) = await self._database.rows(totals, values)
         if not count:
             return Counts()
         read = (
             "SELECT count(DISTINCT d.document) FROM tk_thread_documents d"  # noqa: S608
             f" JOIN conversation_metadata m ON m.thread_key = d.thread_key WHERE {where}"
         )
-        unknown = without_messages("m", self._running.dialect)
+        unknown = without_messages("m", self._database.dialect)
         users = (
             "SELECT count(*) FROM (SELECT DISTINCT m.tenant, m.user_id FROM conversation_metadata m"  # noqa: S608
             f" WHERE {where} AND {unknown}) others"
         )
-        ((documents,),), ((others,),) = [await self._running.rows(query, values) for query in (read, users)]
+        ((documents,),), ((others,),) = [await self._database.rows(query, values) for query in (read, users)]
         threads = ThreadCounts(
             int(count), int(queries), int(contexts), int(documents), int(hits), round(float(seconds), 6)
         )
@@ -89,7 +90,7 @@ class KeptThreads:
     async def places(self, scope: Scope | None) -> Sequence[Place]:
         where, values = self._of(scope)
         query = f"SELECT m.tenant, m.user_id, m.thread_id FROM conversation_metadata m WHERE {where}"  # noqa: S608
-        rows = await self._running.rows(query, values)
+        rows = await self._database.rows(query, values)
         if rows:
             self._reader()  # or nothing is exported at all, rather than a part
         return [(text_of(tenant), text_of(user), unescaped(text_of(thread))) for tenant, user, thread in rows]
@@ -143,14 +144,14 @@ class KeptThreads:
         return {bytes(key): pages_of(row[1:] for row in own) for key, own in groupby(rows, itemgetter(0))}
 
     def _metadata(self) -> str:
-        return metadata_query(self._running.dialect, "m.thread_key, ")
+        return metadata_query(self._database.dialect, "m.thread_key, ")
 
     async def _in_threads(self, query: str, keys: Sequence[bytes], order: str | None = None) -> list[Any]:
         rows: list[Any] = []
         for start in range(0, len(keys), _AT_ONCE):
-            some, values = among("key", keys[start : start + _AT_ONCE], self._running.dialect)
+            some, values = self._database.dialect.among("key", keys[start : start + _AT_ONCE])
             ordered = f" ORDER BY {order}" if order else ""
-            rows += await self._running.rows(f"{query} WHERE m.thread_key IN {some}{ordered}", values)
+            rows += await self._database.rows(f"{query} WHERE m.thread_key IN {some}{ordered}", values)
         return rows
 
     def _of(self, scope: Scope | None) -> tuple[str, dict[str, Any]]:
@@ -159,12 +160,12 @@ class KeptThreads:
             return "m.tenant IS NOT NULL", {}
         if scope.conversation is not None:
             return "m.thread_key = :key", {"key": Thread(scope.whole_user, scope.conversation).key}
-        dialect = self._running.dialect
-        values = {"tenant": text_id(scope.tenant, dialect), "user": text_id(scope.user, dialect)}
+        dialect = self._database.dialect
+        values = {"tenant": dialect.id(scope.tenant), "user": dialect.id(scope.user)}
         return "m.tenant = :tenant AND m.user_id = :user", values
 
     def _time(self, column: str) -> str:
-        return READ_TIME[self._running.dialect].format(column)
+        return READ_TIME[self._database.dialect.name].format(column)
 
 
 def _conversation(row: Iterable[Any]) -> Conversation:
@@ -207,7 +208,7 @@ def without_messages(row: str, dialect: Dialect) -> str:
     """A condition: the user of `row`, which has `tenant` and `user_id`, has no conversation in the archive."""
     return (
         "NOT EXISTS (SELECT 1 FROM tk_owners o JOIN tk_conversations c ON c.uid = o.uid"  # noqa: S608
-        f" WHERE o.tenant = {row}.tenant AND o.{_OWNER[dialect]} = {row}.user_id)"
+        f" WHERE o.tenant = {row}.tenant AND o.{_OWNER[dialect.name]} = {row}.user_id)"
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 from threadkeep.checkpoints.parts import CHECKPOINT, WRITE, checkpoint_of, joined, pages_of, parts_of
-from threadkeep.checkpoints.running import OnSqlite
 from threadkeep.checkpoints.sqlite_search import conditions_of
 from threadkeep.checkpoints.sqlite_threads import (
     copy_thread,
@@ -21,6 +20,7 @@ from threadkeep.checkpoints.sqlite_threads import (
 from threadkeep.checkpoints.turn_keys import HOLD, STANDS, SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage, recording
 from threadkeep.checkpoints.value_types import SqlValueTypes
+from threadkeep.db.dialects import SQLITE
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.db.sqlite_rows import moment
 from threadkeep.errors import ScopeErased
@@ -92,15 +92,14 @@ class SqliteCheckpoints:
         self._clock = clock
         self._owned = owned
         self._touched: dict[bytes, int] = {}
-        running = OnSqlite(database, owned=False)
-        self.turn_keys, self.usage = SqlTurnKeys(running, clock), SqlUsage(running)
-        self.value_types = SqlValueTypes(running)
+        self.turn_keys, self.usage = SqlTurnKeys(database, clock), SqlUsage(database)
+        self.value_types = SqlValueTypes(database)
 
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         now = moment(self._clock())
         touched = now - self._touched.get(thread.key, 0) < _TOUCHED_AGAIN_AFTER
         size = len(checkpoint.body) + len(checkpoint.metadata) + sum(len(page.data) for page in checkpoint.pages)
-        await self._database.write(partial(put, thread=thread, new=checkpoint, now=now, touched=touched), size=size)
+        await self._database.transact(partial(put, thread=thread, new=checkpoint, now=now, touched=touched), size=size)
         if not touched:
             self._remember(thread, now)
 
@@ -118,7 +117,7 @@ class SqliteCheckpoints:
             _hold_turn(connection, thread, turn, now)
             put_writes(connection, thread, (ns, checkpoint), writes, now)
 
-        await self._database.write(work, size=sum(len(write.data) for write in writes))
+        await self._database.transact(work, size=sum(len(write.data) for write in writes))
 
     async def get(
         self, thread: Thread, ns: str, checkpoint: str | None, wanting: Wanting | None = None
@@ -129,36 +128,36 @@ class SqliteCheckpoints:
                 return found
             return replace(found, pages=tuple(read_pages(connection, thread, wanting(found))))
 
-        return await self._database.read(work)
+        return await self._database.snapshot(work)
 
     async def find(self, wanted: Search, limit: int) -> Sequence[StoredCheckpoint]:
-        return await self._database.read(partial(find, wanted=wanted, limit=limit))
+        return await self._database.snapshot(partial(find, wanted=wanted, limit=limit))
 
     async def lineage(self, thread: Thread, ns: str, checkpoint: str, limit: int) -> Sequence[StoredCheckpoint]:
         values = (thread.key, ns_key(ns), escaped(checkpoint), limit)
-        return await self._database.read(lambda connection: joined(connection.execute(_LINEAGE, values)))
+        return await self._database.snapshot(lambda connection: joined(connection.execute(_LINEAGE, values)))
 
     async def pages(self, thread: Thread, runs: Sequence[Run]) -> Sequence[Page]:
-        return await self._database.read(lambda connection: read_pages(connection, thread, runs))
+        return await self._database.snapshot(lambda connection: read_pages(connection, thread, runs))
 
     async def delete(self, thread: Thread) -> None:
-        await self._database.write(lambda connection: delete_thread(connection, thread))
+        await self._database.transact(lambda connection: delete_thread(connection, thread))
 
     async def copy(self, source: Thread, target: Thread) -> None:
         now = moment(self._clock())
-        await self._database.write(lambda connection: copy_thread(connection, source, target, now))
+        await self._database.transact(lambda connection: copy_thread(connection, source, target, now))
 
     async def thin_out(self, thread: Thread, plan: Plan) -> None:
-        await self._database.write(lambda connection: thin_out(connection, thread, plan))
+        await self._database.transact(lambda connection: thin_out(connection, thread, plan))
 
     async def generation(self, thread: Thread) -> int:
-        return await self._database.read(lambda connection: generation_of(connection, thread))
+        return await self._database.snapshot(lambda connection: generation_of(connection, thread))
 
     async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
-        return await self._database.read(lambda connection: thread_ids(connection, owner, facts))
+        return await self._database.snapshot(lambda connection: thread_ids(connection, owner, facts))
 
     async def erase(self, scope: Scope, fact: bytes | None = None) -> Erased:
-        return await self._database.write(lambda connection: erase_threads(connection, scope, fact))
+        return await self._database.transact(lambda connection: erase_threads(connection, scope, fact))
 
     async def close(self) -> None:
         if self._owned:
@@ -190,8 +189,8 @@ def put(connection: sqlite3.Connection, thread: Thread, new: NewCheckpoint, now:
         connection.execute(_INSERT, values)
     for page in new.pages:
         _insert_page(connection, thread, page)
-    for statement, bound in recording(thread, new.usage, now, "sqlite") if new.usage else ():
-        connection.execute(statement, bound)
+    for change in recording(thread, new.usage, now, SQLITE) if new.usage else ():
+        connection.execute(change.text, change.values)
 
 
 def _hold_turn(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from threadkeep.checkpoints.running import Dialect, Running
+from threadkeep.db.database import Database
+from threadkeep.db.dialects import Name
 from threadkeep.ports.usage import Bounds, Spread, ThreadTotals
 
-SECONDS: dict[Dialect, str] = {
+SECONDS: dict[Name, str] = {
     "sqlite": "(last_activity_at - started_at) / 1000000.0",
     "postgres": "extract(epoch FROM last_activity_at - started_at)",
     "mysql": "timestampdiff(MICROSECOND, started_at, last_activity_at) * 0.000001",
@@ -21,13 +22,13 @@ _BYTES = (
 )
 
 
-async def thread_totals(running: Running, bounds: Bounds) -> ThreadTotals:
-    seconds = SECONDS[running.dialect]
+async def thread_totals(database: Database, bounds: Bounds) -> ThreadTotals:
+    seconds = SECONDS[database.dialect.name]
     active = "coalesce(sum(CASE WHEN expired_at IS NULL THEN 1 ELSE 0 END), 0)"
     told = f"SELECT {active}, {_spread('query_count', bounds.queries)}, {_spread(seconds, bounds.seconds)}"
-    ((number, *rest),) = await running.rows(f"{told} FROM conversation_metadata", {})
+    ((number, *rest),) = await database.rows(f"{told} FROM conversation_metadata", {})
     sizes = f"SELECT sum(size) AS bytes FROM ({_BYTES}) rows_of GROUP BY thread_key"  # noqa: S608
-    (row,) = await running.rows(f"SELECT {_spread('bytes', bounds.bytes)} FROM ({sizes}) threads_of", {})  # noqa: S608
+    (row,) = await database.rows(f"SELECT {_spread('bytes', bounds.bytes)} FROM ({sizes}) threads_of", {})  # noqa: S608
     cut = len(bounds.queries) + 2
     return ThreadTotals(int(number), _read(rest[:cut]), _read(rest[cut:]), _read(row))
 

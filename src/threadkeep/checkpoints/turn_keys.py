@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from threadkeep.checkpoints.parts import THREAD_HELD, text_of
-from threadkeep.checkpoints.running import Running, Step, among, text_id
+from threadkeep.db.database import Database
+from threadkeep.db.statements import Change
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.turn_keys import OpenTurn, TurnKey, TurnRemains
 from threadkeep.scope import Scope
@@ -48,65 +49,65 @@ STANDS = {
 
 
 class SqlTurnKeys:
-    def __init__(self, running: Running, clock: Clock = system_clock) -> None:
-        self._running = running
+    def __init__(self, database: Database, clock: Clock = system_clock) -> None:
+        self._database = database
         self._clock = clock
 
     async def get(self, thread: Thread) -> TurnKey | None:
-        rows = await self._running.rows(_GET, {"key": thread.key})
+        rows = await self._database.rows(_GET, {"key": thread.key})
         return TurnKey(bytes(rows[0][0]), rows[0][1]) if rows else None
 
     async def begin(self, thread: Thread, sealed: bytes) -> TurnKey:
         while True:
             now = int(self._clock().timestamp() * 1_000_000)
-            statement = f"{_INSERT} {_LATER[self._running.dialect]}"
-            await self._running.changed([(statement, {"key": thread.key, "sealed": sealed, "now": now})])
+            statement = f"{_INSERT} {_LATER[self._database.dialect.name]}"
+            await self._database.changed([Change(statement, {"key": thread.key, "sealed": sealed, "now": now})])
             if (found := await self.get(thread)) is not None:  # or somebody has ended it in between
                 return found
 
     async def end(self, thread: Thread, key: TurnKey, remains: TurnRemains) -> bool:
         gone = "DELETE FROM tk_turn_keys WHERE thread_key = :key AND began_at = :used_at"
-        first: Step = (gone, {"key": thread.key, "used_at": key.used_at})
+        first = Change(gone, {"key": thread.key, "used_at": key.used_at})
         rest = [*self._drop_checkpoints(thread, remains.checkpoints), *self._drop_strands(thread, remains.strands)]
         rest += self._drop_writes(thread, remains.writes)
-        return bool(await self._running.changed([first, *rest], only_if_first=True))
+        return bool(await self._database.changed([first, *rest], only_if_first=True))
 
-    def _drop_checkpoints(self, thread: Thread, checkpoints: Sequence[tuple[str, str]]) -> Iterator[Step]:
+    def _drop_checkpoints(self, thread: Thread, checkpoints: Sequence[tuple[str, str]]) -> Iterator[Change]:
         for table in ("tk_checkpoint_writes", "conversation_checkpoints"):
             gone = f"DELETE FROM {table} WHERE thread_key = :key AND ns_key = :ns AND checkpoint_id = :id"  # noqa: S608
             for ns, id_ in checkpoints:
-                id_bound = text_id(escaped(id_), self._running.dialect)
-                yield gone, {"key": thread.key, "ns": ns_key(ns), "id": id_bound}
+                id_bound = self._database.dialect.id(escaped(id_))
+                yield Change(gone, {"key": thread.key, "ns": ns_key(ns), "id": id_bound})
 
-    def _drop_writes(self, thread: Thread, writes: Sequence[tuple[str, str, str, int]]) -> Iterator[Step]:
+    def _drop_writes(self, thread: Thread, writes: Sequence[tuple[str, str, str, int]]) -> Iterator[Change]:
         gone = (
             "DELETE FROM tk_checkpoint_writes WHERE thread_key = :key AND ns_key = :ns AND checkpoint_id = :id"
             " AND task_id = :task AND idx = :idx"
         )
         for ns, id_, task, idx in writes:
-            place, whose = (text_id(escaped(one), self._running.dialect) for one in (id_, task))
-            yield gone, {"key": thread.key, "ns": ns_key(ns), "id": place, "task": whose, "idx": idx}
+            place, whose = (self._database.dialect.id(escaped(one)) for one in (id_, task))
+            yield Change(gone, {"key": thread.key, "ns": ns_key(ns), "id": place, "task": whose, "idx": idx})
 
-    def _drop_strands(self, thread: Thread, strands: Sequence[bytes]) -> Iterator[Step]:
+    def _drop_strands(self, thread: Thread, strands: Sequence[bytes]) -> Iterator[Change]:
         for start in range(0, len(strands), _AT_ONCE):
-            some, values = among("strand", strands[start : start + _AT_ONCE], self._running.dialect)
+            some, values = self._database.dialect.among("strand", strands[start : start + _AT_ONCE])
             gone = f"DELETE FROM tk_checkpoint_items WHERE thread_key = :key AND strand IN {some}"  # noqa: S608
-            yield gone, values | {"key": thread.key}
+            yield Change(gone, values | {"key": thread.key})
 
     async def idle(self, owner: Scope | None, before: int, limit: int) -> Sequence[OpenTurn]:
         condition, values = "", dict[str, Any]()
         if owner is not None:
             condition = " AND m.tenant = :tenant AND m.user_id = :user"
             values = {
-                "tenant": text_id(owner.tenant, self._running.dialect),
-                "user": text_id(owner.user, self._running.dialect),
+                "tenant": self._database.dialect.id(owner.tenant),
+                "user": self._database.dialect.id(owner.user),
             }
         query = (
             "SELECT m.tenant, m.user_id, m.thread_id, k.began_at FROM tk_turn_keys k"  # noqa: S608
             f" JOIN conversation_metadata m ON m.thread_key = k.thread_key WHERE k.began_at < :before{condition}"
             " ORDER BY k.began_at LIMIT :most"
         )
-        rows = await self._running.rows(query, values | {"before": before, "most": limit})
+        rows = await self._database.rows(query, values | {"before": before, "most": limit})
         return [_open_turn(*row) for row in rows]
 
     async def count_idle(self, before: int) -> int:
@@ -114,7 +115,7 @@ class SqlTurnKeys:
             "SELECT count(*) FROM tk_turn_keys k JOIN conversation_metadata m ON m.thread_key = k.thread_key"
             " WHERE k.began_at < :before"
         )
-        return (await self._running.rows(query, {"before": before}))[0][0]
+        return (await self._database.rows(query, {"before": before}))[0][0]
 
 
 def _open_turn(tenant: str | bytes, user: str | bytes, thread_id: str | bytes, used_at: int) -> OpenTurn:

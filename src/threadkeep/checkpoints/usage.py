@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from threadkeep.checkpoints.parts import text_of
-from threadkeep.checkpoints.running import Dialect, Running, Step
 from threadkeep.checkpoints.totals import thread_totals
+from threadkeep.db.database import Database
+from threadkeep.db.dialects import Dialect
+from threadkeep.db.statements import Change
 from threadkeep.ports.usage import Bounds, ConversationMetadata, ThreadTotals, Usage
 from threadkeep.threads import Thread, escaped, unescaped
 
@@ -31,13 +33,13 @@ _DELETED_WITH_A_THREAD = (
 )
 
 
-def recording(thread: Thread, usage: Usage, now: int, dialect: Dialect) -> Iterator[Step]:
+def recording(thread: Thread, usage: Usage, now: int, dialect: Dialect) -> Iterator[Change]:
     """Statements for the transaction that stores the checkpoint. The cache first: MySQL sets columns in order.
 
     A thread is marked as active now and then; what was asked is its latest activity at once, since it is counted in how
     long the conversation lasted.
     """
-    most = "max" if dialect == "sqlite" else "greatest"
+    most = "max" if dialect.is_sqlite else "greatest"
     hits = f"{most}(cache_hits, :cache_hits)"
     if usage.cache_hits is None:
         hits = "cache_hits + CASE WHEN query_count < :queries THEN :cached ELSE 0 END"
@@ -52,29 +54,29 @@ def recording(thread: Thread, usage: Usage, now: int, dialect: Dialect) -> Itera
         "cached": int(usage.cached),
         "now": now,
     }
-    yield (
+    yield Change(
         (
             f"UPDATE conversation_metadata SET cache_hits = {hits}, first_query = coalesce(first_query, :first),"  # noqa: S608
             f" query_count = {most}(query_count, :queries), context_count = {most}(context_count, :contexts),"
             " datasource_ids = coalesce(:sources, datasource_ids), access_level = coalesce(:level, access_level),"
-            f" last_activity_at = {MOMENT[dialect].format('now')}"
+            f" last_activity_at = {MOMENT[dialect.name].format('now')}"
             " WHERE thread_key = :key"
         ),
         values,
     )
-    ignored = " ON DUPLICATE KEY UPDATE document = document" if dialect == "mysql" else " ON CONFLICT DO NOTHING"
+    ignored = " ON DUPLICATE KEY UPDATE document = document" if dialect.is_mysql else " ON CONFLICT DO NOTHING"
     for document in usage.documents:
         query = f"INSERT INTO tk_thread_documents (thread_key, document) VALUES (:key, :document){ignored}"  # noqa: S608
-        yield query, {"key": thread.key, "document": document}
+        yield Change(query, {"key": thread.key, "document": document})
 
 
 class SqlUsage:
-    def __init__(self, running: Running) -> None:
-        self._running = running
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def metadata(self, thread: Thread) -> ConversationMetadata | None:
-        query = f"{metadata_query(self._running.dialect)} WHERE thread_key = :key"
-        rows = await self._running.rows(query, {"key": thread.key})
+        query = f"{metadata_query(self._database.dialect)} WHERE thread_key = :key"
+        rows = await self._database.rows(query, {"key": thread.key})
         return metadata_of(rows[0]) if rows else None
 
     async def expire(self, idle_since: int, now: int, limit: int, *, dry_run: bool = False) -> int:
@@ -88,7 +90,7 @@ class SqlUsage:
         marked = 0
         for key in keys:
             values = {"key": key, "since": idle_since, "now": now}
-            marked += (await self._running.changed([(mark, values)]))[0]
+            marked += (await self._database.changed([Change(mark, values)]))[0]
         return marked
 
     async def delete_expired(self, expired_before: int, limit: int, *, dry_run: bool = False) -> int:
@@ -99,29 +101,30 @@ class SqlUsage:
         for key in await self._keys(where, {"before": expired_before}, limit):
             # The thread's row first: who begins it anew meanwhile has taken the mark away, and nothing is deleted.
             first = f"DELETE FROM conversation_metadata WHERE thread_key = :key AND {where}"  # noqa: S608
-            rest = [(f"DELETE FROM {table} WHERE thread_key = :key", {"key": key}) for table in _DELETED_WITH_A_THREAD]  # noqa: S608
-            steps: Sequence[Step] = [(first, {"key": key, "before": expired_before}), *rest]
-            deleted += bool(await self._running.changed(steps, only_if_first=True))
+            steps = [Change(first, {"key": key, "before": expired_before})]
+            for table in _DELETED_WITH_A_THREAD:
+                steps.append(Change(f"DELETE FROM {table} WHERE thread_key = :key", {"key": key}))  # noqa: S608
+            deleted += bool(await self._database.changed(steps, only_if_first=True))
         return deleted
 
     async def totals(self, bounds: Bounds) -> ThreadTotals:
-        return await thread_totals(self._running, bounds)
+        return await thread_totals(self._database, bounds)
 
     async def _keys(self, where: str, values: dict[str, Any], limit: int) -> list[bytes]:
         query = f"SELECT thread_key FROM conversation_metadata WHERE {where} LIMIT :most"  # noqa: S608
-        return [bytes(row[0]) for row in await self._running.rows(query, values | {"most": limit})]
+        return [bytes(row[0]) for row in await self._database.rows(query, values | {"most": limit})]
 
     async def _counted(self, where: str, values: dict[str, Any]) -> int:
-        rows = await self._running.rows(f"SELECT count(*) FROM conversation_metadata WHERE {where}", values)  # noqa: S608
+        rows = await self._database.rows(f"SELECT count(*) FROM conversation_metadata WHERE {where}", values)  # noqa: S608
         return rows[0][0]
 
     def _moment(self, name: str) -> str:
-        return MOMENT[self._running.dialect].format(name)
+        return MOMENT[self._database.dialect.name].format(name)
 
 
 def metadata_query(dialect: Dialect, more: str = "") -> str:
     """Rows that `metadata_of` reads, each behind the columns of `more`."""
-    times = ", ".join(READ_TIME[dialect].format(name) for name in _TIMES)
+    times = ", ".join(READ_TIME[dialect.name].format(name) for name in _TIMES)
     return (
         f"SELECT {more}thread_id, user_id, first_query, query_count, context_count, cache_hits, datasource_ids,"  # noqa: S608
         f" access_level, {times}, {_COUNT_DOCUMENTS} FROM conversation_metadata m"

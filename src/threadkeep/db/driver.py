@@ -28,7 +28,11 @@ class DriverConnection(Protocol):
     async def rows(self, statement: str, values: Values) -> Sequence[Any]: ...
 
     async def count(self, statement: str, values: Values) -> int:
-        """How many rows it changed."""
+        """Return how many rows it changed."""
+        ...
+
+    async def each(self, statement: str, rows: Sequence[Values]) -> None:
+        """Run the statement once for each of `rows`."""
         ...
 
     async def begin(self) -> None: ...
@@ -75,9 +79,15 @@ class _PostgresLine:
             said: str = await self._raw.execute(text, *(values[name] for name in names))
         return int(said.rsplit(" ", 1)[-1])
 
-    async def begin(self) -> None:
+    async def each(self, statement: str, rows: Sequence[Values]) -> None:
+        text, names = _numbered(statement)
         with _TOLD:
-            await self._raw.execute("BEGIN")
+            await self._raw.executemany(text, [tuple(row[name] for name in names) for row in rows])
+
+    async def begin(self) -> None:
+        """The level is named: a default of REPEATABLE READ would take its snapshot before our locks."""
+        with _TOLD:
+            await self._raw.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
 
     async def commit(self) -> None:
         with _TOLD:
@@ -104,6 +114,12 @@ class _MySqlLine:
 
     async def count(self, statement: str, values: Values) -> int:
         return (await self._executed(statement, values))[0]
+
+    async def each(self, statement: str, rows: Sequence[Values]) -> None:
+        text, names = _formatted(statement)
+        with _TOLD:
+            async with self._raw.cursor() as cursor:
+                await cursor.executemany(text, [tuple(row[name] for name in names) for row in rows])
 
     async def _executed(self, statement: str, values: Values) -> tuple[int, Sequence[Any]]:
         text, names = _formatted(statement)

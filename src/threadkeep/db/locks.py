@@ -15,7 +15,7 @@ from sqlalchemy import ScalarSelect, bindparam, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.db.rows import insert_if_absent
-from threadkeep.db.server import Raced
+from threadkeep.db.statements import Raced
 from threadkeep.db.tables import conversations, generations, owners
 from threadkeep.errors import ScopeErased
 from threadkeep.scope import Scope

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar, cast
 
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from threadkeep.db.database import Database
+from threadkeep.db.dialects import MARIADB, MYSQL, POSTGRES, Dialect
 from threadkeep.db.driver import DriverConnection
 from threadkeep.db.engine import PoolLimits, behind_a_transaction_pooler, checked_url, engine_for, none_half_open
 from threadkeep.db.errors import (
     DRIVER_ERRORS,
+    code_of,
     is_read_only,
     lost_connection,
     never_answered,
@@ -24,6 +28,7 @@ from threadkeep.db.errors import (
     was_rolled_back,
 )
 from threadkeep.db.pool import POOLS, Pool, PooledConnection, PoolUsage
+from threadkeep.db.statements import Change, ChangeEach, Query, Raced, Statement, Undo, Verb
 from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
 from threadkeep.resilience.one_call import outside_any_call, waiting
 from threadkeep.resilience.shared import Lease
@@ -33,23 +38,12 @@ Work = Callable[[AsyncConnection], Awaitable[T]]
 
 OLDEST = {"PostgreSQL": (13,), "MariaDB": (10, 6), "MySQL": (8, 0, 13)}
 _MOST_TRIES = 12
+_KEY_TAKEN = 1062
 _random = random.Random()  # of our own: an application's is seeded, and read, by itself
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 
 
-class Raced(Exception):
-    """Somebody changed the ground under this transaction in a way that another try will see."""
-
-
-class Undo(Exception):
-    """Leave nothing of this transaction, and answer with `result` all the same."""
-
-    def __init__(self, result: Any) -> None:
-        super().__init__()
-        self.result = result
-
-
-class ServerDatabase:
+class ServerDatabase(Database):
     """A way to the pool of one database. Closing the last of a process and URL closes the pool."""
 
     def __init__(self, lease: Lease[Pool], *, owned: bool = True, pooled: bool = False) -> None:
@@ -103,7 +97,7 @@ class ServerDatabase:
 
     async def open(self) -> None:
         """Say hello. Raises what is wrong with the URL, the server or its version."""
-        await self.read(self._greet)
+        await self.snapshot(self._greet)
 
     async def _greet(self, connection: AsyncConnection) -> None:
         name, version = _product(connection)
@@ -115,13 +109,45 @@ class ServerDatabase:
             if encoding != "UTF8":
                 raise StoreError(f"{self.place}: its encoding is {encoding}; create the database with UTF8")
 
-    async def write(self, work: Work[T], *, seconds: float | None = None) -> T:
-        """Run `work` in a transaction and commit. A deadlock or a lost line before the commit is tried again."""
-        return await self._run(work, seconds, commit=True)
+    @property
+    def dialect(self) -> Dialect:
+        """Known in full once the server has answered: before that, MariaDB passes for MySQL."""
+        if self.engine.dialect.name == "postgresql":
+            return POSTGRES
+        return MARIADB if cast("Any", self.engine.dialect).is_mariadb else MYSQL
 
-    async def read(self, work: Work[T]) -> T:
+    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None, seconds: float | None = None) -> T:
+        attempt = _Attempt(self._pool, direct=True)
+
+        async def work(connection: DriverConnection) -> T:
+            await connection.begin()
+            result = await _run_verb(connection, verb())
+            attempt.committing = True  # what fails from here on may have been stored
+            await connection.commit()
+            return result
+
+        return await self._run(attempt, work, seconds)
+
+    async def read(self, verb: Callable[[], Verb[T]], *, short: bool = False) -> T:
+        return await self._run(
+            _Attempt(self._pool, direct=True), lambda connection: _run_verb(connection, verb()), None
+        )
+
+    async def changed(self, steps: Sequence[Change], *, only_if_first: bool = False) -> list[int]:
+        """A single change needs no transaction around it, which saves two trips to the server."""
+        if len(steps) != 1:
+            return await super().changed(steps, only_if_first=only_if_first)
+        step = replace(steps[0], may_exist=True) if only_if_first else steps[0]
+        count = await self.direct(lambda connection: _answer(connection, step))
+        return [count] if count or not only_if_first else []
+
+    async def transact(self, work: Work[T], *, seconds: float | None = None) -> T:
+        """Run `work` in a transaction and commit. A deadlock or a lost line before the commit is tried again."""
+        return await self._run(_Attempt(self._pool, commit=True), work, seconds)
+
+    async def snapshot(self, work: Work[T]) -> T:
         """Run `work` in a transaction that changes nothing; each of its statements sees what is committed by then."""
-        return await self._run(work, None, commit=False)
+        return await self._run(_Attempt(self._pool), work, None)
 
     async def direct(self, work: Callable[[DriverConnection], Awaitable[T]]) -> T:
         """Run `work` on a straight line to the driver: single statements, or a short transaction that it ends itself.
@@ -178,8 +204,7 @@ class ServerDatabase:
                 if not self._closed:
                     self._idle.clear()
 
-    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
-        attempt = _Attempt(self._pool, commit=commit)
+    async def _run(self, attempt: _Attempt, work: Callable[[Any], Awaitable[T]], seconds: float | None) -> T:
         with self._counted():
             try:
                 with waiting(self, self._limits.work_seconds, own=seconds) as left:
@@ -320,9 +345,9 @@ class LateDatabase(ServerDatabase):
         await self._ready_in_time()
         return await super().direct(work)
 
-    async def _run(self, work: Work[T], seconds: float | None, *, commit: bool) -> T:
+    async def _run(self, attempt: _Attempt, work: Callable[[Any], Awaitable[T]], seconds: float | None) -> T:
         await self._ready_in_time()
-        return await super()._run(work, seconds, commit=commit)
+        return await super()._run(attempt, work, seconds)
 
     async def _ready_in_time(self) -> None:
         """The attempt goes on when the caller's time is up: it may have to migrate."""
@@ -382,3 +407,29 @@ class InTime:
         self._left_behind.discard(task)
         if not task.cancelled():
             task.exception()  # nobody waits for it any more
+
+
+async def _run_verb(connection: DriverConnection, verb: Verb[T]) -> T:
+    try:
+        statement = next(verb)
+        while True:
+            statement = verb.send(await _answer(connection, statement))
+    except StopIteration as stop:
+        return stop.value
+
+
+async def _answer(connection: DriverConnection, statement: Statement) -> Any:
+    """MySQL and MariaDB report a taken key as an error. `INSERT IGNORE` would log a warning each time, and `ON
+    DUPLICATE KEY UPDATE` counts one row in both cases on a connection that counts the rows it found."""
+    if isinstance(statement, Query):
+        return await connection.rows(statement.text, statement.values)
+    if isinstance(statement, ChangeEach):
+        if statement.rows:
+            await connection.each(statement.text, statement.rows)
+        return None
+    try:
+        return await connection.count(statement.text, statement.values)
+    except DBAPIError as error:
+        if statement.may_exist and code_of(error) == _KEY_TAKEN:
+            return 0
+        raise

@@ -22,9 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from threadkeep.db.database import Database
+from threadkeep.db.dialects import SQLITE, Dialect
 from threadkeep.db.sqlite_connection import Taken, WritingConnection, connect, in_transaction, is_busy
 from threadkeep.db.sqlite_errors import our_errors, translated
 from threadkeep.db.sqlite_file import FileIdentity, Reserve, has_room
+from threadkeep.db.statements import ChangeEach, Query, Statement, Undo, Verb
 from threadkeep.errors import MemoryClosed, StoreUnavailable
 
 T = TypeVar("T")
@@ -49,9 +52,10 @@ _Queue = queue.SimpleQueue[Job | None]  # None: no more will come
 
 
 _MOST_PER_COMMIT = 64
+_KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
 
 
-class SqliteDatabase:
+class SqliteDatabase(Database):
     def __init__(self, path: str, *, busy_seconds: float = 60.0, readers: int = 2) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
@@ -129,7 +133,20 @@ class SqliteDatabase:
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return not busy
 
-    async def write(self, work: Work[T], *, size: int | None = None) -> T:
+    @property
+    def dialect(self) -> Dialect:
+        return SQLITE
+
+    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None) -> T:
+        try:
+            return await self.transact(lambda connection: _run(connection, verb()), size=size)
+        except Undo as undo:
+            return undo.result
+
+    async def read(self, verb: Callable[[], Verb[T]], *, short: bool = False) -> T:
+        return await self.snapshot(lambda connection: _run(connection, verb()), short=short)
+
+    async def transact(self, work: Work[T], *, size: int | None = None) -> T:
         """Run `work` in a transaction of the writer thread; it returns after the commit, or leaves no trace.
 
         Work of a few statements says how much it stores, in characters or bytes: where that is little, it may be done
@@ -163,7 +180,7 @@ class SqliteDatabase:
         """Run `work` on the writing connection with no transaction open."""
         return await self._enqueue(self._writes, Job(work, alone=True))
 
-    async def read(self, work: Work[T], *, short: bool = False) -> T:
+    async def snapshot(self, work: Work[T], *, short: bool = False) -> T:
         """Run `work` on one consistent snapshot, beside the writer; what is `short` perhaps here and now."""
         if not self._readers:
             return await self._enqueue(self._writes, Job(work))
@@ -445,3 +462,26 @@ class ReadingHere:
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
+
+
+def _run(connection: sqlite3.Connection, verb: Verb[T]) -> T:
+    try:
+        statement = next(verb)
+        while True:
+            statement = verb.send(_answer(connection, statement))
+    except StopIteration as stop:
+        return stop.value
+
+
+def _answer(connection: sqlite3.Connection, statement: Statement) -> Any:
+    if isinstance(statement, Query):
+        return connection.execute(statement.text, statement.values).fetchall()
+    if isinstance(statement, ChangeEach):
+        connection.executemany(statement.text, statement.rows)
+        return None
+    try:
+        return connection.execute(statement.text, statement.values).rowcount
+    except sqlite3.IntegrityError as error:
+        if statement.may_exist and error.sqlite_errorcode in _KEY_TAKEN:
+            return 0
+        raise

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from threadkeep.checkpoints.running import Running, text_id
+from threadkeep.db.database import Database
+from threadkeep.db.statements import Change
 from threadkeep.ports.keys import ApiKey, Permission
 
 _COLUMNS = "prefix, digest, name, tenant, user_id, role, permissions, created_at, expires_at, revoked_at"
@@ -17,8 +18,9 @@ _INSERT = (
 
 
 class SqlKeys:
-    def __init__(self, running: Running) -> None:
-        self._running = running
+    def __init__(self, database: Database, *, owned: bool = False) -> None:
+        self._database = database
+        self._owned = owned
 
     async def add(self, key: ApiKey) -> None:
         values = {
@@ -33,29 +35,30 @@ class SqlKeys:
             "expires_at": _moment(key.expires_at),
             "revoked_at": _moment(key.revoked_at),
         }
-        await self._running.changed([(_INSERT, values)])
+        await self._database.changed([Change(_INSERT, values)])
 
     async def find(self, prefix: str) -> ApiKey | None:
         query = f"SELECT {_COLUMNS} FROM tk_api_keys WHERE prefix = :prefix"  # noqa: S608
-        rows = await self._running.rows(query, {"prefix": self._text(prefix)})
+        rows = await self._database.rows(query, {"prefix": self._text(prefix)})
         return _key(rows[0]) if rows else None
 
     async def all(self, tenant: str | None = None) -> Sequence[ApiKey]:
         where = "" if tenant is None else "WHERE tenant = :tenant"
         values = {} if tenant is None else {"tenant": self._text(tenant)}
         query = f"SELECT {_COLUMNS} FROM tk_api_keys {where} ORDER BY created_at, prefix"  # noqa: S608
-        return [_key(row) for row in await self._running.rows(query, values)]
+        return [_key(row) for row in await self._database.rows(query, values)]
 
     async def revoke(self, prefix: str, at: datetime) -> bool:
         change = "UPDATE tk_api_keys SET revoked_at = :at WHERE prefix = :prefix AND revoked_at IS NULL"
-        changed = await self._running.changed([(change, {"at": _moment(at), "prefix": self._text(prefix)})])
+        changed = await self._database.changed([Change(change, {"at": _moment(at), "prefix": self._text(prefix)})])
         return bool(changed[0]) or await self.find(prefix) is not None
 
     async def close(self) -> None:
-        await self._running.close()
+        if self._owned:
+            await self._database.close()
 
     def _text(self, value: str) -> str | bytes:
-        return text_id(value, self._running.dialect)
+        return self._database.dialect.id(value)
 
 
 def _moment(time: datetime | None) -> int | None:

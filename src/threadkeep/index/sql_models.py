@@ -6,7 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.db.rows import insert_if_absent
-from threadkeep.db.server import Raced
+from threadkeep.db.statements import Raced
 from threadkeep.db.tables import models
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.recall.vectors import ENCODING

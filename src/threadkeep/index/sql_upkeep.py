@@ -29,14 +29,14 @@ class SqlUpkeep:
 
     async def claim(self, version: int) -> None:
         if await self.version() is None:
-            await self._database.write(partial(_claim, version=version))
+            await self._database.transact(partial(_claim, version=version))
 
     async def version(self) -> int | None:
-        found = await self._database.read(_state)
+        found = await self._database.snapshot(_state)
         return None if found is None else found[0]
 
     async def rebuild_some(self, version: int) -> int:
-        return await self._database.write(partial(self._rebuild_some, version=version), seconds=_SECONDS)
+        return await self._database.transact(partial(self._rebuild_some, version=version), seconds=_SECONDS)
 
     async def _rebuild_some(self, connection: AsyncConnection, version: int) -> int:
         found = await _state(connection)

@@ -64,14 +64,14 @@ class SqlVectors:
         checked = [(message, fitting(message.vectors, model)) for message in messages]
         # In one order everywhere, so that two who write the same messages wait for each other in turn.
         checked.sort(key=lambda one: one[0].scope.digest())
-        return await self._database.write(partial(self._upsert, model=model, rows=checked))
+        return await self._database.transact(partial(self._upsert, model=model, rows=checked))
 
     async def search(self, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> Sequence[VectorHit]:
         looked_for = fitting(vector, model)[0]
         if await self._compares_there():
             work = partial(self._compared, scope=scope, model=model, vector=looked_for, k=k)
             return await self._database.direct(work)
-        return await self._database.read(partial(self._search, scope=scope, model=model, vector=looked_for, k=k))
+        return await self._database.snapshot(partial(self._search, scope=scope, model=model, vector=looked_for, k=k))
 
     async def _compared(
         self, line: DriverConnection, scope: Scope, model: EmbeddingModel, vector: Vector, k: int
@@ -89,27 +89,27 @@ class SqlVectors:
         chosen = select(messages.c.mid).join(conversations, conversations.c.cid == messages.c.cid)
         chosen = chosen.where(*IN_SCOPE, messages.c.id == bindparam("of_message"))
         values = named(scope) | {"of_message": message_id}
-        return await self._database.write(partial(self._delete, chosen=chosen, values=values))
+        return await self._database.transact(partial(self._delete, chosen=chosen, values=values))
 
     async def erase(self, scope: Scope) -> Erased:
         if scope.conversation is None:
-            count = await self._database.write(partial(self._delete_owner, scope=scope))
+            count = await self._database.transact(partial(self._delete_owner, scope=scope))
         else:
             chosen = select(messages.c.mid).join(conversations, conversations.c.cid == messages.c.cid)
             work = partial(self._delete, chosen=chosen.where(*IN_SCOPE), values=named(scope))
-            count = await self._database.write(work)
+            count = await self._database.transact(work)
         return Erased(count, count)
 
     async def models(self, scope: Scope | None = None) -> dict[EmbeddingModel, int]:
-        return await self._database.read(partial(self._models, scope=scope))
+        return await self._database.snapshot(partial(self._models, scope=scope))
 
     async def models_of(self, user: Scope) -> Sequence[EmbeddingModel]:
         if await self._compares_there():
             return await self._database.direct(partial(models_of, user=user))
-        return await self._database.read(partial(self._models_of, user=user))
+        return await self._database.snapshot(partial(self._models_of, user=user))
 
     async def forget_model(self, model: EmbeddingModel) -> int:
-        return await self._database.write(partial(self._forget_model, model=model))
+        return await self._database.transact(partial(self._forget_model, model=model))
 
     async def close(self) -> None:
         """The database is closed by the archive."""
@@ -118,7 +118,7 @@ class SqlVectors:
     async def _compares_there(self) -> bool:
         """Whether the server has pgvector; asked once."""
         if self._has_pgvector is None:
-            await self._database.read(self.table)
+            await self._database.snapshot(self.table)
         return bool(self._has_pgvector)
 
     async def table(self, connection: AsyncConnection) -> Any:

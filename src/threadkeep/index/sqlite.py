@@ -24,7 +24,7 @@ class SqliteIndex:
 
     async def evidence(self, scope: Scope, search: Search) -> Evidence:
         besides = await search.besides()
-        return await self._database.read(partial(self._evidence, scope=scope, search=search, besides=besides))
+        return await self._database.snapshot(partial(self._evidence, scope=scope, search=search, besides=besides))
 
     def _evidence(
         self, connection: sqlite3.Connection, scope: Scope, search: Search, besides: Collection[Place]

@@ -36,25 +36,25 @@ class SqliteBacklog:
         self._missing = _UNMARKED if apart else f"{_WITHOUT} AND {_UNMARKED}"
 
     async def newest(self) -> int:
-        return await self._database.read(_newest)
+        return await self._database.snapshot(_newest)
 
     async def waiting(self, model: EmbeddingModel, span: Span, limit: int) -> Sequence[Waiting]:
-        return await self._database.read(partial(self._waiting, model=model, span=span, limit=limit))
+        return await self._database.snapshot(partial(self._waiting, model=model, span=span, limit=limit))
 
     async def count(self, model: EmbeddingModel) -> int:
-        return await self._database.read(partial(self._count, model=model))
+        return await self._database.snapshot(partial(self._count, model=model))
 
     async def seqs(self, messages: Sequence[MessageKey]) -> Sequence[int | None]:
-        return await self._database.read(lambda connection: [_seq(connection, one) for one in messages])
+        return await self._database.snapshot(lambda connection: [_seq(connection, one) for one in messages])
 
     async def give_up(self, model: EmbeddingModel, reasons: Mapping[MessageKey, str]) -> None:
-        await self._database.write(partial(_give_up, model=model, reasons=reasons, at=moment(self._clock())))
+        await self._database.transact(partial(_give_up, model=model, reasons=reasons, at=moment(self._clock())))
 
     async def given_up(self, limit: int) -> Sequence[EmbedFailed]:
-        return await self._database.read(partial(_given_up, limit=limit))
+        return await self._database.snapshot(partial(_given_up, limit=limit))
 
     async def forgive(self) -> int:
-        return await self._database.write(_forgive)
+        return await self._database.transact(_forgive)
 
     def _waiting(
         self, connection: sqlite3.Connection, model: EmbeddingModel, span: Span, limit: int

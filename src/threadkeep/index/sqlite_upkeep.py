@@ -21,14 +21,14 @@ class SqliteUpkeep:
 
     async def claim(self, version: int) -> None:
         if await self.version() is None:
-            await self._database.write(partial(_claim, version=version))
+            await self._database.transact(partial(_claim, version=version))
 
     async def version(self) -> int | None:
-        found = await self._database.read(_state)
+        found = await self._database.snapshot(_state)
         return None if found is None else found[0]
 
     async def rebuild_some(self, version: int) -> int:
-        return await self._database.write(partial(_rebuild_some, version=version, terms_of=self._terms_of))
+        return await self._database.transact(partial(_rebuild_some, version=version, terms_of=self._terms_of))
 
 
 def _state(connection: sqlite3.Connection) -> tuple[int, int] | None:

@@ -31,27 +31,27 @@ class SqliteVectors:
 
     async def upsert(self, model: EmbeddingModel, messages: Sequence[MessageVectors]) -> int:
         rows = [(message, encode(message.vectors, model)) for message in messages]
-        return await self._database.write(partial(_upsert, model=model, rows=rows))
+        return await self._database.transact(partial(_upsert, model=model, rows=rows))
 
     async def search(self, scope: Scope, model: EmbeddingModel, vector: Vector, k: int) -> Sequence[VectorHit]:
         looked_for = fitting(vector, model)[0]
-        return await self._database.read(partial(self._search, scope=scope, model=model, vector=looked_for, k=k))
+        return await self._database.snapshot(partial(self._search, scope=scope, model=model, vector=looked_for, k=k))
 
     async def delete(self, scope: Scope, message_id: str) -> int:
-        return await self._database.write(partial(_delete, scope=scope, message_id=message_id))
+        return await self._database.transact(partial(_delete, scope=scope, message_id=message_id))
 
     async def erase(self, scope: Scope) -> Erased:
-        count = await self._database.write(partial(_erase, scope=scope))
+        count = await self._database.transact(partial(_erase, scope=scope))
         return Erased(count, count)
 
     async def models(self, scope: Scope | None = None) -> dict[EmbeddingModel, int]:
-        return await self._database.read(partial(_models, scope=scope))
+        return await self._database.snapshot(partial(_models, scope=scope))
 
     async def models_of(self, user: Scope) -> Sequence[EmbeddingModel]:
-        return await self._database.read(partial(_models_of, user=user))
+        return await self._database.snapshot(partial(_models_of, user=user))
 
     async def forget_model(self, model: EmbeddingModel) -> int:
-        return await self._database.write(partial(_forget_model, model=model))
+        return await self._database.transact(partial(_forget_model, model=model))
 
     async def close(self) -> None:
         self._matrices.clear()

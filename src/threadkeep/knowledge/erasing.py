@@ -22,7 +22,7 @@ class ErasedDocuments:
     async def erase(self, scope: Scope) -> Erased:
         if scope.conversation is not None:
             return Erased()
-        count = await self._database.write(partial(self._step, scope=scope))
+        count = await self._database.transact(partial(self._step, scope=scope))
         return Erased(count, count)
 
 

@@ -79,7 +79,7 @@ class StoredKnowledge:
         return Erased(count, count)
 
     async def _read(self, step: Any, **given: Any) -> Any:
-        return await self._database.read(partial(step, **given))
+        return await self._database.snapshot(partial(step, **given))
 
     async def _write(self, step: Any, **given: Any) -> Any:
-        return await self._database.write(partial(step, **given))
+        return await self._database.transact(partial(step, **given))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from threadkeep.checkpoints.running import Running, among
+from threadkeep.db.database import Database
+from threadkeep.db.statements import Change
 from threadkeep.model import Erased, Reflection
 from threadkeep.ports.reflections import MOST_EVIDENCE
 from threadkeep.record import ReflectionKind, StoredReflection
@@ -24,8 +25,8 @@ _DELETE = "DELETE FROM tk_reflections WHERE reflection_key = :key"
 
 
 class SqlReflections:
-    def __init__(self, running: Running) -> None:
-        self._running = running
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def put(self, scope: Scope, stored: StoredReflection) -> bool:
         """Looked for once it is there: who erases a message looks for reflections once that is gone."""
@@ -44,17 +45,17 @@ class SqlReflections:
             "body": json.dumps(body).encode(),
             "at": int(stored.at.timestamp() * 1_000_000),
         }
-        await self._running.changed([(_DELETE, {"key": key}), (_PUT, values)])
+        await self._database.changed([Change(_DELETE, {"key": key}), Change(_PUT, values)])
         erased = await self._any_erased(scope, stored.evidence)
         if erased:
-            await self._running.changed([(_DELETE, {"key": key})])
+            await self._database.changed([Change(_DELETE, {"key": key})])
         return not erased
 
     async def _any_erased(self, scope: Scope, ids: Sequence[str]) -> bool:
         digests = [scope.digest("message", id_) for id_ in ids]
-        listed, values = among("digest", digests, self._running.dialect)
+        listed, values = self._database.dialect.among("digest", digests)
         query = f"SELECT 1 FROM tk_tombstones WHERE digest IN {listed} LIMIT 1"  # noqa: S608
-        return bool(await self._running.rows(query, values))
+        return bool(await self._database.rows(query, values))
 
     async def of(self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50) -> Sequence[StoredReflection]:
         column, place = _place(scope)
@@ -62,21 +63,21 @@ class SqlReflections:
             f"SELECT body, created_at FROM tk_reflections WHERE {column} = :place AND kind = :kind"  # noqa: S608
             f" ORDER BY created_at DESC, reflection_key LIMIT {int(limit)}"
         )
-        rows = await self._running.rows(query, {"place": place, "kind": _NUMBERS[kind]})
+        rows = await self._database.rows(query, {"place": place, "kind": _NUMBERS[kind]})
         return [_stored(row, kind) for row in rows]
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
         column, place = _place(scope)
         if message_id is None:
             statement = f"DELETE FROM tk_reflections WHERE {column} = :place"  # noqa: S608
-            (removed,) = await self._running.changed([(statement, {"place": place})])
+            (removed,) = await self._database.changed([Change(statement, {"place": place})])
             return Erased(removed, removed)
         query = "SELECT reflection_key, body FROM tk_reflections WHERE place = :place"
-        rows = await self._running.rows(query, {"place": place})
+        rows = await self._database.rows(query, {"place": place})
         doomed = [bytes(key) for key, body in rows if _may_hold(json.loads(bytes(body))["evidence"], message_id)]
         if not doomed:
             return Erased()
-        removed = sum(await self._running.changed([(_DELETE, {"key": key}) for key in doomed]))
+        removed = sum(await self._database.changed([Change(_DELETE, {"key": key}) for key in doomed]))
         return Erased(len(doomed), removed)
 
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from threadkeep.checkpoints.running import Running, text_id
+from threadkeep.db.database import Database
+from threadkeep.db.statements import Change
 from threadkeep.model import Erased, ModelUsage
 from threadkeep.scope import Scope
 
@@ -24,22 +25,22 @@ _ELSE = {
 
 
 class SqlLedger:
-    def __init__(self, running: Running) -> None:
-        self._running = running
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def add(self, scope: Scope, model: str, input_tokens: int, output_tokens: int) -> None:
         values = {
             "key": scope.whole_user.digest("usage", model),
             "owner": scope.whole_user.digest(),
-            "tenant": text_id(scope.tenant, self._running.dialect),
-            "user": text_id(scope.user, self._running.dialect),
-            "model": text_id(model, self._running.dialect),
+            "tenant": self._database.dialect.id(scope.tenant),
+            "user": self._database.dialect.id(scope.user),
+            "model": self._database.dialect.id(model),
             "input": input_tokens,
             "output": output_tokens,
             "at": int(time.time() * 1_000_000),
         }
-        again = _ELSE["mysql" if self._running.dialect == "mysql" else "other"]
-        await self._running.changed([(_INSERT + again, values)])
+        again = _ELSE["mysql" if self._database.dialect.is_mysql else "other"]
+        await self._database.changed([Change(_INSERT + again, values)])
 
     async def of(self, scope: Scope | None = None) -> Mapping[str, ModelUsage]:
         where = "" if scope is None else "WHERE owner = :owner"
@@ -48,13 +49,13 @@ class SqlLedger:
             "SELECT model, SUM(calls), SUM(input_tokens), SUM(output_tokens) FROM tk_model_usage"  # noqa: S608
             f" {where} GROUP BY model ORDER BY model"
         )
-        return dict(map(_line, await self._running.rows(query, values)))
+        return dict(map(_line, await self._database.rows(query, values)))
 
     async def erase(self, scope: Scope) -> Erased:
         if scope.conversation is not None:
             return Erased()
         statement = "DELETE FROM tk_model_usage WHERE owner = :owner"
-        (removed,) = await self._running.changed([(statement, {"owner": scope.whole_user.digest()})])
+        (removed,) = await self._database.changed([Change(statement, {"owner": scope.whole_user.digest()})])
         return Erased(removed, removed)
 
 

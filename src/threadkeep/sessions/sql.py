@@ -47,7 +47,7 @@ class SqlSessions:
         self._clock = clock
 
     async def touch(self, scope: Scope) -> Session:
-        return await self._database.write(partial(self._touch, scope=scope))
+        return await self._database.transact(partial(self._touch, scope=scope))
 
     async def _touch(self, connection: AsyncConnection, scope: Scope) -> Session:
         await self._slide(connection, scope)
@@ -56,7 +56,7 @@ class SqlSessions:
         return session
 
     async def read(self, scope: Scope) -> Session | None:
-        return await self._database.read(partial(self._read, scope=scope))
+        return await self._database.snapshot(partial(self._read, scope=scope))
 
     async def _read(self, connection: AsyncConnection, scope: Scope) -> Session | None:
         scope.require_conversation()
@@ -73,7 +73,7 @@ class SqlSessions:
         """Nothing to do: the archive stored them and slid the TTL in one transaction on the same database."""
 
     async def set_language(self, scope: Scope, language: str) -> None:
-        await self._database.write(partial(self._set_language, scope=scope, language=language))
+        await self._database.transact(partial(self._set_language, scope=scope, language=language))
 
     async def _set_language(self, connection: AsyncConnection, scope: Scope, language: str) -> None:
         cid = await self._slide(connection, scope)
@@ -89,7 +89,7 @@ class SqlSessions:
         return place.cid
 
     async def erase(self, scope: Scope) -> Erased:
-        return await self._database.write(partial(self._end, scope=scope))
+        return await self._database.transact(partial(self._end, scope=scope))
 
     async def _end(self, connection: AsyncConnection, scope: Scope) -> Erased:
         statement = _END_ALL if scope.conversation is None else _END_ONE

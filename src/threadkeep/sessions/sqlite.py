@@ -35,7 +35,7 @@ class SqliteSessions:
         self._clock = clock
 
     async def touch(self, scope: Scope) -> Session:
-        return await self._database.write(partial(self._touch, scope=scope))
+        return await self._database.transact(partial(self._touch, scope=scope))
 
     def _touch(self, connection: sqlite3.Connection, scope: Scope) -> Session:
         refuse_if_erased(connection, scope)
@@ -45,7 +45,7 @@ class SqliteSessions:
         return session
 
     async def read(self, scope: Scope) -> Session | None:
-        return await self._database.read(partial(self._read, scope=scope), short=True)
+        return await self._database.snapshot(partial(self._read, scope=scope), short=True)
 
     def _read(self, connection: sqlite3.Connection, scope: Scope) -> Session | None:
         row: tuple[Any, ...] | None = connection.execute(
@@ -63,7 +63,7 @@ class SqliteSessions:
         """Nothing to do: the archive stored them and slid the TTL in one transaction on the same file."""
 
     async def set_language(self, scope: Scope, language: str) -> None:
-        await self._database.write(partial(self._set_language, scope=scope, language=language), size=0)
+        await self._database.transact(partial(self._set_language, scope=scope, language=language), size=0)
 
     def _set_language(self, connection: sqlite3.Connection, scope: Scope, language: str) -> None:
         refuse_if_erased(connection, scope)
@@ -71,7 +71,7 @@ class SqliteSessions:
         connection.execute("UPDATE tk_conversations SET language = ? WHERE cid = ?", (language, cid))
 
     async def erase(self, scope: Scope) -> Erased:
-        return await self._database.write(partial(self._end, scope=scope))
+        return await self._database.transact(partial(self._end, scope=scope))
 
     def _end(self, connection: sqlite3.Connection, scope: Scope) -> Erased:
         live = "session_expires_at > ?"

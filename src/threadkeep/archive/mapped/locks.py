@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.db.server import Raced
+from threadkeep.db.statements import Raced
 
 _PATIENCE_SECONDS = 10
 _TAKE_ON_POSTGRES = text("SELECT pg_advisory_xact_lock(:number)")

@@ -62,15 +62,15 @@ class MappedTables:
 
     async def recent(self, conversation_id: str, limit: int = 20) -> list[TurnRecord]:
         """The latest turns, oldest first, their texts read from the tokens. Rows of others have none."""
-        return await self._database.read(partial(self._recent, conversation_id=conversation_id, limit=limit))
+        return await self._database.snapshot(partial(self._recent, conversation_id=conversation_id, limit=limit))
 
     async def last_turn(self, conversation_id: str, user_id: str) -> TurnRecord | None:
         """The latest row, if it is a turn of this user that was stored here: nobody else's row is ours to change."""
-        return await self._database.read(partial(self._last_turn, conversation_id=conversation_id, user_id=user_id))
+        return await self._database.snapshot(partial(self._last_turn, conversation_id=conversation_id, user_id=user_id))
 
     async def check(self) -> list[Misfit]:
         """What does not fit, over all mapped tables. Raises the `StoreError` that kept us from looking."""
-        return [*await self._database.read(self._misfits), *left_out(self._config)]
+        return [*await self._database.snapshot(self._misfits), *left_out(self._config)]
 
     async def close(self) -> None:
         await self._database.close()
@@ -79,10 +79,10 @@ class MappedTables:
         if not wanted:
             return
         try:
-            await self._database.write(partial(self._upsert, wanted=wanted))
+            await self._database.transact(partial(self._upsert, wanted=wanted))
         except SchemaOutdated:
             self._known.clear()  # a table or column is missing: raise the setting that names it
-            await self._database.read(partial(self._layouts, names=list(wanted)))
+            await self._database.snapshot(partial(self._layouts, names=list(wanted)))
             raise
         except StoreUnavailable:
             raise
@@ -99,7 +99,7 @@ class MappedTables:
             return error
         name = next(one for one in self._config.tables.values() if one.shown == error.table)
         try:
-            shape = await self._database.read(partial(self._shape, name=name))
+            shape = await self._database.snapshot(partial(self._shape, name=name))
         except RowRefused:
             return error
         lacking = list(missing_rights(name, shape))

@@ -24,7 +24,7 @@ from threadkeep.db.locks import (
     slide,
 )
 from threadkeep.db.rows import is_postgres, moment
-from threadkeep.db.server import Undo
+from threadkeep.db.statements import Undo
 from threadkeep.db.tables import appends, conversations, fronts, messages, tombstones
 from threadkeep.db.words import insert_messages
 from threadkeep.errors import Conflict, ScopeErased

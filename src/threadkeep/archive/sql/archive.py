@@ -86,7 +86,7 @@ class SqlArchive:
         scope.require_conversation()
         words = [self._words(scope, draft.content) for draft in admission.drafts]
         span, claim, erased = self._span(), self.claim, self._erased_texts
-        return await self._database.write(
+        return await self._database.transact(
             lambda connection: append(connection, scope, admission, words, key, span, claim, erased)
         )
 
@@ -94,7 +94,7 @@ class SqlArchive:
         """See `ports.placing`. One transaction for the whole batch."""
         words = [[self._words(entry.scope, message.content) for message in entry.messages] for entry in entries]
         ttl, claim, erased = self._session_ttl, self.claim, self._erased_texts
-        return await self._database.write(lambda connection: place(connection, entries, words, ttl, claim, erased))
+        return await self._database.transact(lambda connection: place(connection, entries, words, ttl, claim, erased))
 
     async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
         generation = learned((self, _place(scope))) if not ids and key is None else None
@@ -102,7 +102,7 @@ class SqlArchive:
             generation = await self._generation_of_unheard(scope, ids, key)
         if generation is not None:
             return Seed(0, generation)
-        return await self._database.read(partial(seed, scope=scope, ids=ids, key=key))
+        return await self._database.snapshot(partial(seed, scope=scope, ids=ids, key=key))
 
     async def _generation_of_unheard(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> int | None:
         postgres = self._database.engine.dialect.name == "postgresql"
@@ -111,11 +111,11 @@ class SqlArchive:
         )
 
     async def last_seq(self, scope: Scope) -> int:
-        return await self._database.read(partial(last_seq, scope=scope))
+        return await self._database.snapshot(partial(last_seq, scope=scope))
 
     async def leave_gap(self, scope: Scope, size: int) -> int:
         scope.require_conversation()
-        return await self._database.write(
+        return await self._database.transact(
             self._as_writer(partial(leave_gap, scope=scope, size=size, span=self._span()))
         )
 
@@ -126,20 +126,20 @@ class SqlArchive:
             if generation is not None:
                 learn((self, _place(scope)), generation)  # the first append asks the same a moment later
                 return History(scope.at(generation), (), None)
-        return await self._database.read(partial(read_messages, scope=scope, wanted=wanted))
+        return await self._database.snapshot(partial(read_messages, scope=scope, wanted=wanted))
 
     async def conversations(self, scope: Scope, after: str | None, limit: int) -> ConversationPage:
-        return await self._database.read(partial(list_conversations, scope=scope, after=after, limit=limit))
+        return await self._database.snapshot(partial(list_conversations, scope=scope, after=after, limit=limit))
 
     async def named(self, scope: Scope, names: Sequence[str]) -> Sequence[Conversation]:
-        return await self._database.read(partial(named_conversations, scope=scope, names=names)) if names else []
+        return await self._database.snapshot(partial(named_conversations, scope=scope, names=names)) if names else []
 
     async def change(self, scope: Scope, change: ConversationChange) -> None:
-        await self._database.write(self._as_writer(partial(change_conversation, scope=scope, change=change)))
+        await self._database.transact(self._as_writer(partial(change_conversation, scope=scope, change=change)))
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         work = self._as_writer(partial(erase, scope=scope, message_id=message_id, erased_texts=self._erased_texts))
-        proof = await self._database.write(work, seconds=_ERASE_SECONDS)
+        proof = await self._database.transact(work, seconds=_ERASE_SECONDS)
         return replace(proof, notes=(*proof.notes, *await self._sweep()))
 
     async def forget(
@@ -147,11 +147,11 @@ class SqlArchive:
     ) -> ErasureProof:
         erased = self._erased_texts
         work = partial(forget, scope=scope, spots=messages, erased_texts=erased, texts=texts, phrases=phrases)
-        proof = await self._database.write(self._as_writer(work), seconds=_ERASE_SECONDS)
+        proof = await self._database.transact(self._as_writer(work), seconds=_ERASE_SECONDS)
         return replace(proof, notes=(*proof.notes, *await self._sweep())) if not phrases else proof
 
     async def erased_among(self, scope: Scope, texts: Sequence[str]) -> Sequence[bool]:
-        return await self._database.read(
+        return await self._database.snapshot(
             lambda connection: looked_up(connection, self._erased_texts.erased(scope, texts))
         )
 
@@ -185,30 +185,30 @@ class SqlArchive:
         return f"{url.get_backend_name()}://{url.host or ''}:{url.port or ''}/{url.database or ''}"
 
     async def front(self) -> Front | None:
-        return await self._database.read(front)
+        return await self._database.snapshot(front)
 
     async def attach(self, front: Front) -> Front:
-        return await self._database.write(partial(attach, front_=front))
+        return await self._database.transact(partial(attach, front_=front))
 
     async def note_missed(self) -> None:
-        await self._database.write(note_missed)
+        await self._database.transact(note_missed)
 
     async def detach(self, id: str | None = None) -> bool:
-        return await self._database.write(partial(detach, id=id))
+        return await self._database.transact(partial(detach, id=id))
 
     async def may_write(self) -> None:
         """Raise `HotStoreMismatch` where an append or erase would."""
         self.claim.check_writer(await self.front())
 
     async def stats(self, scope: Scope | None) -> Stats:
-        return await self._database.read(partial(counts, scope=scope))
+        return await self._database.snapshot(partial(counts, scope=scope))
 
     async def write_obstacle(self) -> HealthFinding | None:
-        return await self._database.read(write_obstacle)
+        return await self._database.snapshot(write_obstacle)
 
     async def records(self, scope: Scope | None) -> AsyncIterator[ConversationRecord]:
-        for where in await self._database.read(partial(places_within, scope=scope)):
-            record = await self._database.read(partial(read_record, place=where))
+        for where in await self._database.snapshot(partial(places_within, scope=scope)):
+            record = await self._database.snapshot(partial(read_record, place=where))
             if record is not None:  # erased since we listed it
                 yield record
 

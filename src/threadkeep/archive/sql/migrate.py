@@ -58,7 +58,7 @@ class SchemaState:
 
 async def schema_state(database: ServerDatabase) -> SchemaState:
     """Raise `SchemaTooNew` when the tables were made by a newer Threadkeep, `StoreRefused` when they cannot be seen."""
-    state = SchemaState(await database.read(_current))
+    state = SchemaState(await database.snapshot(_current))
     if state.current is not None and state.current not in REVISIONS:
         raise SchemaTooNew(
             f"{database.place}: written by a newer Threadkeep (schema {state.current}, this one knows {NEWEST});"
@@ -84,7 +84,9 @@ async def ensure_schema(database: ServerDatabase, *, migrate_if_needed: bool, re
 async def migrate(database: ServerDatabase, redact: Redact | None = None) -> SchemaState:
     """The state it found; the tables are up to date afterwards."""
     await asyncio.to_thread(_alembic)
-    return await database.write(lambda connection: _migrate(connection, database, redact), seconds=_MIGRATION_SECONDS)
+    return await database.transact(
+        lambda connection: _migrate(connection, database, redact), seconds=_MIGRATION_SECONDS
+    )
 
 
 async def _migrate(connection: AsyncConnection, database: ServerDatabase, redact: Redact | None) -> SchemaState:

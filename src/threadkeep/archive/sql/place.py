@@ -21,7 +21,7 @@ from threadkeep.archive.sql.targets import Target, lock_targets
 from threadkeep.db.among import among
 from threadkeep.db.locks import Span, generation_of, highest_activities, lock_or_create, refuse_if_older
 from threadkeep.db.rows import is_postgres, moment
-from threadkeep.db.server import Raced
+from threadkeep.db.statements import Raced
 from threadkeep.db.tables import appends, conversations, generations, tombstones
 from threadkeep.db.words import insert_messages
 from threadkeep.ports.fronts import Claim

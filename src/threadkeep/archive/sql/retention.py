@@ -27,16 +27,16 @@ class SqlTurnRetention:
         self._database = database
 
     async def count_before(self, moment: int) -> int:
-        return await self._database.read(partial(_count, moment=moment))
+        return await self._database.snapshot(partial(_count, moment=moment))
 
     async def count(self) -> int:
-        return await self._database.read(_count_all)
+        return await self._database.snapshot(_count_all)
 
     async def delete_before(self, moment: int, limit: int) -> Sequence[Turn]:
         gone: list[Turn] = []
-        for tenant, user, name in await self._database.read(partial(_talks, moment=moment)):
+        for tenant, user, name in await self._database.snapshot(partial(_talks, moment=moment)):
             talk = Scope(tenant, user, name)
-            ids = await self._database.write(partial(_delete, talk=talk, moment=moment, limit=limit - len(gone)))
+            ids = await self._database.transact(partial(_delete, talk=talk, moment=moment, limit=limit - len(gone)))
             gone += [(talk, id_) for id_ in ids]
             if len(gone) >= limit:
                 break

@@ -15,7 +15,7 @@ from threadkeep.archive.placing import Held
 from threadkeep.db.among import among, pair_among, pairs
 from threadkeep.db.locks import Name, Place, Span, create
 from threadkeep.db.rows import insert_if_absent, is_postgres, moment
-from threadkeep.db.server import Raced
+from threadkeep.db.statements import Raced
 from threadkeep.db.tables import appends, conversations, messages, owners
 from threadkeep.ports.placing import Entry
 

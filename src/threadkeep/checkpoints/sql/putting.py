@@ -9,14 +9,14 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from threadkeep.checkpoints.parts import parts_of
-from threadkeep.checkpoints.running import Step
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.search import exact
 from threadkeep.checkpoints.turn_keys import HOLD, STANDS
 from threadkeep.checkpoints.usage import recording
+from threadkeep.db.dialects import MYSQL, POSTGRES
 from threadkeep.db.driver import DriverConnection
 from threadkeep.db.errors import code_of
-from threadkeep.db.server import Undo
+from threadkeep.db.statements import Change, Undo
 from threadkeep.ports.checkpoints import NewCheckpoint, NotTheLatest, Page, PositionTaken, TurnOver, Write
 from threadkeep.threads import Thread, escaped, ns_key
 
@@ -83,7 +83,7 @@ async def put(line: DriverConnection, putting: Putting, *, postgres: bool, maria
 
 
 async def _put(
-    line: DriverConnection, putting: Putting, batches: list[_Batch], counting: list[Step], *, postgres: bool
+    line: DriverConnection, putting: Putting, batches: list[_Batch], counting: list[Change], *, postgres: bool
 ) -> bool:
     values = putting.values(postgres=postgres)
     together = postgres and len(counting) == 1 and not putting.place
@@ -103,8 +103,8 @@ async def _put(
         stored = await _store_on_postgres(line, putting, values, batches, counting.pop() if together else None)
     else:
         stored = await _store_on_mysql(line, putting, values, batches)
-    for statement, bound in counting if stored else ():
-        await line.count(statement, bound)
+    for change in counting if stored else ():
+        await line.count(change.text, change.values)
     if not stored:
         raise Undo(False)
     if not whole:
@@ -112,7 +112,7 @@ async def _put(
     return True
 
 
-def _fits_in_one_trip(putting: Putting, batches: Sequence[_Batch], counting: Sequence[Step]) -> bool:
+def _fits_in_one_trip(putting: Putting, batches: Sequence[_Batch], counting: Sequence[Change]) -> bool:
     """Not what is one statement anyway, nor what may exceed a packet."""
     size = sum(len(row["data"]) for batch in batches for row in batch.rows)
     distinct = len({batch.shared for batch in batches}) == len(batches)
@@ -120,23 +120,23 @@ def _fits_in_one_trip(putting: Putting, batches: Sequence[_Batch], counting: Seq
 
 
 async def _put_in_one_trip(
-    line: DriverConnection, putting: Putting, batches: Sequence[_Batch], counting: Sequence[Step]
+    line: DriverConnection, putting: Putting, batches: Sequence[_Batch], counting: Sequence[Change]
 ) -> bool:
     values = putting.values(postgres=False)
     before = [statements.touch(postgres=False)] if putting.place else []
     for batch in batches:
         before.append(statements.items(len(batch.rows), shared=batch.shared, postgres=False))
         values |= batch.bound()
-    for _, bound in counting:
+    for bound in (change.values for change in counting):
         values |= bound
     row = statements.mysql_row(parent=putting.needs_parent)
-    query = statements.mariadb_put(tuple(before), row, counting[0][0] if counting else None)
+    query = statements.mariadb_put(tuple(before), row, counting[0].text if counting else None)
     return bool((await line.rows(query, values))[0][0])
 
 
-def _counting(putting: Putting, *, postgres: bool) -> Iterator[Step]:
+def _counting(putting: Putting, *, postgres: bool) -> Iterator[Change]:
     if putting.new.usage is not None:
-        yield from recording(putting.thread, putting.new.usage, putting.now, "postgres" if postgres else "mysql")
+        yield from recording(putting.thread, putting.new.usage, putting.now, POSTGRES if postgres else MYSQL)
 
 
 async def _hold_turn(line: DriverConnection, values: Values, *, postgres: bool) -> None:
@@ -153,7 +153,7 @@ async def _refuse_a_successor(line: DriverConnection, values: Values, *, postgre
 
 
 async def _store_on_postgres(
-    line: DriverConnection, putting: Putting, values: Values, batches: list[_Batch], counting: Step | None
+    line: DriverConnection, putting: Putting, values: Values, batches: list[_Batch], counting: Change | None
 ) -> bool:
     """One statement, unless there is more to store than a statement should hold."""
     *before, last = batches or [_Batch(shared=False, rows=[])]
@@ -161,9 +161,11 @@ async def _store_on_postgres(
         query = statements.items(len(batch.rows), shared=batch.shared, postgres=True)
         await line.count(query, values | batch.bound())
     counts = {"fresh": 0, "shared": 0, _batch_name(last.shared): len(last.rows)}
-    update, counted = counting or (None, Values())
-    query = statements.postgres_put(parent=putting.needs_parent, place=putting.place, **counts, counting=update)
-    return bool(await line.count(query, {**values, **last.bound(), **counted}))
+    counting = counting or Change("")
+    query = statements.postgres_put(
+        parent=putting.needs_parent, place=putting.place, **counts, counting=counting.text or None
+    )
+    return bool(await line.count(query, {**values, **last.bound(), **counting.values}))
 
 
 async def _store_on_mysql(line: DriverConnection, putting: Putting, values: Values, batches: list[_Batch]) -> bool:

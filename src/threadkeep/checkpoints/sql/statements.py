@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from threadkeep.checkpoints.parts import CHECKPOINT, THREAD_HELD, WRITE
-from threadkeep.checkpoints.running import upsert
+from threadkeep.db.dialects import MYSQL, POSTGRES
 
 _PLACE = "thread_key, tenant, user_id, thread_id, started_at, last_activity_at"
 NOW_ON_POSTGRES = "to_timestamp(CAST(:now AS DOUBLE PRECISION) / 1000000)"
@@ -146,8 +146,8 @@ def _item(name: str, *, postgres: bool) -> str:
 def insert_writes(count: int, *, postgres: bool, replacing: bool) -> str:
     rows = [{name: value.format(number) for name, value in _WRITE.items()} for number in range(count)]
     if replacing:
-        dialect, replaced = "postgres" if postgres else "mysql", ("task_path", "channel", "data")
-        return upsert("tk_checkpoint_writes", rows, ", ".join(_WRITE_KEY), replaced, dialect)
+        dialect, replaced = POSTGRES if postgres else MYSQL, ("task_path", "channel", "data")
+        return dialect.upsert("tk_checkpoint_writes", rows, ", ".join(_WRITE_KEY), replaced)
     values = ", ".join(f"({', '.join(row.values())})" for row in rows)
     unless_there = "ON CONFLICT DO NOTHING" if postgres else "ON DUPLICATE KEY UPDATE idx = idx"
     return f"INSERT INTO tk_checkpoint_writes ({', '.join(_WRITE)}) VALUES {values} {unless_there}"  # noqa: S608

@@ -11,7 +11,6 @@ from typing import Any
 from threadkeep.checkpoints.parts import joined, pages_of
 from threadkeep.checkpoints.sql import statements
 from threadkeep.checkpoints.sql.putting import Putting, ThreadGone, place_values, put, put_writes
-from threadkeep.checkpoints.sql.running import OnServer
 from threadkeep.checkpoints.sql.search import conditions_of, exact
 from threadkeep.checkpoints.sql.threads import (
     copy_thread,
@@ -68,9 +67,8 @@ class SqlCheckpoints:
         self._owned = owned
         self._postgres = database.engine.dialect.name == "postgresql"
         self._touched: dict[bytes, int] = {}
-        running = OnServer(database, owned=False)
-        self.turn_keys, self.usage = SqlTurnKeys(running, clock), SqlUsage(running)
-        self.value_types = SqlValueTypes(running)
+        self.turn_keys, self.usage = SqlTurnKeys(database, clock), SqlUsage(database)
+        self.value_types = SqlValueTypes(database)
 
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         await self._refuse_erased(thread, checkpoint)
@@ -166,23 +164,23 @@ class SqlCheckpoints:
         return await self._database.direct(lambda line: line.rows(query, values))
 
     async def delete(self, thread: Thread) -> None:
-        await self._database.write(partial(delete_thread, thread=thread), seconds=_LONG_SECONDS)
+        await self._database.transact(partial(delete_thread, thread=thread), seconds=_LONG_SECONDS)
 
     async def copy(self, source: Thread, target: Thread) -> None:
         work = partial(copy_thread, source=source, target=target, now=moment(self._clock()))
-        await self._database.write(work, seconds=_LONG_SECONDS)
+        await self._database.transact(work, seconds=_LONG_SECONDS)
 
     async def thin_out(self, thread: Thread, plan: Plan) -> None:
-        await self._database.write(partial(thin_out, thread=thread, plan=plan), seconds=_LONG_SECONDS)
+        await self._database.transact(partial(thin_out, thread=thread, plan=plan), seconds=_LONG_SECONDS)
 
     async def generation(self, thread: Thread) -> int:
         return await self._database.direct(partial(generation_of, thread=thread))
 
     async def threads(self, owner: Scope, facts: Sequence[bytes] = ()) -> Sequence[str]:
-        return await self._database.read(partial(thread_ids, owner=owner, facts=facts))
+        return await self._database.snapshot(partial(thread_ids, owner=owner, facts=facts))
 
     async def erase(self, scope: Scope, fact: bytes | None = None) -> Erased:
-        return await self._database.write(partial(erase_threads, scope=scope, fact=fact), seconds=_LONG_SECONDS)
+        return await self._database.transact(partial(erase_threads, scope=scope, fact=fact), seconds=_LONG_SECONDS)
 
     async def close(self) -> None:
         if self._owned:

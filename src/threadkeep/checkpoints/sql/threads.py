@@ -13,7 +13,7 @@ from threadkeep.checkpoints.sql.search import exact, holds
 from threadkeep.checkpoints.thinning import HOLD_ENDS, IN_FLIGHT, NOT_NEW, PageSpan, pages_to_drop, places_of
 from threadkeep.db.driver import DriverConnection
 from threadkeep.db.rows import is_postgres
-from threadkeep.db.server import Raced
+from threadkeep.db.statements import Raced
 from threadkeep.errors import Conflict
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import Plan, Removal

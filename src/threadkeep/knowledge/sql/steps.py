@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.db.rows import moment, when
-from threadkeep.db.server import Raced
+from threadkeep.db.statements import Raced
 from threadkeep.db.tables import chunk_vectors, chunk_words, chunks, parts, readers
 from threadkeep.db.tables import documents as stored
 from threadkeep.db.tables import models as known

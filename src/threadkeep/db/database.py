@@ -1,0 +1,51 @@
+"""One database of this process, whichever it is: what runs verbs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from threadkeep.db.dialects import Dialect
+from threadkeep.db.statements import Change, Values, Verb, changes, query
+
+T = TypeVar("T")
+
+
+class Database(ABC):
+    """Runs verbs, each in one transaction. A verb may be begun anew after a deadlock or a lost connection."""
+
+    @property
+    @abstractmethod
+    def dialect(self) -> Dialect: ...
+
+    @abstractmethod
+    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None) -> T:
+        """Run the verb in a transaction, commit and return its result.
+
+        `size`: how much a short verb stores, in characters or bytes; SQLite may then run it on the calling thread.
+        Raise `OutcomeUnknown` when the connection broke during the commit, and `StoreError`.
+        """
+
+    @abstractmethod
+    async def read(self, verb: Callable[[], Verb[T]], *, short: bool = False) -> T:
+        """Run a verb of queries and return its result.
+
+        On SQLite all of them see one snapshot; on a server each sees what is committed by then.
+        """
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    async def rows(self, statement: str, values: Values | None = None) -> Sequence[Any]:
+        """Return the rows of one query."""
+        return await self.read(partial(query, statement, values))
+
+    async def changed(self, steps: Sequence[Change], *, only_if_first: bool = False) -> list[int]:
+        """Do all of the changes, or none; return how many rows each changed.
+
+        They may be run again when the connection is lost, so they must not mind being repeated. `only_if_first`:
+        unless the first one changes a row, nothing is done and the answer is empty.
+        """
+        return await self.write(partial(changes, steps, only_if_first=only_if_first))

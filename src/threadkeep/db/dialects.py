@@ -1,0 +1,78 @@
+"""What the databases call differently: a few phrases, and the form in which some values are bound and read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Name = Literal["sqlite", "postgres", "mysql"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """`name` is "mysql" for MariaDB too; `is_mariadb` tells them apart where they differ."""
+
+    name: Name
+    is_mariadb: bool = False
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.name == "sqlite"
+
+    @property
+    def is_postgres(self) -> bool:
+        return self.name == "postgres"
+
+    @property
+    def is_mysql(self) -> bool:
+        return self.name == "mysql"
+
+    @property
+    def greatest(self) -> str:
+        """The function that returns the greater of two values."""
+        return "max" if self.is_sqlite else "greatest"
+
+    def id(self, value: str) -> str | bytes:
+        """An id as it is bound: bytes on MySQL and MariaDB, text with a binary collation elsewhere."""
+        return value.encode() if self.is_mysql else value
+
+    def among(self, name: str, values: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
+        """`(:name0, :name1, …)`, for behind an IN, and what is bound there."""
+        kind = "CAST(:{} AS BYTEA)" if self.is_postgres else ":{}"
+        names = [f"{name}{number}" for number in range(len(values))]
+        return f"({', '.join(kind.format(one) for one in names)})", dict(zip(names, values, strict=True))
+
+    def if_absent(self, column: str) -> str:
+        """The end of an INSERT that leaves a row alone whose key is taken.
+
+        On MySQL not `INSERT IGNORE`, which also swallows real errors and logs a warning each time.
+        """
+        return f" ON DUPLICATE KEY UPDATE {column} = {column}" if self.is_mysql else " ON CONFLICT DO NOTHING"
+
+    def upsert(self, table: str, rows: Sequence[Mapping[str, str]], key: str, replaced: Sequence[str]) -> str:
+        """`rows`: by column, where its value is bound. `replaced`: columns of a row that is there already by its `key`.
+
+        MySQL warns of VALUES(column) each time, which costs a trip and a line in the log. MariaDB knows no other name
+        of a new row but that of a table it is selected from.
+        """
+        columns, values = ", ".join(rows[0]), [", ".join(row.values()) for row in rows]
+        if not self.is_mysql:
+            news = ", ".join(f"{name} = excluded.{name}" for name in replaced)
+            placed = ", ".join(f"({row})" for row in values)
+            return f"INSERT INTO {table} ({columns}) VALUES {placed} ON CONFLICT ({key}) DO UPDATE SET {news}"  # noqa: S608
+        named = ", ".join(f"{value} AS {name}" for name, value in rows[0].items())
+        new = " UNION ALL SELECT ".join([named, *values[1:]])
+        news = ", ".join(f"{name} = new.{name}" for name in replaced)
+        return f"INSERT INTO {table} ({columns}) SELECT * FROM (SELECT {new}) AS new ON DUPLICATE KEY UPDATE {news}"  # noqa: S608
+
+
+SQLITE = Dialect("sqlite")
+POSTGRES = Dialect("postgres")
+MYSQL = Dialect("mysql")
+MARIADB = Dialect("mysql", is_mariadb=True)
+
+
+def read_id(stored: str | bytes) -> str:
+    """An id as it comes from any of the databases."""
+    return bytes(stored).decode() if isinstance(stored, bytes | bytearray) else stored
