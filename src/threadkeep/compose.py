@@ -49,9 +49,9 @@ from threadkeep.recall.every_term import every_term
 from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
 from threadkeep.reflection.rows import SqlReflections
 from threadkeep.reflection.usage import SqlLedger
+from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.slots import InMemorySlots
-from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.settings import Settings, load_settings
 from threadkeep.talk_language import TalkLanguage, TenantLanguages
 from threadkeep.wording import ErasedTexts
@@ -184,7 +184,7 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
     return Stores(
         archive=archive,
         may_write=archive.may_write,
-        sessions=SqliteSessions(database, limits, clock),
+        sessions=DatabaseSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         slots=InMemorySlots(clock),
         reflections=SqlReflections(database),

@@ -38,9 +38,9 @@ from threadkeep.recall.every_term import every_term
 from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
 from threadkeep.reflection.rows import SqlReflections
 from threadkeep.reflection.usage import SqlLedger
+from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.slots import InMemorySlots
-from threadkeep.sessions.sql import SqlSessions
 from threadkeep.settings import Settings
 from threadkeep.wording import ErasedTexts
 
@@ -69,7 +69,7 @@ async def sql_stores(
     return Stores(
         archive=archive,
         may_write=archive.may_write,
-        sessions=SqlSessions(database, limits, clock),
+        sessions=DatabaseSessions(database, limits, clock),
         scratch=InMemoryScratch(clock),
         slots=InMemorySlots(clock),
         reflections=SqlReflections(database),

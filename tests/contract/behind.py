@@ -20,13 +20,13 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.every_term import every_term
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
+from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.fallback import FallbackSessions
 from threadkeep.sessions.hot import HotSessions
 from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
-from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.fault_proxy import FaultProxy
 from threadkeep.testing.stores import OpenStores, StoresUnderTest
@@ -77,7 +77,9 @@ def sqlite_stores(path: Path | str = ":memory:", clock: FakeClock | None = None)
         time, database = clock or FakeClock(), SqliteDatabase(str(path))
         await database.open()
         archive = SqliteArchive(database, every_term, limits, time)
-        yield StoresUnderTest(archive, SqliteSessions(database, limits, time), SqliteIndex(database, every_term), time)
+        yield StoresUnderTest(
+            archive, DatabaseSessions(database, limits, time), SqliteIndex(database, every_term), time
+        )
         await database.close()
 
     return open_

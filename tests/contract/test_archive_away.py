@@ -25,7 +25,7 @@ from threadkeep.ports.placing import ArchiveWithPlacing
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.every_term import every_term
 from threadkeep.resilience.guard import Watching
-from threadkeep.sessions.sql import SqlSessions
+from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.drafts import new_scope, say
 from threadkeep.testing.fault_proxy import FaultProxy
@@ -45,7 +45,7 @@ async def opened(redis: str, sql: str, watching: Watching) -> AsyncIterator[tupl
         await database.open()
         archive = SqlArchive(database, every_term, LIMITS, clock)
         guard = guard_for(cast("ArchiveWithPlacing", archive), watching)
-        sessions = GuardedSessions(SqlSessions(database, LIMITS, clock), guard)
+        sessions = GuardedSessions(DatabaseSessions(database, LIMITS, clock), guard)
         stores = StoresUnderTest(archive, sessions, SqlIndex(database, every_term), clock)
         guarded = replace(stores, archive=GuardedArchive(cast("ArchiveWithPlacing", archive), guard))
         async with behind(redis, guarded, "fast", LIMITS) as parts:

@@ -13,8 +13,8 @@ from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.sqlite import SqliteIndex
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.every_term import every_term
+from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.scratch import InMemoryScratch
-from threadkeep.sessions.sqlite import SqliteSessions
 from threadkeep.testing.archive_contract import ArchiveContract
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.index_contract import IndexContract
@@ -33,7 +33,7 @@ def open_stores(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStores:
         await database.open()
         archive = SqliteArchive(database, every_term, limits, clock)
         yield StoresUnderTest(
-            archive, SqliteSessions(database, limits, clock), SqliteIndex(database, every_term), clock
+            archive, DatabaseSessions(database, limits, clock), SqliteIndex(database, every_term), clock
         )
         await database.close()
 

@@ -181,7 +181,7 @@ class KeptRows:
         )
         query = (
             "SELECT count(*) FROM (SELECT DISTINCT i.tenant, i.user_id FROM tk_store_items i"  # noqa: S608
-            f" WHERE {where} AND {without_messages('i', self._database.dialect)} AND {threads}) others"
+            f" WHERE {where} AND {without_messages('i')} AND {threads}) others"
         )
         return int((await self._database.rows(query, values))[0][0])
 

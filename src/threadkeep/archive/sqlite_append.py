@@ -78,7 +78,7 @@ def _append_new(
     row: tuple[int, int, bool] | None = connection.execute(
         "SELECT cid, last_seq, EXISTS (SELECT 1 FROM tk_conversations AS theirs WHERE theirs.uid = ours.uid"
         " AND theirs.activity > ours.activity) FROM tk_conversations AS ours"
-        " WHERE uid = (SELECT uid FROM tk_owners WHERE tenant = ? AND user = ?) AND conversation = ?",
+        " WHERE uid = (SELECT uid FROM tk_owners WHERE tenant = ? AND user_id = ?) AND conversation = ?",
         (scope.tenant, scope.user, scope.conversation),
     ).fetchone()
     if row is None:
@@ -126,7 +126,7 @@ def _place(connection: sqlite3.Connection, scope: Scope) -> _Place | None:
     row = connection.execute(
         "SELECT cid, last_seq, activity = (SELECT activity FROM tk_conversations AS theirs WHERE theirs.uid ="
         " tk_owners.uid ORDER BY activity DESC LIMIT 1), EXISTS (SELECT 1 FROM tk_tombstones)"
-        " FROM tk_conversations JOIN tk_owners USING (uid) WHERE tenant = ? AND user = ? AND conversation = ?",
+        " FROM tk_conversations JOIN tk_owners USING (uid) WHERE tenant = ? AND user_id = ? AND conversation = ?",
         (scope.tenant, scope.user, scope.conversation),
     ).fetchone()
     return _Place(*row) if row else None

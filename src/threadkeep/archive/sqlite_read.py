@@ -35,7 +35,7 @@ def read_messages(connection: sqlite3.Connection, scope: Scope, wanted: HistoryR
     stamped = scope.at(generation_of(connection, scope))
     row = connection.execute(
         "SELECT cid, language FROM tk_conversations JOIN tk_owners USING (uid)"
-        " WHERE tenant = ? AND user = ? AND conversation = ?",
+        " WHERE tenant = ? AND user_id = ? AND conversation = ?",
         (scope.tenant, scope.user, scope.require_conversation()),
     ).fetchone()
     if row is None:
@@ -134,16 +134,16 @@ def _within(scope: Scope | None) -> tuple[str, tuple[str, ...]]:
     if scope is None:
         return "TRUE", ()
     if scope.conversation is None:
-        return "tenant = ? AND user = ?", (scope.tenant, scope.user)
-    return "tenant = ? AND user = ? AND conversation = ?", (scope.tenant, scope.user, scope.conversation)
+        return "tenant = ? AND user_id = ?", (scope.tenant, scope.user)
+    return "tenant = ? AND user_id = ? AND conversation = ?", (scope.tenant, scope.user, scope.conversation)
 
 
 def places_within(connection: sqlite3.Connection, scope: Scope | None) -> list[tuple[str, str, str]]:
     """Tenant, user and conversation, not a row id: by the time it is read that may be another's."""
     where, values = _within(scope)
     return connection.execute(
-        "SELECT tenant, user, conversation FROM tk_conversations JOIN tk_owners USING (uid)"  # noqa: S608
-        f" WHERE {where} ORDER BY tenant, user, conversation",
+        "SELECT tenant, user_id, conversation FROM tk_conversations JOIN tk_owners USING (uid)"  # noqa: S608
+        f" WHERE {where} ORDER BY tenant, user_id, conversation",
         values,
     ).fetchall()
 
@@ -151,7 +151,7 @@ def places_within(connection: sqlite3.Connection, scope: Scope | None) -> list[t
 def read_record(connection: sqlite3.Connection, place: tuple[str, str, str]) -> ConversationRecord | None:
     row = connection.execute(
         "SELECT cid, started_at, last_activity_at, title, language, intent, status"
-        " FROM tk_conversations JOIN tk_owners USING (uid) WHERE tenant = ? AND user = ? AND conversation = ?",
+        " FROM tk_conversations JOIN tk_owners USING (uid) WHERE tenant = ? AND user_id = ? AND conversation = ?",
         place,
     ).fetchone()
     if row is None:

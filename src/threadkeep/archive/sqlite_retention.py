@@ -14,8 +14,9 @@ from threadkeep.scope import Scope
 # `ts` is all that is known. A conversation is older than its beginning here where it was imported.
 _ARRIVED = "coalesce(stored_at, ts)"
 _OLD = (
-    "SELECT m.mid, m.cid, o.tenant, o.user, c.conversation, m.id FROM tk_conversations c JOIN tk_owners o USING (uid)"  # noqa: S608
-    f" JOIN tk_messages m ON m.cid = c.cid WHERE c.messages > 0 AND {_ARRIVED} < ?1 AND (c.started_at < ?1"
+    "SELECT m.mid, m.cid, o.tenant, o.user_id, c.conversation, m.id FROM tk_conversations c"  # noqa: S608
+    " JOIN tk_owners o USING (uid) JOIN tk_messages m ON m.cid = c.cid"
+    f" WHERE c.messages > 0 AND {_ARRIVED} < ?1 AND (c.started_at < ?1"
     f" OR (SELECT {_ARRIVED} FROM tk_messages WHERE cid = c.cid ORDER BY seq LIMIT 1) < ?1) LIMIT ?2"
 )
 

@@ -16,7 +16,7 @@ def seed(connection: sqlite3.Connection, scope: Scope, ids: Sequence[str], key: 
     generation = generation_of(connection, scope)
     row = connection.execute(
         "SELECT cid, last_seq, language, last_activity_at FROM tk_conversations JOIN tk_owners USING (uid)"
-        " WHERE tenant = ? AND user = ? AND conversation = ?",
+        " WHERE tenant = ? AND user_id = ? AND conversation = ?",
         (scope.tenant, scope.user, scope.require_conversation()),
     ).fetchone()
     cid, last_seq, language, active = row or (None, 0, None, None)

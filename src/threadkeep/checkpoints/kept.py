@@ -13,7 +13,6 @@ from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, pages_of, te
 from threadkeep.checkpoints.totals import SECONDS
 from threadkeep.checkpoints.usage import DATASOURCES, MOMENT, READ_TIME, metadata_of, metadata_query, when_of
 from threadkeep.db.database import Database
-from threadkeep.db.dialects import Dialect
 from threadkeep.errors import InvalidInput
 from threadkeep.model import Conversation, Erased, Kind, ThreadCounts
 from threadkeep.ports.checkpoints import CheckpointThreads, Page, StoredCheckpoint
@@ -27,7 +26,6 @@ ReadThread = Callable[[Thread, Sequence[StoredCheckpoint], Sequence[Page]], dict
 _TITLE_CHARACTERS = 80
 _AT_ONCE = 200
 _KEY_BYTES = 16
-_OWNER = {"sqlite": "user", "postgres": "user_id", "mysql": "user_id"}
 
 
 class KeptThreads:
@@ -76,7 +74,7 @@ class KeptThreads:
             "SELECT count(DISTINCT d.document) FROM tk_thread_documents d"  # noqa: S608
             f" JOIN conversation_metadata m ON m.thread_key = d.thread_key WHERE {where}"
         )
-        unknown = without_messages("m", self._database.dialect)
+        unknown = without_messages("m")
         users = (
             "SELECT count(*) FROM (SELECT DISTINCT m.tenant, m.user_id FROM conversation_metadata m"  # noqa: S608
             f" WHERE {where} AND {unknown}) others"
@@ -204,11 +202,11 @@ def _kind(*, retrieval: bool) -> Kind:
     return "retrieval" if retrieval else "langgraph"
 
 
-def without_messages(row: str, dialect: Dialect) -> str:
+def without_messages(row: str) -> str:
     """A condition: the user of `row`, which has `tenant` and `user_id`, has no conversation in the archive."""
     return (
         "NOT EXISTS (SELECT 1 FROM tk_owners o JOIN tk_conversations c ON c.uid = o.uid"  # noqa: S608
-        f" WHERE o.tenant = {row}.tenant AND o.{_OWNER[dialect.name]} = {row}.user_id)"
+        f" WHERE o.tenant = {row}.tenant AND o.user_id = {row}.user_id)"
     )
 
 

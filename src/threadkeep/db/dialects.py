@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from threadkeep.db.texts import given_text, is_encodable, storable
+
 Name = Literal["sqlite", "postgres", "mysql"]
 
 
@@ -36,6 +38,29 @@ class Dialect:
     def id(self, value: str) -> str | bytes:
         """An id as it is bound: bytes on MySQL and MariaDB, text with a binary collation elsewhere."""
         return value.encode() if self.is_mysql else value
+
+    def text(self, value: str) -> str | bytes:
+        """Text of any length as it is bound: it comes back exactly, also with NUL or lone surrogates.
+
+        UTF-8 cannot carry lone surrogates: SQLite gets bytes then. Servers refuse NUL too, and get it encoded.
+        """
+        if not self.is_sqlite:
+            return storable(value)
+        return value if value.isascii() or is_encodable(value) else value.encode("utf-8", "surrogatepass")
+
+    def read_text(self, stored: str | bytes) -> str:
+        if isinstance(stored, str):
+            return stored if self.is_sqlite else given_text(stored)
+        return stored.decode("utf-8", "surrogatepass")
+
+    @property
+    def locked(self) -> str:
+        """The end of a query that locks its rows for this transaction. SQLite has one writer at a time anyway."""
+        return "" if self.is_sqlite else " FOR UPDATE"
+
+    @property
+    def locked_shared(self) -> str:
+        return {"sqlite": "", "postgres": " FOR SHARE", "mysql": " LOCK IN SHARE MODE"}[self.name]
 
     def among(self, name: str, values: Sequence[bytes]) -> tuple[str, dict[str, Any]]:
         """`(:name0, :name1, …)`, for behind an IN, and what is bound there."""

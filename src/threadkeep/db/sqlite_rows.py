@@ -89,7 +89,7 @@ def _at_most_the_end(number: int | None) -> int:
 
 def owner_of(connection: sqlite3.Connection, scope: Scope) -> int | None:
     row = connection.execute(
-        "SELECT uid FROM tk_owners WHERE tenant = ? AND user = ?", (scope.tenant, scope.user)
+        "SELECT uid FROM tk_owners WHERE tenant = ? AND user_id = ?", (scope.tenant, scope.user)
     ).fetchone()
     return row[0] if row else None
 
@@ -97,7 +97,7 @@ def owner_of(connection: sqlite3.Connection, scope: Scope) -> int | None:
 def conversation_of(connection: sqlite3.Connection, scope: Scope) -> int | None:
     row = connection.execute(
         "SELECT cid FROM tk_conversations JOIN tk_owners USING (uid)"
-        " WHERE tenant = ? AND user = ? AND conversation = ?",
+        " WHERE tenant = ? AND user_id = ? AND conversation = ?",
         (scope.tenant, scope.user, scope.conversation),
     ).fetchone()
     return row[0] if row else None
@@ -108,7 +108,7 @@ def ensure_conversation(connection: sqlite3.Connection, scope: Scope, now: int, 
     uid = owner_of(connection, scope)
     if uid is None:
         uid = connection.execute(
-            "INSERT INTO tk_owners (tenant, user) VALUES (?, ?)", (scope.tenant, scope.user)
+            "INSERT INTO tk_owners (tenant, user_id) VALUES (?, ?)", (scope.tenant, scope.user)
         ).lastrowid
     return connection.execute(
         "INSERT INTO tk_conversations (uid, conversation, activity, started_at, last_activity_at, session_started_at,"

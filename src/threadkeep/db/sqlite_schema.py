@@ -371,6 +371,9 @@ CREATE TABLE tk_checkpoint_types (
 ) WITHOUT ROWID;
 """
 
+# The column has the name that it has on servers, so that one statement serves every database.
+_OWNERS_USER_ID = "ALTER TABLE tk_owners RENAME COLUMN user TO user_id"
+
 MIGRATIONS = (
     _V1,
     _V2,
@@ -384,6 +387,7 @@ MIGRATIONS = (
     _FRONT,
     _COPIES,
     _VALUE_TYPES,
+    _OWNERS_USER_ID,
 )
 NEWEST = len(MIGRATIONS)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 from sqlalchemy import BigInteger, Dialect, LargeBinary, String, Text, TypeDecorator
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.types import TypeEngine
 
+from threadkeep.db.texts import given_text, storable
 from threadkeep.scope import MAX_PART_LENGTH
-
-# Marks a text that a server cannot hold as it is; a text that happens to start so is marked as well.
-_ENCODED = "\x01tk64:"
 
 Digest = LargeBinary(16).with_variant(mysql.BINARY(16), "mysql", "mariadb")
 Word = Text().with_variant(mysql.VARCHAR(32), "mysql", "mariadb")  # of our own vocabulary: a role, a status, a tag
@@ -51,27 +48,7 @@ class AnyText(TypeDecorator[str]):
         return dialect.type_descriptor(mysql.LONGTEXT())
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return None if value is None else _storable(value)
+        return None if value is None else storable(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
         return None if value is None else given_text(value)
-
-
-def given_text(stored: str) -> str:
-    if not stored.startswith(_ENCODED):
-        return stored
-    return base64.b64decode(stored.removeprefix(_ENCODED)).decode("utf-8", "surrogatepass")
-
-
-def _storable(text: str) -> str:
-    if "\x00" not in text and not text.startswith(_ENCODED) and _is_encodable(text):
-        return text
-    return _ENCODED + base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

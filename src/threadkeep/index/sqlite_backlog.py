@@ -60,7 +60,7 @@ class SqliteBacklog:
         self, connection: sqlite3.Connection, model: EmbeddingModel, span: Span, limit: int
     ) -> tuple[Waiting, ...]:
         rows = connection.execute(
-            f"SELECT mid, tenant, user, conversation, id, content FROM {_PLACED}"  # noqa: S608
+            f"SELECT mid, tenant, user_id, conversation, id, content FROM {_PLACED}"  # noqa: S608
             f" WHERE mid > :after AND mid <= :upto AND {self._missing} ORDER BY mid DESC LIMIT :limit",
             {"after": span.after, "upto": span.upto, "model": number_of(connection, model), "limit": limit},
         )
@@ -77,7 +77,7 @@ def _newest(connection: sqlite3.Connection) -> int:
 
 def _seq(connection: sqlite3.Connection, message: MessageKey) -> int | None:
     row = connection.execute(
-        f"SELECT seq FROM {_PLACED} WHERE tenant = ? AND user = ? AND conversation = ? AND id = ?",  # noqa: S608
+        f"SELECT seq FROM {_PLACED} WHERE tenant = ? AND user_id = ? AND conversation = ? AND id = ?",  # noqa: S608
         (message.scope.tenant, message.scope.user, message.scope.require_conversation(), message.message_id),
     ).fetchone()
     return row[0] if row else None
@@ -102,7 +102,7 @@ def _forgive(connection: sqlite3.Connection) -> int:
 
 def _given_up(connection: sqlite3.Connection, limit: int) -> tuple[EmbedFailed, ...]:
     rows = connection.execute(
-        f"SELECT tenant, user, conversation, id, name, reason, failed_at FROM {_PLACED}"  # noqa: S608
+        f"SELECT tenant, user_id, conversation, id, name, reason, failed_at FROM {_PLACED}"  # noqa: S608
         " JOIN tk_embed_failed USING (mid) JOIN tk_models USING (model) ORDER BY failed_at DESC, mid DESC LIMIT ?",
         (limit,),
     )

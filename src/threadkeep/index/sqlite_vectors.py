@@ -140,7 +140,7 @@ def _upsert(
 def message_row(connection: sqlite3.Connection, scope: Scope, message_id: str) -> tuple[int, int] | None:
     return connection.execute(
         "SELECT mid, uid FROM tk_messages JOIN tk_conversations USING (cid) JOIN tk_owners USING (uid)"
-        " WHERE tenant = ? AND user = ? AND conversation = ? AND id = ?",
+        " WHERE tenant = ? AND user_id = ? AND conversation = ? AND id = ?",
         (scope.tenant, scope.user, scope.require_conversation(), message_id),
     ).fetchone()
 

@@ -1,0 +1,189 @@
+"""Rows of conversations and their messages: the verbs that every store on them shares.
+
+A conversation's row is locked by whatever changes the conversation; erasing locks it too, and deletes it. Where there
+is no row yet, the owner's row is the lock: shared by those who create a conversation, alone by an erasure. What is
+read after either lock, in a statement of its own, cannot be undone by an erasure before the transaction ends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from threadkeep.db.dialects import Dialect, read_id
+from threadkeep.db.statements import Change, Query, Raced, Steps, Verb, one_row
+from threadkeep.errors import ScopeErased
+from threadkeep.events import origin_from
+from threadkeep.model import HistoryRange, Message
+from threadkeep.scope import Scope
+
+PAST_THE_END = 2**62
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+MESSAGE_COLUMNS = "seq, id, role, content, ts, modality, language, meta, origin, stored_at"
+# Conditions and values, with the parameters that `of_owner`, `of_conversation` and `of_generation` bind.
+UID = "(SELECT uid FROM tk_owners WHERE tenant = :tenant AND user_id = :user)"
+IN_SCOPE = f"uid = {UID} AND conversation = :conversation"
+GENERATION = "(SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (:place, :whole_user))"
+
+
+class Span(NamedTuple):
+    """The session lives from now, unless it already did, for another TTL. Microseconds."""
+
+    now: int
+    ttl: int
+
+
+@dataclass(frozen=True, slots=True)
+class LockedConversation:
+    cid: int
+    uid: int
+    last_seq: int
+    activity: int  # the highest among the owner's conversations
+    session_started_at: int
+    session_expires_at: int
+    is_new: bool = False  # made in this transaction
+
+    def session(self, span: Span) -> dict[str, int]:
+        """Alive from now if it was not, its TTL slid."""
+        alive = self.session_expires_at > span.now
+        return {
+            "session_started_at": self.session_started_at if alive else span.now,
+            "session_expires_at": span.now + span.ttl,
+        }
+
+
+def moment(when: datetime) -> int:
+    return (when - _EPOCH) // _MICROSECOND
+
+
+def when(moment: int) -> datetime:
+    return _EPOCH + timedelta(0, 0, moment)
+
+
+def of_owner(scope: Scope, dialect: Dialect) -> dict[str, Any]:
+    return {"tenant": dialect.id(scope.tenant), "user": dialect.id(scope.user)}
+
+
+def of_conversation(scope: Scope, dialect: Dialect) -> dict[str, Any]:
+    return of_owner(scope, dialect) | {"conversation": dialect.id(scope.require_conversation())}
+
+
+def of_generation(scope: Scope) -> dict[str, Any]:
+    return {"place": scope.digest(), "whole_user": scope.whole_user.digest()}
+
+
+def generation_of(scope: Scope) -> Verb[int]:
+    """How often this conversation or its user was erased. Both counters only rise, and so does their sum."""
+    rows = yield Query(f"SELECT {GENERATION} AS generation", of_generation(scope))
+    return int(rows[0][0])
+
+
+def refuse_if_erased(scope: Scope) -> Steps:
+    """Raise `ScopeErased` when the work at hand began under an older generation."""
+    if scope.generation is None:
+        return
+    if scope.generation < (yield from generation_of(scope)):
+        raise ScopeErased("this scope was erased after the work on it began; nothing was stored")
+
+
+def lock(scope: Scope, dialect: Dialect) -> Verb[LockedConversation | None]:
+    """Lock the conversation until the transaction ends."""
+    row = yield from one_row(
+        f"SELECT c.cid, c.uid, c.last_seq, {dialect.greatest}(c.activity, (SELECT max(theirs.activity)"  # noqa: S608
+        " FROM tk_conversations theirs WHERE theirs.uid = c.uid)) AS latest, c.session_started_at,"
+        f" c.session_expires_at FROM tk_conversations c WHERE c.{IN_SCOPE}{dialect.locked}",
+        of_conversation(scope, dialect),
+    )
+    return None if row is None else LockedConversation(*row)
+
+
+def lock_or_create(scope: Scope, span: Span, dialect: Dialect) -> Verb[LockedConversation]:
+    """Lock the conversation until the transaction ends. Create it, with its owner, where there is none."""
+    found = yield from lock(scope, dialect)
+    if found is not None:
+        return found
+    uid = yield from hold_owner(scope, dialect)
+    yield Change(
+        "INSERT INTO tk_conversations (uid, conversation, activity, started_at, last_activity_at, session_started_at,"  # noqa: S608
+        " session_expires_at) SELECT :uid, :conversation, coalesce(max(activity), 0) + 1, :now, :now, :now, :expires"
+        f" FROM tk_conversations WHERE uid = :uid{dialect.if_absent('tk_conversations.uid')}",
+        {
+            "uid": uid,
+            "conversation": dialect.id(scope.require_conversation()),
+            "now": span.now,
+            "expires": span.now + span.ttl,
+        },
+    )
+    found = yield from lock(scope, dialect)
+    if found is None:
+        raise Raced
+    return replace(found, is_new=True)
+
+
+def hold_owner(scope: Scope, dialect: Dialect, *, alone: bool = False) -> Verb[int]:
+    """Lock the owner's row until the transaction ends, and create it where there is none."""
+    values = of_owner(scope, dialect)
+    held = f"{UID[1:-1]}{dialect.locked if alone else dialect.locked_shared}"
+    row = yield from one_row(held, values)
+    if row is None:
+        insert = "INSERT INTO tk_owners (tenant, user_id) VALUES (:tenant, :user)"
+        yield Change(insert + dialect.if_absent("tenant"), values)
+        row = yield from one_row(held, values)
+    if row is None:
+        raise Raced  # it stood there when we inserted, and was erased before we could lock it
+    return row[0]
+
+
+def slide(conversation: LockedConversation, span: Span) -> Steps:
+    yield Change(
+        "UPDATE tk_conversations SET session_started_at = :session_started_at,"
+        " session_expires_at = :session_expires_at WHERE cid = :cid",
+        {"cid": conversation.cid, **conversation.session(span)},
+    )
+
+
+def newest(cid: int, wanted: HistoryRange, dialect: Dialect, *, more: int = 0) -> Verb[list[Message]]:
+    """Messages, newest first; `more` past the limit, to know whether there are older ones."""
+    before = PAST_THE_END if wanted.before is None else min(wanted.before, PAST_THE_END)
+    values = {"cid": cid, "before": max(before, 0)}
+    query = f"SELECT {MESSAGE_COLUMNS} FROM tk_messages WHERE cid = :cid AND seq < :before ORDER BY seq DESC"  # noqa: S608
+    if wanted.limit is not None:
+        query += " LIMIT :most"
+        values["most"] = min(wanted.limit + more, PAST_THE_END)
+    rows = yield Query(query, values)
+    return [message_of(row, dialect) for row in rows]
+
+
+def fitting(found: Sequence[Message], wanted: HistoryRange) -> list[Message]:
+    """Newest first, cut to the range's limits. The newest one is always there, however long it is."""
+    kept: list[Message] = []
+    room = wanted.max_chars
+    for message in found if wanted.limit is None else found[: wanted.limit]:
+        if room is not None:
+            room -= len(message.content)
+            if room < 0 and kept:
+                break
+        kept.append(message)
+    return kept
+
+
+def message_of(row: Any, dialect: Dialect) -> Message:
+    """From a row of `MESSAGE_COLUMNS`."""
+    seq, id_, role, content, ts, modality, language, meta, origin, stored_at = row
+    return Message(
+        seq,
+        read_id(id_),
+        role,
+        dialect.read_text(content),
+        when(ts),
+        modality,
+        language,
+        json.loads(dialect.read_text(meta)) if meta else {},
+        origin_from(origin) if origin else None,
+        None if stored_at is None else when(stored_at),
+    )
