@@ -8,15 +8,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from threadkeep.archive.sqlite_retention import SqliteTurnRetention
+from threadkeep.archive.retention import DatabaseTurnRetention
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.usage import SqlUsage
-from threadkeep.compose import open_database, sql_parts, stores_at
+from threadkeep.compose import open_database, stores_at
 from threadkeep.compose_vectors import uses_chroma, with_vectors
-from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import RetentionStopped, ThreadkeepError
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.retention import RetentionRules, Turn, TurnRetention
+from threadkeep.ports.retention import RetentionRules, Turn
 from threadkeep.reflection.retention import SqlMemoryRetention
 from threadkeep.settings import Settings, load_settings
 from threadkeep.worker.retention import Forget, Retention, seconds_until
@@ -33,12 +32,7 @@ async def open_retention(
     where = url or settings.database_url
     async with _forgetting(where, settings) as forget:
         database = await open_database(where, settings)
-        turns: TurnRetention = (
-            SqliteTurnRetention(database)
-            if isinstance(database, SqliteDatabase)
-            else sql_parts(where).SqlTurnRetention(database)
-        )
-        memories, rows = SqlMemoryRetention(database), SqlItems(database, clock)
+        turns, memories, rows = DatabaseTurnRetention(database), SqlMemoryRetention(database), SqlItems(database, clock)
         try:
             yield Retention(SqlUsage(database), turns, retention_rules(settings), clock, forget, memories, rows)
         finally:

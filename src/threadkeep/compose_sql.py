@@ -9,10 +9,9 @@ from typing import TypeVar
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql import migrate
-from threadkeep.archive.sql.archive import SqlArchive
 from threadkeep.archive.sql.migrate import NEWEST, schema_state
-from threadkeep.archive.sql.retention import SqlTurnRetention as SqlTurnRetention
 from threadkeep.archive.sql.taking_over import Redact
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.sql.store import SqlCheckpoints as SqlCheckpoints
@@ -65,7 +64,7 @@ async def sql_stores(
             raise
     checkpoints = SqlCheckpoints(database, clock)
     items = SqlItems(database, clock)
-    archive = SqlArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
+    archive = ServerArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
     return Stores(
         archive=archive,
         may_write=archive.may_write,

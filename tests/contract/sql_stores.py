@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.db.server import ServerDatabase
 from threadkeep.index.sql import SqlIndex
@@ -23,7 +23,7 @@ def stores_at(url: str) -> OpenStores:
         clock, database = FakeClock(), ServerDatabase.at(url)
         await database.open()
         await ensure_schema(database, migrate_if_needed=True)
-        archive = SqlArchive(database, every_term, limits, clock)
+        archive = ServerArchive(database, every_term, limits, clock)
         yield StoresUnderTest(archive, DatabaseSessions(database, limits, clock), SqlIndex(database, every_term), clock)
         await database.close()
 

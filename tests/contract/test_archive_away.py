@@ -15,7 +15,7 @@ from tests.contract.behind import Behind, behind
 from tests.contract.sql_stores import prepare
 from tests.servers.server import Server
 from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
-from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.archive.server import ServerArchive
 from threadkeep.db.engine import PoolLimits
 from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreUnavailable
@@ -43,7 +43,7 @@ async def opened(redis: str, sql: str, watching: Watching) -> AsyncIterator[tupl
     async with FaultProxy(there.hostname or "", there.port or 0) as line:
         database = ServerDatabase.at(line.url_for(sql), PoolLimits(work_seconds=5, connect_seconds=5))
         await database.open()
-        archive = SqlArchive(database, every_term, LIMITS, clock)
+        archive = ServerArchive(database, every_term, LIMITS, clock)
         guard = guard_for(cast("ArchiveWithPlacing", archive), watching)
         sessions = GuardedSessions(DatabaseSessions(database, LIMITS, clock), guard)
         stores = StoresUnderTest(archive, sessions, SqlIndex(database, every_term), clock)

@@ -8,7 +8,7 @@ from typing import Any, cast
 from sqlalchemy import text
 
 from tests.servers.server import Server
-from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.db.driver import DriverConnection
 from threadkeep.db.server import ServerDatabase
@@ -23,7 +23,7 @@ from threadkeep.testing.drafts import admitted, new_scope
 _TALKS, _TURNS = 60, 60
 
 
-async def _talk(archive: SqlArchive, user: Scope) -> None:
+async def _talk(archive: ServerArchive, user: Scope) -> None:
     for number in range(_TALKS):
         said = [f"turn {turn} of talk {number}" for turn in range(_TURNS)]
         await archive.append(user.with_conversation(f"c{number}"), admitted(*said))
@@ -52,7 +52,7 @@ async def test_of_long_conversations_only_the_turns_around_what_was_found_are_re
     database = ServerDatabase.at(postgres_server.url)
     await ensure_schema(database, migrate_if_needed=True)
     user = new_scope()
-    await _talk(SqlArchive(database, every_term), user)
+    await _talk(ServerArchive(database, every_term), user)
     await _analysed(database)
 
     async def read(line: DriverConnection) -> tuple[str, int]:

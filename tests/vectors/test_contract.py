@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.servers.server import Server
-from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.db.server import ServerDatabase
@@ -43,7 +43,7 @@ async def on_sqlite(path: str) -> AsyncIterator[VectorsUnderTest]:
 async def on_sql(url: str) -> AsyncIterator[VectorsUnderTest]:
     database = ServerDatabase.at(url)
     await ensure_schema(database, migrate_if_needed=True)
-    yield VectorsUnderTest(SqlVectors(database), keeping(SqlArchive(database, every_term)))
+    yield VectorsUnderTest(SqlVectors(database), keeping(ServerArchive(database, every_term)))
     await database.close()
 
 
@@ -91,7 +91,7 @@ class _OnServers(VectorsContract):
     async def test_erasing_in_the_archive_erases_the_vectors(self, server_url: str) -> None:
         database = ServerDatabase.at(server_url)
         await ensure_schema(database, migrate_if_needed=True)
-        archive = SqlArchive(database, every_term)
+        archive = ServerArchive(database, every_term)
         left = await left_by_erasures(VectorsUnderTest(SqlVectors(database), keeping(archive)), archive)
         await database.close()
         assert left == AS_IT_SHOULD

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from tests.servers.server import Server
 from tests.vectors.test_contract import keeping
 from threadkeep import compose_sql
-from threadkeep.archive.sql.archive import SqlArchive
+from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.db.driver import DriverConnection
 from threadkeep.db.server import ServerDatabase
@@ -59,7 +59,7 @@ class Filled:
         return drawn / np.linalg.norm(drawn)
 
     async def fill(self) -> None:
-        keep = keeping(SqlArchive(self.database, every_term))
+        keep = keeping(ServerArchive(self.database, every_term))
         for scope, count, name in ((self.large, _MANY, "theirs"), (self.small, _FEW, "another's")):
             ids = [f"{name} {number}" for number in range(count)]
             await keep(scope, ids)

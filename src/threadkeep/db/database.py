@@ -21,10 +21,11 @@ class Database(ABC):
     def dialect(self) -> Dialect: ...
 
     @abstractmethod
-    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None) -> T:
+    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None, seconds: float | None = None) -> T:
         """Run the verb in a transaction, commit and return its result.
 
         `size`: how much a short verb stores, in characters or bytes; SQLite may then run it on the calling thread.
+        `seconds`: how long a server may take over it, where that is longer than usual.
         Raise `OutcomeUnknown` when the connection broke during the commit, and `StoreError`.
         """
 
@@ -34,6 +35,9 @@ class Database(ABC):
 
         On SQLite all of them see one snapshot; on a server each sees what is committed by then.
         """
+
+    async def tidy(self) -> None:  # noqa: B027
+        """Give up what deleted rows have left behind. A server reuses and purges its pages by itself."""
 
     @abstractmethod
     async def close(self) -> None: ...

@@ -68,6 +68,30 @@ class Dialect:
         names = [f"{name}{number}" for number in range(len(values))]
         return f"({', '.join(kind.format(one) for one in names)})", dict(zip(names, values, strict=True))
 
+    def in_list(self, column: str, name: str, values: Sequence[Any]) -> tuple[str, dict[str, Any]]:
+        """A condition, and what is bound in it: `column` is one of `values`.
+
+        PostgreSQL takes them as an array, so that the text, and what is prepared for it, serves any number.
+        """
+        if self.is_postgres:
+            return f"{column} = ANY(:{name})", {name: list(values)}
+        names = [f"{name}{number}" for number in range(len(values))]
+        some = ", ".join(f":{one}" for one in names) or "NULL"
+        return f"{column} IN ({some})", dict(zip(names, values, strict=True))
+
+    def in_pairs(
+        self, columns: tuple[str, str], kinds: tuple[str, str], name: str, values: Sequence[tuple[Any, Any]]
+    ) -> tuple[str, dict[str, Any]]:
+        """A condition, and what is bound in it: the two columns, of these `kinds` on PostgreSQL, are such a pair."""
+        both = f"({columns[0]}, {columns[1]})"
+        if self.is_postgres:
+            lists = ", ".join(f"CAST(:{name}_{number} AS {kind}[])" for number, kind in enumerate(kinds))
+            bound = {f"{name}_{number}": [value[number] for value in values] for number in (0, 1)}
+            return f"{both} IN (SELECT * FROM unnest({lists}))", bound  # noqa: S608
+        pairs = ", ".join(f"(:{name}{number}_0, :{name}{number}_1)" for number in range(len(values)))
+        bound = {f"{name}{number}_{part}": value[part] for number, value in enumerate(values) for part in (0, 1)}
+        return f"{both} IN ({'VALUES ' if self.is_sqlite else ''}{pairs})", bound
+
     def if_absent(self, column: str) -> str:
         """The end of an INSERT that leaves a row alone whose key is taken.
 

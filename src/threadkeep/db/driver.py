@@ -122,13 +122,13 @@ class _MySqlLine:
                 await cursor.executemany(text, [tuple(row[name] for name in names) for row in rows])
 
     async def _executed(self, statement: str, values: Values) -> tuple[int, Sequence[Any]]:
-        text, names = _formatted(statement)
+        text, names = _formatted(statement) if values else (statement, ())
         with _TOLD:
             return await self._run(text, tuple(values[name] for name in names))
 
     async def _run(self, text: str, values: tuple[Any, ...]) -> tuple[int, Sequence[Any]]:
         async with self._raw.cursor() as cursor:
-            await cursor.execute(text, values)
+            await cursor.execute(text, values or None)  # with none, a % in the text is a %
             rows: Sequence[Any] = await cursor.fetchall() if cursor.description else ()
             return cursor.rowcount, rows
 

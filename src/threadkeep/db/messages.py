@@ -8,13 +8,13 @@ read after either lock, in a statement of its own, cannot be undone by an erasur
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from threadkeep.db.dialects import Dialect, read_id
-from threadkeep.db.statements import Change, Query, Raced, Steps, Verb, one_row
+from threadkeep.db.statements import Change, ChangeEach, Query, Raced, Steps, Verb, one_row
 from threadkeep.errors import ScopeErased
 from threadkeep.events import origin_from
 from threadkeep.model import HistoryRange, Message
@@ -24,11 +24,18 @@ PAST_THE_END = 2**62
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-MESSAGE_COLUMNS = "seq, id, role, content, ts, modality, language, meta, origin, stored_at"
+MESSAGE_COLUMNS = ("seq", "id", "role", "content", "ts", "modality", "language", "meta", "origin", "stored_at")
+_MESSAGE = ", ".join(MESSAGE_COLUMNS)
 # Conditions and values, with the parameters that `of_owner`, `of_conversation` and `of_generation` bind.
 UID = "(SELECT uid FROM tk_owners WHERE tenant = :tenant AND user_id = :user)"
 IN_SCOPE = f"uid = {UID} AND conversation = :conversation"
 GENERATION = "(SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (:place, :whole_user))"
+
+
+LOCKED_COLUMNS = (
+    "c.cid, c.uid, c.last_seq, c.activity, c.session_started_at, c.session_expires_at, c.messages, c.terms,"
+    " c.language, c.status, c.last_activity_at"
+)
 
 
 class Span(NamedTuple):
@@ -40,12 +47,20 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LockedConversation:
+    """A conversation's row, as nobody else can change it before the transaction ends."""
+
     cid: int
     uid: int
     last_seq: int
-    activity: int  # the highest among the owner's conversations
+    activity: int
     session_started_at: int
     session_expires_at: int
+    messages: int
+    terms: int
+    language: str | None
+    status: str
+    last_activity_at: int
+    latest: int = 0  # the highest activity among the owner's conversations
     is_new: bool = False  # made in this transaction
 
     def session(self, span: Span) -> dict[str, int]:
@@ -85,18 +100,20 @@ def generation_of(scope: Scope) -> Verb[int]:
 
 def refuse_if_erased(scope: Scope) -> Steps:
     """Raise `ScopeErased` when the work at hand began under an older generation."""
-    if scope.generation is None:
-        return
-    if scope.generation < (yield from generation_of(scope)):
+    if scope.generation is not None:
+        refuse_if_older(scope, (yield from generation_of(scope)))
+
+
+def refuse_if_older(scope: Scope, generation: int) -> None:
+    if scope.generation is not None and scope.generation < generation:
         raise ScopeErased("this scope was erased after the work on it began; nothing was stored")
 
 
 def lock(scope: Scope, dialect: Dialect) -> Verb[LockedConversation | None]:
     """Lock the conversation until the transaction ends."""
     row = yield from one_row(
-        f"SELECT c.cid, c.uid, c.last_seq, {dialect.greatest}(c.activity, (SELECT max(theirs.activity)"  # noqa: S608
-        " FROM tk_conversations theirs WHERE theirs.uid = c.uid)) AS latest, c.session_started_at,"
-        f" c.session_expires_at FROM tk_conversations c WHERE c.{IN_SCOPE}{dialect.locked}",
+        f"SELECT {LOCKED_COLUMNS}, (SELECT max(theirs.activity) FROM tk_conversations theirs"  # noqa: S608
+        f" WHERE theirs.uid = c.uid) AS latest FROM tk_conversations c WHERE c.{IN_SCOPE}{dialect.locked}",
         of_conversation(scope, dialect),
     )
     return None if row is None else LockedConversation(*row)
@@ -108,17 +125,7 @@ def lock_or_create(scope: Scope, span: Span, dialect: Dialect) -> Verb[LockedCon
     if found is not None:
         return found
     uid = yield from hold_owner(scope, dialect)
-    yield Change(
-        "INSERT INTO tk_conversations (uid, conversation, activity, started_at, last_activity_at, session_started_at,"  # noqa: S608
-        " session_expires_at) SELECT :uid, :conversation, coalesce(max(activity), 0) + 1, :now, :now, :now, :expires"
-        f" FROM tk_conversations WHERE uid = :uid{dialect.if_absent('tk_conversations.uid')}",
-        {
-            "uid": uid,
-            "conversation": dialect.id(scope.require_conversation()),
-            "now": span.now,
-            "expires": span.now + span.ttl,
-        },
-    )
+    yield from create_conversations({(uid, scope.require_conversation()): span}, dialect)
     found = yield from lock(scope, dialect)
     if found is None:
         raise Raced
@@ -139,6 +146,27 @@ def hold_owner(scope: Scope, dialect: Dialect, *, alone: bool = False) -> Verb[i
     return row[0]
 
 
+def create_conversations(wanted: Mapping[tuple[int, str], Span], dialect: Dialect) -> Steps:
+    """Of owners whose rows are held, by owner and name and in that order; those that exist are left alone."""
+    latest = yield from latest_activities([uid for uid, _ in wanted], dialect)
+    rows: list[dict[str, Any]] = []
+    for (uid, name), span in sorted(wanted.items()):
+        latest[uid] = latest.get(uid, 0) + 1
+        expires = span.now + span.ttl
+        rows.append({"uid": uid, "name": dialect.id(name), "at": latest[uid], "now": span.now, "expires": expires})
+    insert = (
+        "INSERT INTO tk_conversations (uid, conversation, activity, started_at, last_activity_at, session_started_at,"
+        " session_expires_at) VALUES (:uid, :name, :at, :now, :now, :now, :expires)"
+    )
+    yield ChangeEach(insert + dialect.if_absent("uid"), rows)
+
+
+def latest_activities(uids: Sequence[int], dialect: Dialect) -> Verb[dict[int, int]]:
+    these, values = dialect.in_list("uid", "uids", sorted(set(uids)))
+    rows = yield Query(f"SELECT uid, max(activity) AS latest FROM tk_conversations WHERE {these} GROUP BY uid", values)  # noqa: S608
+    return {row[0]: row[1] for row in rows}
+
+
 def slide(conversation: LockedConversation, span: Span) -> Steps:
     yield Change(
         "UPDATE tk_conversations SET session_started_at = :session_started_at,"
@@ -151,7 +179,7 @@ def newest(cid: int, wanted: HistoryRange, dialect: Dialect, *, more: int = 0) -
     """Messages, newest first; `more` past the limit, to know whether there are older ones."""
     before = PAST_THE_END if wanted.before is None else min(wanted.before, PAST_THE_END)
     values = {"cid": cid, "before": max(before, 0)}
-    query = f"SELECT {MESSAGE_COLUMNS} FROM tk_messages WHERE cid = :cid AND seq < :before ORDER BY seq DESC"  # noqa: S608
+    query = f"SELECT {_MESSAGE} FROM tk_messages WHERE cid = :cid AND seq < :before ORDER BY seq DESC"  # noqa: S608
     if wanted.limit is not None:
         query += " LIMIT :most"
         values["most"] = min(wanted.limit + more, PAST_THE_END)

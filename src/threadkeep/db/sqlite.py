@@ -137,7 +137,7 @@ class SqliteDatabase(Database):
     def dialect(self) -> Dialect:
         return SQLITE
 
-    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None) -> T:
+    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None, seconds: float | None = None) -> T:
         try:
             return await self.transact(lambda connection: _run(connection, verb()), size=size)
         except Undo as undo:
@@ -193,6 +193,9 @@ class SqliteDatabase(Database):
         result: T = await self._enqueue(self._reads, job)
         self._reading_here.note(job.seconds)
         return result
+
+    async def tidy(self) -> None:
+        await self.maintain(_tidy)
 
     async def close(self) -> None:
         """Finish what was accepted, then let go of the file. Closing twice is allowed."""
@@ -357,6 +360,12 @@ class SqliteDatabase(Database):
 
     def _told(self, failure: BaseException) -> BaseException:
         return translated(failure, self.path) if isinstance(failure, sqlite3.Error) else failure
+
+
+def _tidy(connection: sqlite3.Connection) -> None:
+    """Deleted words linger in older index segments, and deleted pages in the log."""
+    connection.execute("INSERT INTO tk_terms (tk_terms) VALUES ('optimize')")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _thread(target: Callable[[], None], name: str) -> threading.Thread:

@@ -9,12 +9,12 @@ its terms are deleted together. A conversation's `terms` count those of its inde
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from threadkeep.db.sqlite_rows import given_text
+from threadkeep.db.dialects import SQLITE
+from threadkeep.db.statements import Change, ChangeEach, Query, Steps, Verb, query
 
 TermsOf = Callable[[str], str]  # a text's normalised terms, repeats and all, separated by spaces
 
@@ -27,31 +27,29 @@ def index_is_due(newest: int, inserted: int) -> bool:
     return newest // BATCH > (newest - inserted) // BATCH
 
 
-def index_waiting(connection: sqlite3.Connection, terms_of: TermsOf) -> None:
-    rows: list[tuple[Any, ...]] = connection.execute(
+def index_waiting(terms_of: TermsOf) -> Steps:
+    rows = yield Query(
         "SELECT mid, uid, cid, content FROM tk_messages JOIN tk_conversations USING (cid)"  # noqa: S608
         f" WHERE mid > {NEWEST_INDEXED} ORDER BY mid"
-    ).fetchall()
-    lengths: Counter[int] = Counter()
-    indexed: list[tuple[int, str]] = []
-    for mid, uid, cid, content in rows:
-        terms = terms_of(given_text(content)).split()
-        lengths[cid] += len(terms)
-        indexed.append((mid, " ".join(owned(uid, terms))))
-    connection.executemany("INSERT INTO tk_terms (rowid, terms) VALUES (?, ?)", indexed)
-    connection.executemany(
-        "UPDATE tk_conversations SET terms = terms + ? WHERE cid = ?", ((more, cid) for cid, more in lengths.items())
     )
+    lengths: Counter[int] = Counter()
+    indexed: list[dict[str, Any]] = []
+    for mid, uid, cid, content in rows:
+        terms = terms_of(SQLITE.read_text(content)).split()
+        lengths[cid] += len(terms)
+        indexed.append({"mid": mid, "terms": " ".join(owned(uid, terms))})
+    yield ChangeEach("INSERT INTO tk_terms (rowid, terms) VALUES (:mid, :terms)", indexed)
+    grown = [{"cid": cid, "more": more} for cid, more in lengths.items()]
+    yield ChangeEach("UPDATE tk_conversations SET terms = terms + :more WHERE cid = :cid", grown)
 
 
-def forget_terms(connection: sqlite3.Connection, mid: int, cid: int) -> int:
-    """Of one message, before it goes itself. Return how many rows of the index went: none where it still waited."""
-    rows = connection.execute("SELECT terms FROM tk_terms WHERE rowid = ?", (mid,)).fetchall()
-    for (terms,) in rows:
-        connection.execute("DELETE FROM tk_terms WHERE rowid = ?", (mid,))
-        fewer = len(terms.split())
-        connection.execute("UPDATE tk_conversations SET terms = terms - ? WHERE cid = ?", (fewer, cid))
-    return len(rows)
+def delete_terms(mid: int) -> Verb[int]:
+    """Of one message, before it goes itself. Return how many they were: none where it still waited."""
+    rows = yield from query("SELECT terms FROM tk_terms WHERE rowid = :mid", {"mid": mid})
+    if not rows:
+        return 0
+    yield Change("DELETE FROM tk_terms WHERE rowid = :mid", {"mid": mid})
+    return len(rows[0][0].split())
 
 
 def owned(uid: int, terms: Iterable[str]) -> list[str]:

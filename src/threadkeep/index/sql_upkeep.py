@@ -12,7 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from threadkeep.db.rows import insert_if_absent, is_postgres
 from threadkeep.db.server import ServerDatabase
 from threadkeep.db.tables import conversations, indexes, messages, owners
-from threadkeep.db.words import forget_words, hashed, insert_words, packed
+from threadkeep.db.words import hashed, packed
+from threadkeep.index.sql_words import forget_words, insert_words
 from threadkeep.scope import Scope
 
 _SECONDS = 600.0  # a conversation may be long
