@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import textwrap
@@ -270,6 +271,28 @@ async def test_another_memory_service_is_handed_the_session_awaited_or_not() -> 
             await asyncio.sleep(0)
     assert (await asyncio.to_thread(persist_memory_from_session, session, elsewhere)) is not None
     assert elsewhere.added == ["s"] * 3
+
+
+async def test_a_session_that_nobody_awaits_is_stored_when_the_service_closes(sqlite_place: dict[str, Any]) -> None:
+    session = await session_of(*SAID)
+    async with ThreadkeepMemoryService.from_url(**sqlite_place) as memories:
+        assert await found(memories, "peanuts") == []  # the stores are open
+        persist_memory_from_session(session, memories)
+    async with open_memory(sqlite_place["url"]) as memory:
+        (kept,) = [record async for record in memory.export(Scope("shop", "u"))]
+    assert (len(kept.messages), len(kept.reflections)) == (2, 1)
+
+
+async def test_what_fails_and_is_not_awaited_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    session = await session_of(*SAID)
+    async with ThreadkeepMemoryService.from_url("sqlite:////dev/null/none.db") as memories:
+        persist_memory_from_session(session, memories)
+        async with asyncio.timeout(10):
+            while not caplog.records:
+                await asyncio.sleep(0.01)
+    gc.collect()  # asyncio tells of an exception that nobody has looked at when its future is collected
+    (logged,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert logged.message.startswith("a session was not persisted: ")
 
 
 async def test_an_awaiter_that_is_cancelled_leaves_the_storing_alone(sqlite_place: dict[str, Any]) -> None:
