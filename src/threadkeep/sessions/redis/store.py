@@ -179,6 +179,11 @@ class RedisHotStore:
             return _erased([await self._run(scripts.ERASE, scope, [raised])])
         return await self._erase_user(scope, raised)
 
+    async def release(self, scope: Scope, message_id: str) -> None:
+        """Show a message no more that the archive has kept for long enough. It may be stored again: none is erased."""
+        self._recent.forget(scope)
+        await self._run(scripts.ERASE_MESSAGE, scope, [to_json(message_id), ""])
+
     async def conversations(self, scope: Scope) -> Sequence[str]:
         keys = (await self._client.link()).keys
         found = [await self._client.command("ZRANGE", keys.for_user(scope, tag)[1], 0, -1) for tag in keys.tags]
