@@ -100,6 +100,23 @@ async def test_a_session_is_found_by_its_summary_and_intent_once_its_turns_have_
     assert (kept.intent, kept.reflections) == (None, ())
 
 
+async def test_a_session_is_found_by_its_summary_while_its_window_in_redis_goes_on(
+    sqlite_place: dict[str, Any], redis_server: Any
+) -> None:
+    redis_server.wipe()
+    url, redis = sqlite_place["url"], redis_server.url
+    async with ThreadkeepMemoryService.from_url(**sqlite_place, redis=redis) as memories:
+        await persist_memory_from_session(await session_of(*SAID), memories)
+        async with open_memory(url, redis=redis) as memory:
+            await memory.flushed()
+            assert await memory.session(Scope("shop", "u", "s")) is not None
+        await move_dates(url, "shop", 100)
+        async with open_retention(url, redis=redis) as retention:
+            assert (await retention.run(force=True)).turns == 2
+        (entry,) = await entries(memories, "peanut allergy")
+        assert entry.custom_metadata == {"kind": "session_summary"}
+
+
 async def test_the_summary_stands_on_every_database(place: dict[str, Any]) -> None:
     session = await session_of(*SAID, state={"conversation.intentSummary": "food allergies"})
     async with ThreadkeepMemoryService.from_url(**place) as memories:
