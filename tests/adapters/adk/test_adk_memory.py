@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from google.adk.agents import LlmAgent
@@ -20,6 +21,7 @@ from tests.adapters.adk.scripted import APP, ScriptedModel, call, runner_of, say
 from tests.adapters.adk.test_adk_sessions import said
 from tests.adapters.adk.test_adk_turns import answered, asked
 from tests.adapters.database import every_value
+from threadkeep import Settings
 from threadkeep.adapters.adk import (
     ThreadkeepMemoryService,
     ThreadkeepPlugin,
@@ -267,3 +269,24 @@ async def test_an_agent_that_is_called_as_a_tool_leaves_nothing_and_tells_nobody
     assert [one["text"] for one in told] == ["find it", "Here it is."]
     assert await found(memories, "canaryargument canaryresult", app=APP) == []
     assert not [value for value in await every_value(sqlite_place["url"]) if b"canary" in value]
+
+
+@pytest.mark.parametrize("durability", ["fast", "durable"])
+async def test_the_outward_log_has_what_is_new_in_a_session_that_is_added_after_every_turn(
+    place: dict[str, Any], tmp_path: Path, durability: Literal["fast", "durable"]
+) -> None:
+    if place.get("redis") is None and durability == "durable":
+        pytest.skip("a mode of Redis")
+    log, other = tmp_path / "outward.jsonl", InMemorySessionService()
+    settings = Settings(outward_log=str(log), durability=durability)
+    session = await other.create_session(app_name="a", user_id="u", session_id="s")
+    async with ThreadkeepMemoryService.from_url(**place, settings=settings) as memories:
+        for turn in range(30):  # more than a window holds
+            await other.append_event(session, said("user", f"question {turn}", f"i{turn}"))
+            await other.append_event(session, said("guide", f"answer {turn}", f"i{turn}"))
+            for _ in range(2):
+                await memories.add_session_to_memory(session)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    told = [line["text"] for line in lines if line["event"] != "append"]
+    assert told == [f"{what} {turn}" for turn in range(30) for what in ("question", "answer")]
+    assert [len(line["kept"]) for line in lines if line["event"] == "append"] == [2] * 30

@@ -97,8 +97,10 @@ class RedisHotStore:
             rest = without(admission, gone) if gone else admission
             return await self._append(scope, rest, key, at, allowed=True)
         kept = tuple([draft.id for draft in admission.drafts])
+        new = tuple([kept[index] for index in sorted(indices(reply[3]))]) if len(reply) > 3 else kept
         self._recent.follow(scope, admission.drafts, reply[2])
-        return Receipt("queued", int(reply[1]), kept, admission.refused, admission.stripped, admission.redacted)
+        told = admission.refused, admission.stripped, admission.redacted
+        return Receipt("queued", int(reply[1]), kept, *told, new=new)
 
     async def refresh(self, scope: Scope, messages: Sequence[Message]) -> None:
         reply = await self._run(scripts.REFRESH, scope, refresh_arguments(scope, messages, self._tokens))
