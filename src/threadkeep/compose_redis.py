@@ -20,6 +20,7 @@ from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.placing import ArchiveWithPlacing
+from threadkeep.ports.retention import Turn
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
@@ -113,6 +114,22 @@ def marks_shown(
     """For a process that appends nothing through this Redis: see `Stores.marked`."""
     hot = RedisHotStore(client, archive.seed, hot_options(settings, limits), clock)
     return partial(_shown_anew, hot, archive)
+
+
+async def releases(
+    client: RedisClient, archive: ArchiveWithPlacing, settings: Settings, limits: SessionLimits, clock: Clock
+) -> Callable[[Turn], Awaitable[None]] | None:
+    """How Redis lets go of a message that the archive does; None where no Redis is in front of the archive.
+
+    Raises `StoreUnavailable` while Redis does not answer, and `HotStoreMismatch` where it is another archive's.
+    """
+    hot = RedisHotStore(client, archive.seed, hot_options(settings, limits), clock)
+    front = await FrontCheck(archive, RedisFront(client, hot), settings.durability, attaches=False).hot_store()
+
+    async def release(turn: Turn) -> None:
+        await hot.release(*turn)
+
+    return release if front.id else None
 
 
 async def _shown_anew(hot: RedisHotStore, archive: ArchiveWithPlacing, scope: Scope, seq: int) -> None:

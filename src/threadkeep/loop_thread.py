@@ -72,15 +72,23 @@ async def outlasting(begun: Future[T]) -> T:
     waits for it a while."""
     now = asyncio.get_running_loop().time
     ends: float | None = None
+    here = asyncio.wrap_future(begun)
+    here.add_done_callback(_looked_at)
     while not begun.done():
         left = None if ends is None else ends - now()
         if left is not None and left <= 0:
             raise asyncio.CancelledError
         try:
-            await asyncio.wait([asyncio.wrap_future(begun)], timeout=left)
+            await asyncio.wait([here], timeout=left)
         except asyncio.CancelledError:
             ends = ends or now() + _LAST_WORK_SECONDS
     return begun.result()
+
+
+def _looked_at(done: asyncio.Future[Any]) -> None:
+    """Its failure is raised from the future that it stands for; asyncio would log this one as never retrieved."""
+    if not done.cancelled():
+        done.exception()
 
 
 async def _wound_down() -> None:

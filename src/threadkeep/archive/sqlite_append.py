@@ -55,17 +55,17 @@ def append(
         return Appended(_receipt(admission, 0, [], erased))
     cid, last, is_latest, _ = place or (ensure_conversation(connection, scope, *session), 0, False, any_erased)
     stored = _store(connection, cid, last, allowed)
-    if stored.inserted:
-        noted = _noted(admission.drafts, stored.inserted, session)
+    if stored.new:
+        noted = _noted(admission.drafts, len(stored.new), session)
         connection.execute(f"{_NOTED} WHERE cid = ?5", (*noted, cid))
         if not is_latest:
             make_latest(connection, cid)
     elif place:
         ensure_conversation(connection, scope, *session)  # nothing new, but the talk goes on
-    receipt = _receipt(admission, stored.seq, stored.kept, erased)
+    receipt = replace(_receipt(admission, stored.seq, stored.kept, erased), new=tuple(stored.new))
     if digest is not None:
         _remember(connection, digest, cid, admission, receipt)
-    return Appended(receipt, index_is_due(stored.newest, stored.inserted))
+    return Appended(receipt, index_is_due(stored.newest, len(stored.new)))
 
 
 def _append_new(
@@ -111,7 +111,7 @@ class _Stored:
     last: int  # the conversation's last `seq`
     seq: int  # the last one this append stands under
     kept: list[str] = field(default_factory=list[str])
-    inserted: int = 0
+    new: list[str] = field(default_factory=list[str])
     newest: int = 0  # row of the newest message inserted
 
 
@@ -140,7 +140,8 @@ def _store(connection: sqlite3.Connection, cid: int, last: int, drafts: Sequence
             stored.seq = _seq_it_has(connection, cid, draft)
         else:
             stored.last = stored.seq = stored.last + 1
-            stored.newest, stored.inserted = mid, stored.inserted + 1
+            stored.newest = mid
+            stored.new.append(draft.id)
         stored.kept.append(draft.id)
     return stored
 

@@ -128,7 +128,7 @@ async def append(
         await connection.execute(_NOTE_ACTIVITY, _growth(place, stored, admission, span))
     else:
         await slide(connection, place, span)  # nothing new, but the talk goes on
-    receipt = _receipt(admission, stored.seq, stored.kept)
+    receipt = replace(_receipt(admission, stored.seq, stored.kept), new=tuple([row["id"] for row in stored.rows]))
     if key is not None:
         values = {"digest": digest, "cid": place.cid, "payload": admission.digest}
         await connection.execute(appends.insert(), values | {"receipt": json.dumps(receipt.as_dict())})
