@@ -16,16 +16,18 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from threadkeep.ports.knowledge import Passage
-from threadkeep.recall.function_words import BY_LANGUAGE, likely_language
+from threadkeep.recall.function_words import BY_LANGUAGE, function_words, likely_language
 from threadkeep.recall.normalise import (
     document_terms,
     fold,
     is_written_without_spaces,
     query_weights,
+    split,
     terms_of,
     words_of,
 )
 from threadkeep.recall.question import Question
+from threadkeep.recall.stem import stem
 from threadkeep.recall.syllables import is_vietnamese
 
 _A_LATER_WORD = re.compile(r"(?<=[\w,;:] )\w{2,}")
@@ -241,7 +243,7 @@ def _spoken(text: str, language: str | None) -> str:
 
 def _carried(text: str, earlier: Sequence[Asked], language: str | None, share: float) -> dict[str, float]:
     own = query_weights(text, language)
-    topics = [query_weights(asked.question, language) for asked in earlier]
+    topics = [_topic(asked.question, language_of_talk(asked.question, ()) or language) for asked in earlier]
     recurring = Counter(term for topic in topics for term in topic)
     answered = frozenset(terms_of(earlier[-1].answer, language))
     fading = [(topics[0], _TOPIC), *((topic, _FADES**age) for age, topic in enumerate(reversed(topics[-_REMEMBERED:])))]
@@ -252,3 +254,12 @@ def _carried(text: str, earlier: Sequence[Asked], language: str | None, share: f
             told = (_IN_THE_ANSWER if term in answered else 1.0) * (1 + _RECURS * (recurring[term] - 1))
             carried[term] = max(carried.get(term, 0.0), min(1.0, weight * left * told) * share)
     return carried
+
+
+def _topic(asked: str, language: str | None) -> dict[str, float]:
+    """Return what an earlier question speaks of: nothing where it has little words only ("and how much is that?")."""
+    words, characters = split(asked)
+    little = function_words(words, language)
+    stems = {stem(word) for word in words} - {stem(word) for word in words if word not in little}
+    stems.update(one for one in characters if little.issuperset(one))
+    return {term: weight for term, weight in query_weights(asked, language).items() if term not in stems}
