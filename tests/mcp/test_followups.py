@@ -11,8 +11,9 @@ import pytest
 from bench.followups import Turn, figures, languages, measured
 from tests.mcp.library import SETTINGS, document, fill, found_in, question
 from threadkeep.agent.retrieval import Retrieval
+from threadkeep.compose_knowledge import open_knowledge
 from threadkeep.compose_retrieval import OwnParts, open_retrieval
-from threadkeep.ports.knowledge import Document
+from threadkeep.ports.knowledge import Access, Document
 
 FACTS = {
     "dishwasher.md": "Brook is a dishwasher for fourteen settings. Its noise is 42 dB and its warranty is five years.",
@@ -197,6 +198,16 @@ async def test_the_same_talk_is_served_from_the_cache_in_another_conversation(ki
     async with open_retrieval(kitchen, SETTINGS) as retrieval:
         assert await cached(retrieval, BROOK, WARRANTY) == [False, False]
         assert await cached(retrieval, BROOK, WARRANTY, conversation="c2") == [True, True]
+
+
+@pytest.mark.parametrize(
+    "asked", ["What is the Brook dishwasher?", "Zmywarka Brook?", "Máy rửa Brook?", "Brook 洗碗機"]
+)
+async def test_a_question_in_other_capitals_is_served_from_the_cache(kitchen: str, asked: str) -> None:
+    async with open_retrieval(kitchen, SETTINGS) as retrieval, open_knowledge(kitchen, SETTINGS) as knowledge:
+        assert [(await retrieval.ask(question(one))).cached for one in (asked, asked.lower())] == [False, True]
+        both = [await knowledge.ask(Access("default", "ann"), one) for one in (asked, asked.upper())]
+        assert [one.cached for one in both] == [False, True]
 
 
 async def test_the_same_words_about_another_topic_are_another_question(kitchen: str) -> None:
