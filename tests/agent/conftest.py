@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -49,6 +50,17 @@ class Talk:
 
     async def kept(self) -> list[tuple[str, str]]:
         return [(one.role, one.content) for one in (await self.memory.history(self.scope, limit=500)).messages]
+
+
+def concierge(tmp_path: Path, scope: str | None = None) -> Path:
+    """The hotel's folder, with another scope of recall or with none named."""
+    folder = Path(shutil.copytree(EXAMPLES / "hotel_concierge", tmp_path / "concierge"))
+    lines = (folder / "assistant.toml").read_text().splitlines()
+    kept = [line for line in lines if not line.startswith("recall_scope")]
+    if scope is not None:
+        kept.insert(1, f'recall_scope = "{scope}"')
+    (folder / "assistant.toml").write_text("\n".join(kept))
+    return folder
 
 
 Open = Callable[..., AbstractAsyncContextManager[Talk]]
