@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.agent.running_hotel import EXAMPLES, hotel
 from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.agent.assistant import Assistant
 from threadkeep.compose_assistant import open_assistant
@@ -18,7 +19,8 @@ from threadkeep.models.language import CountedDetector, OfflineDetector
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.responder import Answer, Asked
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+__all__ = ["EXAMPLES", "hotel"]
+
 # By words alone: what is tested here is the talk, and it should not wait for vectors.
 SETTINGS = Settings().model_copy(update={"embedder": "none"})
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from google.genai import types
 
 from tests.agent.conftest import EXAMPLES
 from tests.agent.test_agent_service import StubGemini, service
@@ -211,3 +212,30 @@ async def test_behind_the_service_the_shop_keeps_no_language_it_does_not_speak(o
         assert german.json()["language"] == "vi"
         assert "language" not in document_at(on_postgres, f"sessions:{SESSION}")
         assert (await say(client, "How much is the RTX 5060?")).json()["language"] == "en"
+
+
+PHONE = "+48 601 234 567"
+_TABLE = {"date": "2026-12-24", "time": "19:00", "guests": 2}
+
+
+def reserving(**more: str) -> types.FunctionCall:
+    return types.FunctionCall(name="reserve_table", args=_TABLE | more)
+
+
+async def test_a_number_that_was_given_earlier_reaches_the_tools_of_the_concierges_service(
+    on_postgres: Servers, hotel: tuple[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, book = hotel
+    monkeypatch.setenv("HOTEL_API_URL", address)
+    masked = reserving(phone="[REDACTED:PHONE]")
+    agent, gemini = service(reserving(phone=PHONE), "R1.", "Jasne.", masked, "R2.", reserving(), "R3.")
+    async with client_of(create_app(settings_of(on_postgres), responder_opener=answered_by(agent))) as client:
+        await say(client, f"Proszę o stolik na Wigilię o 19, mój numer to {PHONE}.", Authorization="Bearer jwt")
+        assert PHONE in str(gemini.asked[0]["contents"])  # the model is shown the current message as it was said
+        await say(client, "Czy restauracja jest dziś otwarta?", Authorization="Bearer jwt")
+        await say(client, "I jeszcze na pierwszy dzień świąt.", Authorization="Bearer jwt")
+        last = await say(client, "Oraz na drugi.", Authorization="Bearer jwt")
+    assert [one["phone"] for one in book] == [PHONE] * 3
+    assert [one["status"] for one in last.json()["toolTrace"]] == ["OK"]
+    assert "601 234 567" not in str(gemini.asked[-1]["contents"])
+    assert "601 234 567" not in json.dumps(document_at(on_postgres, f"sessions:{SESSION}"))

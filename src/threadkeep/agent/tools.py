@@ -29,6 +29,7 @@ from threadkeep.scope import Scope
 TOOL_SECONDS = 20.0
 _LONGEST_RESULT = 20_000  # characters shown to the model
 _MASKED = re.compile(r"\[REDACTED:([A-Z_]+)[^\]]*\]")
+_JUST_A_MASK = re.compile(r"\s*\[REDACTED[^\]]*\]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ class ToolBench:
 
 
 async def _filled(value: Any, context: ToolContext) -> Any:
-    """A model that read `[REDACTED:PHONE]` in the history hands it on: the tool gets the number, while it is kept."""
+    """A model that read `[REDACTED:PHONE]` in the history hands it on: the tool gets the number, while it is kept,
+    and no number after that: nobody is called at `[REDACTED:PHONE]`."""
     if isinstance(value, Mapping):
         given: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
         return {name: await _filled(one, context) for name, one in given.items()}
@@ -113,7 +115,7 @@ async def _filled(value: Any, context: ToolContext) -> Any:
     for kind in {*_MASKED.findall(value)}:
         if (kept := await context.slot(kind)) is not None:
             value = re.sub(rf"\[REDACTED:{kind}[^\]]*\]", lambda _, kept=kept: kept, value)
-    return value
+    return None if _JUST_A_MASK.fullmatch(value) else value
 
 
 def _failed(error: BaseException) -> str:
