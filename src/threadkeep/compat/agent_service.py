@@ -5,7 +5,6 @@ It keeps no turn: the router reads the session, calls `chat`, and stores it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,8 +19,10 @@ from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.memory import Memory
+from threadkeep.models.chat.choice import gemini_name
 from threadkeep.models.chat.gemini import GeminiModel, gemini_client
 from threadkeep.models.chat.language import model_detector
+from threadkeep.models.chat.patience import Patience
 from threadkeep.models.language import spoken_as
 from threadkeep.models.tokens import tokenizer
 from threadkeep.ports.chat import ChatModel, ChatRequest, Said
@@ -30,8 +31,6 @@ from threadkeep.ports.responder import ToolTrace
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
 
-GEMINI_MODEL_VARIABLE = "GEMINI_MODEL"
-DEFAULT_MODEL = "gemini-flash-latest"
 _CALLER = Scope(user="agent", conversation="agent")
 
 
@@ -58,7 +57,9 @@ def calls_within(talk: Talk) -> Generator[None]:
 
 
 class AgentService:
-    """`client` is a `google.genai.Client`, made from `GOOGLE_API_KEY` where none is given; `model` takes its place."""
+    """`client` is a `google.genai.Client`, and `model` takes its place. Without either it is the model that
+    `THREADKEEP_CHAT_MODEL` or the folder names, or else Gemini, with a client that is made from `GOOGLE_API_KEY`.
+    """
 
     def __init__(
         self,
@@ -73,10 +74,14 @@ class AgentService:
         self._count_tokens = tokenizer(settings.tokenizer_name).count
         self._bench = ToolBench(loaded.tools)
         self.detector: LanguageDetector | None = None
+        chosen = settings.chat_model or loaded.config.model
+        if model is None and client is None and chosen and gemini_name(chosen) is None:
+            model = _other_than_gemini(loaded, settings)
         if model is None:
             client = client or gemini_client()
-            self.detector = model_detector(GeminiModel(client, settings.gemini_model_lang))
-            model = GeminiModel(client, os.environ.get(GEMINI_MODEL_VARIABLE, DEFAULT_MODEL))
+            patience = Patience(settings.chat_timeout_seconds, settings.chat_retries)
+            self.detector = model_detector(GeminiModel(client, settings.gemini_model_lang, patience))
+            model = GeminiModel(client, gemini_name(chosen) or settings.gemini_model, patience)
         self._model = model
         self.languages = LanguageRules(loaded.config.languages, loaded.config.default_language)
         self.system_prompt = loaded.prompt
@@ -121,3 +126,9 @@ class AgentService:
     def _earlier(self, history: Sequence[Mapping[str, Any]]) -> list[Said]:
         kept, _ = within(earlier_messages(history), self._folder.config.budgets.history, self._count_tokens)
         return from_the_user(kept)
+
+
+def _other_than_gemini(folder: AssistantFolder, settings: Settings) -> ChatModel:
+    from threadkeep.compose_assistant import chat_model  # needs more extras than a concierge on Gemini
+
+    return chat_model(folder, settings)
