@@ -108,6 +108,7 @@ async def test_the_block_on_history_reaches_the_system_instruction() -> None:
         ("en-US", "Answer in English"),
         ("en-GB", "Answer in English"),
         ("EN", "Answer in English"),
+        ("en_US", "Answer in English"),
         ("vi-VN", "Hãy trả lời bằng tiếng Việt"),
         ("zh-TW", "請用繁體中文回答"),
         ("zh-Hant-TW", "請用繁體中文回答"),
