@@ -239,3 +239,26 @@ async def test_a_number_that_was_given_earlier_reaches_the_tools_of_the_concierg
     assert [one["status"] for one in last.json()["toolTrace"]] == ["OK"]
     assert "601 234 567" not in str(gemini.asked[-1]["contents"])
     assert "601 234 567" not in json.dumps(document_at(on_postgres, f"sessions:{SESSION}"))
+
+
+@pytest.mark.parametrize("wrong", ["password", "database", "server"])
+async def test_a_redis_url_that_lets_nobody_in_costs_the_session_its_redis_and_nobody_the_answer(
+    on_postgres: Servers, agent: Recording, hotel: tuple[str, Any], wrong: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The concierge's third scenario: a wrong URL in the environment."""
+    url = {
+        "password": on_postgres.redis.url.replace("redis://", "redis://ann:hunter2@"),
+        "database": f"{on_postgres.redis.url.removesuffix('/0')}/4711",
+        "server": hotel[0].replace("http://", "redis://"),  # which speaks HTTP
+    }[wrong]
+    settings = settings_of(on_postgres).model_copy(update={"redis_url": url})
+    async with client_of(create_app(settings, responder_opener=answered_by(agent))) as client:
+        first = await say(client, "Do you have a free room tonight?")
+        second = await say(client, "And tomorrow?")
+        ready = (await client.get("/readyz")).json()
+    assert [(one.status_code, one.json()["reply"]) for one in (first, second)] == [(200, "Reply 1."), (200, "Reply 2.")]
+    assert len(agent.calls[1][1]["history"]) == 2  # the archive remembers
+    assert (ready["status"], ready["stores"]) == ("degraded", {"redis": "away", "archive": "ok"})
+    assert any(one["code"].startswith("redis_") for one in ready["findings"])
+    assert [one for one in caplog.messages if one.startswith("Redis does not answer")]
+    assert "hunter2" not in caplog.text + str(ready)
