@@ -45,16 +45,16 @@ from threadkeep.worker.flush import FlushLimits, FlushWorker
 from threadkeep.worker.in_process import JournalFlushing, consumer_name
 
 
-async def redis_at(url: str, settings: Settings, *, may_refuse: bool = False) -> RedisClient:
-    """A Redis that is unavailable is waited for. Raise what will never do: one that is too old, and unless it
-    `may_refuse`, one that refuses the user, the password or the database's number."""
+async def redis_at(url: str, settings: Settings, *, must_let_in: bool = False) -> RedisClient:
+    """A Redis that is unavailable is waited for, one that refuses the login or the database's number too, unless it
+    `must_let_in`: whoever uses it has a way to go on, and says so in the log. Raise what will never do: a URL that is
+    none, and a server that is too old."""
     client = RedisClient(url, RedisOptions(timeout=settings.redis_timeout_seconds))
     try:
         await client.link()
     except StoreError as error:
-        if not may_refuse and (isinstance(error, LoginRefused) or not isinstance(error, StoreUnavailable)):
+        if must_let_in and (isinstance(error, LoginRefused) or not isinstance(error, StoreUnavailable)):
             raise
-        # whoever uses it has a way to go on, and says so in the log
     return client
 
 
