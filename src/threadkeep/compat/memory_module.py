@@ -47,7 +47,7 @@ class MemoryModule:
         self._urls = {"redis_url": redis_url, "database_url": database_url}
         self._given = settings
         self._claim_after = claim_after
-        self._thread = LoopThread()
+        self._thread = LoopThread(at_exit=self._end_worker)
         self._in_loops = Breaker("The latest turn's Redis", failures=1, first_pause=1.0, longest_pause=30.0)
         self._running: Future[None] | None = None
         self._changing = Lock()
@@ -75,6 +75,7 @@ class MemoryModule:
         with self._changing:
             if self._made is None or self._process != os.getpid():
                 self._made, self._process = TurnKeeping(self.settings, self.config, self._claim_after), os.getpid()
+                self._running = None  # the parent's
             return self._made
 
     def store_short_term(
@@ -196,15 +197,18 @@ class MemoryModule:
 
     def close(self) -> None:
         """Finish what was begun, then let go of the connections. Closing twice is allowed."""
-        running, self._running = self._running, None
-        if running is not None:
-            self._result(lambda keeping: keeping.stop_flushing())
-            wait([running])  # why it failed, if it did, was logged
+        self._end_worker()
         self._thread.finish()
         if self._made is not None and self._process == os.getpid():
             self._result(lambda keeping: keeping.close())
         self._made = None
         self._thread.stop()
+
+    def _end_worker(self) -> None:
+        running, self._running = self._running, None
+        if running is not None and self._process == os.getpid():
+            self._result(lambda keeping: keeping.stop_flushing())
+            wait([running])  # why it failed, if it did, was logged
 
     def _begin(self, work: Work[T]) -> Future[T]:
         return self._thread.start(work(self._keeping))
