@@ -201,6 +201,22 @@ def test_turns_of_one_second_are_moved_apart_where_the_column_keeps_whole_second
     assert len({row[0] for row in rows(empty_url, columns="created_at")}) == 5
 
 
+@pytest.mark.parametrize("digits", [0, 3])
+def test_coarse_times_leave_the_turns_in_order_whoever_stored_them_first(
+    make_module: MakeModule, empty_url: str, digits: int
+) -> None:
+    kind = "timestamptz" if empty_url.startswith("postgres") else "datetime"
+    ask(empty_url, turns_table(empty_url, "conversations", created_at=f"{kind}({digits}) NOT NULL"))
+    module = make_module(empty_url, tables={"memories": None})
+    for number in (3, 0, 4, 1, 2):
+        at = f"2026-01-31T12:00:00.00000{number}+00:00"
+        module.persist_long_term([turn(0, user_message=f"turn {number}", created_at=at)])
+    for limit in (5, 2, 1):
+        found = [record["user_message"] for record in module.load_long_term("c1", limit)]
+        assert found == [f"turn {number}" for number in range(5)][-limit:]
+    assert module.load_long_term("c1", 0) == []
+
+
 def test_another_users_turn_is_never_overwritten(module: MemoryModule, sql_url: str) -> None:
     module.persist_long_term([turn(1)])
     with pytest.raises(Conflict, match="of another user"):

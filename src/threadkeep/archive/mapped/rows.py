@@ -107,6 +107,11 @@ class Layout:
             created_at=exact_time_in(values["token_data"]) or at.isoformat(),
         )
 
+    def exact_time(self, row: Mapping[str, Any]) -> datetime:
+        column = row[self.name("created_at")]
+        exact = moment_in(exact_time_in(row[self.name("token_data")]))
+        return exact or moment_in(column) or datetime.min.replace(tzinfo=UTC)
+
     def kept(self, row: Mapping[str, Any], record: TurnRecord) -> TurnRecord:
         """What stands in the row of this very turn, its texts where they are cached."""
         values = {field: row[column.name] for field, column in self.columns.items()}

@@ -29,6 +29,7 @@ from threadkeep.sql.errors import refusal_of
 
 _EVERY_TURN, _REFLECTED = "conversations", "memories"
 _DENIED = "the user of DATABASE_URL lacks a right; GRANT SELECT, INSERT, UPDATE on the table to it"
+_MOST_MOVED = 100  # rows of a coarse table that are looked at beyond those asked for
 _UTC = text("SET time_zone = '+00:00'")
 
 
@@ -174,9 +175,11 @@ class MappedTables:
             select(*columns)
             .where(*layout.of_conversation(wanted), time.is_not(None))
             .order_by(time.desc())
-            .limit(limit)
+            .limit(limit + (_MOST_MOVED if layout.coarse else 0))
         )
         rows: list[Mapping[str, Any]] = [dict(row) for row in (await connection.execute(newest)).mappings()]
+        if layout.coarse:  # turns that fell together were moved apart as they came, not as they were said
+            rows = sorted(rows, key=layout.exact_time, reverse=True)[:limit]
         found = [layout.record(row, self._decode) for row in reversed(rows)]
         return [record for record in found if record is not None and record["conversation_id"] == wanted]
 
