@@ -58,7 +58,15 @@ class NoMemory:
 
     keys = None
 
-    async def append(self, scope: Scope, events: Any, key: str | None = None, index: str = "later") -> Receipt:
+    async def append(
+        self,
+        scope: Scope,
+        events: Any,
+        key: str | None = None,
+        index: str = "later",
+        *,
+        languages: Any = None,
+    ) -> Receipt:
         return Receipt("stored", 1, ("0",), {}, {}, {})
 
     async def history(self, scope: Scope, limit: int | None = None, *rest: int | None) -> History:

@@ -116,9 +116,7 @@ async def memory_to_look_at(archive: str, redis: str | None, settings: Settings)
     """
     rules, limits = admission_rules(settings), session_limits(settings)
     if redis:
-        stores = await _behind_redis(
-            redis, archive, settings, rules, system_clock, worker=False, attach=False, may_refuse=True
-        )
+        stores = await _behind_redis(redis, archive, settings, rules, system_clock, worker=False, attach=False)
     else:
         stores = await stores_at(archive, settings)
     memory = Memory(stores, rules, limits)
@@ -142,10 +140,9 @@ async def _behind_redis(
     *,
     worker: bool,
     attach: bool,
-    may_refuse: bool = False,
 ) -> Stores:
     parts = redis_parts()
-    client = await parts.redis_at(redis, settings, may_refuse=may_refuse)
+    client = await parts.redis_at(redis, settings)
     try:
         stores = await stores_at(archive, settings, clock, may_be_away=True)
     except BaseException:

@@ -66,7 +66,7 @@ async def open_assistant(
     graph = _part("threadkeep.agent.assistant")  # before the documents, which would name an extra that is not enough
     archive = url or settings.database_url
     async with AsyncExitStack() as stack:
-        chosen = model or _chat_model(loaded, settings)
+        chosen = model or chat_model(loaded, settings)
         if model is None:
             stack.push_async_callback(chosen.close)
             asked = None if detector else _language_model(loaded, settings)
@@ -93,7 +93,8 @@ async def open_assistant(
         yield assistant
 
 
-def _chat_model(folder: AssistantFolder, settings: Settings) -> ChatModel:
+def chat_model(folder: AssistantFolder, settings: Settings) -> ChatModel:
+    """The one that the settings name, or else the folder. Raises `InvalidSetting` and `MissingExtra`."""
     from threadkeep.agent.phrases import DEFAULTS, phrases_in
     from threadkeep.models.chat.choice import chat_model_for
     from threadkeep.models.chat.offline import OfflineModel
@@ -118,11 +119,11 @@ def _choice(folder: AssistantFolder, settings: Settings) -> ChatChoice:
 
 
 def _language_model(folder: AssistantFolder, settings: Settings) -> ChatModel | None:
-    from threadkeep.models.chat.choice import chat_model_for, is_gemini
+    from threadkeep.models.chat.choice import chat_model_for, gemini_name
     from threadkeep.models.chat.offline import OfflineModel
 
     choice = _choice(folder, settings)
-    if not is_gemini(choice):
+    if gemini_name(choice.model) is None:
         return None
     return chat_model_for(replace(choice, model=f"google_genai:{settings.gemini_model_lang}"), OfflineModel())
 

@@ -47,7 +47,7 @@ async def detach(url: str | None, redis: str | None, settings: Settings, *, lost
         where = redis_named(redis, settings)
         if where is None:
             raise InvalidSetting("REDIS_URL", "is not set", f"set it, or give --redis; {_LOST}")
-        client = await redis_parts().redis_at(where, settings)
+        client = await redis_parts().redis_at(where, settings, must_let_in=True)
         try:
             return await _detach(archive, front, redis_parts().redis_front(client))
         finally:

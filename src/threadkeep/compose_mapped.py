@@ -40,11 +40,17 @@ def redis_turns(settings: Settings, claim_after: float) -> RedisTurns:
     """Raises `InvalidSetting` when no Redis is named. Nothing is connected yet."""
     if settings.redis_url is None:
         raise InvalidSetting("REDIS_URL", "is not set", "use redis://:password@host:6379/0")
-    client = _part("threadkeep.sessions.redis.client", "redis", "redis://")
-    turns = _part("threadkeep.sessions.redis.turns", "redis", "redis://")
+    client, turns = load_redis()
     options = client.RedisOptions(timeout=settings.redis_timeout_seconds)
     opened = client.RedisClient(settings.redis_url, options)
     return turns.RedisTurns(opened, settings.memory_redis_ttl_seconds, claim_after)
+
+
+def load_redis() -> tuple[ModuleType, ModuleType]:
+    """Import the driver of Redis, which takes up to a second. Raises `MissingExtra`."""
+    names = "threadkeep.sessions.redis.client", "threadkeep.sessions.redis.turns"
+    client, turns = (_part(name, "redis", "redis://") for name in names)
+    return client, turns
 
 
 def mapped_tables(settings: Settings, config: MappedConfig) -> MappedTables:

@@ -20,6 +20,7 @@ from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.placing import ArchiveWithPlacing
+from threadkeep.ports.retention import Turn
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
@@ -44,16 +45,16 @@ from threadkeep.worker.flush import FlushLimits, FlushWorker
 from threadkeep.worker.in_process import JournalFlushing, consumer_name
 
 
-async def redis_at(url: str, settings: Settings, *, may_refuse: bool = False) -> RedisClient:
-    """A Redis that is unavailable is waited for. Raise what will never do: one that is too old, and unless it
-    `may_refuse`, one that refuses the user, the password or the database's number."""
+async def redis_at(url: str, settings: Settings, *, must_let_in: bool = False) -> RedisClient:
+    """A Redis that is unavailable is waited for, one that refuses the login or the database's number too, unless it
+    `must_let_in`: whoever uses it has a way to go on, and says so in the log. Raise what will never do: a URL that is
+    none, and a server that is too old."""
     client = RedisClient(url, RedisOptions(timeout=settings.redis_timeout_seconds))
     try:
         await client.link()
     except StoreError as error:
-        if not may_refuse and (isinstance(error, LoginRefused) or not isinstance(error, StoreUnavailable)):
+        if must_let_in and (isinstance(error, LoginRefused) or not isinstance(error, StoreUnavailable)):
             raise
-        # whoever uses it has a way to go on, and says so in the log
     return client
 
 
@@ -113,6 +114,22 @@ def marks_shown(
     """For a process that appends nothing through this Redis: see `Stores.marked`."""
     hot = RedisHotStore(client, archive.seed, hot_options(settings, limits), clock)
     return partial(_shown_anew, hot, archive)
+
+
+async def releases(
+    client: RedisClient, archive: ArchiveWithPlacing, settings: Settings, limits: SessionLimits, clock: Clock
+) -> Callable[[Turn], Awaitable[None]] | None:
+    """How Redis lets go of a message that the archive does; None where no Redis is in front of the archive.
+
+    Raises `StoreUnavailable` while Redis does not answer, and `HotStoreMismatch` where it is another archive's.
+    """
+    hot = RedisHotStore(client, archive.seed, hot_options(settings, limits), clock)
+    front = await FrontCheck(archive, RedisFront(client, hot), settings.durability, attaches=False).hot_store()
+
+    async def release(turn: Turn) -> None:
+        await hot.release(*turn)
+
+    return release if front.id else None
 
 
 async def _shown_anew(hot: RedisHotStore, archive: ArchiveWithPlacing, scope: Scope, seq: int) -> None:

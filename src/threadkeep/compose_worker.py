@@ -151,7 +151,7 @@ async def _opened_journal(
     if not where:
         raise InvalidSetting("REDIS_URL", "is not set", "set it, or give --redis redis://host:6379/0")
     parts = redis_parts()
-    client = await parts.redis_at(where, settings)
+    client = await parts.redis_at(where, settings, must_let_in=True)
     try:
         yield client, parts.redis_journal(client, settings, session_limits(settings), clock)
     finally:

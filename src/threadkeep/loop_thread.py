@@ -7,8 +7,8 @@ import atexit
 import logging
 import os
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from threadkeep.errors import ThreadkeepError
@@ -20,13 +20,18 @@ _LEFT_BEHIND_SECONDS = 2
 
 
 class LoopThread:
-    """Started by the first piece of work. A forked child gets a thread of its own."""
+    """Started by the first piece of work. A forked child gets a thread of its own.
 
-    def __init__(self, name: str = "threadkeep-memory") -> None:
+    When the process ends, `at_exit` is called and then what was begun is finished.
+    """
+
+    def __init__(self, name: str = "threadkeep-memory", at_exit: Callable[[], None] | None = None) -> None:
         self._name = name
+        self._at_exit = at_exit
         self._changing = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._executor: ThreadPoolExecutor
         self._process = 0
         self._begun: set[Future[Any]] = set()
 
@@ -42,8 +47,16 @@ class LoopThread:
         return self._thread is not None and threading.current_thread() is self._thread
 
     def finish(self) -> None:
-        """Wait for what was begun, for a while."""
-        wait(tuple(self._begun), _LAST_WORK_SECONDS)
+        """Wait for what was begun, for a while; log what takes longer."""
+        left = wait(tuple(self._begun), _LAST_WORK_SECONDS).not_done
+        if left:
+            _log.error("%d calls have not ended within %d s", len(left), _LAST_WORK_SECONDS)
+
+    def finish_at_exit(self) -> None:
+        if self._process == os.getpid():
+            if self._at_exit is not None:
+                self._at_exit()
+            self.finish()
 
     def stop(self) -> None:
         """What was begun is finished first. Stopping twice is allowed."""
@@ -55,16 +68,35 @@ class LoopThread:
             asyncio.run_coroutine_threadsafe(_wound_down(), loop).result()
             loop.call_soon_threadsafe(loop.stop)
             self._thread.join()
+            self._executor.shutdown()  # here: from 3.12 on the loop's own way needs a thread, which no exit gets
             loop.close()
             atexit.unregister(self.stop)
+            _running.discard(self)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None or self._process != os.getpid():
             self._loop, self._process, self._begun = asyncio.new_event_loop(), os.getpid(), set()
             self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
+            self._executor = ThreadPoolExecutor(thread_name_prefix=self._name)
+            self._loop.set_default_executor(self._executor)
             self._thread.start()
             atexit.register(self.stop)
+            _running.add(self)
         return self._loop
+
+
+_running: set[LoopThread] = set()
+
+
+def _finish_all() -> None:
+    for thread in tuple(_running):
+        thread.finish_at_exit()
+
+
+# An `atexit` handler is too late for work that has yet to connect: executors take nothing by then, so no host name is
+# looked up, and the children of `multiprocessing` call none. Nothing public is early enough (python/cpython#86128).
+# The last to register is called first: the executors registered when theirs was imported, above.
+threading._register_atexit(_finish_all)  # type: ignore[attr-defined]
 
 
 async def outlasting(begun: Future[T]) -> T:
@@ -72,15 +104,23 @@ async def outlasting(begun: Future[T]) -> T:
     waits for it a while."""
     now = asyncio.get_running_loop().time
     ends: float | None = None
+    here = asyncio.wrap_future(begun)
+    here.add_done_callback(_looked_at)
     while not begun.done():
         left = None if ends is None else ends - now()
         if left is not None and left <= 0:
             raise asyncio.CancelledError
         try:
-            await asyncio.wait([asyncio.wrap_future(begun)], timeout=left)
+            await asyncio.wait([here], timeout=left)
         except asyncio.CancelledError:
             ends = ends or now() + _LAST_WORK_SECONDS
     return begun.result()
+
+
+def _looked_at(done: asyncio.Future[Any]) -> None:
+    """Its failure is raised from the future that it stands for; asyncio would log this one as never retrieved."""
+    if not done.cancelled():
+        done.exception()
 
 
 async def _wound_down() -> None:
@@ -91,7 +131,6 @@ async def _wound_down() -> None:
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
-    await asyncio.get_running_loop().shutdown_default_executor()
 
 
 def in_running_loop() -> bool:

@@ -162,6 +162,8 @@ class Receipt:
     replayed: bool = field(default=False, compare=False)
     # With `index="sync"`: whether the vectors are there. If not, they follow later; the words are found at once.
     indexed: bool | None = field(default=None, compare=False)
+    # Of `kept`, what no earlier append had stored. None where the store does not tell: then all of it.
+    new: tuple[str, ...] | None = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
         return {

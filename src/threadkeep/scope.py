@@ -12,6 +12,7 @@ from threadkeep.errors import InvalidScope
 
 DEFAULT_TENANT = "default"
 DEFAULT_USER = "default"  # whoever calls without a credential and names nobody, on every surface
+ANONYMOUS = "anonymous"  # as applications call whoever they do not know; reads what is public, and owns nothing
 # Three parts of 255 four-byte characters still fit one InnoDB index key (3,072 bytes).
 MAX_PART_LENGTH = 255
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and lone surrogates

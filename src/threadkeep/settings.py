@@ -106,6 +106,7 @@ class Settings(BaseSettings):
     persona_path: str = _named("PERSONA_PATH", "./prompts/system_persona_vi.md")
     persona_max_chars: int = _named("PERSONA_MAX_CHARS", 4_000, ge=1)
     intent_confidence_threshold: float = _named("INTENT_CONFIDENCE_THRESHOLD", 0.5, ge=0, le=1)
+    gemini_model: str = _named("GEMINI_MODEL", "gemini-flash-latest")
     gemini_model_lang: str = _named("GEMINI_MODEL_LANG", "gemini-flash-lite-latest")
 
     languages: LanguageTags = _ours("LANGUAGES", ())

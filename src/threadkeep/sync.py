@@ -29,6 +29,7 @@ from threadkeep.model import (
 )
 from threadkeep.ports.health import Health
 from threadkeep.ports.keepers import Part
+from threadkeep.ports.language import LanguageRules
 from threadkeep.record import Exported, ReflectionKind, StoredReflection
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
@@ -91,9 +92,15 @@ class SyncMemory:
         self.close()
 
     def append(
-        self, scope: Scope, events: Sequence[Event], key: str | None = None, index: Indexing = "later"
+        self,
+        scope: Scope,
+        events: Sequence[Event],
+        key: str | None = None,
+        index: Indexing = "later",
+        *,
+        languages: Sequence[str] | None = None,
     ) -> Receipt:
-        return self._run(lambda memory: memory.append(scope, events, key, index))
+        return self._run(lambda memory: memory.append(scope, events, key, index, languages=languages))
 
     def history(
         self, scope: Scope, limit: int | None = None, before: int | None = None, max_chars: int | None = None
@@ -110,6 +117,9 @@ class SyncMemory:
 
     def touch(self, scope: Scope) -> Session:
         return self._run(lambda memory: memory.touch(scope))
+
+    def languages(self, scope: Scope) -> LanguageRules:
+        return self._open_memory.languages(scope)
 
     def set_language(self, scope: Scope, language: str) -> None:
         return self._run(lambda memory: memory.set_language(scope, language))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.agent.running_hotel import EXAMPLES, hotel
 from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.agent.assistant import Assistant
 from threadkeep.compose_assistant import open_assistant
@@ -17,7 +19,8 @@ from threadkeep.models.language import CountedDetector, OfflineDetector
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.responder import Answer, Asked
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+__all__ = ["EXAMPLES", "hotel"]
+
 # By words alone: what is tested here is the talk, and it should not wait for vectors.
 SETTINGS = Settings().model_copy(update={"embedder": "none"})
 
@@ -49,6 +52,17 @@ class Talk:
 
     async def kept(self) -> list[tuple[str, str]]:
         return [(one.role, one.content) for one in (await self.memory.history(self.scope, limit=500)).messages]
+
+
+def concierge(tmp_path: Path, scope: str | None = None) -> Path:
+    """The hotel's folder, with another scope of recall or with none named."""
+    folder = Path(shutil.copytree(EXAMPLES / "hotel_concierge", tmp_path / "concierge"))
+    lines = (folder / "assistant.toml").read_text().splitlines()
+    kept = [line for line in lines if not line.startswith("recall_scope")]
+    if scope is not None:
+        kept.insert(1, f'recall_scope = "{scope}"')
+    (folder / "assistant.toml").write_text("\n".join(kept))
+    return folder
 
 
 Open = Callable[..., AbstractAsyncContextManager[Talk]]

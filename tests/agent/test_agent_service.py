@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from tests.agent.conftest import EXAMPLES
 from threadkeep import Settings
 from threadkeep.agent.phrases import HISTORY_BLOCKS
 from threadkeep.compat import AgentService
-from threadkeep.errors import ModelUnavailable
+from threadkeep.errors import ModelTimeout, ModelUnavailable
 from threadkeep.ports.responder import ToolTrace
 
 
@@ -107,6 +108,7 @@ async def test_the_block_on_history_reaches_the_system_instruction() -> None:
         ("en-US", "Answer in English"),
         ("en-GB", "Answer in English"),
         ("EN", "Answer in English"),
+        ("en_US", "Answer in English"),
         ("vi-VN", "Hãy trả lời bằng tiếng Việt"),
         ("zh-TW", "請用繁體中文回答"),
         ("zh-Hant-TW", "請用繁體中文回答"),
@@ -181,3 +183,59 @@ async def test_the_model_is_shown_a_history_from_the_users_first_message_on() ->
     greeted: list[Any] = [{"role": "assistant", "content": "Dzień dobry!"}, *PAIR]
     await agent.chat("Pytanie", history=greeted)
     assert stub.roles() == [("user", "Mam na imię Ola."), ("model", "Miło mi!"), ("user", "Pytanie")]
+
+
+def settings(**values: Any) -> Settings:
+    return Settings().model_copy(update=values)
+
+
+async def test_its_gemini_is_waited_for_and_asked_again_as_the_settings_say() -> None:
+    async def slow(**_: Any) -> None:
+        await asyncio.sleep(60)
+
+    stub = StubGemini()
+    stub.aio.models.generate_content = slow
+    given = settings(chat_timeout_seconds=0.05)
+    with pytest.raises(ModelTimeout):
+        await AgentService(EXAMPLES / "hotel_concierge", client=stub, settings=given).chat("Dzień dobry")
+
+    stub = StubGemini(RuntimeError("503"), "Dzień dobry.")
+    given = settings(chat_retries=1)
+    reply, _ = await AgentService(EXAMPLES / "hotel_concierge", client=stub, settings=given).chat("Dzień dobry")
+    assert (reply, len(stub.asked)) == ("Dzień dobry.", 2)
+
+    stub = StubGemini(RuntimeError("503"), "Dzień dobry.")
+    with pytest.raises(ModelUnavailable):
+        await AgentService(EXAMPLES / "hotel_concierge", client=stub, settings=settings(chat_retries=0)).chat("?")
+    assert len(stub.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({}, "gemini-flash-latest"),
+        ({"gemini_model": "gemini-old"}, "gemini-old"),
+        ({"gemini_model": "gemini-old", "chat_model": "gemini:gemini-pro-latest"}, "gemini-pro-latest"),
+        ({"chat_model": "google_genai:gemini-pro-latest"}, "gemini-pro-latest"),
+        ({"chat_model": "ollama:gpt-oss"}, "gemini-flash-latest"),  # a client that is given is asked
+    ],
+)
+async def test_the_settings_name_its_gemini(values: dict[str, Any], named: str) -> None:
+    stub = StubGemini("Tak.")
+    await AgentService(EXAMPLES / "hotel_concierge", client=stub, settings=settings(**values)).chat("Pytanie")
+    assert stub.asked[0]["model"] == named
+
+
+async def test_gemini_model_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_MODEL", "gemini-old")
+    agent, stub = service("Tak.")
+    await agent.chat("Pytanie")
+    assert stub.asked[0]["model"] == "gemini-old"
+
+
+async def test_without_a_client_it_asks_the_chat_model_that_the_settings_name() -> None:
+    agent = AgentService(EXAMPLES / "hotel_concierge", settings=settings(chat_model="offline"))
+    reply, _ = await agent.chat(
+        "W którym pokoju mieszkam?", None, "pl", history=[{"role": "user", "content": "Mieszkam w pokoju 214."}]
+    )
+    assert "214" in reply

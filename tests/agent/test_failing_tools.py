@@ -44,6 +44,14 @@ def half() -> str:
     """Half a character."""
     return "caf\\ud83d"
 
+def tells_an_error() -> dict:
+    """Tell what went wrong, as tools do that raise nothing."""
+    return {"error": "the hotel answered 503"}
+
+def tells_no_error() -> dict:
+    """Tell that nothing went wrong."""
+    return {"error": None, "rooms": 3}
+
 def _noted(function):
     @functools.wraps(function)
     def noted(*given, **named):
@@ -117,3 +125,12 @@ async def test_a_turn_that_is_given_up_is_not_taken_for_a_tools_failure(tools: P
     with pytest.raises(asyncio.CancelledError):
         await turn
     loaded[0].function.__globals__["GO_ON"].set()
+
+
+async def test_a_tool_that_returns_an_error_is_traced_as_one(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(TOOLS)
+    bench = ToolBench(load_tools(tmp_path / "tools.py"))
+    said, trace = await bench.run(ToolCall("1", "tells_an_error", {}), HERE)
+    assert (trace.status, said.content) == ("ERROR", '{"error": "the hotel answered 503"}')
+    _, trace = await bench.run(ToolCall("2", "tells_no_error", {}), HERE)
+    assert trace.status == "OK"

@@ -173,3 +173,33 @@ async def test_what_a_model_says_of_a_decision_is_masked_in_the_log(
     assert "ann@example.com" not in logged
     assert "[REDACTED:PHONE]" in logged
     assert "[REDACTED:EMAIL]" in logged
+
+
+@pytest.mark.parametrize("text", ["cảm ơn", "Mainboard của tôi không lên hình."])
+async def test_the_log_tells_of_a_question_back_only_where_one_was_asked(
+    talk_with: Open, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    caplog.set_level(logging.INFO, "threadkeep.intent")
+    async with talk_with("pc_shop") as talk:
+        answer = await talk.say(text)
+    (line,) = (json.loads(one.getMessage()) for one in caplog.records if one.name == "threadkeep.intent")
+    assert line["clarify_needed"] is (answer.kind == "clarify")
+
+
+@pytest.mark.parametrize(
+    ("intent", "said", "looked_up"),
+    [
+        ("shopping", {"need_retrieval": False}, True),  # the folder says always
+        ("shopping", {}, True),
+        ("warranty", {"need_retrieval": False}, False),  # and of these: when it must be
+        ("warranty", {"need_retrieval": True}, True),
+        ("warranty", {}, True),
+    ],
+)
+async def test_what_the_folder_says_is_always_looked_up_is_whatever_the_model_says(
+    talk_with: Open, intent: str, said: dict[str, bool], looked_up: bool
+) -> None:
+    model = RecordingModel(json.dumps({"intent": intent, "confidence": 0.9} | said), "Dạ.")
+    async with talk_with("pc_shop", model) as talk:
+        await talk.say("Card RTX 5060 giá bao nhiêu, bảo hành bao lâu?")
+    assert ("<knowledge" in model.requests[-1].system) is looked_up

@@ -18,11 +18,13 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from pydantic import Field
 
 from tests.agent.conftest import EXAMPLES, Open
+from threadkeep import Settings
 from threadkeep.compat import AgentService
 from threadkeep.errors import InvalidSetting, ModelError, ModelTimeout, ModelUnavailable
 from threadkeep.models.chat.choice import ChatChoice, chat_model_for
-from threadkeep.models.chat.langchain import LangChainModel, Patience
+from threadkeep.models.chat.langchain import LangChainModel
 from threadkeep.models.chat.offline import OfflineModel
+from threadkeep.models.chat.patience import Patience
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
 
 QUICK = Patience(seconds=5, retries=2, first_pause=0.0)
@@ -275,6 +277,14 @@ async def test_the_shop_talks_to_gpt_oss_on_an_ollama_server(talk_with: Open, ol
     assert [one["role"] for one in last] == ["system", "user", "assistant", "user"]
     assert last[-1]["content"] == "Thế còn RTX 5070 giá bao nhiêu?"
     assert answer.usage.input_tokens >= 21
+
+
+async def test_the_concierges_service_asks_the_ollama_that_the_settings_name(ollama: Any) -> None:
+    where = {"ollama_host": "127.0.0.1", "ollama_port": ollama.server_address[1]}
+    settings = Settings().model_copy(update={"chat_model": "ollama:gpt-oss", **where})
+    reply, _ = await AgentService(EXAMPLES / "hotel_concierge", settings=settings).chat("Dzień dobry", None, "pl")
+    assert reply == "Dạ, giá 8.990.000 đồng ạ."
+    assert [asked["model"] for asked in ollama.asked] == ["gpt-oss"]
 
 
 def _asked(scope: Any, text: str) -> Any:

@@ -112,7 +112,8 @@ ALLOWED: dict[str, set[str]] = {
     "compose_redaction": CORE | {"settings"},
     "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
     "compat": SURFACE
-    | {"adapters", "agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"},
+    | {"adapters", "agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"}
+    | {"compose_assistant"},
     "adapters": SURFACE
     | {"compose_agents", "compose_checkpoints", "compose_items", "compose_redaction", "models", "loop_thread"}
     | {"agent_rows"},  # where their rows stand

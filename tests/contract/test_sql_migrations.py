@@ -124,6 +124,25 @@ async def test_tables_of_before_get_the_index_by_a_threads_id(own_url: str) -> N
         assert key in ("idx_thread_created", "idx_thread_id"), possible
 
 
+async def test_tables_of_before_get_the_index_by_a_users_id(own_url: str) -> None:
+    if own_url.startswith("postgres"):
+        return
+    database = ServerDatabase.at(own_url)
+    await migrate(database)
+    await execute(
+        own_url,
+        "ALTER TABLE conversation_metadata DROP INDEX idx_user_id, ADD INDEX idx_user_id (tenant, user_id)",
+        f"UPDATE {VERSION_TABLE} SET version_num = '0013'",
+    )
+    await migrate(database)
+    await database.close()
+    for more in ("", " AND tenant = 'default'"):
+        ((*_, possible, key, _, _, _, _),) = await execute(
+            own_url, f"EXPLAIN SELECT * FROM conversation_metadata WHERE user_id = 'ann'{more}"
+        )
+        assert key == "idx_user_id", possible
+
+
 async def test_a_database_of_a_newer_version_is_refused(own_url: str) -> None:
     database = ServerDatabase.at(own_url)
     await migrate(database)

@@ -90,6 +90,15 @@ async def test_media_may_come_as_a_summary_without_any_bytes(example: Any, tmp_p
     assert answer == "On Tuesday."
 
 
+async def test_the_answer_is_what_the_model_says_and_not_what_it_thinks(example: Any, tmp_path: Path) -> None:
+    thought = types.Part(text="canarythought", thought=True)
+    script = [[thought, text("It opens at six, "), text("on Bến Thành square.")], [thought]]
+    async with example.SearchBot(f"sqlite:///{tmp_path}/bot.db", ScriptedModel(script)) as bot:
+        answer, _ = await bot.ask("u", "c", "When is the night market open?")
+        assert answer == "It opens at six, on Bến Thành square."
+        assert (await bot.ask("u", "c", "And then?"))[0] == ""
+
+
 class Instructed(ScriptedModel):
     """Remembers its instruction too."""
 

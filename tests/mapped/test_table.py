@@ -62,6 +62,61 @@ def test_a_record_upserted_twice_stays_one_row_and_the_later_one_counts(module: 
     assert [as_json(row[0]) for row in rows(sql_url, columns="reflection")] == [changed]
 
 
+@pytest.mark.parametrize("key", ["UNIQUE (conversation_id, created_at)", None], ids=["keyed", "keyless"])
+@pytest.mark.parametrize("at_once", [True, False], ids=["one-batch", "one-by-one"])
+@pytest.mark.parametrize("reflected_first", [True, False], ids=["reflection-first", "answer-first"])
+def test_records_of_one_turn_complete_each_other(
+    make_module: MakeModule, empty_url: str, key: str | None, at_once: bool, reflected_first: bool
+) -> None:
+    ask(
+        empty_url, *(turns_table(empty_url, name, key=key, text_cache="text") for name in ("conversations", "memories"))
+    )
+    module = make_module(empty_url, columns_map={"text_cache": "text_cache"})
+    parts = [turn(1, assistant_message=None), turn(1, user_message=None, reflection=None)]
+    if not reflected_first:
+        parts = [turn(1, reflection=None), turn(1, user_message=None, assistant_message=None)]
+    for batch in [parts] if at_once else [[part] for part in parts]:
+        assert module.persist_long_term(batch) == len(batch)
+    (found,) = module.load_long_term("c1")
+    assert [found[name] for name in ("user_message", "assistant_message", "reflection")] == [
+        turn(1)["user_message"],
+        turn(1)["assistant_message"],
+        REFLECTION,
+    ]
+    whole = {"conversation_id": "whole", "created_at": turn(2)["created_at"]}
+    module.persist_long_term([turn(1, **whole)])
+    for table in ("conversations", "memories"):
+        (one, other) = rows(empty_url, table, "reflection, token_data, text_cache")
+        assert [as_json(value) for value in one] == [as_json(value) for value in other]
+
+
+@pytest.mark.parametrize("key", ["UNIQUE (conversation_id, created_at)", None], ids=["keyed", "keyless"])
+def test_what_a_later_record_has_counts_and_a_cid_follows_it(
+    make_module: MakeModule, empty_url: str, key: str | None
+) -> None:
+    ask(empty_url, *(turns_table(empty_url, name, key=key) for name in ("conversations", "memories")))
+    module = make_module(empty_url)
+    module.persist_long_term([turn(1, assistant_message="first"), turn(2, cid="bafkgiven")])
+    module.persist_long_term([turn(1, user_message=None, reflection=None), turn(2, assistant_message="second")])
+    one, two = module.load_long_term("c1")
+    assert (one["user_message"], one["assistant_message"]) == (turn(1)["user_message"], turn(1)["assistant_message"])
+    assert (two["assistant_message"], two["cid"]) == ("second", "bafkgiven")
+    module.close()
+    ask(empty_url, "DELETE FROM conversations")
+    module.persist_long_term([turn(1)])
+    assert module.load_long_term("c1")[0]["cid"] == one["cid"]
+
+
+def test_workers_that_store_the_parts_of_a_turn_at_once_lose_none(module: MemoryModule, sql_url: str) -> None:
+    with ThreadPoolExecutor(3) as threads:
+        for number in range(15):
+            parts = [[turn(number, **{name: None})] for name in ("user_message", "assistant_message", "reflection")]
+            list(threads.map(module.persist_long_term, parts))
+    for found in module.load_long_term("c1"):
+        assert None not in (found["user_message"], found["assistant_message"], found["reflection"])
+    assert (count(sql_url), count(sql_url, "memories")) == (15, 15)
+
+
 def test_other_names_of_tables_and_columns_are_a_matter_of_the_mapping(make_module: MakeModule, empty_url: str) -> None:
     named = {"assistant_message": None, "assistant_mes": "text", "created_at": None, "conversation_id": None}
     own = {"talk": "varchar(64) NOT NULL", "happened": turns_time(empty_url), "key": "UNIQUE (talk, happened)"}
@@ -144,6 +199,22 @@ def test_turns_of_one_second_are_moved_apart_where_the_column_keeps_whole_second
     assert [module.persist_long_term(batch) for _ in range(3)] == [5, 5, 5]
     assert [record["user_message"] for record in module.load_long_term("c1")] == [f"turn {n}" for n in range(5)]
     assert len({row[0] for row in rows(empty_url, columns="created_at")}) == 5
+
+
+@pytest.mark.parametrize("digits", [0, 3])
+def test_coarse_times_leave_the_turns_in_order_whoever_stored_them_first(
+    make_module: MakeModule, empty_url: str, digits: int
+) -> None:
+    kind = "timestamptz" if empty_url.startswith("postgres") else "datetime"
+    ask(empty_url, turns_table(empty_url, "conversations", created_at=f"{kind}({digits}) NOT NULL"))
+    module = make_module(empty_url, tables={"memories": None})
+    for number in (3, 0, 4, 1, 2):
+        at = f"2026-01-31T12:00:00.00000{number}+00:00"
+        module.persist_long_term([turn(0, user_message=f"turn {number}", created_at=at)])
+    for limit in (5, 2, 1):
+        found = [record["user_message"] for record in module.load_long_term("c1", limit)]
+        assert found == [f"turn {number}" for number in range(5)][-limit:]
+    assert module.load_long_term("c1", 0) == []
 
 
 def test_another_users_turn_is_never_overwritten(module: MemoryModule, sql_url: str) -> None:

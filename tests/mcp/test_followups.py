@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from bench.followups import Turn, figures, languages, measured
 from tests.mcp.library import SETTINGS, document, fill, found_in, question
 from threadkeep.agent.retrieval import Retrieval
+from threadkeep.compose_knowledge import open_knowledge
 from threadkeep.compose_retrieval import OwnParts, open_retrieval
+from threadkeep.ports.knowledge import Access, Document
 
 FACTS = {
     "dishwasher.md": "Brook is a dishwasher for fourteen settings. Its noise is 42 dB and its warranty is five years.",
@@ -79,6 +82,89 @@ async def test_a_short_question_is_read_in_the_language_of_its_conversation(tmp_
         assert found_in(await retrieval.ask(question("A gwarancja?", conversation="c1")))[0] == "fala.md"
 
 
+TURNS = {
+    "en": (
+        ("Bluefin launch", "The Bluefin launch is planned for May in Gdynia. Nine people work on it."),
+        ("Aurora launch", "Aurora ships in October. Four people work on it."),
+        "When is the Bluefin launch planned in Gdynia?",
+        ("And the Aurora?", "and the aurora?", "what about the aurora launch?"),
+    ),
+    "pl": (
+        ("Pralka Fala", "Pralka Fala kosztuje 1900 zł, a dostawa do Gdyni trwa dwa dni."),
+        ("Piekarnik Żar", "Żar piecze w 300 stopniach i kosztuje 2400 zł."),
+        "Ile trwa dostawa pralki Fala do Gdyni?",
+        ("A Żar?", "a piekarnik żar?"),
+    ),
+    "vi": (
+        ("Xe Sóng Biển", "Xe Sóng Biển chạy xăng, thay nhớt ở xưởng Hải Châu sau 2000 km."),
+        ("Xe Đom Đóm", "Đom Đóm chạy điện, sạc tại nhà trong bốn giờ."),
+        "Xe Sóng Biển thay nhớt ở xưởng Hải Châu khi nào?",
+        ("Còn Đom Đóm thì sao?", "còn xe đom đóm?"),
+    ),
+    "zh-Hant": (
+        ("植牙", "植牙要分兩次門診，麻醉後約一小時完成，費用八萬元。"),
+        ("洗牙", "洗牙每半年一次，由牙醫師處理。"),
+        "植牙麻醉後要多久完成？",
+        ("那洗牙呢？", "洗牙呢"),
+    ),
+}
+
+
+@pytest.mark.parametrize("language", TURNS)
+async def test_a_document_that_the_follow_up_names_comes_before_the_one_talked_about(
+    tmp_path: Path, language: str
+) -> None:
+    (old, told), (new, other), opening, follow_ups = TURNS[language]
+    url = f"sqlite:///{tmp_path}/names.db"
+    await fill(url, titled("old.md", old, told), titled("new.md", new, other))
+    async with open_retrieval(url, SETTINGS) as retrieval:
+        for number, follow_up in enumerate(follow_ups):
+            assert found_in(await retrieval.ask(question(opening, conversation=f"c{number}")))[0] == "old.md"
+            assert found_in(await retrieval.ask(question(follow_up, conversation=f"c{number}")))[0] == "new.md"
+            back = f"{follow_up[:-1]} / {old}?"
+            assert "old.md" in found_in(await retrieval.ask(question(back, conversation=f"c{number}")))
+
+
+async def test_a_name_that_stands_in_no_title_is_found_by_its_capital(kitchen: str) -> None:
+    async with open_retrieval(kitchen, SETTINGS) as retrieval:
+        await retrieval.ask(question("How loud is the Brook dishwasher for fourteen settings?", conversation="c1"))
+        turned = await retrieval.ask(question("And the Fjord?", conversation="c1"))
+    assert found_in(turned)[0] == "fridge.md"
+    assert not {"brook", "dishwa"} & set(turned.metrics["enrichedWith"])
+
+
+async def test_a_word_of_a_title_that_the_last_document_speaks_of_too_turns_to_no_other(kitchen: str) -> None:
+    await fill(kitchen, titled("terms.md", "Warranty", "A warranty begins on the day of delivery."))
+    async with open_retrieval(kitchen, SETTINGS) as retrieval:
+        await retrieval.ask(question(BROOK, conversation="c1"))
+        assert found_in(await retrieval.ask(question(WARRANTY, conversation="c1")))[0] == "dishwasher.md"
+
+
+@pytest.mark.parametrize("whole", ["bluefin launch", "Who approved the budget?"])
+async def test_a_question_that_is_answered_by_itself_is_not_overruled_by_its_conversation(
+    tmp_path: Path, whole: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/whole.db"
+    await fill(
+        url,
+        document("rag.md", "Retrieval-augmented generation (RAG): a language model answers from passages of a search."),
+        document(
+            "plan.md", "The bluefin launch is in May. The board approved the budget of 20000 euro for nine people."
+        ),
+    )
+    async with open_retrieval(url, SETTINGS) as retrieval:
+        for about in (
+            "What is RAG, retrieval-augmented generation?",
+            "Which language model answers from passages of a search?",
+        ):
+            await retrieval.ask(question(about, conversation="c1"))
+        assert found_in(await retrieval.ask(question(whole, conversation="c1", top_k=1))) == ["plan.md"]
+
+
+def titled(id_: str, title: str, text: str) -> Document:
+    return replace(document(id_, text), title=title)
+
+
 async def test_all_of_the_last_passages_counts(tmp_path: Path) -> None:
     """What stands behind the two hundredth character of what was found tells which of two words was taken up."""
     url = f"sqlite:///{tmp_path}/long.db"
@@ -112,6 +198,16 @@ async def test_the_same_talk_is_served_from_the_cache_in_another_conversation(ki
     async with open_retrieval(kitchen, SETTINGS) as retrieval:
         assert await cached(retrieval, BROOK, WARRANTY) == [False, False]
         assert await cached(retrieval, BROOK, WARRANTY, conversation="c2") == [True, True]
+
+
+@pytest.mark.parametrize(
+    "asked", ["What is the Brook dishwasher?", "Zmywarka Brook?", "Máy rửa Brook?", "Brook 洗碗機"]
+)
+async def test_a_question_in_other_capitals_is_served_from_the_cache(kitchen: str, asked: str) -> None:
+    async with open_retrieval(kitchen, SETTINGS) as retrieval, open_knowledge(kitchen, SETTINGS) as knowledge:
+        assert [(await retrieval.ask(question(one))).cached for one in (asked, asked.lower())] == [False, True]
+        both = [await knowledge.ask(Access("default", "ann"), one) for one in (asked, asked.upper())]
+        assert [one.cached for one in both] == [False, True]
 
 
 async def test_the_same_words_about_another_topic_are_another_question(kitchen: str) -> None:

@@ -18,9 +18,12 @@ from tests.mcp.serving import bearer, over_http, served, settings_for, token
 from tests.mcp.stdio import stdio_transport
 from tests.service.conftest import client_of
 from tests.service.talking import is_problem
+from threadkeep.compose_identity import open_keys
 from threadkeep.http.app import create_app
+from threadkeep.identity.api_keys import new_key
 from threadkeep.mcp.tools import TOOLS
 from threadkeep.models.tokens import Tokenizer
+from threadkeep.ports.clock import system_clock
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 
@@ -202,7 +205,9 @@ async def test_the_caller_is_whoever_the_token_names_whatever_the_client_says(ur
     assert (second["metrics"]["queryCount"], second["metrics"]["enriched"]) == (2, True)
     assert "salary.md" not in json.dumps(stolen["contexts"])
     assert stolen["metrics"]["queryCount"] == 1
-    assert (seen["messages"], listed) == ([], [])
+    assert seen["messages"] == []
+    (own,) = listed  # of her own one question
+    assert "1 questions" in (own.description or "")
 
 
 async def test_a_session_is_its_openers_alone(url: str) -> None:
@@ -263,6 +268,24 @@ async def test_the_thin_front_forwards_with_its_token(url: str, tmp_path: Any) -
     assert second["metrics"]["queryCount"] == 2
     assert second["metrics"]["requestId"] == TALK["vscode.requestId"]
     assert refused == "unauthenticated"
+
+
+async def test_the_thin_front_sends_an_api_key(url: str, tmp_path: Any) -> None:
+    from mcp.client.client import Client
+
+    secret = "k" * 32
+    key, kept = new_key(secret, system_clock(), ("default", "ann"))
+    async with open_keys(url, Settings()) as keys:
+        await keys.add(kept)
+    async with served(settings_for(url, THREADKEEP_API_KEY_SECRET=secret)) as address:
+        with _log(tmp_path) as log:
+            transport = stdio_transport("--gateway", address, log=log, THREADKEEP_TOKEN=key)
+            async with Client(transport) as client:
+                found = told(await client.call_tool("retrieve", {"query": "director salary"}, meta=TALK))
+                noted = told(await client.call_tool("remember", {"text": "I eat peanuts"}, meta=TALK))
+    assert found["contexts"][0]["documentId"] == "salary.md"
+    assert noted["kept"]
+    assert key not in (tmp_path / "front.log").read_text()
 
 
 async def _forwarded(address: str, credential: str) -> str:

@@ -45,8 +45,8 @@ def program() -> str:
     return need_program(PROMETHEUS)
 
 
-@pytest.fixture
-def prometheus(program: str, four: Place, tmp_path: Path) -> Iterator[PrometheusServer]:
+@pytest.fixture(scope="module")
+def prometheus(program: str, four: Place) -> Iterator[PrometheusServer]:
     """Scraping one of the four, before and after some more work."""
     target = four.services[1].url.removeprefix("http://")
     rules = {f"rules/{path.name}": path.read_text("utf-8") for path in RULES}

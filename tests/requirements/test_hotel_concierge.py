@@ -92,6 +92,29 @@ async def test_after_its_time_a_document_holds_only_what_was_said_since(store: S
     assert contents(await store.get("s1")) == ["nowe pytanie", "nowa odpowiedź", "i jeszcze", "proszę"]
 
 
+@pytest.mark.parametrize("begun_by", ["touch", "set"])
+async def test_after_its_time_a_session_has_no_language_until_one_is_set(
+    store: SessionStore, clock: FakeClock, begun_by: str
+) -> None:
+    await talk(store, 2)
+    clock.advance(61 * 60)
+    if begun_by == "touch":
+        await store.touch("s1")
+        assert contents(await store.get("s1")) == []
+    else:
+        await store.set("s1", {"messages": [{"role": "user", "content": "Is there a pool?"}]})
+        assert contents(await store.get("s1")) == ["Is there a pool?"]
+    session = await store.get("s1")
+    assert "language" not in (session or {"language": None})
+
+    await store.set("s1", with_turn(session, "And where is it?", "In the cellar.") | {"language": "en-GB"})
+    assert (await store.get("s1") or {})["language"] == "en-GB"
+
+    clock.advance(61 * 60)
+    await store.set("s1", with_turn(None, "A basen?", "W piwnicy.") | {"language": "en-GB"})  # the same as before
+    assert (await store.get("s1") or {})["language"] == "en-GB"
+
+
 @pytest.mark.parametrize(("value", "kept"), [(None, 20), ("20000", 2)])
 async def test_characters_limit_the_window_only_when_the_environment_says_so(
     monkeypatch: pytest.MonkeyPatch,

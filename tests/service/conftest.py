@@ -8,13 +8,14 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from tests.agent.running_hotel import hotel
 from tests.service.running import RunningService
 from tests.service.scripted import Scripts
 from tests.service.stores import on_mariadb, on_postgres
 from threadkeep.http.app import create_app
 from threadkeep.settings import Settings
 
-__all__ = ["on_mariadb", "on_postgres"]
+__all__ = ["hotel", "on_mariadb", "on_postgres"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

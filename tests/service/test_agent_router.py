@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from google.genai import types
 
 from tests.agent.conftest import EXAMPLES
 from tests.agent.test_agent_service import StubGemini, service
@@ -211,3 +212,53 @@ async def test_behind_the_service_the_shop_keeps_no_language_it_does_not_speak(o
         assert german.json()["language"] == "vi"
         assert "language" not in document_at(on_postgres, f"sessions:{SESSION}")
         assert (await say(client, "How much is the RTX 5060?")).json()["language"] == "en"
+
+
+PHONE = "+48 601 234 567"
+_TABLE = {"date": "2026-12-24", "time": "19:00", "guests": 2}
+
+
+def reserving(**more: str) -> types.FunctionCall:
+    return types.FunctionCall(name="reserve_table", args=_TABLE | more)
+
+
+async def test_a_number_that_was_given_earlier_reaches_the_tools_of_the_concierges_service(
+    on_postgres: Servers, hotel: tuple[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, book = hotel
+    monkeypatch.setenv("HOTEL_API_URL", address)
+    masked = reserving(phone="[REDACTED:PHONE]")
+    agent, gemini = service(reserving(phone=PHONE), "R1.", "Jasne.", masked, "R2.", reserving(), "R3.")
+    async with client_of(create_app(settings_of(on_postgres), responder_opener=answered_by(agent))) as client:
+        await say(client, f"Proszę o stolik na Wigilię o 19, mój numer to {PHONE}.", Authorization="Bearer jwt")
+        assert PHONE in str(gemini.asked[0]["contents"])  # the model is shown the current message as it was said
+        await say(client, "Czy restauracja jest dziś otwarta?", Authorization="Bearer jwt")
+        await say(client, "I jeszcze na pierwszy dzień świąt.", Authorization="Bearer jwt")
+        last = await say(client, "Oraz na drugi.", Authorization="Bearer jwt")
+    assert [one["phone"] for one in book] == [PHONE] * 3
+    assert [one["status"] for one in last.json()["toolTrace"]] == ["OK"]
+    assert "601 234 567" not in str(gemini.asked[-1]["contents"])
+    assert "601 234 567" not in json.dumps(document_at(on_postgres, f"sessions:{SESSION}"))
+
+
+@pytest.mark.parametrize("wrong", ["password", "database", "server"])
+async def test_a_redis_url_that_lets_nobody_in_costs_the_session_its_redis_and_nobody_the_answer(
+    on_postgres: Servers, agent: Recording, hotel: tuple[str, Any], wrong: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The concierge's third scenario: a wrong URL in the environment."""
+    url = {
+        "password": on_postgres.redis.url.replace("redis://", "redis://ann:hunter2@"),
+        "database": f"{on_postgres.redis.url.removesuffix('/0')}/4711",
+        "server": hotel[0].replace("http://", "redis://"),  # which speaks HTTP
+    }[wrong]
+    settings = settings_of(on_postgres).model_copy(update={"redis_url": url})
+    async with client_of(create_app(settings, responder_opener=answered_by(agent))) as client:
+        first = await say(client, "Do you have a free room tonight?")
+        second = await say(client, "And tomorrow?")
+        ready = (await client.get("/readyz")).json()
+    assert [(one.status_code, one.json()["reply"]) for one in (first, second)] == [(200, "Reply 1."), (200, "Reply 2.")]
+    assert len(agent.calls[1][1]["history"]) == 2  # the archive remembers
+    assert (ready["status"], ready["stores"]) == ("degraded", {"redis": "away", "archive": "ok"})
+    assert any(one["code"].startswith("redis_") for one in ready["findings"])
+    assert [one for one in caplog.messages if one.startswith("Redis does not answer")]
+    assert "hunter2" not in caplog.text + str(ready)

@@ -9,11 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.agent.conftest import concierge
 from tests.agent.recording import RecordingModel
 from tests.mcp.library import document, fill
 from tests.mcp.serving import bearer, settings_for
 from tests.service.conftest import client_of
-from threadkeep import Memory
+from threadkeep import Memory, Settings
 from threadkeep.compose_assistant import open_assistant
 from threadkeep.compose_identity import open_keys
 from threadkeep.http.app import create_app
@@ -114,3 +115,33 @@ async def test_what_an_admin_indexes_is_answered_from_or_refused_with_the_reason
         for asking in ("default", "hotel"):
             await asked_over(client, "/agent/chat", bearer("ann", tenant=asking))
             assert "plum trees" in model.requests[-1].system
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["none", "service-key"])
+async def test_a_guest_without_a_name_is_not_told_what_another_one_said(
+    database: Path, tmp_path: Path, named: bool
+) -> None:
+    """Neither without credentials nor with one of a service that names no user; whatever the folder says."""
+    url = f"sqlite:///{database}"
+    hotel = concierge(tmp_path, "user")
+    secrets = {"THREADKEEP_API_KEY_SECRET": SECRET} if named else {}
+    settings = Settings(DATABASE_URL=url, THREADKEEP_EMBEDDER="none", **secrets)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    headers: dict[str, str] = {}
+    if named:
+        key, kept = new_key(SECRET, system_clock(), ("default", None))
+        async with open_keys(url, settings) as keys:
+            await keys.add(kept)
+        headers = {"X-API-Key": key}
+
+    async def say(client: httpx.AsyncClient, session: uuid.UUID, message: str) -> str:
+        body = {"sessionId": str(session), "message": message}
+        return (await client.post("/agent/chat", json=body, headers=headers)).json()["reply"]
+
+    def opener(memory: Memory) -> Any:
+        return open_assistant(memory, settings, hotel, url=url)
+
+    async with client_of(create_app(settings, responder_opener=opener)) as client:
+        first, second = uuid.uuid4(), uuid.uuid4()
+        await say(client, first, "I am staying in room 214.")
+        assert "214" not in await say(client, second, "Which room am I staying in?")
+        assert "214" in await say(client, first, "Which room am I staying in?")

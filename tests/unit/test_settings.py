@@ -26,6 +26,7 @@ DEFAULTS = {
     "PERSONA_PATH": "./prompts/system_persona_vi.md",
     "PERSONA_MAX_CHARS": 4_000,
     "INTENT_CONFIDENCE_THRESHOLD": 0.5,
+    "GEMINI_MODEL": "gemini-flash-latest",
     "GEMINI_MODEL_LANG": "gemini-flash-lite-latest",
 }
 
@@ -62,6 +63,7 @@ GIVEN = {
     "PERSONA_PATH": ("persona.md", "persona.md"),
     "PERSONA_MAX_CHARS": ("500", 500),
     "INTENT_CONFIDENCE_THRESHOLD": ("0.75", 0.75),
+    "GEMINI_MODEL": ("gemini-2.5-pro", "gemini-2.5-pro"),
     "GEMINI_MODEL_LANG": ("gemini-2.5-flash-lite", "gemini-2.5-flash-lite"),
 }
 

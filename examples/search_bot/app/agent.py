@@ -110,7 +110,7 @@ class SearchBot:
             user_id=user, session_id=session, new_message=said, run_config=config, state_delta=told
         ):
             if event.is_final_response() and event.content and event.content.parts:
-                answer = event.content.parts[0].text or answer
+                answer = "".join(part.text for part in event.content.parts if part.text and not part.thought) or answer
         return answer, await persist_memory_from_session(await self._session(user, session))
 
 

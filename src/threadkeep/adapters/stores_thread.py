@@ -77,12 +77,14 @@ class StoresThread:
         """Finish what was begun. Closing twice is allowed."""
         if not self.closed:
             self.closed = True
+            await asyncio.to_thread(self._thread.finish)
             await asyncio.wrap_future(self._thread.start(self._stack.aclose()))
             await asyncio.to_thread(self._thread.stop)
 
     def close_and_wait(self) -> None:
         if not self.closed:
             self.closed = True
+            self._thread.finish()
             self._thread.start(self._stack.aclose()).result()
             self._thread.stop()
 

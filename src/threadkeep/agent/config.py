@@ -105,7 +105,8 @@ class AssistantConfig(_Strict):
     tenant: Name = "default"  # whose documents `knowledge/` becomes
     datasources: tuple[Name, ...] = ()  # it answers from; its own go by its name. Otherwise all there are
     confidence_threshold: float | None = Field(None, ge=0, le=1)  # otherwise INTENT_CONFIDENCE_THRESHOLD
-    recalled: int = Field(5, ge=0, le=100)  # messages of earlier talks, and as many passages of documents
+    recalled: int = Field(5, ge=0, le=100)  # messages that have left the window, and as many passages of documents
+    recall_scope: Literal["conversation", "user"] = "user"  # of whom; users whom nobody named: the conversation's
     budgets: Budgets = Budgets.model_validate({})
     slots: Slots = Slots.model_validate({})
     reflection: Reflecting = Reflecting()

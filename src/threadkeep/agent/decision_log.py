@@ -19,7 +19,6 @@ def log_decision(
     questions: Sequence[str],
     redact: Redact,
     *,
-    clarify_needed: bool,
     request_id: str | None = None,
 ) -> None:
     """The rationale goes to the debug log alone: a model wrote it, out of what the user said."""
@@ -29,9 +28,9 @@ def log_decision(
         "intent": decision.intent,
         "confidence": decision.confidence,
         "need_retrieval": decision.need_retrieval,
-        "clarify_needed": clarify_needed,
+        "clarify_needed": bool(questions),
     }
-    if clarify_needed and questions:
+    if questions:
         line["first_clarify_question"] = redact(questions[0])
     _log.info("%s", json.dumps(line | place, ensure_ascii=False))
     if _log.isEnabledFor(logging.DEBUG):

@@ -31,7 +31,7 @@ _MOST_QUESTIONS = 2
 class ModelIntents:
     def __init__(self, model: ChatModel, intents: Sequence[IntentConfig], address: str = "") -> None:
         self._model = model
-        self._names = {one.name for one in intents} | {UNKNOWN}
+        self._retrieval = {one.name: one.retrieval for one in intents} | {UNKNOWN: "when"}
         self._listed = "\n".join(f"- {one.name}: {one.description or one.name}" for one in intents)
         self._address = f" {address}" if address else ""
 
@@ -55,12 +55,16 @@ class ModelIntents:
         given = cast("dict[str, Any]", values) if isinstance(values, dict) else {}
         confidence = given.get("confidence")
         intent = given.get("intent")
-        if not isinstance(intent, str) or intent not in self._names:
+        if not isinstance(intent, str) or intent not in self._retrieval:
             return None, ()
         if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
             return None, ()
         rationale = str(given.get("rationale") or "")[:_LONGEST_QUESTION]
-        decision = IntentDecision(intent, float(confidence), given.get("need_retrieval") is True, rationale)
+        how = self._retrieval[
+            intent
+        ]  # of `when` the model decides, and looking up is what costs least where it did not
+        need = how == "always" or (how == "when" and given.get("need_retrieval") is not False)
+        decision = IntentDecision(intent, float(confidence), need, rationale)
         return decision, _questions(given.get("clarify_questions"))
 
 

@@ -1,4 +1,4 @@
-"""What the user said in this talk and in others that bears on the question, but for what the model is shown anyway."""
+"""What the user said that bears on the question, in this talk or in all, but for what the model is shown anyway."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from threadkeep.model import Hit
 from threadkeep.ports.chat import Snippet
 from threadkeep.ports.evidence import Place
 from threadkeep.recall.render import Quoted, fence, room_in, writer
+from threadkeep.scope import ANONYMOUS, DEFAULT_USER
+
+_SHARED = frozenset((DEFAULT_USER, ANONYMOUS))  # by all whom nobody named: what one of them said is nobody else's
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,13 @@ async def recalled(parts: AssistantParts, turn: Turn, question: str) -> Document
     seen = _Seen(frozenset([*(one.id for one in turn.prior), turn.user_message_id or ""]))
     if not question.strip():
         return Documents()
-    found = await parts.memory.recall(turn.scope.whole_user, question, k=config.recalled + len(turn.prior) + 1)
+    of_all = config.recall_scope == "user" and turn.scope.user not in _SHARED
+    found = await parts.memory.recall(
+        turn.scope.whole_user,
+        question,
+        k=config.recalled + len(turn.prior) + 1,
+        conversation=None if of_all else turn.scope.conversation,
+    )
     hits = [hit for hit in found.hits if not seen.holds(hit)][: config.recalled]
     room = room_in(config.budgets.memory, parts.count_tokens)
     kept = [hit for hit in hits if room.takes(_quoted(hit, turn))]

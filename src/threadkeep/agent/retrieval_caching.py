@@ -49,8 +49,8 @@ async def _embed(turn: Turn) -> None:
         return
     if turn.asked.carried:  # by itself "how does it work?" is near to everything
         text = f"{turn.previous} {text}"
-    redacted = turn.parts.redact(turn.request.access, " ".join(text.split()))
-    turn.near = await or_without(turn, "embedder", turn.parts.vectors(redacted, turn.request.access.tenant))
+    redacted = turn.parts.redact(turn.request.access, " ".join(text.split()))  # which goes by capitals, too
+    turn.near = await or_without(turn, "embedder", turn.parts.vectors(redacted.lower(), turn.request.access.tenant))
     turn.degraded = "embedder" in turn.failed
 
 

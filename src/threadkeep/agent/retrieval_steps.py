@@ -19,7 +19,7 @@ from threadkeep.agent.retrieval_rewrite import enriched_text, rewriting_prompt, 
 from threadkeep.agent.retrieval_state import ConversationState
 from threadkeep.agent.retrieval_turn import Changes, Turn, or_without, shown
 from threadkeep.ports import knowledge as port
-from threadkeep.recall.enrich import Asked, enriched, language_of_talk
+from threadkeep.recall.enrich import Asked, enriched, kept_to_its_subject, language_of_talk
 from threadkeep.recall.normalise import fold
 from threadkeep.recall.passages import Ranked, ranked
 from threadkeep.recall.question import Question
@@ -44,7 +44,9 @@ async def enrich_query(state: ConversationState, runtime: Runtime[Turn]) -> Chan
     if not before:
         return {}
     queries = [_MASKED.sub(" ", entry["query"]) for entry in before]
-    contexts = await _readable_contexts(state, turn, before[-1]["queryIndex"])
+    found = await _readable_contexts(state, turn, before[-1]["queryIndex"])
+    contexts = [passage.parent for passage in found]
+    turn.last = found[0].document_id if found else None
     turn.previous = queries[-1]
     text = await _rewritten(turn, queries, contexts)
     if turn.rewritten:
@@ -63,11 +65,11 @@ def _words(query: str) -> str:
     return " ".join(fold(query).split())
 
 
-async def _readable_contexts(state: ConversationState, turn: Turn, query: int) -> list[str]:
+async def _readable_contexts(state: ConversationState, turn: Turn, query: int) -> list[port.Passage]:
     """Return what was found best for an earlier query, as far as the asker may still read it."""
     best = [one for one in state.get("retrievedContexts", ()) if one["queryIndex"] == query][:_RECENT_CONTEXTS]
     allowed = await readable(turn.parts.store, turn.request.access, best)
-    return [allowed[key].parent for key in map(key_of, best) if key in allowed]
+    return [allowed[key] for key in map(key_of, best) if key in allowed]
 
 
 async def _rewritten(turn: Turn, queries: list[str], contexts: list[str]) -> str:
@@ -105,6 +107,9 @@ async def fusion(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     turn, near = runtime.context, runtime.context.near
     assert turn.found is not None
     trust = turn.asked.is_english if near and near.model.name.startswith(_MADE_FOR_ENGLISH) else 1.0
+    subject = await asyncio.to_thread(kept_to_its_subject, turn.asked, turn.found.passages, turn.last)
+    if subject is not turn.asked:  # the vector is of the question before as well
+        turn.question, trust = subject, 0.0
     turn.rows = await asyncio.to_thread(ranked, turn.asked, turn.found, trust)
     return {}
 

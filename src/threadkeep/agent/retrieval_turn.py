@@ -69,6 +69,7 @@ class Turn:
     question: Question | None = None
     rewritten: bool = False
     previous: str = ""
+    last: str | None = None  # the document that answered the question before
     told: str = ""  # the question in the light of its talk, as one text
     near: QuestionVector | None = None
     place: CachePlace | None = None

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -29,6 +29,7 @@ from threadkeep.scope import Scope
 TOOL_SECONDS = 20.0
 _LONGEST_RESULT = 20_000  # characters shown to the model
 _MASKED = re.compile(r"\[REDACTED:([A-Z_]+)[^\]]*\]")
+_JUST_A_MASK = re.compile(r"\s*\[REDACTED[^\]]*\]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class ToolBench:
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._seconds):
-                content, ok = await self._result(call, context), True
+                content, ok = await self._result(call, context)
         except asyncio.CancelledError as error:
             if (turn := asyncio.current_task()) is not None and turn.cancelling():
                 raise
@@ -85,7 +86,8 @@ class ToolBench:
         took = round((time.monotonic() - began) * 1_000)
         return ToolAnswer(call.id, call.name, content[:_LONGEST_RESULT]), ToolTrace(call.name, ok, took)
 
-    async def _result(self, call: ToolCall, context: ToolContext) -> str:
+    async def _result(self, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
+        """What the model is told, and whether it is no error: many tools return `{"error": …}` and raise nothing."""
         tool = self._tools.get(call.name)
         if tool is None:
             raise LookupError("no such tool")
@@ -98,11 +100,13 @@ class ToolBench:
         if inspect.isawaitable(result):  # also of a function that a decorator has made plain
             result = await result
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
-        return text.encode("utf-8", "replace").decode()  # or no model could be sent it
+        told = text.encode("utf-8", "replace").decode()  # or no model could be sent it
+        return told, not (isinstance(result, Mapping) and cast("Mapping[str, Any]", result).get("error"))
 
 
 async def _filled(value: Any, context: ToolContext) -> Any:
-    """A model that read `[REDACTED:PHONE]` in the history hands it on: the tool gets the number, while it is kept."""
+    """A model that read `[REDACTED:PHONE]` in the history hands it on: the tool gets the number, while it is kept,
+    and no number after that: nobody is called at `[REDACTED:PHONE]`."""
     if isinstance(value, Mapping):
         given: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
         return {name: await _filled(one, context) for name, one in given.items()}
@@ -113,7 +117,7 @@ async def _filled(value: Any, context: ToolContext) -> Any:
     for kind in {*_MASKED.findall(value)}:
         if (kept := await context.slot(kind)) is not None:
             value = re.sub(rf"\[REDACTED:{kind}[^\]]*\]", lambda _, kept=kept: kept, value)
-    return value
+    return None if _JUST_A_MASK.fullmatch(value) else value
 
 
 def _failed(error: BaseException) -> str:

@@ -49,7 +49,6 @@ class Understanding:
             decision,
             questions,
             lambda text: self._parts.redacted(turn.scope, text),
-            clarify_needed=not clear,
             request_id=turn.asked.request_id if turn.asked else None,
         )
         if clear:

@@ -85,7 +85,7 @@ def append(
         yield _note_activity(conversation, stored, admission, span, dialect)
     else:
         yield from slide(conversation, span)  # nothing new, but the conversation goes on
-    receipt = _receipt(admission, stored.seq, stored.kept)
+    receipt = replace(_receipt(admission, stored.seq, stored.kept), new=tuple([row["id"] for row in stored.rows]))
     if key is not None:
         yield remember(digest, conversation.cid, admission.digest, receipt, dialect)
     return receipt

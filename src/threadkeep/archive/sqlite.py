@@ -52,7 +52,7 @@ class SqliteArchive(DatabaseArchive):
             return receipt
 
         receipt = await self._file.write(work, size=size_of(admission))
-        if index_is_due(newest, len(receipt.kept)):
+        if index_is_due(newest, len(receipt.new or ())):
             # Whatever it is, the message is stored; what waits to be indexed is found, and taken next time.
             with suppress(Exception):
                 await self._file.write(partial(index_waiting, self._terms_of))

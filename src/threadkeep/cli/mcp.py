@@ -26,7 +26,7 @@ mcp = typer.Typer(name="mcp", help="An MCP server on stdin and stdout, and how c
 User = Annotated[str | None, typer.Option("--user", help=f"Whose memory and documents. Otherwise {DEFAULT_USER!r}.")]
 Gateway = Annotated[
     str | None,
-    typer.Option("--gateway", help=f"Forward every tool to this service; its token is in {TOKEN_VARIABLE}."),
+    typer.Option("--gateway", help=f"Forward every tool to this service; its API key or token is in {TOKEN_VARIABLE}."),
 ]
 
 
@@ -68,7 +68,7 @@ def config(
     settings = load_settings()
     for option, address in (("--http", http), ("--gateway", gateway)):
         if address is not None and masked(address) != address:
-            fix = f"leave it out; the token is read from {TOKEN_VARIABLE} or asked for"
+            fix = f"leave it out; the credential is read from {TOKEN_VARIABLE} or asked for"
             raise InvalidInput(option, "holds a password or a query, which belongs into no client's settings", fix)
     stores, secret = ({}, []) if gateway else _stores(url, redis, settings)
     environment, more = ({}, []) if gateway else for_elsewhere(settings)

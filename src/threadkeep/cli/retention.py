@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from threadkeep.cli.options import Json, Url, as_it_is, store_path
+from threadkeep.cli.options import Json, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import print_json, print_pairs
 from threadkeep.cli.resolved import shown_path
 from threadkeep.cli.sweeping import sweep_turns
@@ -32,6 +32,7 @@ def run(
         bool, typer.Option("--force", help="Delete also where far more would go than a run usually deletes.")
     ] = False,
     url: Url = None,
+    redis: Redis = None,
     json: Json = False,
 ) -> None:
     """Expire idle threads, delete expired ones, and delete old turns and memories. Safe to repeat and to interrupt."""
@@ -39,7 +40,7 @@ def run(
     path = store_path(url, settings)
     if path is not None and not path.exists():
         raise NotFound(f"{shown_path(path)}: there is no store here; check --url or DATABASE_URL")
-    done, swept = asyncio.run(_run(url, as_it_is(settings), dry_run=dry_run, force=force))
+    done, swept = asyncio.run(_run(url, redis, as_it_is(settings), dry_run=dry_run, force=force))
     if json:
         print_json(asdict(done) | {"abandoned": swept, "dry_run": dry_run})
         return
@@ -56,7 +57,9 @@ def run(
     )
 
 
-async def _run(url: str | None, settings: Settings, *, dry_run: bool, force: bool) -> tuple[Retained, int]:
-    async with open_retention(url, settings=settings) as opened:
+async def _run(
+    url: str | None, redis: str | None, settings: Settings, *, dry_run: bool, force: bool
+) -> tuple[Retained, int]:
+    async with open_retention(url, redis=redis, settings=settings) as opened:
         done = await opened.run(dry_run=dry_run, force=force)
     return done, await sweep_turns(url, settings, dry_run=dry_run)

@@ -15,9 +15,9 @@ from threadkeep.settings import Settings
 
 
 @asynccontextmanager
-async def retaining_daily(url: str | None, settings: Settings) -> AsyncGenerator[None]:
+async def retaining_daily(url: str | None, settings: Settings, redis: str | None = None) -> AsyncGenerator[None]:
     """Any number of processes may do so on one store."""
-    retaining = asyncio.create_task(retain_daily(url, settings, also=partial(sweep_turns, url, settings)))
+    retaining = asyncio.create_task(retain_daily(url, settings, also=partial(sweep_turns, url, settings), redis=redis))
     try:
         yield
     finally:

@@ -43,7 +43,7 @@ async def _work(url: str | None, redis: str | None, settings: Settings, *, as_js
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with open_worker(url, redis=redis, settings=settings) as opened, retaining_daily(url, settings):
+    async with open_worker(url, redis=redis, settings=settings) as opened, retaining_daily(url, settings, redis):
         _announce(opened.name, as_json=as_json)
         telling = asyncio.create_task(_tell_lag(opened, settings.lag_log_seconds))
         stopping = asyncio.create_task(_stop_when(stop, opened))

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 
 from threadkeep.agent.keeping import BY_ASSISTANT, Earlier, an_answer_that_fits, earlier_in_session, still_there
 from threadkeep.agent.pairs import said_before, vouched_for
+from threadkeep.compat.agent_service import Talk, calls_within
 from threadkeep.errors import (
     Conflict,
     ModelError,
@@ -113,7 +114,8 @@ class AgentResponder:
     async def _asked(self, asked: Asked, language: str | None, history: list[dict[str, Any]]) -> tuple[str, Any]:
         """Raises `ModelError` for what is no answer, and for what must not pass for an end of the turn itself."""
         try:
-            said: Any = await self._agent.chat(asked.text, asked.token, language, history=history)
+            with calls_within(Talk(self._memory, asked.scope, asked.request_id)):
+                said: Any = await self._agent.chat(asked.text, asked.token, language, history=history)
         except asyncio.CancelledError:
             if (turn := asyncio.current_task()) is not None and turn.cancelling():
                 raise
@@ -134,6 +136,8 @@ class AgentResponder:
     async def end(self, scope: Scope) -> None:
         try:
             await self._memory.close_conversation(scope)
+            if self._memory.slots is not None:
+                await self._memory.slots.erase(scope)
         except (NotFound, ScopeErased, StoreError) as error:
             _log.warning("the end of a talk was not marked (%s)", type(error).__name__)
 

@@ -1,22 +1,28 @@
 """The concierge's service under the name its router calls it by: one message and its history in, a reply out.
 
-It keeps nothing: the router reads the session, calls `chat`, and stores the turn.
+It keeps no turn: the router reads the session, calls `chat`, and stores it.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from threadkeep.agent.folder import AssistantFolder, load_folder
 from threadkeep.agent.prompt import system_instruction
+from threadkeep.agent.slot_filling import fill_slots
 from threadkeep.agent.tool_loop import answered
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.window import earlier_messages, from_the_user, within
+from threadkeep.memory import Memory
+from threadkeep.models.chat.choice import gemini_name
 from threadkeep.models.chat.gemini import GeminiModel, gemini_client
 from threadkeep.models.chat.language import model_detector
+from threadkeep.models.chat.patience import Patience
 from threadkeep.models.language import spoken_as
 from threadkeep.models.tokens import tokenizer
 from threadkeep.ports.chat import ChatModel, ChatRequest, Said
@@ -25,13 +31,35 @@ from threadkeep.ports.responder import ToolTrace
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
 
-GEMINI_MODEL_VARIABLE = "GEMINI_MODEL"
-DEFAULT_MODEL = "gemini-flash-latest"
 _CALLER = Scope(user="agent", conversation="agent")
 
 
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """The conversation that `chat` is called in: its tools may be given what the user said earlier in it."""
+
+    memory: Memory
+    scope: Scope
+    request_id: str | None = None
+
+
+_TALK: ContextVar[Talk | None] = ContextVar("threadkeep_talk", default=None)
+
+
+@contextmanager
+def calls_within(talk: Talk) -> Generator[None]:
+    """`chat` has no argument for it, and an application may have wrapped the service in an agent of its own."""
+    token = _TALK.set(talk)
+    try:
+        yield
+    finally:
+        _TALK.reset(token)
+
+
 class AgentService:
-    """`client` is a `google.genai.Client`, made from `GOOGLE_API_KEY` where none is given; `model` takes its place."""
+    """`client` is a `google.genai.Client`, and `model` takes its place. Without either it is the model that
+    `THREADKEEP_CHAT_MODEL` or the folder names, or else Gemini, with a client that is made from `GOOGLE_API_KEY`.
+    """
 
     def __init__(
         self,
@@ -46,10 +74,14 @@ class AgentService:
         self._count_tokens = tokenizer(settings.tokenizer_name).count
         self._bench = ToolBench(loaded.tools)
         self.detector: LanguageDetector | None = None
+        chosen = settings.chat_model or loaded.config.model
+        if model is None and client is None and chosen and gemini_name(chosen) is None:
+            model = _other_than_gemini(loaded, settings)
         if model is None:
             client = client or gemini_client()
-            self.detector = model_detector(GeminiModel(client, settings.gemini_model_lang))
-            model = GeminiModel(client, os.environ.get(GEMINI_MODEL_VARIABLE, DEFAULT_MODEL))
+            patience = Patience(settings.chat_timeout_seconds, settings.chat_retries)
+            self.detector = model_detector(GeminiModel(client, settings.gemini_model_lang, patience))
+            model = GeminiModel(client, gemini_name(chosen) or settings.gemini_model, patience)
         self._model = model
         self.languages = LanguageRules(loaded.config.languages, loaded.config.default_language)
         self.system_prompt = loaded.prompt
@@ -76,9 +108,27 @@ class AgentService:
             self._bench.specs,
             language=language,
         )
-        done = await answered(self._model, self._bench, request, ToolContext(_CALLER, language, jwt))
+        context = await self._context(user_message, jwt, language)
+        done = await answered(self._model, self._bench, request, context)
         return done.text, done.traces
+
+    async def _context(self, user_message: str, jwt: str | None, language: str) -> ToolContext:
+        """What the folder's slots take from the message is kept for later turns, where it is known whose they are."""
+        talk = _TALK.get()
+        if talk is None:
+            return ToolContext(_CALLER, language, jwt)
+        slots, wanted = talk.memory.slots, self._folder.config.slots
+        if slots is not None and wanted.types:
+            redacted = talk.memory.redactor_at(talk.scope)(user_message, language)
+            await fill_slots(slots, talk.scope, user_message, redacted, wanted.types, wanted.minutes * 60)
+        return ToolContext(talk.scope, language, jwt, talk.request_id, slots)
 
     def _earlier(self, history: Sequence[Mapping[str, Any]]) -> list[Said]:
         kept, _ = within(earlier_messages(history), self._folder.config.budgets.history, self._count_tokens)
         return from_the_user(kept)
+
+
+def _other_than_gemini(folder: AssistantFolder, settings: Settings) -> ChatModel:
+    from threadkeep.compose_assistant import chat_model  # needs more extras than a concierge on Gemini
+
+    return chat_model(folder, settings)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from threadkeep.compose import redaction_rules
 from threadkeep.models.language import ModelDetector, OfflineDetector, decide
+from threadkeep.policy.redact import Redactor
 from threadkeep.ports.language import LanguageRules
 from threadkeep.settings import Settings, load_settings
 
@@ -17,11 +19,14 @@ async def detect_language_bcp47(
 ) -> str | None:
     """The BCP-47 tag of a new session's first message, in the form that `THREADKEEP_LANGUAGES` has it, if set.
 
-    With `ask_model` the model that `GEMINI_MODEL_LANG` names is asked; without it, or when it fails, the language is
-    told offline. A message too short to tell is in `THREADKEEP_DEFAULT_LANGUAGE`, or in none: nothing is stored for the
-    session then, and the next message is asked about.
+    With `ask_model` the model that `GEMINI_MODEL_LANG` names is asked, about the message as memory would keep it;
+    without it, or when it fails, the language is told offline. A message too short to tell is in
+    `THREADKEEP_DEFAULT_LANGUAGE`, or in none: nothing is stored for the session then, and the next message is looked
+    at.
     """
     settings = settings or load_settings()
     rules = LanguageRules(settings.languages, settings.default_language)
     detector = ModelDetector(partial(ask_model, settings.gemini_model_lang)) if ask_model else OfflineDetector()
+    if ask_model:
+        text = Redactor(redaction_rules(settings))(text).text
     return (await decide(text, None, rules, detector)).tag

@@ -25,6 +25,7 @@ Work = Callable[[TurnKeeping], Coroutine[Any, Any, T]]
 Reflection = Mapping[str, Any]
 _log = logging.getLogger("threadkeep.memory")
 _PATIENCE_IN_A_LOOP = 0.05  # seconds that a read may hold up the caller's event loop, and that not often
+_PATIENCE_TO_CONNECT = 1.0  # the first read of a process: an agent would start each time without its memory
 
 
 class MemoryModule:
@@ -32,6 +33,7 @@ class MemoryModule:
 
     Storing from inside a running event loop returns at once; the turn is stored behind it, in order, and a failure is
     logged. Anywhere else it returns when the turn is kept, or raises. With `"enabled": false` every call does nothing.
+    The first call of a process loads the driver of Redis and the tokenizer's vocabulary, wherever it comes from.
     """
 
     def __init__(
@@ -47,8 +49,9 @@ class MemoryModule:
         self._urls = {"redis_url": redis_url, "database_url": database_url}
         self._given = settings
         self._claim_after = claim_after
-        self._thread = LoopThread()
+        self._thread = LoopThread(at_exit=self._end_worker)
         self._in_loops = Breaker("The latest turn's Redis", failures=1, first_pause=1.0, longest_pause=30.0)
+        self._asked_in_a_loop = False
         self._running: Future[None] | None = None
         self._changing = Lock()
         self._made: TurnKeeping | None = None
@@ -74,7 +77,10 @@ class MemoryModule:
         """A forked child has one of its own: connections do not survive the fork."""
         with self._changing:
             if self._made is None or self._process != os.getpid():
-                self._made, self._process = TurnKeeping(self.settings, self.config, self._claim_after), os.getpid()
+                made = TurnKeeping(self.settings, self.config, self._claim_after)
+                made.load()  # here: a loop that imports for a second answers no read in time
+                self._made, self._process = made, os.getpid()
+                self._running, self._asked_in_a_loop = None, False  # the parent's
             return self._made
 
     def store_short_term(
@@ -95,8 +101,9 @@ class MemoryModule:
         """Return the latest turn, or None. While Redis is down it is read from the table.
 
         A plain function cannot wait for an answer and let the caller's event loop run on. In a running loop it waits
-        for 50 ms at most; a Redis that is slower counts as one that has nothing, and is then not waited for again
-        before a pause has passed. `await asyncio.to_thread(load_recent_context, id)` holds up no loop at all.
+        for 50 ms at most, the first time for a second; a Redis that is slower counts as one that has nothing, and is
+        then not waited for again before a pause has passed. `await asyncio.to_thread(load_recent_context, id)` holds up
+        no loop at all.
         """
         if not self.enabled:
             return None
@@ -109,11 +116,12 @@ class MemoryModule:
         if not self._in_loops.allows():
             return None
         asked = self._begin(lambda keeping: keeping.latest(conversation_id))
+        patience = _PATIENCE_IN_A_LOOP if self._asked_in_a_loop else _PATIENCE_TO_CONNECT
+        self._asked_in_a_loop = True
         try:
-            found = asked.result(_PATIENCE_IN_A_LOOP)
+            found = asked.result(patience)
         except (ThreadkeepError, TimeoutError) as error:
-            asked.cancel()
-            self._in_loops.failed(error)
+            self._in_loops.failed(error)  # the call goes on: its connection may be there for the next
             _log.warning("the latest turn could not be read: %s", type(error).__name__)
             return None
         self._in_loops.succeeded()
@@ -196,15 +204,18 @@ class MemoryModule:
 
     def close(self) -> None:
         """Finish what was begun, then let go of the connections. Closing twice is allowed."""
-        running, self._running = self._running, None
-        if running is not None:
-            self._result(lambda keeping: keeping.stop_flushing())
-            wait([running])  # why it failed, if it did, was logged
+        self._end_worker()
         self._thread.finish()
         if self._made is not None and self._process == os.getpid():
             self._result(lambda keeping: keeping.close())
         self._made = None
         self._thread.stop()
+
+    def _end_worker(self) -> None:
+        running, self._running = self._running, None
+        if running is not None and self._process == os.getpid():
+            self._result(lambda keeping: keeping.stop_flushing())
+            wait([running])  # why it failed, if it did, was logged
 
     def _begin(self, work: Work[T]) -> Future[T]:
         return self._thread.start(work(self._keeping))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from threadkeep.compat.memory_service import MemoryService
+from threadkeep.errors import InvalidInput
 from threadkeep.policy.redact import RedactionRules, Redactor
 from threadkeep.policy.session_events import is_persistable, kept_events, session_record
 from threadkeep.scope import DEFAULT_USER
@@ -82,5 +83,17 @@ def _is_adks(value: Any, module: str, name: str) -> bool:
 
 
 def put_tool_cache(state: Any, key: str, value: Any, ttl_seconds: int = 900) -> None:
-    """Keep a tool's result for the next turns: under `tool.temp.`, with a TTL, never persisted."""
+    """Keep a tool's result for the next turns: under `tool.temp.`, with a TTL, never persisted. ADK's `State` will do.
+
+    Raises `InvalidInput` for a state without `set`, and for a TTL of more than half an hour.
+    """
+    if _is_adks(state, "sessions.state", "State"):
+        from threadkeep.adapters.adk import put_tool_cache as put
+
+        put(state, key, value, ttl_seconds)
+        return
+    if not hasattr(state, "set"):
+        raise InvalidInput(
+            "state", "has no set(…)", "give threadkeep.compat.State, or what ADK gives a tool: tool_context.state"
+        )
     state.set(f"tool.temp.{key}", value, ttl=ttl_seconds, persist=False, ephemeral=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, cast
 
-from threadkeep.agent.window import since_the_last_pause
+from threadkeep.agent.keeping import earlier_in_session
 from threadkeep.events import Event, ModelResponse, UserMessage
 from threadkeep.memory import Memory
-from threadkeep.model import Message, Session
+from threadkeep.model import History, Message
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.sessions.document import DocumentMessage, as_document, read_document
 
@@ -36,15 +35,9 @@ class SessionStore:
         session = await self._memory.session(scope)
         if session is None:
             return None
-        document = as_document(replace(session, messages=self._of_this_session(session)))
+        said = await earlier_in_session(self._memory, History(scope, session.messages, session.language, None), None)
+        document = as_document(replace(session, messages=tuple(said.messages), language=said.language))
         return document | {"messages": [_Stored(entry, scope) for entry in document["messages"]]}
-
-    def _of_this_session(self, session: Session) -> tuple[Message, ...]:
-        limits = self._memory.limits
-        if limits.carried_over:
-            return session.messages
-        ttl = timedelta(seconds=limits.ttl_seconds)
-        return tuple(since_the_last_pause(session.messages, ttl, self._memory.clock()))
 
     async def touch(self, session_id: str) -> None:
         """Create the document at once, or slide its TTL."""
@@ -59,7 +52,7 @@ class SessionStore:
         if added is None:
             added = given.messages[self._how_many_are_in(session.messages, given.messages) :]
         if added:
-            await self._memory.append(scope, [_event(message) for message in added])
+            await self._memory.append(scope, [_event(message, given.language) for message in added])
         if given.language and given.language != session.language:
             await self._memory.set_language(scope, given.language)
 
@@ -90,6 +83,8 @@ def _run(known: Sequence[Message], given: Sequence[tuple[DocumentMessage, str]])
     return length if timed or length == len(known) else 0
 
 
-def _event(message: DocumentMessage) -> Event:
-    kind = UserMessage if message.role == "user" else ModelResponse
-    return kind(message.content, ts=message.ts)
+def _event(message: DocumentMessage, language: str | None) -> Event:
+    """An answer tells which language the session is held in, should one before it have been held in another."""
+    if message.role == "user":
+        return UserMessage(message.content, ts=message.ts)
+    return ModelResponse(message.content, ts=message.ts, language=language)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from threading import Lock
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from threadkeep.archive.mapped.config import MappedConfig
-from threadkeep.compose_mapped import mapped_tables, redis_turns, turn_contract
+from threadkeep.compose_mapped import load_redis, mapped_tables, redis_turns, turn_contract
 from threadkeep.errors import InvalidInput, StoreError, StoreUnavailable, ThreadkeepError
 from threadkeep.ports.health import BEHIND_SECONDS
 from threadkeep.ports.turns import ParkedTurn, TurnRecord, is_of_this_module, latest_of
@@ -59,6 +60,12 @@ class TurnKeeping:
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._redis, self._database = Breaker("The latest turn's Redis"), Breaker("The mapped tables")
         self.contract = turn_contract(settings, self._clock)
+
+    def load(self) -> None:
+        """Load what takes long, before it is first needed under a timeout. What is missing is reported when it is."""
+        with suppress(ThreadkeepError):
+            load_redis()
+        self.contract.pack(None, "", None)
 
     # Each of these is made at its first use, which is on the loop.
 
@@ -204,7 +211,8 @@ class TurnKeeping:
         return await self.flusher.flush_once(batch)
 
     async def flush_on(self) -> None:
-        self.contract.pack(None, "", None)  # loads the vocabulary now, and not under the first turn
+        with suppress(ThreadkeepError):  # the first turn will say
+            _ = self.tables
         await self.flusher.run()
 
     async def parked(self, most: int) -> list[ParkedTurn]:
@@ -223,7 +231,8 @@ class TurnKeeping:
         return await self.tables.upsert(normal, apart=apart)
 
     async def health(self) -> dict[str, Any]:
-        redis, database = await asyncio.gather(self._redis_health(), self._database_health())
+        # The database first: what it imports would count as time in which Redis did not answer.
+        database, redis = await asyncio.gather(self._database_health(), self._redis_health())
         states = {redis["status"], database["status"]}
         waits = bool(redis.get("parked")) or redis.get("oldest_seconds", 0) > BEHIND_SECONDS
         status = "failed" if states == {"failed"} else "ok" if states == {"ok"} and not waits else "degraded"

@@ -67,7 +67,11 @@ Words = Annotated[
 ]
 ScopePart = Annotated[str, _AS_IT_COMES, WithJsonSchema(_NAME)]
 # Clients fill what they do not know with "". Not where leaving it out would reach more than they meant: an erase.
-MaybeConversation = Annotated[ScopePart | None, BeforeValidator(lambda value: None if value == "" else value)]
+MaybeConversation = Annotated[
+    ScopePart | None,
+    BeforeValidator(lambda value: None if value == "" else value),
+    WithJsonSchema({"anyOf": [_NAME, {"type": "string", "maxLength": 0}, {"type": "null"}]}),
+]
 MessageId = Annotated[str, PlainValidator(_an_id), WithJsonSchema(_NAME | {"maxLength": MAX_ID_LENGTH})]
 Key = Annotated[str, _AS_IT_COMES, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_PART_LENGTH})]
 Language = Annotated[

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from threadkeep.errors import Forbidden, NotFound
 from threadkeep.ports.keys import PERMISSIONS, Permission, Role
 from threadkeep.ports.knowledge import Access
-from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
+from threadkeep.scope import ANONYMOUS, DEFAULT_TENANT, DEFAULT_USER, Scope
 
-ANONYMOUS = "anonymous"  # as applications call whoever they do not know; reads what is public, and owns nothing
 ALL_PERMISSIONS: frozenset[Permission] = frozenset(PERMISSIONS)
 OF_A_SERVICE: frozenset[Permission] = ALL_PERMISSIONS - {"admin", "metrics"}
 OF_A_USER: frozenset[Permission] = OF_A_SERVICE - {"write_as"}

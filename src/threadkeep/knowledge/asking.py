@@ -83,7 +83,8 @@ class Asking:
         if self._parts.vectors is None or not question.strip():
             return None, False
         try:
-            return await self._parts.vectors(self._parts.redact(access, question), access.tenant), False
+            redacted = self._parts.redact(access, question)  # which goes by capitals; the cache does not
+            return await self._parts.vectors(redacted.lower(), access.tenant), False
         except EmbedderError as error:
             _log.info("searching documents by words alone (%s)", type(error).__name__)
             return None, True

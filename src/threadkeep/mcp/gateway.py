@@ -1,4 +1,4 @@
-"""A thin front to a service, with this process's token: `retrieve` goes to `/retrieval/query`, the rest to `/mcp`."""
+"""A thin front to a service, with this process's credential: `retrieve` goes to its own route, the rest to `/mcp`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from threadkeep.errors import (
     ThreadkeepError,
     Unauthenticated,
 )
+from threadkeep.identity.api_keys import prefix_of
 from threadkeep.mcp.arguments import (
     Arguments,
     ForgetArguments,
@@ -34,8 +35,12 @@ _STATUS: dict[int, type[ThreadkeepError]] = {401: Unauthenticated, 403: Forbidde
 
 
 @asynccontextmanager
-async def open_gateway(url: str, token: str | None) -> AsyncGenerator[GatewayBackend]:
-    headers = {"authorization": f"Bearer {token}"} if token else {}
+async def open_gateway(url: str, credential: str | None) -> AsyncGenerator[GatewayBackend]:
+    """`credential` is an API key of the service, told by its form, or a token."""
+    headers: dict[str, str] = {}
+    if credential:
+        is_key = prefix_of(credential) is not None
+        headers = {"x-api-key": credential} if is_key else {"authorization": f"Bearer {credential}"}
     async with httpx.AsyncClient(
         base_url=url.rstrip("/"), headers=headers, timeout=_TIMEOUT_SECONDS, follow_redirects=False
     ) as client:

@@ -17,19 +17,25 @@ _log = logging.getLogger(__name__)
 
 
 class OutwardLog:
-    """One JSON line per kept message and one per append. The sink gets a line without a line end."""
+    """One JSON line per message when it is first kept, and one per append; none for what was all there already.
+
+    The sink gets a line without a line end.
+    """
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
 
     def appended(self, scope: Scope, admission: Admission, receipt: Receipt) -> None:
         place = {"tenant": scope.tenant, "user": scope.user, "conversation": scope.conversation}
-        stored = [draft for draft in admission.drafts if draft.id in receipt.kept]  # not what was erased before
+        new = receipt.kept if receipt.new is None else receipt.new
+        if receipt.kept and not new:
+            return
+        stored = [draft for draft in admission.drafts if draft.id in new]  # not what was erased before
         for draft in stored:
             kind = "UserMessage" if draft.role == "user" else "ModelResponse"
             field = "text" if draft.modality == "text" else "summary"
             self._emit({"event": kind, **place, "id": draft.id, "modality": draft.modality, field: draft.content})
-        self._emit({"event": "append", **place, **receipt.as_dict()})
+        self._emit({"event": "append", **place, **receipt.as_dict(), "kept": list(new)})
 
     def _emit(self, values: dict[str, object]) -> None:
         """The messages are stored by now: a log that cannot be written must not make the caller store them again."""

@@ -24,6 +24,16 @@ def names_a_language(value: Any) -> TypeGuard[str]:
     return is_language_tag(value) and value.lower() != UNDETERMINED
 
 
+def as_tag(value: Any) -> str | None:
+    """`pl_PL`, `PL` or `zh-hant-tw` as BCP 47 writes them; None for what names no language."""
+    given = value.replace("_", "-") if isinstance(value, str) else value
+    if not names_a_language(given):
+        return None
+    language, *more = given.split("-")
+    written = {2: str.upper, 4: str.title}
+    return "-".join([language.lower(), *(written.get(len(part), str.lower)(part) for part in more)])
+
+
 @dataclass(frozen=True, slots=True)
 class Detection:
     """`tag` is one of the allowed tags, as it was given there, or `und`; `confidence` goes from 0 to 1.

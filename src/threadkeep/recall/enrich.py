@@ -10,12 +10,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePosixPath
 
-from threadkeep.recall.function_words import BY_LANGUAGE, likely_language
-from threadkeep.recall.normalise import fold, is_written_without_spaces, query_weights, terms_of, words_of
+from threadkeep.ports.knowledge import Passage
+from threadkeep.recall.function_words import BY_LANGUAGE, function_words, likely_language
+from threadkeep.recall.normalise import (
+    document_terms,
+    fold,
+    is_written_without_spaces,
+    query_weights,
+    split,
+    terms_of,
+    words_of,
+)
 from threadkeep.recall.question import Question
+from threadkeep.recall.stem import stem
 from threadkeep.recall.syllables import is_vietnamese
 
 _A_LATER_WORD = re.compile(r"(?<=[\w,;:] )\w{2,}")
@@ -51,6 +63,7 @@ _GOES_ON = {
     "pl": re.compile(r"^\s*(a|i|oraz|ale|czyli|dlaczego|czemu|opowiedz|co jeszcze|wiec)\b"),
     "zh": re.compile(r"^\s*(那麼|那么|還有|还有|所以|為什麼|为什么|為何|为何|然後|然后)|呢[?？]?\s*$"),
 }
+_THEN = re.compile(r"^\s*那(?![個个是些裡里邊边種种樣样])")  # not that one, but another: "那植牙呢？"
 _IN_SYLLABLES = ("vi", "zh")  # two of them make a word
 _REMEMBERED = 3  # questions
 _FADES = 0.3
@@ -100,6 +113,66 @@ def language_of_talk(text: str, earlier: Sequence[str]) -> str | None:
         if little[-1][0] > little[-2][0]:
             return little[-1][1]
     return None
+
+
+def kept_to_its_subject(question: Question, passages: Sequence[Passage], last: str | None) -> Question:
+    """Return the question without what another document lends it, where it turns to a document by itself.
+
+    `last` is the document that answered before. "And the Aurora?" takes along what was asked of the Borealis, its
+    price, as far as the Aurora has one; the name of the Borealis stays behind.
+    """
+    if not question.carried:
+        return question
+    documents: dict[str, _Document] = {}
+    for one in passages:
+        if one.document_id not in documents:
+            documents[one.document_id] = _Document(one, question.language)
+        documents[one.document_id].contents.append(one.content)
+    before = documents.get(last) if last else None
+    if not (meant := _turned_to(question, list(documents.values()), before)):
+        return question
+    held = frozenset[str]().union(*(one.terms for one in meant))
+    return replace(question, carried={term: weight for term, weight in question.carried.items() if term in held})
+
+
+class _Document:
+    """Terms of its title and file name, and of all that was found of it."""
+
+    def __init__(self, found: Passage, language: str | None) -> None:
+        self.name = frozenset(terms_of(f"{found.title} {PurePosixPath(found.document_id).stem}", language))
+        self.contents: list[str] = []
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        return self.name.union(*map(document_terms, self.contents))
+
+
+def _turned_to(question: Question, documents: Sequence[_Document], last: _Document | None) -> Sequence[_Document]:
+    """Documents that the question names with a capital, or in words of their title; else those that hold all it asks
+    for, of which the last holds nothing. What the last one speaks of too, as of a warranty, names no other.
+    """
+    spoken = _spoken(question.text, question.language)
+    text = _THEN.sub("", question.text)
+    if _points_back(text, spoken):
+        return ()
+    named, known = (last.name, last.terms) if last else (frozenset[str](), frozenset[str]())
+    if names := set(terms_of(" ".join(name[0] for name in _names(text, spoken)), spoken)) - named:
+        return _most(documents, lambda one: names & one.name) or _most(
+            documents, lambda one: (names - known) & one.terms
+        )
+    said = _GOES_ON[spoken].sub(" ", fold(text))
+    weights = query_weights(said, question.language)
+    telling = {term for term, weight in weights.items() if weight == 1.0}
+    subject = set(_subject(said, spoken, weights)) - known
+    whole = [one for one in documents if telling <= one.terms] if subject else []
+    alone = whole if len(telling) > 1 and telling.isdisjoint(known) else ()
+    return _most(whole, lambda one: subject & one.name) or alone
+
+
+def _most(documents: Sequence[_Document], shared: Callable[[_Document], Collection[str]]) -> Sequence[_Document]:
+    counts = [len(shared(one)) for one in documents]
+    most = max(counts, default=0)
+    return [one for one, count in zip(documents, counts, strict=True) if count == most] if most else ()
 
 
 def missing(text: str, earlier: Sequence[Asked] = (), language: str | None = None) -> float:
@@ -170,7 +243,7 @@ def _spoken(text: str, language: str | None) -> str:
 
 def _carried(text: str, earlier: Sequence[Asked], language: str | None, share: float) -> dict[str, float]:
     own = query_weights(text, language)
-    topics = [query_weights(asked.question, language) for asked in earlier]
+    topics = [_topic(asked.question, language_of_talk(asked.question, ()) or language) for asked in earlier]
     recurring = Counter(term for topic in topics for term in topic)
     answered = frozenset(terms_of(earlier[-1].answer, language))
     fading = [(topics[0], _TOPIC), *((topic, _FADES**age) for age, topic in enumerate(reversed(topics[-_REMEMBERED:])))]
@@ -181,3 +254,12 @@ def _carried(text: str, earlier: Sequence[Asked], language: str | None, share: f
             told = (_IN_THE_ANSWER if term in answered else 1.0) * (1 + _RECURS * (recurring[term] - 1))
             carried[term] = max(carried.get(term, 0.0), min(1.0, weight * left * told) * share)
     return carried
+
+
+def _topic(asked: str, language: str | None) -> dict[str, float]:
+    """Return what an earlier question speaks of: nothing where it has little words only ("and how much is that?")."""
+    words, characters = split(asked)
+    little = function_words(words, language)
+    stems = {stem(word) for word in words} - {stem(word) for word in words if word not in little}
+    stems.update(one for one in characters if little.issuperset(one))
+    return {term: weight for term, weight in query_weights(asked, language).items() if term not in stems}

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from threadkeep.model import Role, Session
-from threadkeep.ports.language import names_a_language
+from threadkeep.ports.language import as_tag, names_a_language
 
 _ROLES: dict[Any, Role] = {"user": "user", "assistant": "assistant"}
 
@@ -48,11 +48,10 @@ def read_document(document: Any) -> SessionDocument:
         return SessionDocument()
     fields = cast("Mapping[str, Any]", document)
     entries: Any = fields.get("messages")
-    language: Any = fields.get("language")
     return SessionDocument(
         created_at=_time(fields.get("createdAt")),
         messages=tuple(filter(None, map(_message, cast("list[Any]", entries)))) if isinstance(entries, list) else (),
-        language=language if names_a_language(language) else None,
+        language=as_tag(fields.get("language")),
     )
 
 

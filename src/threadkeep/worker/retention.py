@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
 from threadkeep.errors import RetentionStopped
@@ -19,7 +19,7 @@ Forget = Callable[[Turn], Awaitable[object]]
 
 
 class Retention:
-    """`forget` is told of every turn that went, for an index that lies elsewhere."""
+    """Each of `told` is told of every turn that went: an index that lies elsewhere, a store that still shows it."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Retention:
         turns: TurnRetention,
         rules: RetentionRules,
         clock: Clock = system_clock,
-        forget: Forget | None = None,
+        told: Sequence[Forget] = (),
         memories: MemoryRetention | None = None,
         rows: RowRetention | None = None,
     ) -> None:
@@ -35,7 +35,7 @@ class Retention:
         self._turns = turns
         self._rules = rules
         self._clock = clock
-        self._forget = forget
+        self._told = told
         self._memories = memories
         self._rows = rows
 
@@ -82,9 +82,9 @@ class Retention:
 
     async def _delete_turns(self, before: int) -> int:
         gone = await self._turns.delete_before(before, _BATCH)
-        for turn in gone if self._forget else ():
-            assert self._forget is not None
-            await self._forget(turn)
+        for turn in gone:
+            for forget in self._told:
+                await forget(turn)
         return len(gone)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import textwrap
@@ -97,6 +98,23 @@ async def test_a_session_is_found_by_its_summary_and_intent_once_its_turns_have_
     async with open_memory(url) as memory:
         (kept,) = [record async for record in memory.export(Scope("shop", "u"))]
     assert (kept.intent, kept.reflections) == (None, ())
+
+
+async def test_a_session_is_found_by_its_summary_while_its_window_in_redis_goes_on(
+    sqlite_place: dict[str, Any], redis_server: Any
+) -> None:
+    redis_server.wipe()
+    url, redis = sqlite_place["url"], redis_server.url
+    async with ThreadkeepMemoryService.from_url(**sqlite_place, redis=redis) as memories:
+        await persist_memory_from_session(await session_of(*SAID), memories)
+        async with open_memory(url, redis=redis) as memory:
+            await memory.flushed()
+            assert await memory.session(Scope("shop", "u", "s")) is not None
+        await move_dates(url, "shop", 100)
+        async with open_retention(url, redis=redis) as retention:
+            assert (await retention.run(force=True)).turns == 2
+        (entry,) = await entries(memories, "peanut allergy")
+        assert entry.custom_metadata == {"kind": "session_summary"}
 
 
 async def test_the_summary_stands_on_every_database(place: dict[str, Any]) -> None:
@@ -270,6 +288,28 @@ async def test_another_memory_service_is_handed_the_session_awaited_or_not() -> 
             await asyncio.sleep(0)
     assert (await asyncio.to_thread(persist_memory_from_session, session, elsewhere)) is not None
     assert elsewhere.added == ["s"] * 3
+
+
+async def test_a_session_that_nobody_awaits_is_stored_when_the_service_closes(sqlite_place: dict[str, Any]) -> None:
+    session = await session_of(*SAID)
+    async with ThreadkeepMemoryService.from_url(**sqlite_place) as memories:
+        assert await found(memories, "peanuts") == []  # the stores are open
+        persist_memory_from_session(session, memories)
+    async with open_memory(sqlite_place["url"]) as memory:
+        (kept,) = [record async for record in memory.export(Scope("shop", "u"))]
+    assert (len(kept.messages), len(kept.reflections)) == (2, 1)
+
+
+async def test_what_fails_and_is_not_awaited_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    session = await session_of(*SAID)
+    async with ThreadkeepMemoryService.from_url("sqlite:////dev/null/none.db") as memories:
+        persist_memory_from_session(session, memories)
+        async with asyncio.timeout(10):
+            while not caplog.records:
+                await asyncio.sleep(0.01)
+    gc.collect()  # asyncio tells of an exception that nobody has looked at when its future is collected
+    (logged,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert logged.message.startswith("a session was not persisted: ")
 
 
 async def test_an_awaiter_that_is_cancelled_leaves_the_storing_alone(sqlite_place: dict[str, Any]) -> None:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.events.event import Event
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
-from tests.adapters.adk.scripted import APP, call, runner_of, say, text, texts
+from tests.adapters.adk.scripted import APP, ScriptedModel, call, runner_of, say, text, texts
 from tests.adapters.adk.test_adk_sessions import said
 from tests.adapters.adk.test_adk_turns import answered, asked
+from tests.adapters.database import every_value
+from threadkeep import Settings
 from threadkeep.adapters.adk import (
     ThreadkeepMemoryService,
     ThreadkeepPlugin,
@@ -247,3 +252,40 @@ async def test_a_run_that_fails_lets_the_next_one_in(sqlite_service: ThreadkeepS
     await say(runner_of([[text("fine")]], sqlite_service, [], [plugin]), "u", "s", "second")
     stored = await sqlite_service.get_session(app_name=APP, user_id="u", session_id="s")
     assert texts(stored) == ["first", "second", "fine"]
+
+
+@pytest.mark.filterwarnings("ignore:The `plugins` argument:DeprecationWarning")  # AgentTool's own
+async def test_an_agent_that_is_called_as_a_tool_leaves_nothing_and_tells_nobody(
+    sqlite_service: ThreadkeepSessionService, memories: ThreadkeepMemoryService, sqlite_place: dict[str, Any]
+) -> None:
+    """Its runner has the plugins of the one that calls it, and a session that nobody else knows."""
+    helper = LlmAgent(name="helper", description="helps", model=ScriptedModel([[text("canaryresult")]]))
+    told: list[dict[str, Any]] = []
+    script = [[call("helper", request="canaryargument")], [text("Here it is.")]]
+    plugin = ThreadkeepPlugin(sqlite_service, memories, told.append)
+    runner = runner_of(script, sqlite_service, [AgentTool(helper)], [plugin], memories)
+    await sqlite_service.create_session(app_name=APP, user_id="u", session_id="s")
+    await say(runner, "u", "s", "find it")
+    assert [one["text"] for one in told] == ["find it", "Here it is."]
+    assert await found(memories, "canaryargument canaryresult", app=APP) == []
+    assert not [value for value in await every_value(sqlite_place["url"]) if b"canary" in value]
+
+
+@pytest.mark.parametrize("durability", ["fast", "durable"])
+async def test_the_outward_log_has_what_is_new_in_a_session_that_is_added_after_every_turn(
+    place: dict[str, Any], tmp_path: Path, durability: Literal["fast", "durable"]
+) -> None:
+    """The mode is one of Redis; without one it changes nothing."""
+    log, other = tmp_path / "outward.jsonl", InMemorySessionService()
+    settings = Settings(outward_log=str(log), durability=durability)
+    session = await other.create_session(app_name="a", user_id="u", session_id="s")
+    async with ThreadkeepMemoryService.from_url(**place, settings=settings) as memories:
+        for turn in range(30):  # more than a window holds
+            await other.append_event(session, said("user", f"question {turn}", f"i{turn}"))
+            await other.append_event(session, said("guide", f"answer {turn}", f"i{turn}"))
+            for _ in range(2):
+                await memories.add_session_to_memory(session)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    told = [line["text"] for line in lines if line["event"] != "append"]
+    assert told == [f"{what} {turn}" for turn in range(30) for what in ("question", "answer")]
+    assert [len(line["kept"]) for line in lines if line["event"] == "append"] == [2] * 30

@@ -35,7 +35,7 @@ async def aging(place: dict[str, Any]) -> Any:
 
     async def retained() -> Any:
         await service.flush()
-        async with open_retention(place["url"], settings=SETTINGS, clock=clock) as retention:
+        async with open_retention(place["url"], redis=place.get("redis"), settings=SETTINGS, clock=clock) as retention:
             return await retention.run(force=True)
 
     yield service, clock, retained
@@ -81,7 +81,7 @@ async def test_sessions_age_by_the_setting_of_the_run_as_their_turns_do(
     await service.close()
     clock.advance((100 if stays else 40) * DAY)
     changed = Settings(turn_retention_days=days)
-    async with open_retention(place["url"], settings=changed, clock=clock) as retention:
+    async with open_retention(place["url"], redis=place.get("redis"), settings=changed, clock=clock) as retention:
         due = (await retention.run(dry_run=True)).rows
         assert (await retention.run(force=True)).rows == due
     service = service_with(changed)

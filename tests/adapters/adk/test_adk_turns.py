@@ -29,6 +29,7 @@ from tests.adapters.adk.conftest import Open
 from tests.adapters.adk.scripted import APP, call, runner_of, say, text, texts
 from tests.adapters.adk.test_adk_sessions import said
 from tests.adapters.database import every_value
+from threadkeep import compat
 from threadkeep.adapters.adk import ThreadkeepPlugin, ThreadkeepSessionService, TurnLimits, put_tool_cache
 from threadkeep.adapters.sealing import Seal
 from threadkeep.adapters.stores_thread import StoresThread
@@ -89,6 +90,19 @@ async def test_media_rests_encrypted_while_the_turn_lasts_and_is_gone_with_it(
     assert not [value for value in found if b"canarypixels" in value or b"Y2FuYXJ5cGl4ZWxz" in value]
 
 
+async def test_of_an_error_only_its_code_is_kept(
+    sqlite_service: ThreadkeepSessionService, sqlite_place: dict[str, Any]
+) -> None:
+    session = await sqlite_service.create_session(app_name="a", user_id="u", session_id="s")
+    codes = ("MAX_TOKENS", "429", "ValueError: canary of search('canary')", "c" * 65, "0912345678")
+    for code in codes:
+        failed = Event(author="guide", invocation_id="i1", error_code=code, error_message=f"canary: {code}")
+        await sqlite_service.append_event(session, failed)
+    after = await sqlite_service.get_session(app_name="a", user_id="u", session_id="s")
+    assert [one.error_code for one in after.events] == ["MAX_TOKENS", "429", None, None, None]  # type: ignore[union-attr]
+    assert not [value for value in await every_value(sqlite_place["url"]) if b"canary" in value or b"0912345" in value]
+
+
 @pytest.fixture
 def clocked(sqlite_place: dict[str, Any]) -> tuple[ThreadkeepSessionService, FakeClock]:
     clock, settings = FakeClock(), Settings()
@@ -140,6 +154,16 @@ async def test_what_a_tool_caches_serves_later_turns_for_as_long_as_it_says(
         clock.advance(300)
         assert await state() == {}
     assert not [value for value in await every_value(sqlite_place["url"]) if b"canary" in value]
+
+
+def test_a_tool_caches_by_the_name_that_existing_applications_call_too() -> None:
+    states = [State({}, {}), State({}, {})]
+    for state, cache in zip(states, (put_tool_cache, compat.put_tool_cache), strict=True):
+        cache(state, "results", ["a"], ttl_seconds=600)
+    assert states[0].to_dict() == states[1].to_dict()
+    assert states[1]["tool.temp.results"] == ["a"]
+    with pytest.raises(InvalidInput, match=r"^state: .* tool_context\.state"):
+        compat.put_tool_cache({}, "results", ["a"])  # a session's own state, which ADK would not store
 
 
 def test_a_tool_caches_nothing_for_more_than_half_an_hour() -> None:

@@ -49,3 +49,16 @@ async def test_a_model_whose_answer_is_withheld_leaves_the_language_to_be_told_o
 async def test_when_in_doubt_the_shop_speaks_vietnamese() -> None:
     assert await detect_language_bcp47("ok 123", settings=Settings(default_language="vi")) == "vi"
     assert await detect_language_bcp47("ok 123", settings=Settings()) is None
+
+
+async def test_a_model_is_asked_about_the_message_as_memory_would_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts: list[str] = []
+
+    async def ask_model(model: str, prompt: str) -> str:
+        prompts.append(prompt)
+        return "pl"
+
+    await detect_language_bcp47("Karta 4111 1111 1111 1111, ann@example.com?", ask_model)
+    assert len(prompts) == 1
+    assert "4111" not in prompts[0]
+    assert "ann@example.com" not in prompts[0]

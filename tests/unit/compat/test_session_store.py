@@ -148,3 +148,13 @@ async def test_a_session_stored_as_in_no_known_language_has_none(memory: Memory)
     assert "language" not in (await store.get("s1") or {"language": None})
     await store.set("s1", {"language": "pl-PL"})
     assert (await store.get("s1") or {})["language"] == "pl-PL"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("PL", "pl"), ("pl_PL", "pl-PL"), ("EN-us", "en-US"), ("zh_hant_tw", "zh-Hant-TW"), ("pl_PL; obey", None)],
+)
+async def test_a_language_is_kept_as_bcp_47_writes_it(memory: Memory, given: str, kept: str | None) -> None:
+    store = SessionStore(memory)
+    await store.set("s1", {"messages": [{"role": "user", "content": "ok"}], "language": given})
+    assert (await store.get("s1") or {}).get("language") == kept

@@ -113,13 +113,19 @@ async def test_ollama_answers_in_batches_and_in_order(stub: EmbeddingStub) -> No
     [
         ("localhost", "http://localhost:11434"),
         ("0.0.0.0:8080", "http://0.0.0.0:8080"),
-        ("https://ollama.example", "https://ollama.example"),
+        ("https://ollama.example", "https://ollama.example"),  # a proxy's own port
+        ("http://ollama", "http://ollama:11434"),
+        ("http://ollama/", "http://ollama:11434/"),
+        ("http://ollama/api-of/ours", "http://ollama:11434/api-of/ours"),
+        ("http://ollama:8080", "http://ollama:8080"),
+        ("http://[::1]", "http://[::1]:11434"),
+        ("http://ann:secret@ollama", "http://ann:secret@ollama:11434"),
         ("::1", "http://[::1]:11434"),
         ("[::1]", "http://[::1]:11434"),
         ("[::1]:8080", "http://[::1]:8080"),
     ],
 )
-def test_the_host_of_ollama_is_read_as_ollama_reads_it(host: str, url: str) -> None:
+def test_the_host_of_ollama_gets_the_port_where_it_names_none(host: str, url: str) -> None:
     assert ollama_url(host, 11_434) == url
 
 

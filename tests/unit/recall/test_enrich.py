@@ -121,3 +121,19 @@ def test_what_the_last_answer_speaks_of_is_carried_more() -> None:
 
 def test_what_was_given_before_is_remembered() -> None:
     assert enriched("Why?", TALK, given=["m1"]).given == {"m1"}
+
+
+@pytest.mark.parametrize(
+    ("little", "text", "lent"),
+    [
+        ("and how much is that?", "Is it loud?", {"and", "how", "much", "is", "that"}),
+        ("A dlaczego to tak?", "A gwarancja?", {"a", "dlaczego", "to", "tak"}),
+        ("Và cái đó là gì vậy?", "Còn bảo hành?", {"va", "la", "gi"}),
+        ("那為什麼呢？", "那洗牙呢？", {"為什", "什麼", "為", "什", "麼"}),
+        ("ile to jest?", "And the warranty of the dishwasher?", {"ile", "to", "jest"}),
+    ],
+)
+def test_little_words_are_not_lent(little: str, text: str, lent: set[str]) -> None:
+    talk = [Asked("Fjord 42 dB"), Asked(little)]
+    assert not {stem(word) for word in lent} & enriched(text, talk, at_least=0.3).carried.keys()
+    assert stem("fjord") in enriched(text, talk, at_least=0.3).carried

@@ -7,6 +7,7 @@ metadata of a search) rests encrypted while the turn is in flight, and goes with
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
@@ -35,6 +36,8 @@ _FIELDS = {
     "node_info",
 }
 _GIVEN = ("author", "branch", "isolation_scope", "error_code", "node_info")  # by whoever writes the agent
+# An agent's failure may carry any text here: ADK takes an exception's `status`, whatever it says.
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,63}|[0-9]{1,4}")
 _ACTIONS = {
     "artifact_delta",
     "transfer_to_agent",
@@ -110,6 +113,8 @@ def frame_of(event: Event, message: Kept | None, state: Mapping[str, Any], redac
     """`state` is what of the event's state may be kept. Names that an application gives are kept as text is."""
     data = event.model_dump(mode="json", include=_FIELDS, exclude_none=True, exclude_defaults=True)
     data |= {name: masked(data[name], redacted) for name in _GIVEN if name in data}
+    if not _CODE.fullmatch(data.get("error_code", "")):
+        data.pop("error_code", None)
     data |= {"id": event.id, "timestamp": event.timestamp}
     actions = event.actions.model_dump(mode="json", include=_ACTIONS, exclude_none=True, exclude_defaults=True)
     actions = {name: masked(value, redacted) for name, value in actions.items()}

@@ -47,7 +47,7 @@ class ThreadkeepMemoryService(BaseMemoryService):
         self._tenant = tenant
         self._most = most
         self._remembering = remembering or Remembering()
-        self._behind: set[Future[None]] = set()
+        self._behind: set[Future[Any]] = set()
         self._closed = False
 
     @classmethod
@@ -88,7 +88,10 @@ class ThreadkeepMemoryService(BaseMemoryService):
             await self._remembered(session)(stores)
             return await masked_at(stores, scope)
 
-        return self._stores.begin(remembered)
+        begun = self._stores.begin(remembered)
+        self._behind.add(begun)
+        begun.add_done_callback(self._behind.discard)
+        return begun
 
     async def add_events_to_memory(
         self,
@@ -141,10 +144,10 @@ class ThreadkeepMemoryService(BaseMemoryService):
         return await self._stores.use(lambda stores: masked_at(stores, scope))
 
     async def close(self) -> None:
-        """Closing twice is allowed."""
+        """Wait for what was begun, awaited or not. Closing twice is allowed."""
         if not self._closed:
             self._closed = True
-            await asyncio.gather(*map(asyncio.wrap_future, self._behind), return_exceptions=True)
+            await asyncio.gather(*map(asyncio.wrap_future, tuple(self._behind)), return_exceptions=True)
             if last_of(self._stores):
                 await self._stores.close()
 

@@ -28,6 +28,9 @@ class ThreadkeepPlugin(BasePlugin):
     each event that policy keeps, redacted by the rules it is kept under, in the shape of `before_persist`; of tools,
     thoughts and media nothing. Where it is a coroutine function it is awaited, before the turn goes on. The model and
     the tools see what was said as it was said: policy is about what is kept.
+
+    A run on any other session service passes untouched: ADK's `AgentTool` makes one for the agent it calls, with these
+    plugins and a session of its own, and what goes in and out of it is traffic of a tool.
     """
 
     def __init__(
@@ -45,6 +48,8 @@ class ThreadkeepPlugin(BasePlugin):
     async def on_user_message_callback(
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> types.Content | None:
+        if not _is_ours(invocation_context):
+            return None
         run = invocation_context.run_config  # it says whether the words are a recording's
         told = None if run is None else run.custom_metadata
         invocation = invocation_context.invocation_id
@@ -54,21 +59,25 @@ class ThreadkeepPlugin(BasePlugin):
         return None
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
-        self._sessions.hold_turn(invocation_context.session, invocation_context.invocation_id)
+        if _is_ours(invocation_context):
+            self._sessions.hold_turn(invocation_context.session, invocation_context.invocation_id)
         return None
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
-        if not event.partial:
+        if _is_ours(invocation_context) and not event.partial:
             await self._tell(invocation_context.session, event)
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        if not _is_ours(invocation_context):
+            return
         await self._sessions.end_turn(invocation_context.session, invocation_context.invocation_id)
         if self._memories is not None:
             await self._memories.add_session_to_memory(invocation_context.session)
 
     async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
-        await self._sessions.end_turn(invocation_context.session, invocation_context.invocation_id)
+        if _is_ours(invocation_context):
+            await self._sessions.end_turn(invocation_context.session, invocation_context.invocation_id)
 
     async def record(self, invocation_context: InvocationContext) -> dict[str, Any]:
         """The memory record of the session so far, redacted as the session service keeps it."""
@@ -83,3 +92,8 @@ class ThreadkeepPlugin(BasePlugin):
             answer = self._outward(told)
             if answer is not None:
                 await answer
+
+
+def _is_ours(context: InvocationContext) -> bool:
+    """Of any instance: a runner's may be another one than the plugin's, on the same stores."""
+    return isinstance(context.session_service, ThreadkeepSessionService)

@@ -16,7 +16,7 @@ Decode = Callable[[list[int], str | None], str]
 
 def tokens_in(value: Any) -> TurnTokens:
     """All three lists, or none of them."""
-    found = _object(value)
+    found = object_in(value)
     lists = [found.get(name) for name in ("user", "assistant", "reflection")]
     user, assistant, reflection = cast("list[list[int]]", lists) if all(map(_are_numbers, lists)) else ([], [], [])
     return TurnTokens(user=user, assistant=assistant, reflection=reflection)
@@ -24,13 +24,13 @@ def tokens_in(value: Any) -> TurnTokens:
 
 def encoding_in(value: Any) -> str | None:
     """As rows of earlier versions name it; others tell it by their numbers."""
-    encoding = _object(value).get("encoding")
+    encoding = object_in(value).get("encoding")
     return encoding if isinstance(encoding, str) else None
 
 
 def exact_time_in(value: Any) -> str | None:
     """Of a turn that its column could not tell exactly; None for a row that somebody else wrote."""
-    at = _object(value).get("at")
+    at = object_in(value).get("at")
     return at if isinstance(at, str) and moment_in(at) else None
 
 
@@ -43,7 +43,7 @@ def text_of(numbers: list[int], encoding: str | None, decode: Decode) -> str | N
 
 
 def reflection_in(value: Any) -> TurnReflection | None:
-    found = _object(value)
+    found = object_in(value)
     summary, causes = found.get("summary"), found.get("causes")
     if not isinstance(summary, str) or not isinstance(causes, list):
         return None
@@ -66,7 +66,7 @@ def cid_in(value: Any) -> str | None:
         return None
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def object_in(value: Any) -> Mapping[str, Any]:
     try:
         found = json.loads(value) if isinstance(value, str | bytes) else value
     except (ValueError, RecursionError):

@@ -20,6 +20,7 @@ from threadkeep.archive.mapped.reading import (
     encoding_in,
     exact_time_in,
     moment_in,
+    object_in,
     reflection_in,
     text_of,
     tokens_in,
@@ -104,6 +105,27 @@ class Layout:
             token_data=tokens,
             cid=cid_in(values.get("cid")),
             created_at=exact_time_in(values["token_data"]) or at.isoformat(),
+        )
+
+    def exact_time(self, row: Mapping[str, Any]) -> datetime:
+        column = row[self.name("created_at")]
+        exact = moment_in(exact_time_in(row[self.name("token_data")]))
+        return exact or moment_in(column) or datetime.min.replace(tzinfo=UTC)
+
+    def kept(self, row: Mapping[str, Any], record: TurnRecord) -> TurnRecord:
+        """What stands in the row of this very turn, its texts where they are cached."""
+        values = {field: row[column.name] for field, column in self.columns.items()}
+        texts = object_in(values.get("text_cache"))
+        user, assistant = (text if isinstance(text, str) else None for text in map(texts.get, _NO_TEXT))
+        return TurnRecord(
+            conversation_id=record["conversation_id"],
+            user_id=record["user_id"],
+            user_message=user,
+            assistant_message=assistant,
+            reflection=reflection_in(values.get("reflection")),
+            token_data=tokens_in(values["token_data"]),
+            cid=cid_in(values.get("cid")),
+            created_at=record["created_at"],
         )
 
 

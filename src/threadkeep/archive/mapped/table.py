@@ -29,6 +29,7 @@ from threadkeep.ports.turns import TurnRecord, is_of_this_module
 
 _EVERY_TURN, _REFLECTED = "conversations", "memories"
 _DENIED = "the user of DATABASE_URL lacks a right; GRANT SELECT, INSERT, UPDATE on the table to it"
+_MOST_MOVED = 100  # rows of a coarse table that are looked at beyond those asked for
 _UTC = text("SET time_zone = '+00:00'")
 
 
@@ -42,7 +43,7 @@ class MappedTables:
         self._known: dict[str, Layout] = {}  # by logical table
 
     async def upsert(self, records: Sequence[TurnRecord], *, apart: bool = False) -> int:
-        """Store all or none and return how many stand in a table now. A turn without a reflection takes none back.
+        """Store all or none and return how many stand in a table now. What a record leaves out deletes nothing.
 
         `apart` is for a single turn: where one of its two tables refuses the row, the other keeps its own. Raise
         `InvalidInput` for a record that does not fit, `InvalidSetting` for a mapping, and `RowRefused` where a rule of
@@ -53,10 +54,10 @@ class MappedTables:
         try:
             await self._write(wanted)
         except RowRefused:
-            if apart and len(wanted) > 1:
+            if apart:
                 for name, some in wanted.items():
                     with suppress(RowRefused):
-                        await self._write({name: some})
+                        await self._write({name: some}, alone=True)
             raise
         return len(next(iter(wanted.values()), ()))
 
@@ -75,11 +76,11 @@ class MappedTables:
     async def close(self) -> None:
         await self._database.close()
 
-    async def _write(self, wanted: Mapping[str, Sequence[TurnRecord]]) -> None:
+    async def _write(self, wanted: Mapping[str, Sequence[TurnRecord]], *, alone: bool = False) -> None:
         if not wanted:
             return
         try:
-            await self._database.transact(partial(self._upsert, wanted=wanted))
+            await self._database.transact(partial(self._upsert, wanted=wanted, alone=alone))
         except SchemaOutdated:
             self._known.clear()  # a table or column is missing: raise the setting that names it
             await self._database.snapshot(partial(self._layouts, names=list(wanted)))
@@ -141,14 +142,23 @@ class MappedTables:
         assert shape is not None, "a table that is not there is a fatal misfit"
         return layout_of(shape)
 
-    async def _upsert(self, connection: AsyncConnection, wanted: Mapping[str, Sequence[TurnRecord]]) -> None:
+    async def _upsert(
+        self, connection: AsyncConnection, wanted: Mapping[str, Sequence[TurnRecord]], alone: bool
+    ) -> None:
+        """`alone`: into the named table only, though the turn may have got its reflection by another record."""
         layouts = await self._layouts(connection, list(wanted))
-        locked = {str(layout.shape.table) for layout in layouts.values() if layout.coarse or not layout.keyed}
-        async with one_writer(connection, sorted(locked)):
-            for name, layout in layouts.items():
-                upsert = upsert_by_looking if layout.coarse or not layout.keyed else upsert_by_index
-                with _refusals(layout.shape.name, [column.name for column in layout.columns.values()]):
-                    await upsert(connection, layout, wanted[name])
+        async with one_writer(connection, _locked(layouts)):
+            if _EVERY_TURN not in wanted or alone:
+                for name, layout in layouts.items():
+                    await _upsert_into(connection, layout, wanted[name])
+                return
+            stand = await _upsert_into(connection, layouts[_EVERY_TURN], wanted[_EVERY_TURN])
+            reflected = _with_reflection(stand)
+            if not reflected or _REFLECTED not in self._config.tables:
+                return
+            layout = layouts.get(_REFLECTED) or (await self._layouts(connection, [_REFLECTED]))[_REFLECTED]
+            async with one_writer(connection, [] if _REFLECTED in layouts else _locked({_REFLECTED: layout})):
+                await _upsert_into(connection, layout, reflected)
 
     async def _read_from(self, connection: AsyncConnection) -> Layout:
         """Return the table that has every turn or, where none is mapped, the one of reflections."""
@@ -165,9 +175,11 @@ class MappedTables:
             select(*columns)
             .where(*layout.of_conversation(wanted), time.is_not(None))
             .order_by(time.desc())
-            .limit(limit)
+            .limit(limit + (_MOST_MOVED if layout.coarse else 0))
         )
         rows: list[Mapping[str, Any]] = [dict(row) for row in (await connection.execute(newest)).mappings()]
+        if layout.coarse:  # turns that fell together were moved apart as they came, not as they were said
+            rows = sorted(rows, key=layout.exact_time, reverse=True)[:limit]
         found = [layout.record(row, self._decode) for row in reversed(rows)]
         return [record for record in found if record is not None and record["conversation_id"] == wanted]
 
@@ -178,6 +190,16 @@ class MappedTables:
                 turn["conversation_id"], turn["user_id"] = conversation_id, user_id  # as the caller spells them
                 return turn
         return None
+
+
+def _locked(layouts: Mapping[str, Layout]) -> list[str]:
+    return sorted({str(one.shape.table) for one in layouts.values() if one.coarse or not one.keyed})
+
+
+async def _upsert_into(connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]) -> list[TurnRecord]:
+    upsert = upsert_by_looking if layout.coarse or not layout.keyed else upsert_by_index
+    with _refusals(layout.shape.name, [column.name for column in layout.columns.values()]):
+        return await upsert(connection, layout, records)
 
 
 @contextmanager

@@ -1,4 +1,8 @@
-"""Writing turns into one table: by its unique index, or by looking first."""
+"""Writing turns into one table: by its unique index, or by looking first.
+
+A turn that stands there already gets what the record has, and keeps what the record leaves out. Both ways return the
+turns as they stand now.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +12,81 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, case, cast, or_, select, true, tuple_, update
+from sqlalchemy import ColumnElement, false, select, tuple_, update
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.dml import Insert
 
-from threadkeep.archive.mapped.reading import exact_time_in, moment_in, tokens_in
+from threadkeep.archive.mapped.cid import cid_of
+from threadkeep.archive.mapped.reading import exact_time_in, moment_in
 from threadkeep.archive.mapped.rows import Layout
 from threadkeep.archive.mapped.shape import RealColumn
 from threadkeep.errors import Conflict
-from threadkeep.ports.turns import TurnRecord
+from threadkeep.ports.turns import TurnRecord, TurnTokens
 
 _AT_ONCE = 500
 _MOST_AHEAD = 1_000  # turns that may stand at or after the one that is looked for, where times are coarse
 _TAKEN = "the turn of another user or conversation already stands under this conversation_id and created_at"
-_NO_REFLECTION = ("{}", "")  # in a column that must be given; the latter in rows of earlier versions
+_CHANGING = ("reflection", "token_data", "cid", "text_cache")
 Row = Mapping[str, Any]
 
 
-async def upsert_by_index(connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]) -> None:
-    """One statement for many. Of two with the same key the last stays, unless it would take a reflection back."""
+async def upsert_by_index(
+    connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]
+) -> list[TurnRecord]:
     placed: dict[tuple[str, datetime], TurnRecord] = {}
     for record in records:
         key = (layout.stored_id("conversation_id", record["conversation_id"]), layout.moment(record))
         before = placed.get(key, record)
         if layout.stored_id("user_id", before["user_id"]) != layout.stored_id("user_id", record["user_id"]):
             raise Conflict(_TAKEN)
-        if record["reflection"] is not None or before["reflection"] is None:
-            placed[key] = record
+        placed[key] = _completed(record, before)
     keys = sorted(placed)
     _refuse_look_alikes(keys, layout.columns["conversation_id"])
+    stand: list[TurnRecord] = []
     for start in range(0, len(keys), _AT_ONCE):
-        rows = [layout.row(placed[key], key[1]) for key in keys[start : start + _AT_ONCE]]
-        await _refuse_others_rows(connection, layout, rows)
-        await connection.execute(_insert_or_update(connection, layout, rows))
+        some = keys[start : start + _AT_ONCE]
+        rows = [layout.row(placed[key], key[1]) for key in some]
+        await connection.execute(_insert_or_lock(connection, layout, rows))
+        found = await _ours(connection, layout, rows)
+        for key in some:
+            record, row = placed[key], found.get(key)  # none where a trigger put it elsewhere
+            stand.append(record if row is None else await _complete(connection, layout, record, row, key[1]))
+    return stand
+
+
+def _completed(record: TurnRecord, kept: TurnRecord) -> TurnRecord:
+    """The record with what it leaves out as the turn has it so far."""
+    new, old = record["token_data"], kept["token_data"]
+    reflected = record if record["reflection"] is not None or not old["reflection"] else kept
+    own_cid = kept["cid"] if kept["cid"] != cid_of(kept) else None  # given; a computed one is of what stood there
+    return TurnRecord(
+        conversation_id=record["conversation_id"],
+        user_id=record["user_id"],
+        user_message=record["user_message"] or kept["user_message"],
+        assistant_message=record["assistant_message"] or kept["assistant_message"],
+        reflection=reflected["reflection"],
+        token_data=TurnTokens(
+            user=new["user"] or old["user"],
+            assistant=new["assistant"] or old["assistant"],
+            reflection=reflected["token_data"]["reflection"],
+        ),
+        cid=record["cid"] or own_cid,
+        created_at=record["created_at"],
+    )
+
+
+async def _complete(
+    connection: AsyncConnection, layout: Layout, record: TurnRecord, found: Row, at: datetime
+) -> TurnRecord:
+    """Bring the row that was found, and that no other writer can change now, up to date."""
+    completed = _completed(record, layout.kept(found, record))
+    row = layout.row(completed, at)
+    names = [layout.name(field) for field in _CHANGING if field in layout.columns]
+    changed = {name: row[name] for name in names if row[name] != found[name]}
+    if changed:
+        await connection.execute(update(layout.shape.table).where(*_key(layout, row)).values(changed))
+    return completed
 
 
 def _refuse_look_alikes(keys: Sequence[tuple[str, datetime]], column: RealColumn) -> None:
@@ -59,65 +104,60 @@ def _without_case_and_marks(conversation: str) -> str:
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
-async def _refuse_others_rows(connection: AsyncConnection, layout: Layout, rows: Sequence[Row]) -> None:
-    """A row of another user, or one that only a lenient collation takes for ours, is never overwritten."""
+async def _ours(
+    connection: AsyncConnection, layout: Layout, rows: Sequence[Row]
+) -> dict[tuple[str, datetime | None], Row]:
+    """The rows that stand there, by key. One of another user, or one that only a lenient collation takes for ours, is
+    never overwritten: raise `Conflict`."""
     conversation, user, time = (layout.name(field) for field in ("conversation_id", "user_id", "created_at"))
     table = layout.shape.table
-    key = tuple_(table.c[conversation], table.c[time])
     ours = {(row[conversation], moment_in(row[time])): row[user] for row in rows}
     wanted = [(row[conversation], row[time]) for row in rows]
-    found = await connection.execute(select(table.c[conversation], table.c[time], table.c[user]).where(key.in_(wanted)))
-    if any(ours.get((row[0], moment_in(row[1]))) != row[2] for row in found):
+    query = select(*_columns(layout)).where(tuple_(table.c[conversation], table.c[time]).in_(wanted))
+    found: list[Row] = [dict(row) for row in (await connection.execute(query)).mappings()]
+    keyed = {(str(row[conversation]), moment_in(row[time])): row for row in found}
+    if any(ours.get(key) != row[user] for key, row in keyed.items()):
         raise Conflict(_TAKEN)
+    return keyed
 
 
-def _insert_or_update(connection: AsyncConnection, layout: Layout, rows: Sequence[Row]) -> Insert:
-    """A turn that comes without a reflection leaves the row of one that has: queue and table may be out of order."""
+def _columns(layout: Layout) -> list[Any]:
+    return [layout.shape.table.c[column.name] for column in layout.columns.values()]
+
+
+def _insert_or_lock(connection: AsyncConnection, layout: Layout, rows: Sequence[Row]) -> Insert:
+    """Insert what is new. A row that stands there is left as it is, but locked as if it had been changed."""
     key = [layout.name("conversation_id"), layout.name("created_at")]
-    table, changed = layout.shape.table, [name for name in rows[0] if name not in (*key, layout.name("user_id"))]
+    table, changing = layout.shape.table, [name for name in rows[0] if name not in (*key, layout.name("user_id"))]
     if connection.dialect.name == "postgresql":
         insert = postgresql.insert(table).values(list(rows))
-        values = {name: insert.excluded[name] for name in changed}
-        return insert.on_conflict_do_update(
-            index_elements=key, set_=values, where=_may_replace(layout, insert.excluded)
-        )
-    ours = mysql.insert(table).values(list(rows))
-    may = _may_replace(layout, ours.inserted)
-    # In order, and each sees what those before it have set: the reflection, which decides, comes last.
-    changed.sort(key=lambda name: "reflection" in layout.columns and name == layout.name("reflection"))
-    return ours.on_duplicate_key_update(
-        [(name, case((may, ours.inserted[name]), else_=table.c[name])) for name in changed]
-    )
+        values = {name: insert.excluded[name] for name in changing}
+        return insert.on_conflict_do_update(index_elements=key, set_=values, where=false())
+    return mysql.insert(table).values(list(rows)).on_duplicate_key_update([(name, table.c[name]) for name in changing])
 
 
-def _may_replace(layout: Layout, new: Any) -> ColumnElement[bool]:
-    if "reflection" not in layout.columns:
-        return true()
-    column = layout.columns["reflection"]
-    kept, given = layout.shape.table.c[column.name], new[column.name]
-    if column.nullable:
-        return or_(given.is_not(None), kept.is_(None))
-    return or_(cast(given, Text).not_in(_NO_REFLECTION), cast(kept, Text).in_(_NO_REFLECTION))
-
-
-async def upsert_by_looking(connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]) -> None:
+async def upsert_by_looking(
+    connection: AsyncConnection, layout: Layout, records: Sequence[TurnRecord]
+) -> list[TurnRecord]:
     """Under a lock that keeps other writers out. Turns of one coarse moment are moved apart by the least step."""
+    stand: list[TurnRecord] = []
     for record in records:
         place = _place(layout, record, await _from(connection, layout, record))
-        if place.reflected and record["reflection"] is None:
-            continue
         row = layout.row(record, place.at)
         if place.taken:
-            await connection.execute(update(layout.shape.table).where(*_key(layout, row)).values(dict(row)))
+            query = select(*_columns(layout)).where(*_key(layout, row))
+            found = (await connection.execute(query)).mappings().one()
+            stand.append(await _complete(connection, layout, record, dict(found), place.at))
         else:
             await connection.execute(layout.shape.table.insert().values(dict(row)))
+            stand.append(record)
+    return stand
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     at: datetime
     taken: bool = False  # by this very turn
-    reflected: bool = False
 
 
 async def _from(connection: AsyncConnection, layout: Layout, record: TurnRecord) -> Sequence[Row]:
@@ -139,7 +179,7 @@ def _place(layout: Layout, record: TurnRecord, rows: Sequence[Row]) -> _Place:
             at = moment_in(row["created_at"])
             if at is None or (str(row["conversation_id"]), str(row["user_id"])) != ids:
                 raise Conflict(_TAKEN)
-            return _Place(at, taken=True, reflected=bool(tokens_in(row["token_data"])["reflection"]))
+            return _Place(at, taken=True)
     free = layout.moment(record)
     for row in rows:
         if (at := moment_in(row["created_at"])) is not None and at > free:

@@ -36,6 +36,7 @@ REVISIONS: tuple[str, ...] = (
     "0011",
     "0012",
     "0013",
+    "0014",
 )  # oldest first; a test compares it with the folder
 NEWEST = REVISIONS[-1]
 # Alembic would name the primary key, at which MariaDB complains in the application's log.

@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import Any, cast
 
 from threadkeep.errors import InvalidSetting, MissingExtra, ModelError
-from threadkeep.models.chat.langchain import LangChainModel, Patience
+from threadkeep.models.chat.langchain import LangChainModel
+from threadkeep.models.chat.patience import Patience
 from threadkeep.models.chat.small import NAME as SMALL
 from threadkeep.models.chat.small import SmallModel
 from threadkeep.models.ollama import ollama_url
@@ -50,9 +51,10 @@ def chat_model_for(choice: ChatChoice, offline: ChatModel) -> ChatModel:
     return LangChainModel(model, f"{provider}:{name}", Patience(choice.timeout, choice.retries))
 
 
-def is_gemini(choice: ChatChoice) -> bool:
-    provider = (choice.model or "").partition(":")[0]
-    return _ALIASES.get(provider, provider) == "google_genai"
+def gemini_name(model: str | None) -> str | None:
+    """Which of Gemini's models `provider:name` is; None for one of another provider."""
+    provider, _, name = (model or "").partition(":")
+    return name or None if _ALIASES.get(provider, provider) == "google_genai" else None
 
 
 def _need(provider: str) -> None:

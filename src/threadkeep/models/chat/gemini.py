@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from importlib import import_module
 from typing import Any
 
-from threadkeep.errors import MissingExtra, ModelError, ModelTimeout, ModelUnavailable
+from threadkeep.errors import MissingExtra, ModelError, ModelUnavailable
+from threadkeep.models.chat.patience import Patience
 from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
 from threadkeep.ports.responder import Usage
 
@@ -17,10 +17,10 @@ _REFUSED = frozenset((400, 401, 403, 404, 413, 422))
 class GeminiModel:
     """`client` is a `google.genai.Client`, or whatever else has its `aio.models.generate_content`."""
 
-    def __init__(self, client: Any, name: str, timeout: float = 60) -> None:
+    def __init__(self, client: Any, name: str, patience: Patience | None = None) -> None:
         self._client = client
         self._name = name
-        self._timeout = timeout
+        self._patience = patience or Patience()
         self._types = _sdk("google.genai.types")
 
     @property
@@ -32,13 +32,13 @@ class GeminiModel:
         return True
 
     async def reply(self, request: ChatRequest) -> ChatReply:
+        return await self._patience.answer(self.name, lambda: self._generated(request))
+
+    async def _generated(self, request: ChatRequest) -> ChatReply:
         try:
-            async with asyncio.timeout(self._timeout):
-                response = await self._client.aio.models.generate_content(
-                    model=self._name, contents=self.contents(request), config=self._config(request)
-                )
-        except TimeoutError:
-            raise ModelTimeout(f"{self.name} took longer than {self._timeout:g} seconds") from None
+            response = await self._client.aio.models.generate_content(
+                model=self._name, contents=self.contents(request), config=self._config(request)
+            )
         except Exception as error:  # the SDK's errors quote what was sent
             told = f"{self.name}: failed ({type(error).__name__})"
             refused = getattr(error, "code", None) in _REFUSED
@@ -99,7 +99,7 @@ def _reply(response: Any) -> ChatReply:
 
 
 def gemini_client() -> Any:
-    """With the key that the environment holds."""
+    """With the key that the environment holds, and the address in `GOOGLE_GEMINI_BASE_URL` where that is set."""
     return _sdk("google.genai").Client()
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.errors import ModelError, ModelTimeout, ModelUnavailable
+from threadkeep.models.chat.patience import Patience
 from threadkeep.models.chat.untraced import untraced
 from threadkeep.ports.chat import Attached, CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
 from threadkeep.ports.responder import Usage
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 _REFUSED = frozenset((400, 401, 403, 404, 413, 422))  # asking again will not help
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """Seconds for one answer, all attempts together; a failed attempt is repeated after 0.5, 1, 2 … seconds."""
-
-    seconds: float = 60
-    retries: int = 2
-    first_pause: float = 0.5
 
 
 class LangChainModel:
@@ -45,7 +36,7 @@ class LangChainModel:
         return True
 
     async def reply(self, request: ChatRequest) -> ChatReply:
-        return await self._in_time(lambda: self._invoked(request))
+        return await self._patience.answer(self._name, lambda: self._invoked(request))
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         """An attempt that has said something already is not repeated."""
@@ -64,18 +55,6 @@ class LangChainModel:
 
     async def close(self) -> None:
         """LangChain's clients close themselves."""
-
-    async def _in_time(self, ask: Callable[[], Any]) -> ChatReply:
-        try:
-            async with asyncio.timeout(self._patience.seconds):
-                for attempt in range(self._patience.retries):
-                    try:
-                        return await ask()
-                    except ModelUnavailable:
-                        await asyncio.sleep(self._patience.first_pause * 2**attempt)
-                return await ask()
-        except TimeoutError:
-            raise ModelTimeout(f"{self._name} took longer than {self._patience.seconds:g} seconds") from None
 
     async def _invoked(self, request: ChatRequest) -> ChatReply:
         try:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from threadkeep.models.language.requested import requested_language
 from threadkeep.models.language.tags import closest
-from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules, names_a_language
+from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules, as_tag
 
 _log = logging.getLogger("threadkeep.language")
 Source = Literal["requested", "session", "detected", "default", "unknown"]
@@ -28,9 +28,8 @@ class Decision:
 
 def spoken_as(tag: str | None, languages: Sequence[str]) -> str | None:
     """Which of `languages` a tag means (`en-GB` is their `en`); itself where there are none, and any is spoken."""
-    if not names_a_language(tag):
-        return None
-    return closest({one: one for one in languages}, tag) if languages else tag
+    named = as_tag(tag)
+    return closest({one: one for one in languages}, named) if languages and named else named
 
 
 async def decide(text: str, session: str | None, rules: LanguageRules, detector: LanguageDetector) -> Decision:

@@ -97,8 +97,10 @@ class RedisHotStore:
             rest = without(admission, gone) if gone else admission
             return await self._append(scope, rest, key, at, allowed=True)
         kept = tuple([draft.id for draft in admission.drafts])
+        new = tuple([kept[index] for index in sorted(indices(reply[3]))]) if len(reply) > 3 else kept
         self._recent.follow(scope, admission.drafts, reply[2])
-        return Receipt("queued", int(reply[1]), kept, admission.refused, admission.stripped, admission.redacted)
+        told = admission.refused, admission.stripped, admission.redacted
+        return Receipt("queued", int(reply[1]), kept, *told, new=new)
 
     async def refresh(self, scope: Scope, messages: Sequence[Message]) -> None:
         reply = await self._run(scripts.REFRESH, scope, refresh_arguments(scope, messages, self._tokens))
@@ -178,6 +180,11 @@ class RedisHotStore:
         if scope.conversation is not None:
             return _erased([await self._run(scripts.ERASE, scope, [raised])])
         return await self._erase_user(scope, raised)
+
+    async def release(self, scope: Scope, message_id: str) -> None:
+        """Show a message no more that the archive has kept for long enough. It may be stored again: none is erased."""
+        self._recent.forget(scope)
+        await self._run(scripts.ERASE_MESSAGE, scope, [to_json(message_id), ""])
 
     async def conversations(self, scope: Scope) -> Sequence[str]:
         keys = (await self._client.link()).keys

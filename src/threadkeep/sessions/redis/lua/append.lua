@@ -60,7 +60,7 @@ elseif wants_seed(s) and not begin_unsure(s) then
   return { 'unknown' }
 end
 
-local fresh, last, seen = {}, s.seq, {}
+local fresh, fresh_at, last, seen = {}, {}, s.seq, {}
 for id, seq, digest in string.gmatch(SEED_IDS, '([^\n]+)\n(%d+)\n(%x+)') do -- what the archive holds of these
   seen[id] = seq .. '\n' .. digest
 end
@@ -77,7 +77,7 @@ for i, draft in ipairs(drafts) do
     last = s.seq + #fresh + 1
     draft.seq = whole_number(last)
     seen[draft.id] = draft.seq .. '\n' .. draft.digest
-    fresh[#fresh + 1] = draft
+    fresh[#fresh + 1], fresh_at[#fresh + 1] = draft, i - 1
   end
 end
 if #drafts == 0 and KEY == '' and not s.live then
@@ -122,4 +122,4 @@ if KEY ~= '' then
     end
   end
 end
-return { 'ok', whole_number(last), s.shown }
+return { 'ok', whole_number(last), s.shown, table.concat(fresh_at, ' ') }

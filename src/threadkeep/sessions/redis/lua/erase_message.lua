@@ -1,4 +1,5 @@
--- Forget one message, wherever it stands, and leave a tombstone. The rest of its journal entry goes on without it.
+-- Forget one message, wherever it stands, and leave a tombstone, unless it is empty: what has aged out was not erased.
+-- The rest of its journal entry goes on without it.
 local ID, STONE = ARGV[OWN + 1], ARGV[OWN + 2]
 
 local function rewrite(sid, rest)
@@ -22,7 +23,9 @@ local function rewrite(sid, rest)
 end
 
 local s = state()
-call('HSET', RECORD, STONE, 1)
+if STONE ~= '' then
+  call('HSET', RECORD, STONE, 1)
+end
 local have = call('HGET', IDS, ID)
 local in_window, waiting = 0, 0
 for _, item in ipairs(call('ZRANGE', WINDOW, 0, -1)) do -- one that came with another's document has no entry in IDS
