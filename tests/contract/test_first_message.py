@@ -10,7 +10,8 @@ import pytest
 
 from tests.servers.redis import RedisServer
 from threadkeep import Memory, Scope, UserMessage, open_memory
-from threadkeep.archive.sql import archive as sql_archive
+from threadkeep.archive import server as server_archive
+from threadkeep.db.statements import Verb
 from threadkeep.resilience import one_call
 from threadkeep.settings import Settings
 
@@ -27,13 +28,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Scope]:
     """Of which talks the database was asked whether it has heard of them."""
     monkeypatch.setattr(one_call, "_FRESH_SECONDS", 60.0)  # however busy the machine is
     told: list[Scope] = []
-    ask = sql_archive.generation_of_unheard
+    ask = server_archive.generation_of_unknown
 
-    async def noted(line: Any, scope: Scope, *given: Any, **named: Any) -> int | None:
+    def noted(scope: Scope, *given: Any) -> Verb[int | None]:
         told.append(scope)
-        return await ask(line, scope, *given, **named)
+        return ask(scope, *given)
 
-    monkeypatch.setattr(sql_archive, "generation_of_unheard", noted)
+    monkeypatch.setattr(server_archive, "generation_of_unknown", noted)
     return told
 
 
