@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
 def _on_store(name: str, args: argparse.Namespace) -> dict[str, Any]:
     """Services take turns, round by round, so that a noisy moment is noisy for all of them."""
     loads = _loads((1, 4) if args.quick else CLIENTS)
-    seconds, rounds = (0.5, 1) if args.quick else (3.0, args.rounds or 3)
+    seconds, rounds = (0.2, 1) if args.quick else (3.0, args.rounds or 3)
     found: dict[tuple[str, str, str], list[Measured]] = {}
     with ExitStack() as stack:
         services = {one: stack.enter_context(running(one, *_places(name, stack))) for one in SERVICES}

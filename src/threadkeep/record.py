@@ -71,7 +71,10 @@ class ConversationRecord:
         } | {name: dict(part) for name, part in self.parts.items()}
 
     def as_memory_record(self) -> dict[str, Any]:
-        """The shape an ADK-style long-term memory expects: texts, media summaries and answers, apart."""
+        """The shape an ADK-style long-term memory expects: texts, media summaries and answers, apart.
+
+        It starts with its first message, which may have been said before it was stored.
+        """
         return {
             "sessionId": self.conversation,
             "user_messages": [m.content for m in self.messages if m.role == "user" and m.modality == "text"],
@@ -87,7 +90,7 @@ class ConversationRecord:
             ],
             "model_responses": [m.content for m in self.messages if m.role == "assistant"],
             "meta": {
-                "startedAt": self.started_at.isoformat(),
+                "startedAt": min([self.started_at, *(m.ts for m in self.messages[:1])]).isoformat(),
                 "endedAt": self.ended_at.isoformat(),
                 "locale": self.language,
                 "intent": self.intent,

@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS conversation_metadata (
 )
 
 
-def state(*queries: str, user: str | None = None) -> dict[str, Any]:
+def state(*queries: str, user: str | None = None, cached: bool = False) -> dict[str, Any]:
     """As the design's appendix shows it, with one context for each query."""
     return {
         "queries": [
@@ -62,6 +62,7 @@ def state(*queries: str, user: str | None = None) -> dict[str, Any]:
         "userId": user,
         "datasourceIds": ["ds-1", "ds-2"],
         "contexts": [{"anything": "else"}],
+        "cached": cached,
     }
 
 

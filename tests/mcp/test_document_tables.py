@@ -137,6 +137,24 @@ async def test_what_was_counted_and_when_it_was_stays(url: str) -> None:
     assert await rows(url, "SELECT UNIX_TIMESTAMP(created_at) FROM conversation_checkpoints") == made
 
 
+async def test_answers_from_the_cache_are_counted_once_for_each_query(url: str) -> None:
+    """A graph stores a checkpoint after each of its steps: `cached` stays true in those that follow, and is the next
+    query's before that query stands in the list."""
+    one, two, three = "What is RAG?", "What is RAG ?", "How does it work?"
+    steps = [((one,), False), ((one,), True), ((one, two), True), ((one, two), True), ((one, two), False)]
+    for number, (queries, cached) in enumerate([*steps, ((one, two, three), False)]):
+        at = f"2025-11-14 10:00:0{number}"
+        await execute(url, checkpoint(TALK, f"step-{number}", state(*queries, user="ann", cached=cached), at=at))
+    async with ThreadkeepSaver.from_url(url, user="ann", settings=SETTINGS) as saver:
+        stats = await saver.aget_conversation_stats(TALK)
+    assert stats is not None
+    assert (stats.query_count, stats.cache_hit_rate) == (3, 1 / 3)
+    assert (await values_of(url, TALK, "ann"))["counts"]["cacheHits"] == 1
+    answer = await asked(url, "Does it name its sources?", TALK)
+    assert (answer.metrics["queryCount"], answer.metrics["cacheHitRate"]) == (4, 0.25)
+    assert answer.metrics["uniqueDocuments"] == 3 + len({*found_in(answer)})
+
+
 async def test_personal_data_in_old_queries_is_masked_and_no_table_of_before_is_left(url: str) -> None:
     query = f"Who has the number {PHONE}?"
     await execute(url, conversation(TALK, "ann", query, 1), checkpoint(TALK, "1", state(query)))

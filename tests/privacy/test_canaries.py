@@ -124,7 +124,8 @@ async def test_a_question_is_redacted_as_its_talk_is_before_it_is_sent(tmp_path:
             await knowledge.indexer.rebuild("pub")
             await knowledge.ask(Access("pub", "u1"), f"which room has {irish} there")
         sent = "\n".join(text for _, body, _ in server.asked for text in body["input"])
-    assert sent.count("[REDACTED:PHONE]") == 2
+    assert sent.count("[redacted:phone]") == 1  # a question to documents is embedded in lower case
+    assert sent.count("[REDACTED:PHONE]") == 1
     assert sent.count("[REDACTED:NATIONAL_ID]") == 1
     assert irish not in sent
     assert citizen not in sent

@@ -87,7 +87,7 @@ def test_any_session_becomes_the_record_that_the_authors_code_makes(events: list
 def test_free_text_in_a_field_that_is_not_redacted_is_left_out_of_the_record() -> None:
     mail = "write to an@example.com"
     meta = {"language": mail, "mime": mail, "durationMs": {"raw": mail}, "sha256": mail}
-    voice = {"kind": "UserMessage", "modality": "voice", "summary": "asks for a room", "meta": meta}
+    voice = {"kind": "UserMessage", "modality": "voice", "summary": "asks for a room", "meta": meta, "ts": mail}
     state = {"user.locale": mail, "conversation.intentSummary": None}
     record = record_by(compat, events=[voice], state=state, startedAt=mail, endedAt=[mail])
     assert "example" not in str(record)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from threading import Lock
 from typing import Any, Protocol
 
@@ -18,7 +23,11 @@ from threadkeep.memory import Memory
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import load_settings
 
-_LISTS = ("user_messages", "user_media_summaries", "model_responses")
+_OurEvent = UserMessage | ModelResponse
+_BY_PLACE = re.compile(r"(user|media|model)-([0-9]+)-([0-9a-f]{8})")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECONDS = 1e11  # a number of seconds that is as large lies beyond the year 5000
+_PAGE = 1_000
 
 
 class StartsWork(Protocol):
@@ -28,8 +37,13 @@ class StartsWork(Protocol):
 
 
 class MemoryService:
-    """Upserts are idempotent: a message's id is made of its place and text, so what is stored is not stored again.
-    The record's intent, and a summary of what is kept of the session, outlive its messages.
+    """Upserts are idempotent: a message's id is made of its time and text, so what is stored is not stored again.
+
+    A record's `events`, which `persist_memory_from_session` gives, are kept in their order and with their `ts`; of its
+    three lists, questions and answers are interleaved, pair by pair. An event without `ts` is known by its place in the
+    session, also where the session has lost its oldest events: then by how it goes on from what is stored. It is stored
+    with the record's `endedAt`, a conversation's first message with `startedAt`. The record's intent, and a summary of
+    what is kept of the session, outlive its messages.
 
     Called from a running event loop, `upsert` returns at once and the record is stored behind it, in order; `flush`
     waits for it, and `asyncio.run` does not end before. Called from anywhere else it returns when the record is stored.
@@ -40,7 +54,7 @@ class MemoryService:
         self._remembering = Remembering()
         self._scope = Scope(tenant, user)
         self._last: Future[None] | None = None
-        self._stored: dict[str, tuple[int | None, set[str]]] = {}  # by session: its generation, and ids
+        self._stored: dict[str, tuple[int | None, list[str]]] = {}  # by session: its generation, and ids in order
 
     @classmethod
     def of_environment(cls, user: str) -> MemoryService:
@@ -76,47 +90,116 @@ class MemoryService:
         if before is not None:
             await asyncio.wait([asyncio.wrap_future(before)])
         known = await self._known(memory, scope)
-        events = [event for event in _events_of(record) if event.id not in known]
+        meta: Mapping[str, Any] = record.get("meta") or {}
+        started, ended = _moment(meta.get("startedAt")), _moment(meta.get("endedAt"))
+        first = ended if known or started is None else started
+        events = _new_in(record, known)
+        events = [one if one.ts else replace(one, ts=ended if number else first) for number, one in enumerate(events)]
         if events:
             await memory.append(scope, events)
-            known.update(event.id for event in events if event.id)
-        meta: Mapping[str, Any] = record.get("meta") or {}
+            known += [event.id for event in events if event.id]
         await self._remembering.keep(memory, scope, meta.get("intent"), meta.get("locale"))
 
-    async def _known(self, memory: Memory, scope: Scope) -> set[str]:
-        """Ids that this service has stored and that were not erased since."""
-        generation = (await memory.history(scope, limit=1)).scope.generation
-        place = scope.require_conversation()
+    async def _known(self, memory: Memory, scope: Scope) -> list[str]:
+        """Ids that are stored, in order; this service's own stay among them unless the conversation is erased."""
+        page = await memory.history(scope, limit=1)
+        generation, place = page.scope.generation, scope.require_conversation()
         if place not in self._stored or self._stored[place][0] != generation:
-            self._stored[place] = (generation, set())
+            ids: list[str] = [message.id for message in page.messages]
+            while page.before is not None:
+                page = await memory.history(scope, limit=_PAGE, before=page.before)
+                ids = [*(message.id for message in page.messages), *ids]
+            self._stored[place] = (generation, ids)
         return self._stored[place][1]
 
 
-def _events_of(record: Mapping[str, Any]) -> list[UserMessage | ModelResponse]:
-    """A record keeps three lists and not their order: questions and answers are interleaved, pair by pair."""
-    texts, media, replies = (record.get(name) or () for name in _LISTS)
-    questions = [UserMessage(text, id=_id("user", i, text)) for i, text in enumerate(texts)]
-    questions += [_media(item, i) for i, item in enumerate(media)]
-    answers = [ModelResponse(text, id=_id("model", i, text)) for i, text in enumerate(replies)]
-    longest = max(len(questions), len(answers))
-    pairs = ([*questions[i : i + 1], *answers[i : i + 1]] for i in range(longest))
-    return [event for pair in pairs for event in pair]
+def _new_in(record: Mapping[str, Any], known: Sequence[str]) -> list[_OurEvent]:
+    stored, new = set(known), list[_OurEvent]()
+    for event, by_place in _named(record, known):
+        if event.ts is not None and by_place in stored:
+            # An earlier version stored it, and all before it: what of that is not stored now was erased.
+            new.clear()
+        elif event.id not in stored:
+            new.append(event)
+    return new
 
 
-def _id(kind: str, index: int, text: Any) -> str:
-    """The same place and text, the same id: what is stored is not stored again, and what is erased stays erased.
+def _named(record: Mapping[str, Any], known: Sequence[str]) -> Iterator[tuple[_OurEvent, str]]:
+    """Events, and the ids they had in earlier versions. The same time and text, or place and text, the same id: what is
+    stored is not stored again, and what is erased stays erased.
 
     Other text in that place, as in a new talk under an old session id, is another message.
     """
-    digest = hashlib.blake2b(str(text).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-    return f"{kind}-{index}-{digest}"
+    given, times = _given(record), Counter[str]()
+    texts = [_text(one) for one in given]
+    for one, (kind, digest), by_place in zip(given, texts, _by_place(texts, known), strict=True):
+        id_, ts = by_place, _moment(one.get("ts"))
+        if ts is not None:
+            id_ = f"{kind}-at-{(ts - _EPOCH) // timedelta(microseconds=1)}-{digest}"
+            times[id_] += 1
+            id_ += f"-{times[id_]}" if times[id_] > 1 else ""
+        yield _event(one, id_, ts), by_place
 
 
-def _media(item: Mapping[str, Any], index: int) -> UserMessage:
-    given: dict[str, Any] = item.get("meta") or {}
-    meta = {key: value for key, value in given.items() if value is not None}
-    id_ = _id("media", index, item["summary"])
-    return UserMessage(modality=item["modality"], summary=item["summary"], meta=meta, id=id_)
+def _given(record: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    if "events" in record:
+        return record["events"]
+    questions = [{"kind": "UserMessage", "text": text} for text in record.get("user_messages") or ()]
+    questions += [{"kind": "UserMessage", **item} for item in record.get("user_media_summaries") or ()]
+    answers = [{"kind": "ModelResponse", "text": text} for text in record.get("model_responses") or ()]
+    return [one for pair in zip_longest(questions, answers) for one in pair if one is not None]
+
+
+def _text(given: Mapping[str, Any]) -> tuple[str, str]:
+    """Its kind, and a digest of its text."""
+    said = "media" if "summary" in given else "user"
+    text = str(given["summary"] if "summary" in given else given["text"])
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return "model" if given["kind"] == "ModelResponse" else said, digest
+
+
+def _by_place(texts: list[tuple[str, str]], known: Sequence[str]) -> list[str]:
+    """Ids by place. A session may have lost its oldest events: it begins where most of it is known then."""
+    placed = [match.groups() for id_ in known if (match := _BY_PLACE.fullmatch(id_))]
+    starts = [Counter[str]()]
+    for start, (first, _, digest) in enumerate(placed):
+        if [(first, digest)] == texts[:1]:
+            before = {kind: int(place) + 1 for kind, place, _ in placed[:start]}
+            starts.append(Counter(before | {kind: int(place) for kind, place, _ in reversed(placed[start:])}))
+    stored = set(known)
+    return max((_ids(texts, places) for places in starts), key=lambda ids: len(stored.intersection(ids)))
+
+
+def _ids(texts: Sequence[tuple[str, str]], places: Counter[str]) -> list[str]:
+    ids: list[str] = []
+    for kind, digest in texts:
+        ids.append(f"{kind}-{places[kind]}-{digest}")
+        places[kind] += 1
+    return ids
+
+
+def _event(given: Mapping[str, Any], id_: str, ts: datetime | None) -> _OurEvent:
+    if given["kind"] == "ModelResponse":
+        return ModelResponse(given["text"], id=id_, ts=ts)
+    if "summary" not in given:
+        return UserMessage(given["text"], id=id_, ts=ts)
+    facts: Mapping[str, Any] = given.get("meta") or {}
+    meta = {key: value for key, value in facts.items() if value is not None}
+    return UserMessage(modality=given["modality"], summary=given["summary"], meta=meta, id=id_, ts=ts)
+
+
+def _moment(given: Any) -> datetime | None:
+    """Of seconds or milliseconds since 1970, a datetime or ISO 8601; UTC where no zone is named."""
+    try:
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            seconds = given / 1_000 if abs(given) >= _MILLISECONDS else given
+            return _EPOCH + timedelta(seconds=seconds)
+        found = datetime.fromisoformat(given) if isinstance(given, str) else given
+        if isinstance(found, datetime):
+            return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    return None
 
 
 class _OpenedLater:

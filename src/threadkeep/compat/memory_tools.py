@@ -10,7 +10,7 @@ from typing import Any, cast
 from threadkeep.compat.memory_service import MemoryService
 from threadkeep.errors import InvalidInput
 from threadkeep.policy.redact import RedactionRules, Redactor
-from threadkeep.policy.session_events import is_persistable, kept_events, session_record
+from threadkeep.policy.session_events import is_persistable, kept_events, kept_messages, session_record
 from threadkeep.scope import DEFAULT_USER
 
 _redactor = Redactor(RedactionRules(placeholder="plain"))
@@ -34,7 +34,7 @@ def before_persist(events: Iterable[Any]) -> list[dict[str, Any]]:
 
     An ADK `Event` may give two: what the user typed beside a picture, and the picture's summary.
     """
-    return kept_events((shaped for event in events for shaped in _session_events(event)), redact)
+    return kept_events(_shaped(events), redact)
 
 
 def persist_memory_from_session(session: Any) -> None:
@@ -42,6 +42,7 @@ def persist_memory_from_session(session: Any) -> None:
     without one, store it where `DATABASE_URL` and `REDIS_URL` say. ADK's `Session` will do.
 
     `session` needs `id` and `events`; `state`, `startedAt`, `endedAt`, `memory` and `user_id` are used when present.
+    The archive keeps the events' order and `ts`, and of a session that is given again only what is new.
     Inside a running loop it returns at once and what fails is logged; anywhere else it returns when all is stored.
     """
     memory = getattr(session, "memory", None)
@@ -52,18 +53,26 @@ def persist_memory_from_session(session: Any) -> None:
         return
     if memory is None:
         memory = MemoryService.of_environment(getattr(session, "user_id", None) or DEFAULT_USER)
-    memory.upsert(memory_record(session))
+    events = _shaped(session.events)
+    if isinstance(memory, MemoryService):  # the record's three lists tell neither order nor times
+        memory.upsert(_record(session, ()) | {"events": kept_messages(events, redact)})
+    else:
+        memory.upsert(_record(session, events))
 
 
-def memory_record(session: Any) -> dict[str, Any]:
+def _record(session: Any, events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return session_record(
         session.id,
-        [shaped for event in session.events for shaped in _session_events(event)],
+        events,
         redact,
         getattr(session, "state", None),
         getattr(session, "startedAt", None),
         getattr(session, "endedAt", None),
     )
+
+
+def _shaped(events: Iterable[Any]) -> list[Mapping[str, Any]]:
+    return [shaped for event in events for shaped in _session_events(event)]
 
 
 def _session_events(event: Any) -> Sequence[Mapping[str, Any]]:

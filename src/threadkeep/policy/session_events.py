@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +31,12 @@ def is_persistable(event: SessionEvent) -> bool:
 def kept_events(events: Iterable[SessionEvent], masked: Masked) -> list[dict[str, Any]]:
     """What may be written of these, in their order: redacted, with only the fields that are allowed to stay."""
     return [_kept(event, masked) for event in events if is_persistable(event)]
+
+
+def kept_messages(events: Iterable[SessionEvent], masked: Masked) -> list[dict[str, Any]]:
+    """As `kept_events`, without what is empty; what was typed beside a picture stands before it, as one of its own."""
+    kept = kept_events((part for event in events for part in _typed_apart(event)), masked)
+    return [one for one in kept if one.get("text") or one.get("summary") or one["kind"] == "ModelResponse"]
 
 
 def session_record(
@@ -65,8 +71,14 @@ def session_record(
     }
 
 
+def _typed_apart(event: SessionEvent) -> Sequence[SessionEvent]:
+    if event.get("modality") == "image" and event.get("text") and is_persistable(event):
+        return {"kind": event["kind"], "modality": "text", "text": event["text"], "ts": event.get("ts")}, event
+    return (event,)
+
+
 def _kept(event: SessionEvent, masked: Masked) -> dict[str, Any]:
-    kind, modality, ts = event["kind"], event.get("modality"), event.get("ts")
+    kind, modality, ts = event["kind"], event.get("modality"), _moment(event.get("ts"))
     if kind == "UserMessage" and modality in _MEDIA:
         summary = masked(event["summary"])
         return {"kind": kind, "modality": modality, "summary": summary, "meta": _meta(event), "ts": ts}

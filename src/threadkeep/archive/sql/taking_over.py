@@ -2,8 +2,9 @@
 
 Their names are those of two tables of ours; their keys, collation and blobs are not. So they are renamed, ours are
 made, and one thread after another is moved. Then they are dropped, for an erasure to find everything in one place. Of a
-blob, the JSON of a graph's state, only `queries` (redacted) and `retrievedContexts` stay. MySQL and MariaDB commit most
-of these steps by themselves: each may meet its own result, and a thread is moved whole or not at all.
+blob, the JSON of a graph's state, only `queries` (redacted), `retrievedContexts` and counts of both and of cache hits
+stay. MySQL and MariaDB commit most of these steps by themselves: each may meet its own result, and a thread is moved
+whole or not at all.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ _COMPLETE = (
 )
 _MOVE_THREAD = (
     "INSERT INTO conversation_metadata (thread_key, tenant, user_id, thread_id, first_query, query_count,"  # noqa: S608
-    " context_count, datasource_ids, access_level, started_at, last_activity_at, expired_at)"
+    " context_count, cache_hits, datasource_ids, access_level, started_at, last_activity_at, expired_at)"
     " SELECT :key, :tenant, :user, :thread, :first, GREATEST(coalesce(query_count, 0), :queries),"
-    " GREATEST(coalesce(context_count, 0), :contexts), datasource_ids, coalesce(access_level, 'public'),"
+    " GREATEST(coalesce(context_count, 0), :contexts), :hits, datasource_ids, coalesce(access_level, 'public'),"
     " coalesce(started_at, CURRENT_TIMESTAMP(6)), coalesce(last_activity_at, CURRENT_TIMESTAMP(6)), expired_at"
     f" FROM {_METADATA} WHERE thread_id = :id"
 )
@@ -73,6 +74,7 @@ class _Made(NamedTuple):
     ts: str
     queries: int
     id: str
+    cached: bool
 
 
 def set_aside(connection: Connection) -> None:
@@ -106,6 +108,7 @@ def _move(connection: Connection, id_: str, redact: Redact) -> None:
     owner = Scope(DEFAULT_TENANT, user or (of_state if isinstance(of_state, str) and of_state else DEFAULT_USER))
     redacted = partial(redact, owner)
     thread, latest = Thread(owner, id_), _kept(newest, redacted)
+    hits = _cache_hits(made)
     asked = first or next((one["query"] for one in latest["queries"]), None)
     values = {
         "id": id_,
@@ -116,11 +119,12 @@ def _move(connection: Connection, id_: str, redact: Redact) -> None:
         "first": asked and escaped(redacted(_as_asked(asked))[:_LONGEST_QUERY]),
         "queries": len(latest["queries"]),
         "contexts": len(latest["retrievedContexts"]),
+        "hits": max(hits, default=0),
     }
     connection.execute(text(_MOVE_THREAD), values)
     names = _names([one.id for one in made])
     for number, one in enumerate(made):
-        _move_checkpoint(connection, values, one, (number, names), redacted)
+        _move_checkpoint(connection, values | {"hits": hits[number]}, one, (number, names), redacted)
     for document in documents_of([one["documentId"] for one in latest["retrievedContexts"]]):
         connection.execute(text(_NOTE_DOCUMENT), {"key": thread.key, "document": document})
     for name in (_CHECKPOINTS, _METADATA):
@@ -142,6 +146,7 @@ def _move_checkpoint(
     ns, parent, metadata = connection.execute(query, at).one()
     number, names = place
     step = _object(metadata).get("step")
+    kept = _kept(_state(connection, thread["id"], made.id), redacted)
     values = {
         **thread,
         **at,
@@ -149,7 +154,7 @@ def _move_checkpoint(
         "ns": ns_key(ns or ""),
         "ns_name": escaped(ns or ""),
         "parent": escaped(names[parent]).encode() if parent in names else None,
-        "body": taken_over_body(names[made.id], made.ts, _kept(_state(connection, thread["id"], made.id), redacted)),
+        "body": taken_over_body(names[made.id], made.ts, kept | {"counts": _counts(kept, thread["hits"])}),
         "metadata": taken_over_metadata(step if isinstance(step, int) else number),
     }
     connection.execute(text(_MOVE_CHECKPOINT), values)
@@ -159,9 +164,33 @@ def _made(connection: Connection, id_: str) -> Iterator[_Made]:
     query = text(f"SELECT checkpoint_id, created_at FROM {_CHECKPOINTS} WHERE thread_id = :id")  # noqa: S608
     for checkpoint, created in connection.execute(query, {"id": id_}).all():
         whole = _blob(connection, id_, str(checkpoint))
-        queries = _values(whole).get("queries")
+        values = _values(whole)
+        queries, cached = values.get("queries"), values.get("cached") is True
         asked = len(cast("list[Any]", queries)) if isinstance(queries, list) else 0
-        yield _Made(str(created or ""), str(whole.get("ts") or ""), asked, str(checkpoint))
+        yield _Made(str(created or ""), str(whole.get("ts") or ""), asked, str(checkpoint), cached)
+
+
+def _cache_hits(made: list[_Made]) -> list[int]:
+    """Of queries up to each checkpoint. The first one that lists a query has its `cached`: that flag is set a step or
+    more before the query is listed, and stays as it is in the steps after it."""
+    hits, asked, found = 0, 0, list[int]()
+    for one in made:
+        hits += one.cached and one.queries > asked
+        asked = max(asked, one.queries)
+        found.append(hits)
+    return found
+
+
+def _counts(kept: Mapping[str, list[dict[str, Any]]], hits: int) -> dict[str, int]:
+    """As a retrieval conversation of ours counts on from."""
+    contexts = kept["retrievedContexts"]
+    documents = {one["documentId"] for one in contexts}
+    return {
+        "queryCount": len(kept["queries"]),
+        "contextCount": len(contexts),
+        "cacheHits": hits,
+        "documents": len(documents),
+    }
 
 
 def _names(ids: list[str]) -> dict[str, str]:

@@ -316,7 +316,7 @@ _QUOTE: Final = (
 _SIGN: Final = (
     rf"[0-9]|(?i:{_PASSWORD}|mat ma)[^A-Za-z]|密碼|密码|口令|(?i:pass phrase|vault|bitwarden|keepass|lastpass|1password|menedzer)"
     rf"|(?i:{_WORDS})(?:[\"'`]?{SPACE}{{0,3}}[:=]|[_\-]|{SPACE}{{1,2}}(?i:{_LINK})[{SPACE[1:-1]}:]|{SPACE}?[\x{{3400}}-\x{{9FFF}}])"
-    rf"|(?i:pin|token)(?:[ ][A-Za-z\-]{{1,12}}){{1,4}}(?:[ ](?i:{_LINK})[ ]|[ ]?:)|(?i:mk|pass|pw)[ ](?i:{_ACCOUNT}|[a-z]{{2,12}}-[a-z]{{1,12}}-)"
+    rf"|(?i:pin|token)(?:[ ][A-Za-z\-]{{1,12}}){{1,4}}(?:[ ](?i:{_LINK})[ ]|[ ]?:)|(?i:mk|pass|pw)[ ]{_OPEN}?(?i:{_ACCOUNT}|[a-z]{{2,12}}-[a-z]{{1,12}}-)"
 ).replace(r"\w", "[^ ]")
 """What all of them begin with, in as few words as an automaton is fast with."""
 _NARROW: Final = (

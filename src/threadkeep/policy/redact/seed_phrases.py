@@ -98,7 +98,7 @@ _SPOKEN_OF: Final = "seed phrase passphrase seedphrase wallet ledger trezor meta
 """A phrase stands alone, or in a message that has one of these: to look for one in every sentence would cost a fourth of
 the whole redaction."""
 _TWELVE: Final = rf"(?:{_WORD}[ ,;\n0-9.):]{{1,5}}){{11}}{_WORD}"
-_NAMED_SIGN: Final = r"(?i-u:phrase|(?:pass|seed|recovery|backup|secret) ?words|mnemonic|khoi phuc|bi mat|fraza|frazy|slowa)[^\n:=]{0,24}(?:[:=\n]|[ ](?i-u:is|are|to|la)[ ]|[是為为])|助記詞|助记词|短語|短语"
+_NAMED_SIGN: Final = r"(?i-u:phrase|(?:pass|seed|recovery|backup|secret) ?words|mnemonic|khoi phuc|bi mat|fraza|frazy|slowa)[^\n:=]{0,40}(?:[:=\n]|[ ](?i-u:is|are|to|la)[ ]|[是為为])|助記詞|助记词|短語|短语"
 _HAN_CUES: Final = ("詞", "词", "短語", "短语", "錢包", "钱包", "seed", "phrase", "ledger", "私鑰", "私钥")
 _COUNTED: Final = (
     r"(?:12|15|18|21|24) ?(?i-u:words|slow|wyraz|tu |chu |chu cai|seed)|(?:12|15|18|21|24) ?[字詞词個个組组]"
