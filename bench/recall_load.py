@@ -17,8 +17,7 @@ import numpy as np
 
 from bench.sessions_stores import OnePostgres
 from threadkeep import Memory, Scope
-from threadkeep.archive.sql.append import row_of
-from threadkeep.db.locks import Place
+from threadkeep.archive.message_rows import row_of
 from threadkeep.db.words import hashed
 from threadkeep.recall.normalise import terms_of
 from threadkeep.testing.drafts import admitted, draft
@@ -167,14 +166,13 @@ def _talks(owner: Owner, last: _Numbers) -> Iterator[tuple[tuple[Any, ...], list
     texts = owner.texts()
     for number, first in enumerate(range(0, owner.turns, IN_A_TALK)):
         last.cid += 1
-        place = Place(last.cid, last.uid, 0, 0, 0, 0)
         rows: list[tuple[Any, ...]] = []
         terms = 0
         for seq, text in enumerate(texts[first : first + IN_A_TALK], 1):
             last.mid += 1
             terms += len(text)
             kept = draft(said(text), id=f"m{last.mid}", role="user" if seq % 2 else "assistant")
-            row = row_of(place, seq, kept, owner.words(text)) | {"mid": last.mid}
+            row = row_of(last.cid, last.uid, seq, kept, owner.words(text)) | {"mid": last.mid}
             rows.append(tuple(row[column] for column in _COLUMNS))
         times = (rows[0][_COLUMNS.index("ts")],) * len(_TIMES)
         talk = (last.cid, last.uid, f"c{number}", "active", len(rows), len(rows), number + 1, terms)

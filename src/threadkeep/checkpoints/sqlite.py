@@ -21,8 +21,8 @@ from threadkeep.checkpoints.turn_keys import HOLD, STANDS, SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage, recording
 from threadkeep.checkpoints.value_types import SqlValueTypes
 from threadkeep.db.dialects import SQLITE
+from threadkeep.db.messages import moment
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.db.sqlite_rows import moment
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased
 from threadkeep.ports.checkpoints import (

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.db.locks import IN_SCOPE, named
-from threadkeep.db.rows import moment, when
+from threadkeep.db.messages import moment, when
 from threadkeep.db.server import ServerDatabase
 from threadkeep.db.tables import conversations, embed_failed, messages, models, owners
 from threadkeep.index.sql_models import number_for, number_of
+from threadkeep.index.sql_scope import IN_SCOPE, named
 from threadkeep.index.sql_vectors import MESSAGE, SqlVectors
 from threadkeep.ports.backlog import EmbedFailed, MessageKey, Span, Waiting
 from threadkeep.ports.clock import Clock, system_clock

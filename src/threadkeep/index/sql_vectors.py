@@ -17,7 +17,6 @@ from sqlalchemy import bindparam, delete, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.db.driver import DriverConnection
-from threadkeep.db.locks import IN_SCOPE, OWNED, UID, named
 from threadkeep.db.rows import is_postgres
 from threadkeep.db.server import ServerDatabase
 from threadkeep.db.tables import conversations, messages, models, owners, vectors
@@ -25,6 +24,7 @@ from threadkeep.index.matrices import Matrix
 from threadkeep.index.pgvector import by_distance, by_graph, halfvec, models_of, pgvectors
 from threadkeep.index.pgvector_graph import MANY, Graphs
 from threadkeep.index.sql_models import number_for, number_of
+from threadkeep.index.sql_scope import IN_SCOPE, OWNED, UID, named
 from threadkeep.model import Erased
 from threadkeep.ports.embedder import EmbeddingModel, Vector
 from threadkeep.ports.vectors import MessageVectors, VectorHit

@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from threadkeep.db.messages import moment, when
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.db.sqlite_rows import given_text, moment, when
+from threadkeep.db.sqlite_rows import given_text
 from threadkeep.index.sqlite_vectors import message_row, number_for, number_of
 from threadkeep.ports.backlog import EmbedFailed, MessageKey, Span, Waiting
 from threadkeep.ports.clock import Clock, system_clock

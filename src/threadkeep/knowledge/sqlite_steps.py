@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Iterable
 from datetime import datetime
 
-from threadkeep.db.sqlite_rows import given_text, moment, stored_text, when
+from threadkeep.db.messages import moment, when
+from threadkeep.db.sqlite_rows import given_text, stored_text
 from threadkeep.knowledge.sqlite_erase import erase
 from threadkeep.knowledge.sqlite_search import MODEL, read, search
 from threadkeep.ports.embedder import EmbeddingModel

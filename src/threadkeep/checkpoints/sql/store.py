@@ -24,7 +24,7 @@ from threadkeep.checkpoints.turn_keys import SqlTurnKeys
 from threadkeep.checkpoints.usage import SqlUsage
 from threadkeep.checkpoints.value_types import SqlValueTypes
 from threadkeep.db.driver import DriverConnection
-from threadkeep.db.rows import moment
+from threadkeep.db.messages import moment
 from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Erased

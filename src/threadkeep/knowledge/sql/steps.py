@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, and_, delete, exists, func, or_, select, u
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from threadkeep.db.rows import moment, when
+from threadkeep.db.messages import moment, when
 from threadkeep.db.statements import Raced
 from threadkeep.db.tables import chunk_vectors, chunk_words, chunks, parts, readers
 from threadkeep.db.tables import documents as stored
