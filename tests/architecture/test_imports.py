@@ -261,6 +261,8 @@ def is_for_server_databases(path: Path, tree: ast.Module) -> bool:
         ("index", "sql_vectors"),
         ("index", "sql_backlog"),
         ("index", "sql_models"),
+        ("index", "sql_scope"),
+        ("index", "sql_words"),
         ("index", "pgvector"),
         ("index", "chroma_client"),
     }:
