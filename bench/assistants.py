@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.report import table
 from threadkeep import Scope, Settings, open_memory
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.ports.responder import Answer, Asked
 
 _ROOT = Path(__file__).parents[1]

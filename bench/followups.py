@@ -19,8 +19,8 @@ from typing import Any
 from bench.report import table
 from threadkeep.agent.retrieval import Retrieval
 from threadkeep.agent.retrieval_turn import RetrievalRequest
-from threadkeep.compose_knowledge import open_knowledge
-from threadkeep.compose_retrieval import open_retrieval
+from threadkeep.compose.knowledge import open_knowledge
+from threadkeep.compose.retrieval import open_retrieval
 from threadkeep.knowledge.indexing import Source
 from threadkeep.ports.knowledge import Access
 from threadkeep.scope import Scope

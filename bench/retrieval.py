@@ -26,8 +26,8 @@ from bench.service_load import Requests, loaded, post
 from bench.sessions_stores import missing, started
 from threadkeep.agent.retrieval import Retrieval
 from threadkeep.agent.retrieval_turn import RetrievalRequest
-from threadkeep.compose_knowledge import open_knowledge
-from threadkeep.compose_retrieval import open_retrieval
+from threadkeep.compose.knowledge import open_knowledge
+from threadkeep.compose.retrieval import open_retrieval
 from threadkeep.knowledge.embedding import embed_documents
 from threadkeep.ports.embedder import model_of
 from threadkeep.ports.knowledge import Access, Chunk, Document, Part

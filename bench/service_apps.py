@@ -112,7 +112,7 @@ def assistant(store: str, redis: str | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def opened(memory: Memory) -> AsyncIterator[Any]:
-        from threadkeep.compose_assistant import open_assistant
+        from threadkeep.compose.assistant import open_assistant
 
         with TemporaryDirectory(prefix="bench-assistant-") as folder:
             _write_folder(Path(folder))

@@ -1,8 +1,8 @@
 """Conversation memory for LLM agents: keeps what may be kept, never loses it, forgets on demand."""
 
-from threadkeep.compose import open_memory
-from threadkeep.compose_knowledge import open_knowledge
-from threadkeep.compose_worker import open_worker
+from threadkeep.compose.knowledge import open_knowledge
+from threadkeep.compose.memory import open_memory
+from threadkeep.compose.worker import open_worker
 from threadkeep.errors import HotStoreMismatch, ThreadkeepError
 from threadkeep.events import (
     DebugTrace,

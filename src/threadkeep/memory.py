@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from threadkeep import arguments
-from threadkeep.arguments import (
+from threadkeep.core import arguments
+from threadkeep.core.arguments import (
     checked_budget,
     checked_cursor,
     checked_indexing,
@@ -26,12 +26,15 @@ from threadkeep.arguments import (
     short_text,
     text_length,
 )
-from threadkeep.audit import through
-from threadkeep.erasing import Erasing
+from threadkeep.core.erasing import Erasing
+from threadkeep.core.health import HealthCheck, LastWrite
+from threadkeep.core.keeping import Keeping
+from threadkeep.core.language import TalkLanguage
+from threadkeep.core.reflecting import Reflecting
+from threadkeep.core.stores import Stores as Stores  # named here for other parts
 from threadkeep.errors import StoreError, StoreUnavailable
 from threadkeep.events import Event
-from threadkeep.health import HealthCheck, LastWrite
-from threadkeep.keeping import Keeping
+from threadkeep.identity.audit import through
 from threadkeep.model import (
     Admission,
     ConversationChange,
@@ -61,11 +64,8 @@ from threadkeep.recall.question import Question
 from threadkeep.recall.render import CountTokens, most_tokens_in
 from threadkeep.recall.weighing import evidence_for, ranked
 from threadkeep.record import Exported, ReflectionKind, StoredReflection
-from threadkeep.reflecting import Reflecting
 from threadkeep.resilience.one_call import in_one_call, sparing
 from threadkeep.scope import Scope
-from threadkeep.stores import Stores as Stores  # named here for other parts
-from threadkeep.talk_language import TalkLanguage
 
 _MOST_ON_THE_LOOP = 20_000  # characters
 _LARGEST_PAGE = 1_000

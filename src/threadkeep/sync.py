@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from threadkeep.compose import open_memory
+from threadkeep.compose.memory import open_memory
 from threadkeep.errors import MemoryClosed
 from threadkeep.events import Event
 from threadkeep.memory import Memory

@@ -24,7 +24,7 @@ from tests.adapters.test_langgraph_storage import stored_bytes
 from tests.adapters.verbs import Open, Verbs, thread
 from threadkeep import Scope
 from threadkeep.adapters.langgraph.projection import Projection
-from threadkeep.compose_redaction import admission_rules
+from threadkeep.compose.policy import admission_rules
 from threadkeep.errors import CapabilityMissing, CheckpointCorrupt, Conflict, InvalidInput, InvalidSetting, StaleWriter
 from threadkeep.ports.turn_keys import TurnRemains
 from threadkeep.settings import Settings

@@ -19,7 +19,7 @@ from threadkeep import ModelResponse, Origin, Reflection, Scope, UserMessage, op
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.cli.app import run
 from threadkeep.cli.sweeping import sweep_turns
-from threadkeep.compose_retention import open_retention, retain_daily
+from threadkeep.compose.upkeep import open_retention, retain_daily
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.ports.usage import Retained
 from threadkeep.settings import Settings, load_settings

@@ -14,7 +14,7 @@ import pytest
 from tests.agent.running_hotel import EXAMPLES, hotel
 from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.agent.assistant import Assistant
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.models.language import CountedDetector, OfflineDetector
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.responder import Answer, Asked

@@ -14,7 +14,7 @@ from tests.agent.recording import RecordingModel
 from threadkeep import ErasureProof, Memory, Scope, Settings, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.assistant import Assistant
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.errors import ModelUnavailable
 from threadkeep.ports.chat import ChatReply, ChatRequest
 from threadkeep.ports.responder import Answer, Asked

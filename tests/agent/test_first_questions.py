@@ -6,8 +6,8 @@ import pytest
 
 from tests.agent.conftest import EXAMPLES
 from threadkeep import Scope
-from threadkeep.compose import open_memory
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
+from threadkeep.compose.memory import open_memory
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.settings import Settings
 

@@ -10,7 +10,7 @@ import pytest
 from tests.agent.conftest import EXAMPLES, SETTINGS
 from threadkeep import Scope, open_memory
 from threadkeep.agent.small_talk import is_goodbye, only_tells
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.models.chat.offline import OfflineModel
 from threadkeep.models.chat.question_words import numbers_named, only_asks_on
 from threadkeep.ports.chat import ChatRequest, Said, Snippet

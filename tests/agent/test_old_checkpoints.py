@@ -12,7 +12,7 @@ from tests.adapters.database import every_value, rows
 from threadkeep import Memory, Scope, Settings, UserMessage, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.state import AgentState, ChatEntry
-from threadkeep.compose_retention import open_retention
+from threadkeep.compose.upkeep import open_retention
 from threadkeep.testing.clock import FakeClock
 
 DAY = 86_400

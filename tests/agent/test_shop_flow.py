@@ -18,7 +18,7 @@ from threadkeep.agent.pairs import unanswered
 from threadkeep.agent.receiving import Receiving
 from threadkeep.agent.state import AgentState, ChatEntry
 from threadkeep.agent.understanding import Understanding
-from threadkeep.compose_retention import open_retention
+from threadkeep.compose.upkeep import open_retention
 from threadkeep.errors import ModelTimeout, ModelUnavailable
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.testing.clock import FakeClock

@@ -8,7 +8,7 @@ import pytest
 
 from tests.agent.recording import RecordingModel
 from threadkeep import ModelResponse, Origin, Scope, UserMessage, open_memory
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.models.chat.langchain import native_messages
 from threadkeep.ports.chat import ChatRequest, Said, ToolAnswer
 from threadkeep.ports.responder import Asked

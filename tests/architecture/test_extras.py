@@ -61,20 +61,20 @@ def hidden_beside(extra: str, *others: str) -> list[str]:
         ("service", "threadkeep.http.mounting"),
         ("service", "threadkeep.http.server"),
         ("metrics", "threadkeep.metrics.prometheus"),
-        ("postgres", "threadkeep.compose_sql"),
-        ("mysql", "threadkeep.compose_sql"),
-        ("redis", "threadkeep.compose_redis"),
+        ("postgres", "threadkeep.compose.server"),
+        ("mysql", "threadkeep.compose.server"),
+        ("redis", "threadkeep.compose.redis"),
         ("tokens", "threadkeep.models.tokens"),
         ("langgraph", "threadkeep.adapters.langgraph"),
         ("adk", "threadkeep.adapters.adk"),
         ("openai-agents", "threadkeep.adapters.openai_agents"),
-        ("embeddings", "threadkeep.compose_knowledge"),
-        ("embeddings", "threadkeep.compose_vectors"),
-        ("mcp", "threadkeep.compose_mcp"),
-        ("mcp", "threadkeep.compose_retrieval"),
+        ("embeddings", "threadkeep.compose.knowledge"),
+        ("embeddings", "threadkeep.compose.vectors"),
+        ("mcp", "threadkeep.compose.retrieval"),
+        ("mcp", "threadkeep.compose.retrieval"),
         ("mcp", "threadkeep.mcp.stdio"),
         ("mcp", "threadkeep.mcp.gateway"),
-        ("assistant", "threadkeep.compose_assistant"),
+        ("assistant", "threadkeep.compose.assistant"),
     ],
 )
 def test_an_extra_is_enough_for_its_part(extra: str, module: str) -> None:
@@ -87,8 +87,8 @@ def test_an_extra_is_enough_for_its_part(extra: str, module: str) -> None:
 def test_an_assistant_without_its_parts_names_the_extra_that_is_enough() -> None:
     asked = """
 import asyncio
-from threadkeep.compose import open_memory
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.memory import open_memory
+from threadkeep.compose.assistant import open_assistant
 
 async def main():
     async with open_memory("sqlite://") as memory, open_assistant(memory, folder="examples/pc_shop"):

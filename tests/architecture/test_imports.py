@@ -14,8 +14,9 @@ VALUES = {"errors", "scope", "events", "model", "record", "threads", "unknown_ke
 PORTS = VALUES | {"ports"}
 PURE = PORTS | {"policy", "recall"}
 BACKEND = PORTS | {"db"}
-CORE = PURE | {"memory", "stores"}
-SURFACE = CORE | {"compose", "compose_inspect", "compose_schema", "compose_worker", "settings", "sync"}
+CORE = PURE | {"memory", "core"}
+SURFACE = CORE | {"compose", "settings", "sync"}
+BACKENDS = {"db", "archive", "sessions", "index", "checkpoints", "agent_rows", "knowledge", "reflection", "identity"}
 
 # What each part may import, besides itself. A part that is not listed here has no place in the house yet.
 ALLOWED: dict[str, set[str]] = {
@@ -27,131 +28,38 @@ ALLOWED: dict[str, set[str]] = {
     "record": {"model"},
     "wording": {"model", "scope"},
     "threads": {"errors", "scope"},
-    "loop_thread": {"errors"},
     "ports": VALUES,
     "policy": PORTS,
     "recall": PORTS,
-    "talk_language": PORTS,
+    "resilience": {"errors"},
     "db": PORTS | {"resilience"},
     "archive": BACKEND | {"resilience"},
     "sessions": BACKEND | {"resilience"},
     "index": BACKEND | {"recall", "resilience"},  # how vectors are kept and compared is the same everywhere
     "checkpoints": BACKEND,
-    "identity": PORTS | {"db"},
+    "identity": BACKEND | {"policy", "recall"},
     "agent_rows": BACKEND | {"checkpoints"},  # they share the table of store items
-    "knowledge": BACKEND | {"recall", "index", "arguments", "resilience"},
-    "resilience": {"errors"},
+    "reflection": BACKEND,
+    "knowledge": BACKEND | {"recall", "index", "core", "resilience"},
     "worker": PORTS | {"resilience"},
     "settings": {"errors", "unknown_keys"},
     # Sentences are weighed by the terms that recall looks for; tokens.py reads TOKENIZER_NAME by itself.
     "models": PORTS | {"recall", "settings", "resilience"},
-    "arguments": PURE,
-    "health": PORTS,
-    "erasing": PORTS | {"reflecting", "stores", "resilience"},
-    "keeping": PORTS | {"reflecting", "stores"},
-    "stores": PORTS,
-    "media": PURE,
-    "compose_media": PORTS | {"media", "settings", "models"},
-    "memory": PURE
-    | {"audit", "arguments", "reflecting", "erasing", "keeping", "stores", "health", "talk_language", "resilience"},
-    "metrics": CORE | {"agent"},
-    "audit": PURE | {"identity"},
-    "compose_limits": {"sessions"},
-    "compose_metrics": PORTS | {"settings", "metrics"},
-    "compose": CORE
-    | BACKEND
-    | {
-        "compose_redaction",
-        "compose_keepers",
-        "compose_metrics",
-        "compose_embedder",
-        "compose_vectors",
-        "settings",
-        "archive",
-        "sessions",
-        "index",
-        "models",
-        "talk_language",
-    }
-    | {"agent_rows", "checkpoints", "identity", "knowledge", "reflection"},
-    "compose_embedder": CORE | {"settings", "models"},
-    "compose_vectors": CORE | {"compose_embedder", "settings", "models", "worker", "knowledge", "index"},
-    "compose_schema": {"compose", "errors", "settings", "db"},
-    "compose_sql": CORE
-    | BACKEND
-    | {"compose_keepers", "compose_redaction", "settings", "archive", "sessions", "index", "checkpoints", "identity"}
-    | {"knowledge", "reflection"},
-    "compose_keepers": PORTS | {"settings", "db", "checkpoints", "agent_rows"},
-    "compose_retention": CORE
-    | {"compose", "compose_vectors", "settings", "db", "archive", "checkpoints", "reflection", "worker"},
-    "compose_items": PURE | {"compose", "compose_embedder", "compose_redaction", "settings", "db", "checkpoints"},
-    "compose_identity": PORTS | {"compose", "settings", "db", "checkpoints", "identity"},
-    "compose_agents": CORE | {"compose", "settings", "db", "checkpoints", "agent_rows"},
-    "compose_checkpoints": PORTS | {"compose", "compose_metrics", "metrics", "settings", "db", "checkpoints"},
+    "core": PURE | {"resilience"},
+    "memory": PURE | {"identity", "core", "resilience"},
     "sync": CORE | {"compose", "settings"},
-    "compose_inspect": {"compose", "compose_mapped", "compose_vectors", "settings", "index"},
-    "compose_worker": PORTS | {"compose", "compose_vectors", "settings", "worker", "sessions"},
-    "compose_detach": PORTS | {"compose", "settings", "sessions"},
-    "compose_terms": CORE | {"compose", "settings"},
-    "compose_knowledge": CORE
-    | {"compose", "compose_embedder", "compose_redaction", "compose_metrics", "settings", "models", "knowledge"}
-    | {"db"},
-    "compose_redis": CORE
-    | {
-        "compose_metrics",
-        "metrics",
-        "knowledge",
-        "health",
-        "settings",
-        "archive",
-        "sessions",
-        "models",
-        "resilience",
-        "worker",
-    },
-    "compose_redaction": CORE | {"settings"},
-    "compose_mapped": CORE | {"compose", "compose_redaction", "settings", "archive", "sessions", "models"},
-    "compat": SURFACE
-    | {"adapters", "agent", "loop_thread", "resilience", "sessions", "models", "archive", "compose_mapped", "worker"}
-    | {"compose_assistant"},
-    "adapters": SURFACE
-    | {"compose_agents", "compose_checkpoints", "compose_items", "compose_redaction", "models", "loop_thread"}
-    | {"agent_rows"},  # where their rows stand
+    "metrics": CORE | {"agent"},
+    # Alone in naming every backend.
+    "compose": CORE | BACKENDS | {"settings", "models", "worker", "metrics", "resilience", "agent", "adapters", "mcp"},
+    "compat": SURFACE | {"adapters", "agent", "resilience", "sessions", "models", "archive", "worker"},
+    "adapters": SURFACE | {"models", "resilience", "agent_rows"},
     "console": set(),  # pages that know of the service only its HTTP API
-    "http": SURFACE
-    | {
-        "audit",
-        "mcp",
-        "compose_retrieval",
-        "compose_metrics",
-        "metrics",
-        "agent",
-        "compose_embedder",
-        "console",
-        "identity",
-        "compose_identity",
-        "compose_knowledge",
-        "compose_limits",
-        "compose_media",
-        "media",
-        "knowledge",
-        "resilience",
-    },
-    "cli": SURFACE
-    | {"mcp", "compose_mcp", "http", "identity", "compose_identity", "compose_knowledge", "compose_terms", "knowledge"}
-    | {"compose_assistant", "compose_metrics", "compose_retention", "compose_detach", "agent", "adapters"},
+    "http": SURFACE | {"mcp", "metrics", "agent", "console", "identity", "knowledge", "resilience"},
+    "cli": SURFACE | {"mcp", "http", "identity", "knowledge", "agent", "adapters", "worker"},
     "agent": PURE | {"resilience", "memory", "settings", "models", "adapters", "knowledge"},
-    "mcp": CORE | {"audit", "identity", "agent"},
-    "compose_mcp": {"compose", "compose_retrieval", "mcp", "settings", "agent"},
-    "compose_rewriter": {"settings", "agent", "models"},
-    "compose_retrieval": PORTS
-    | {"compose_metrics", "compose_rewriter", "compose_knowledge", "settings", "agent", "adapters"},
-    "compose_assistant": SURFACE
-    | {"agent", "compose_embedder", "compose_knowledge", "knowledge", "models", "adapters", "resilience"},
-    "reflection": BACKEND,
-    "reflecting": PORTS | {"stores"},
+    "mcp": CORE | {"identity", "agent"},
     "testing": SURFACE | BACKEND,
-    "__init__": SURFACE | {"compose_knowledge"},
+    "__init__": SURFACE,
 }
 
 
@@ -269,10 +177,10 @@ def is_for_server_databases(path: Path, tree: ast.Module) -> bool:
         return True
     if inside == ("index", "sql_upkeep") or (inside[0] == "db" and not inside[1].startswith(("sqlite", "__init__"))):
         return True
-    if {"sql", "mapped"} & {*inside} or inside == ("compose_sql",):
+    if {"sql", "mapped"} & {*inside} or inside == ("compose", "server"):
         return True
     outer = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return inside == ("compose",) and all("sqlalchemy" not in ast.unparse(node) for node in outer)
+    return inside == ("compose", "memory") and all("sqlalchemy" not in ast.unparse(node) for node in outer)
 
 
 def test_importing_the_package_imports_no_database_driver() -> None:

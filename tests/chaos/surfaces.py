@@ -24,11 +24,12 @@ from mcp.client.client import Client
 from tests.chaos.harness import PROBE
 from tests.mcp.answers import told
 from tests.mcp.serving import over_http
-from threadkeep import Memory, Settings, compose_agents, open_memory
+from threadkeep import Memory, Settings, open_memory
 from threadkeep.adapters.adk import ThreadkeepSessionService
 from threadkeep.adapters.openai_agents import ThreadkeepSession
 from threadkeep.agent.assistant import Assistant
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose import adapters as opened_by_adapters
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.http.app import create_app
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
 
@@ -174,7 +175,7 @@ async def open_surfaces(url: str, redis: str, folder: Path) -> AsyncGenerator[Su
         async with open_assistant(memory, settings, folder, url=url, model=AnsweringModel()) as opened:
             yield opened
 
-    compose_agents.open_memory, usual = partial(open_memory, worker=False), compose_agents.open_memory
+    opened_by_adapters.open_memory, usual = partial(open_memory, worker=False), opened_by_adapters.open_memory
     try:
         async with AsyncExitStack() as stack:
             address = await stack.enter_async_context(_served(create_app(settings, opener, responder_opener=assistant)))
@@ -186,7 +187,7 @@ async def open_surfaces(url: str, redis: str, folder: Path) -> AsyncGenerator[Su
             stack.push_async_callback(openai.close)
             yield Surfaces(http, mcp, adk, openai)
     finally:
-        compose_agents.open_memory = usual
+        opened_by_adapters.open_memory = usual
 
 
 def _write_assistant(folder: Path) -> None:

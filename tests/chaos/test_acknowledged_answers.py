@@ -17,7 +17,7 @@ from tests.chaos.oracle import ClientJournal
 from tests.chaos.surfaces import Surface, Surfaces, open_surfaces
 from tests.servers.redis import RedisServer
 from threadkeep import Settings
-from threadkeep.compose_worker import OpenWorker, open_worker
+from threadkeep.compose.worker import OpenWorker, open_worker
 
 PATIENT = 60
 FROZEN_SECONDS = 4.0

@@ -11,7 +11,7 @@ from tests.chaos.writing import USER, Work, appending, write
 from tests.contract.sql_statements import execute
 from tests.servers.redis import RedisServer, client
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage
-from threadkeep.compose_worker import open_journal
+from threadkeep.compose.worker import open_journal
 
 PATIENT = sized(60, 300)
 

@@ -14,7 +14,7 @@ from tests.chaos.writing import USER, Work, appending, write
 from tests.servers.redis import RedisServer
 from threadkeep import ModelResponse, UserMessage
 from threadkeep.agent.assistant import Assistant
-from threadkeep.compose_worker import open_worker
+from threadkeep.compose.worker import open_worker
 from threadkeep.ports.journal import JournalEntry
 
 

@@ -19,10 +19,10 @@ from tests.contract.sql_statements import execute, named_database
 from tests.service.conftest import client_of
 from threadkeep import ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver, ThreadkeepStore
-from threadkeep.compose_agents import open_agent_stores
-from threadkeep.compose_identity import open_keys
-from threadkeep.compose_knowledge import open_knowledge
-from threadkeep.compose_retention import open_retention
+from threadkeep.compose.adapters import open_agent_stores
+from threadkeep.compose.knowledge import open_knowledge
+from threadkeep.compose.service import open_keys
+from threadkeep.compose.upkeep import open_retention
 from threadkeep.db.driver import DriverConnection
 from threadkeep.db.engine import PoolLimits
 from threadkeep.db.server import ServerDatabase
@@ -194,7 +194,7 @@ class TestWaiting:
 @asynccontextmanager
 async def held(url: str, settings: Settings) -> AsyncGenerator[None]:
     """While one of this process's connections is in use."""
-    from threadkeep.compose_sql import sql_database
+    from threadkeep.compose.server import sql_database
 
     database, taken, done = sql_database(url, settings), asyncio.Event(), asyncio.Event()
 

@@ -120,7 +120,7 @@ async def test_an_applications_own_engine_is_used_and_left_open(sql_url: str) ->
 
 @pytest.fixture
 def no_sqlalchemy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("threadkeep.compose_sql")]:
+    for name in [name for name in sys.modules if name.startswith("threadkeep.compose.server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlalchemy.ext.asyncio", None)
 

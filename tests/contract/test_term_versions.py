@@ -12,7 +12,7 @@ from tests.contract.generated_talk import Talk
 from tests.contract.sql_statements import execute
 from threadkeep import Memory, Scope, Settings, SyncMemory, open_memory
 from threadkeep.cli.app import run
-from threadkeep.compose_terms import check_terms, rebuild_terms
+from threadkeep.compose.upkeep import check_terms, rebuild_terms
 from threadkeep.ports.evidence import Evidence
 from threadkeep.recall.normalise import NORMALISER_VERSION
 from threadkeep.recall.question import Question

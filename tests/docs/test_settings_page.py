@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import AliasChoices
 
 from threadkeep import Settings
-from threadkeep.compose_mapped import CONFIG_PATH_VARIABLE
+from threadkeep.compose.mapped import CONFIG_PATH_VARIABLE
 from threadkeep.settings import CONFIG_FILE_VARIABLE, TOKEN_VARIABLE
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"

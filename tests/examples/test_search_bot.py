@@ -20,8 +20,8 @@ from tests.media.made import blank, silence
 from tests.servers.locate import TESSERACT
 from tests.servers.provide import need
 from threadkeep import Scope, open_memory
+from threadkeep.core.media import Media
 from threadkeep.errors import InvalidEvent
-from threadkeep.media import Media
 from threadkeep.ports.media import MediaSummary, Medium
 from threadkeep.testing.traces import Traces
 

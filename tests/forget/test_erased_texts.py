@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from tests.forget.conftest import Place
 from tests.servers.redis import RedisServer
 from threadkeep import Memory, ModelResponse, Origin, Scope, Settings, UserMessage
-from threadkeep.compose_worker import open_journal
+from threadkeep.compose.worker import open_journal
 from threadkeep.model import Reflection
 
 ME = Scope("shop", "ann")

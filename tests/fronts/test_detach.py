@@ -16,7 +16,7 @@ from tests.servers.redis_cluster import RedisCluster
 from tests.servers.server import Server
 from threadkeep import HotStoreMismatch, ModelResponse, Scope, Settings, SyncMemory, UserMessage, open_memory
 from threadkeep.cli.app import run
-from threadkeep.compose_detach import detach
+from threadkeep.compose.upkeep import detach
 
 ANNA = Scope(user="anna", conversation="c1")
 

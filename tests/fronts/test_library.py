@@ -109,7 +109,7 @@ async def test_another_redis_is_refused_and_none_of_what_it_holds_is_shown(
     elsewhere = new_redis().url
     with client(elsewhere) as redis:  # another application's, or another archive's
         redis.set("sessions:@default:anna:c1", '{"createdAt":"2026-01-01T00:00:00Z","messages":[]}')
-    with caplog.at_level(logging.ERROR, "threadkeep.stores"):
+    with caplog.at_level(logging.ERROR, "threadkeep.core.stores"):
         other = await opened(elsewhere)
         with pytest.raises(HotStoreMismatch, match=r"REDIS_URL.*another Redis"):
             await other.append(ANNA, [UserMessage("two")])

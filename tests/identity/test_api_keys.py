@@ -8,7 +8,7 @@ import pytest
 
 from tests.servers.server import Server
 from threadkeep import Settings
-from threadkeep.compose_identity import open_keys
+from threadkeep.compose.service import open_keys
 from threadkeep.errors import InvalidInput, InvalidScope, StoreUnavailable, Unauthenticated
 from threadkeep.identity.api_keys import holds, new_key, prefix_of
 from threadkeep.identity.authenticator import Authenticator

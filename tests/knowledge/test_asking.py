@@ -13,7 +13,7 @@ import pytest
 from tests.servers.embedding_stub import EmbeddingStub
 from tests.servers.server import Server
 from threadkeep import Scope, Settings, open_memory
-from threadkeep.compose_knowledge import Knowledge, open_knowledge
+from threadkeep.compose.knowledge import Knowledge, open_knowledge
 from threadkeep.errors import InvalidInput, InvalidSetting
 from threadkeep.knowledge.indexing import Source
 from threadkeep.models.tokens import Tokenizer

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp.client.client import Client
 
-from threadkeep.compose_mcp import open_mcp_backend
+from threadkeep.compose.retrieval import open_mcp_backend
 from threadkeep.identity.principal import Principal
 from threadkeep.mcp.server import mcp_server
 from threadkeep.scope import Scope

@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 from threadkeep.agent.retrieval_turn import RetrievalRequest
-from threadkeep.compose_knowledge import open_knowledge
+from threadkeep.compose.knowledge import open_knowledge
 from threadkeep.knowledge.embedding import embed_documents
 from threadkeep.ports.embedder import model_of
 from threadkeep.ports.knowledge import Access, AccessLevel, Chunk, Document, Part

@@ -21,8 +21,8 @@ from tests.mcp.library import SETTINGS, document, fill, found_in
 from tests.mcp.serving import bearer, over_http, served, settings_for
 from threadkeep import Scope, UserMessage, open_memory
 from threadkeep.agent.retrieval_turn import RetrievalRequest
-from threadkeep.compose_identity import open_keys
-from threadkeep.compose_retrieval import open_retrieval
+from threadkeep.compose.retrieval import open_retrieval
+from threadkeep.compose.service import open_keys
 from threadkeep.http.app import create_app
 from threadkeep.identity.api_keys import new_key
 from threadkeep.mcp.tools import TOOLS

@@ -23,8 +23,8 @@ from tests.mcp.answers import told
 from tests.mcp.library import SETTINGS, document, fill
 from tests.mcp.serving import bearer, over_http, served, settings_for
 from threadkeep import Memory, Scope, UserMessage, open_memory
-from threadkeep.compose_assistant import open_assistant
-from threadkeep.compose_identity import open_keys
+from threadkeep.compose.assistant import open_assistant
+from threadkeep.compose.service import open_keys
 from threadkeep.identity.api_keys import new_key
 from threadkeep.ports.clock import system_clock
 from threadkeep.ports.keys import Role

@@ -15,7 +15,7 @@ from tests.mcp.library import RAG, SETTINGS, document, fill, found_in, question
 from tests.servers.server import Server
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.archive.sql import taking_over
-from threadkeep.compose_retrieval import open_retrieval
+from threadkeep.compose.retrieval import open_retrieval
 from threadkeep.errors import StoreRefused
 
 TALK = "ba971ddd-9344-437e-b846-3ea1de5cbcd8"

@@ -11,8 +11,8 @@ import pytest
 from bench.followups import Turn, figures, languages, measured
 from tests.mcp.library import SETTINGS, document, fill, found_in, question
 from threadkeep.agent.retrieval import Retrieval
-from threadkeep.compose_knowledge import open_knowledge
-from threadkeep.compose_retrieval import OwnParts, open_retrieval
+from threadkeep.compose.knowledge import open_knowledge
+from threadkeep.compose.retrieval import OwnParts, open_retrieval
 from threadkeep.ports.knowledge import Access, Document
 
 FACTS = {

@@ -18,7 +18,7 @@ from tests.mcp.serving import bearer, over_http, served, settings_for, token
 from tests.mcp.stdio import stdio_transport
 from tests.service.conftest import client_of
 from tests.service.talking import is_problem
-from threadkeep.compose_identity import open_keys
+from threadkeep.compose.service import open_keys
 from threadkeep.http.app import create_app
 from threadkeep.identity.api_keys import new_key
 from threadkeep.mcp.tools import TOOLS

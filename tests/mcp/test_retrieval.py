@@ -24,8 +24,8 @@ from threadkeep.agent.retrieval_history import load_history, save_history
 from threadkeep.agent.retrieval_state import MOST_CONTEXTS, MOST_QUERIES
 from threadkeep.agent.retrieval_turn import Turn
 from threadkeep.checkpoints.sql.store import SqlCheckpoints
-from threadkeep.compose_knowledge import Knowledge, open_knowledge
-from threadkeep.compose_retrieval import OwnParts, open_retrieval
+from threadkeep.compose.knowledge import Knowledge, open_knowledge
+from threadkeep.compose.retrieval import OwnParts, open_retrieval
 from threadkeep.errors import EmbedderUnavailable, InvalidInput, ScopeErased, TooLarge
 from threadkeep.ports.knowledge import Access
 from threadkeep.recall.cache import SemanticCache

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.library import SETTINGS, document, fill, found_in, question
-from threadkeep.compose_retrieval import OwnParts, open_retrieval
-from threadkeep.compose_rewriter import query_rewriter
+from threadkeep.compose.retrieval import OwnParts, open_retrieval, query_rewriter
 from threadkeep.errors import InvalidSetting
 from threadkeep.settings import Settings
 

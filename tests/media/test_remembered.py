@@ -27,7 +27,7 @@ from tests.servers.provide import need
 from tests.servers.redis import RedisServer
 from tests.servers.server import Server
 from tests.service.conftest import client_of
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.http.app import create_app
 from threadkeep.memory import Memory
 from threadkeep.models.media.text_in_image import TesseractImages

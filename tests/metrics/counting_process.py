@@ -3,7 +3,7 @@
 import sys
 import time
 
-from threadkeep.compose_metrics import meter_for
+from threadkeep.compose.metrics import meter_for
 from threadkeep.metrics.names import CACHE, RECALL
 from threadkeep.settings import Settings
 

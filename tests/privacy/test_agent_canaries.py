@@ -17,7 +17,7 @@ from tests.privacy.test_canaries import everything_logged, exported
 from tests.privacy.token_readers import every_encoding
 from tests.servers.redis import RedisServer, client
 from threadkeep import Scope, UserMessage, open_memory
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.errors import ModelError, ModelUnavailable
 from threadkeep.models.token_bytes import unpack_ids
 from threadkeep.ports.chat import ChatReply, ChatRequest

@@ -12,7 +12,7 @@ from tests.privacy.canaries import Canary, all_canaries, personal_canaries
 from tests.privacy.token_readers import every_encoding
 from tests.servers.embedding_stub import EmbeddingStub
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
-from threadkeep.compose_knowledge import Knowledge, open_knowledge
+from threadkeep.compose.knowledge import Knowledge, open_knowledge
 from threadkeep.knowledge.indexing import Source
 from threadkeep.models.token_bytes import unpack_ids
 from threadkeep.ports.cache import encoded

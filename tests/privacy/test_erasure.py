@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
-from threadkeep.compose_knowledge import open_knowledge
+from threadkeep.compose.knowledge import open_knowledge
 from threadkeep.ports.knowledge import Access
 from threadkeep.testing.knowledge_contract import a_document
 from threadkeep.testing.traces import Traces

@@ -12,7 +12,7 @@ from tests.redis.servers import nodes_of
 from tests.servers.redis import client as plain_client
 from threadkeep import ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.compat import SessionStore
-from threadkeep.compose_retention import open_retention
+from threadkeep.compose.upkeep import open_retention
 from threadkeep.errors import HotStoreMismatch, StoreUnavailable
 from threadkeep.testing.clock import FakeClock
 

@@ -16,7 +16,7 @@ from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from tests.service.talking import is_problem
 from threadkeep import Scope, UserMessage, open_memory
-from threadkeep.compose_identity import open_keys
+from threadkeep.compose.service import open_keys
 from threadkeep.errors import InvalidSetting
 from threadkeep.http.app import create_app
 from threadkeep.identity.api_keys import new_key, prefix_of

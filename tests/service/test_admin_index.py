@@ -12,7 +12,7 @@ import pytest
 from tests.mcp.library import document, fill
 from tests.service.conftest import client_of
 from tests.service.talking import is_problem
-from threadkeep.compose_knowledge import open_knowledge
+from threadkeep.compose.knowledge import open_knowledge
 from threadkeep.http.app import create_app
 from threadkeep.knowledge.blocks import Text
 from threadkeep.knowledge.reading import READERS

@@ -16,7 +16,7 @@ from tests.privacy.in_servers import own_database
 from tests.service.conftest import client_of
 from threadkeep import Memory
 from threadkeep.agent.assistant import Assistant
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.http.app import create_app
 from threadkeep.ports.chat import ToolAnswer
 from threadkeep.settings import Settings

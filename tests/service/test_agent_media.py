@@ -16,10 +16,10 @@ import pytest
 from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from tests.service.test_agent_chat import SESSION, chat, is_envelope
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
+from threadkeep.core.media import Media
 from threadkeep.errors import InvalidEvent, ModelUnavailable
 from threadkeep.http.app import create_app
-from threadkeep.media import Media
 from threadkeep.ports.media import MediaSummary, Medium
 from threadkeep.settings import Settings
 from threadkeep.testing.traces import Traces

@@ -19,8 +19,8 @@ from tests.service.conftest import client_of
 from tests.service.stores import Servers
 from threadkeep import Memory, open_memory
 from threadkeep.agent.assistant import Assistant
-from threadkeep.compose_assistant import open_assistant
-from threadkeep.compose_worker import open_worker
+from threadkeep.compose.assistant import open_assistant
+from threadkeep.compose.worker import open_worker
 from threadkeep.http.app import create_app
 from threadkeep.settings import Settings
 

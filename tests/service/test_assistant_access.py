@@ -15,8 +15,8 @@ from tests.mcp.library import document, fill
 from tests.mcp.serving import bearer, settings_for
 from tests.service.conftest import client_of
 from threadkeep import Memory, Settings
-from threadkeep.compose_assistant import open_assistant
-from threadkeep.compose_identity import open_keys
+from threadkeep.compose.assistant import open_assistant
+from threadkeep.compose.service import open_keys
 from threadkeep.http.app import create_app
 from threadkeep.identity.api_keys import new_key
 from threadkeep.ports.clock import system_clock

@@ -16,7 +16,7 @@ from tests.service.conftest import client_of
 from tests.service.stores import Servers
 from tests.service.test_agent_on_servers import SESSION, chat, document_at, settings_of
 from threadkeep import Scope
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.http.app import create_app
 from threadkeep.memory import Memory
 from threadkeep.models.language import Detection, OfflineDetector

@@ -16,7 +16,7 @@ from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from tests.service.talking import is_problem
 from threadkeep import Settings, open_memory
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.http.app import create_app
 from threadkeep.models.embedders.offline import OfflineEmbedder
 

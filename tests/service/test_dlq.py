@@ -11,7 +11,7 @@ from tests.servers.redis import RedisServer
 from tests.servers.redis import client as redis_client
 from tests.unit.cli.conftest import Command, threadkeep
 from threadkeep import Scope, SyncMemory, UserMessage
-from threadkeep.compose_worker import open_journal
+from threadkeep.compose.worker import open_journal
 from threadkeep.sessions.redis.keys import Keys
 
 __all__ = ["threadkeep"]

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import ignored_auth, positive_data_accept
 
 from tests.service.running import RunningService
 from tests.service.test_serving import library
-from threadkeep.compose_identity import open_keys
+from threadkeep.compose.service import open_keys
 from threadkeep.http.app import create_app
 from threadkeep.identity.api_keys import new_key
 from threadkeep.ports.clock import system_clock

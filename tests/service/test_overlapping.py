@@ -16,7 +16,7 @@ from tests.service.talking import append, is_problem
 from tests.service.test_agent_on_servers import settings_of
 from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.compat.agent_responder import answered_by
-from threadkeep.compose_assistant import open_assistant
+from threadkeep.compose.assistant import open_assistant
 from threadkeep.errors import ModelUnavailable
 from threadkeep.http.answering import Answering
 from threadkeep.http.app import create_app

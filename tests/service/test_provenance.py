@@ -14,7 +14,7 @@ from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from tests.service.talking import is_problem
 from threadkeep import ModelResponse, Origin, Scope, UserMessage, open_memory
-from threadkeep.compose_identity import open_keys
+from threadkeep.compose.service import open_keys
 from threadkeep.http.app import create_app
 from threadkeep.identity.api_keys import new_key, prefix_of
 from threadkeep.ports.clock import system_clock

@@ -14,7 +14,7 @@ import pytest
 from tests.service.conftest import client_of
 from tests.service.running import COMMAND, RunningService, clean_environment
 from tests.unit.cli.conftest import Command, threadkeep
-from threadkeep.compose_identity import open_keys
+from threadkeep.compose.service import open_keys
 from threadkeep.errors import InvalidSetting
 from threadkeep.http.app import create_app
 from threadkeep.identity.api_keys import new_key

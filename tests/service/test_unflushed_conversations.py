@@ -13,7 +13,7 @@ from tests.service.scripted import Scripts
 from tests.service.stores import Servers
 from threadkeep import ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.adapters.openai_agents import ThreadkeepSession
-from threadkeep.compose_worker import open_worker
+from threadkeep.compose.worker import open_worker
 from threadkeep.errors import StoreUnavailable
 from threadkeep.http.app import create_app
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from threadkeep import open_memory
+from threadkeep.core.health import HealthCheck, LastWrite
 from threadkeep.errors import MemoryClosed, StoreCorrupt, StoreFull, StoreRefused, StoreUnavailable
-from threadkeep.health import HealthCheck, LastWrite
 from threadkeep.ports.health import Health, HealthFinding
 from threadkeep.ports.journal import Depth
 from threadkeep.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.compat.memory_module import MemoryModule
-from threadkeep.compose_mapped import mapped_config
+from threadkeep.compose.mapped import mapped_config
 from threadkeep.errors import InvalidSetting
 from threadkeep.settings import load_settings
 

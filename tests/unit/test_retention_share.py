@@ -9,7 +9,7 @@ import pytest
 
 from threadkeep import Scope, UserMessage, open_memory
 from threadkeep.cli.app import run
-from threadkeep.compose_retention import open_retention
+from threadkeep.compose.upkeep import open_retention
 from threadkeep.errors import RetentionStopped
 from threadkeep.settings import Settings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from threadkeep import ModelResponse, Scope, Settings, UserMessage, open_memory
-from threadkeep.compose import tenant_languages
+from threadkeep.compose.memory import tenant_languages
 from threadkeep.errors import InvalidSetting
 from threadkeep.memory import Memory
 from threadkeep.models.language import CountedDetector, LanguageRules, OfflineDetector
@@ -157,7 +157,7 @@ async def test_each_tenant_speaks_its_own_languages(url: str) -> None:
 async def test_more_talks_than_are_remembered_keep_their_languages(
     memory: Memory, detector: CountedDetector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("threadkeep.talk_language._MOST_REMEMBERED", 2)
+    monkeypatch.setattr("threadkeep.core.language._MOST_REMEMBERED", 2)
     talks = [ME.with_conversation(f"c{number}") for number in range(5)]
     for _ in range(2):
         for talk in talks:

@@ -20,7 +20,7 @@ from tests.vectors.memories import chroma_server as chroma_server
 from tests.vectors.memories import open_at as open_at
 from threadkeep import Scope, Settings, UserMessage, open_memory
 from threadkeep.cli.index_messages import messages_status, rebuild_messages
-from threadkeep.compose_worker import open_worker
+from threadkeep.compose.worker import open_worker
 from threadkeep.errors import InvalidInput, StoreUnavailable
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.vectors import MessageVectors

@@ -13,9 +13,9 @@ from sqlalchemy import text
 
 from tests.servers.server import Server
 from tests.vectors.test_contract import keeping
-from threadkeep import compose_sql
 from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.compose import server
 from threadkeep.db.driver import DriverConnection
 from threadkeep.db.server import ServerDatabase
 from threadkeep.index import sql_vectors
@@ -204,6 +204,6 @@ async def test_upkeep_makes_a_graph_that_is_missing(filled: Filled) -> None:
 
 def test_server_vectors_have_that_upkeep() -> None:
     database = ServerDatabase.at("postgresql://nobody@127.0.0.1:1/none")
-    stores = compose_sql._vectors(database, system_clock, None)
+    stores = server._vectors(database, system_clock, None)
     assert isinstance(stores.index, SqlVectors)
     assert stores.tidy == stores.index.grow

@@ -18,8 +18,8 @@ from app.memory_config import TENANT, TURN_LIMITS, retention_settings
 from app.tools.memory_tools import persist_memory_from_session, remember_in
 from app.tools.search import search
 from threadkeep.adapters.adk import ThreadkeepMemoryService, ThreadkeepPlugin, ThreadkeepSessionService
-from threadkeep.compose_media import media_for
-from threadkeep.compose_retention import open_retention
+from threadkeep.compose.service import media_for
+from threadkeep.compose.upkeep import open_retention
 from threadkeep.errors import CapabilityMissing, InvalidEvent
 
 APP = "search_bot"
@@ -33,7 +33,7 @@ _log = logging.getLogger("search_bot")
 class SearchBot:
     """`async with SearchBot(url, model) as bot: await bot.ask(…)`; `model` is a name that ADK knows, or a model.
 
-    `media` understands recordings and pictures (`threadkeep.media.Media`); without it, the one the settings name.
+    `media` understands recordings and pictures (`threadkeep.core.media.Media`); without it, the one the settings name.
     """
 
     def __init__(self, url, model, media=None):

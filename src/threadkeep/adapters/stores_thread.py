@@ -10,10 +10,10 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from threadkeep.compose import redis_named
-from threadkeep.compose_agents import AgentStores, open_agent_stores
+from threadkeep.compose.adapters import AgentStores, open_agent_stores
+from threadkeep.compose.memory import redis_named
 from threadkeep.errors import MemoryClosed
-from threadkeep.loop_thread import LoopThread
+from threadkeep.resilience.loop_thread import LoopThread
 from threadkeep.settings import Settings, load_settings
 
 T = TypeVar("T")

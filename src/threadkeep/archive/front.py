@@ -34,7 +34,7 @@ from threadkeep.ports.placing import Entry, Placed, Placing
 from threadkeep.scope import Scope
 
 T = TypeVar("T")
-_log = logging.getLogger("threadkeep.stores")
+_log = logging.getLogger("threadkeep.core.stores")
 
 
 class FrontCheck:

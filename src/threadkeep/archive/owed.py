@@ -19,7 +19,7 @@ from threadkeep.ports.archive import Archive
 from threadkeep.ports.hot import AskArchive, HotStore
 from threadkeep.scope import Scope
 
-_log = logging.getLogger("threadkeep.stores")
+_log = logging.getLogger("threadkeep.core.stores")
 
 
 class ArchiveAway(StoreUnavailable):

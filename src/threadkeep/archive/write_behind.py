@@ -54,7 +54,7 @@ T = TypeVar("T")
 GAP = 100_000
 _MOST_QUEUED = 200  # of those that left the window, where somebody wants to search them
 NOT_REACHED = Erased(found=1, failed=1)
-_log = logging.getLogger("threadkeep.stores")
+_log = logging.getLogger("threadkeep.core.stores")
 
 
 class WriteBehind:

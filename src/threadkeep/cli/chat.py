@@ -14,7 +14,7 @@ import typer
 from threadkeep.agent.own_threads import on_own_thread
 from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import harmless, notes, screen
-from threadkeep.compose import open_memory
+from threadkeep.compose.memory import open_memory
 from threadkeep.errors import ThreadkeepError
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
@@ -49,7 +49,7 @@ def chat(
 
 
 async def _talk(scope: Scope, folder: str | None, url: str | None, redis: str | None, *, as_json: bool) -> None:
-    from threadkeep.compose_assistant import open_assistant
+    from threadkeep.compose.assistant import open_assistant
 
     settings = load_settings()
     async with (

@@ -9,7 +9,7 @@ import typer
 
 from threadkeep.cli.options import Json, Redis, Url, of_an_existing_store
 from threadkeep.cli.output import print_json, screen
-from threadkeep.compose_detach import detach as detach_stores
+from threadkeep.compose.upkeep import detach as detach_stores
 from threadkeep.errors import InvalidInput
 
 

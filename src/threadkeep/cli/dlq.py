@@ -11,7 +11,7 @@ import typer
 
 from threadkeep.cli.options import Json, RedisJournal
 from threadkeep.cli.output import in_columns, print_json, screen
-from threadkeep.compose_worker import open_journal
+from threadkeep.compose.worker import open_journal
 from threadkeep.errors import InvalidInput
 from threadkeep.ports.journal import DeadLetter, Journal
 

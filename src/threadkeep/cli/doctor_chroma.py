@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from threadkeep.cli.resolved import masked
-from threadkeep.compose_inspect import inspect_chroma
+from threadkeep.compose.inspect import inspect_chroma
 from threadkeep.settings import Settings
 
 

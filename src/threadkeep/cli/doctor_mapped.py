@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from threadkeep.cli.output import in_columns, screen
-from threadkeep.compose_inspect import inspect_mapped, named_config
+from threadkeep.compose.inspect import inspect_mapped, named_config
 from threadkeep.errors import ThreadkeepError
 from threadkeep.settings import Settings
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from threadkeep.cli.resolved import masked
-from threadkeep.compose_inspect import inspect_redis, inspect_server
+from threadkeep.compose.inspect import inspect_redis, inspect_server
 from threadkeep.errors import ThreadkeepError
 from threadkeep.settings import Settings
 

@@ -14,8 +14,8 @@ from rich.progress import Progress
 from threadkeep.cli.index_messages import messages_status, rebuild_messages
 from threadkeep.cli.options import Json, Tenant, Url, of_an_existing_store
 from threadkeep.cli.output import harmless, notes, print_json, print_pairs, screen
-from threadkeep.compose_knowledge import Knowledge, open_knowledge
-from threadkeep.compose_terms import rebuild_terms
+from threadkeep.compose.knowledge import Knowledge, open_knowledge
+from threadkeep.compose.upkeep import rebuild_terms
 from threadkeep.errors import EmbedderError
 from threadkeep.ports.embedder import model_of
 from threadkeep.ports.knowledge import Access

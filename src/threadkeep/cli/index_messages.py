@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from threadkeep.compose_worker import embed_all, messages_given_up, open_embedding
+from threadkeep.compose.worker import embed_all, messages_given_up, open_embedding
 from threadkeep.errors import EmbedderError
 from threadkeep.ports.embedder import model_of
 from threadkeep.settings import Settings

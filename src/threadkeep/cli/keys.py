@@ -12,7 +12,7 @@ import typer
 from threadkeep.cli.options import Json, OfTenant, Tenant, Url, as_it_is, store_path
 from threadkeep.cli.output import in_columns, notes, print_json, screen
 from threadkeep.cli.resolved import shown_path
-from threadkeep.compose_identity import key_secret, open_keys
+from threadkeep.compose.service import key_secret, open_keys
 from threadkeep.errors import InvalidInput, NotFound
 from threadkeep.identity.api_keys import new_key
 from threadkeep.ports.clock import system_clock

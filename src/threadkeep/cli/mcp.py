@@ -14,7 +14,7 @@ import typer
 
 from threadkeep.cli.options import Json, Redis, Tenant, Url, store_path
 from threadkeep.cli.resolved import for_elsewhere, masked
-from threadkeep.compose import redis_named
+from threadkeep.compose.memory import redis_named
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.http.logs import log_to
 from threadkeep.identity.principal import OF_A_USER, Principal
@@ -116,7 +116,7 @@ def _need_mcp_extra() -> None:
 
 
 async def _serve(url: str | None, redis: str | None, principal: Principal) -> None:
-    from threadkeep.compose_mcp import open_mcp_backend
+    from threadkeep.compose.retrieval import open_mcp_backend
     from threadkeep.mcp.stdio import serve_stdio
 
     async with open_mcp_backend(url, load_settings(), redis=redis) as backend:

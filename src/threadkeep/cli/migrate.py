@@ -9,7 +9,7 @@ import typer
 
 from threadkeep.cli.options import Json, Url
 from threadkeep.cli.output import print_json, screen
-from threadkeep.compose_schema import SchemaReport, check_schema, migrate_schema
+from threadkeep.compose.upkeep import SchemaReport, check_schema, migrate_schema
 from threadkeep.settings import load_settings
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from threadkeep.cli.resolved import shown_path
-from threadkeep.compose import is_server_url, sqlite_path
+from threadkeep.compose.memory import is_server_url, sqlite_path
 from threadkeep.errors import InvalidInput, NotFound
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings, load_settings

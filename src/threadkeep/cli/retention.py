@@ -12,7 +12,7 @@ from threadkeep.cli.options import Json, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import print_json, print_pairs
 from threadkeep.cli.resolved import shown_path
 from threadkeep.cli.sweeping import sweep_turns
-from threadkeep.compose_retention import open_retention
+from threadkeep.compose.upkeep import open_retention
 from threadkeep.errors import NotFound
 from threadkeep.ports.usage import Retained
 from threadkeep.settings import Settings, load_settings

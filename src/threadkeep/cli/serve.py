@@ -18,15 +18,15 @@ import typer
 from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import notes
 from threadkeep.cli.sweeping import retaining_daily
-from threadkeep.compose import open_memory, redis_named
-from threadkeep.compose_identity import (
+from threadkeep.compose.inspect import check_mapping
+from threadkeep.compose.memory import open_memory, redis_named
+from threadkeep.compose.metrics import when_served
+from threadkeep.compose.service import (
     authentication_is_configured,
     authenticator,
     refuse_forgotten_authentication,
     without_authentication,
 )
-from threadkeep.compose_inspect import check_mapping
-from threadkeep.compose_metrics import when_served
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.memory import Memory
 from threadkeep.ports.responder import Responder
@@ -127,7 +127,7 @@ def responder_on(memory: Memory, settings: Settings) -> AbstractAsyncContextMana
     """Imported only where there is an assistant: it needs extras."""
     if settings.assistant is None:
         return nullcontext()
-    from threadkeep.compose_assistant import open_assistant
+    from threadkeep.compose.assistant import open_assistant
 
     return open_assistant(memory, settings)
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
 
-from threadkeep.compose_retention import retain_daily
+from threadkeep.compose.upkeep import retain_daily
 from threadkeep.errors import MissingExtra
 from threadkeep.settings import Settings
 

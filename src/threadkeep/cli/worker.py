@@ -15,7 +15,7 @@ import typer
 from threadkeep.cli.options import Json, RedisJournal, Url
 from threadkeep.cli.output import notes
 from threadkeep.cli.sweeping import retaining_daily
-from threadkeep.compose_worker import OpenWorker, open_worker
+from threadkeep.compose.worker import OpenWorker, open_worker
 from threadkeep.errors import ThreadkeepError
 from threadkeep.http.logs import LAG, log_to
 from threadkeep.settings import Settings, load_settings

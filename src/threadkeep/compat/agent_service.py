@@ -129,6 +129,6 @@ class AgentService:
 
 
 def _other_than_gemini(folder: AssistantFolder, settings: Settings) -> ChatModel:
-    from threadkeep.compose_assistant import chat_model  # needs more extras than a concierge on Gemini
+    from threadkeep.compose.assistant import chat_model  # needs more extras than a concierge on Gemini
 
     return chat_model(folder, settings)

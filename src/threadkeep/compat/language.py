@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from threadkeep.compose import redaction_rules
+from threadkeep.compose.memory import redaction_rules
 from threadkeep.models.language import ModelDetector, OfflineDetector, decide
 from threadkeep.policy.redact import Redactor
 from threadkeep.ports.language import LanguageRules

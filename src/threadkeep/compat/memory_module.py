@@ -14,10 +14,10 @@ from typing import Any, TypeVar, cast
 from threadkeep.archive.mapped.config import MappedConfig, switched_on
 from threadkeep.archive.mapped.io_contract import checked_count, checked_id, checked_object
 from threadkeep.compat.turn_keeping import TurnKeeping
-from threadkeep.compose_mapped import mapped_config
+from threadkeep.compose.mapped import mapped_config
 from threadkeep.errors import InvalidInput, InvalidSetting, ThreadkeepError
-from threadkeep.loop_thread import LoopThread, in_running_loop, log_failure
 from threadkeep.resilience.breaker import Breaker
+from threadkeep.resilience.loop_thread import LoopThread, in_running_loop, log_failure
 from threadkeep.settings import Settings, load_settings
 
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from threadkeep.adapters.remembering import Remembering
 from threadkeep.adapters.stores_thread import StoresThread, borrowed
 from threadkeep.errors import InvalidInput
 from threadkeep.events import ModelResponse, UserMessage
-from threadkeep.loop_thread import in_running_loop, log_failure, outlasting
 from threadkeep.memory import Memory
+from threadkeep.resilience.loop_thread import in_running_loop, log_failure, outlasting
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import load_settings
 

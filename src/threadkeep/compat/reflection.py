@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from threadkeep.compat.memory_module import MemoryModule
-from threadkeep.compose_mapped import named_config
+from threadkeep.compose.mapped import named_config
 from threadkeep.models.tokens import pack_token_record, tokenize_text
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from threadkeep.archive.mapped.config import MappedConfig
-from threadkeep.compose_mapped import load_redis, mapped_tables, redis_turns, turn_contract
+from threadkeep.compose.mapped import load_redis, mapped_tables, redis_turns, turn_contract
 from threadkeep.errors import InvalidInput, StoreError, StoreUnavailable, ThreadkeepError
 from threadkeep.ports.health import BEHIND_SECONDS
 from threadkeep.ports.turns import ParkedTurn, TurnRecord, is_of_this_module, latest_of

@@ -17,8 +17,8 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from threadkeep.audit import Outcome, Trail, trail_of
 from threadkeep.http.problem import Problem
+from threadkeep.identity.audit import Outcome, Trail, trail_of
 from threadkeep.policy.redact import redact
 
 HEADER = "x-request-id"

@@ -15,16 +15,16 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from threadkeep import __version__
-from threadkeep.compose import open_memory
-from threadkeep.compose_embedder import about_tokens
-from threadkeep.compose_identity import (
+from threadkeep.compose.memory import open_memory
+from threadkeep.compose.metrics import when_served
+from threadkeep.compose.retrieval import OpensOnce
+from threadkeep.compose.service import (
     authentication_is_configured,
     authenticator,
+    media_for,
     refuse_forgotten_authentication,
 )
-from threadkeep.compose_media import media_for
-from threadkeep.compose_metrics import when_served
-from threadkeep.compose_retrieval import OpensOnce
+from threadkeep.compose.vectors import about_tokens
 from threadkeep.console.app import MOUNTED_AT, Console
 from threadkeep.http import openapi
 from threadkeep.http.access_log import HEADER, AccessLog

@@ -11,9 +11,9 @@ from fastapi import Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 
-from threadkeep.audit import called_by, reaching
 from threadkeep.errors import StoreError, ThreadkeepError
 from threadkeep.http.fields import API_KEY_HEADER, TENANT_HEADER, USER_HEADER
+from threadkeep.identity.audit import called_by, reaching
 from threadkeep.identity.principal import Principal
 from threadkeep.ports.keys import Permission
 from threadkeep.scope import MAX_PART_LENGTH, Scope

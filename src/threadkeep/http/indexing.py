@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from threadkeep.compose_knowledge import open_knowledge
+from threadkeep.compose.knowledge import open_knowledge
 from threadkeep.errors import Forbidden, NotFound, ThreadkeepError
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings

@@ -10,8 +10,8 @@ import logging
 from datetime import UTC, datetime
 from typing import TextIO
 
-from threadkeep.audit import ids_of_this_request
-from threadkeep.compose_identity import authentication_is_configured
+from threadkeep.compose.service import authentication_is_configured
+from threadkeep.identity.audit import ids_of_this_request
 from threadkeep.settings import Settings
 
 LAG = "threadkeep.lag"

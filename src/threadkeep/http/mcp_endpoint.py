@@ -16,12 +16,12 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from threadkeep.audit import called_by, reaching
 from threadkeep.errors import MissingExtra, ThreadkeepError
 from threadkeep.http.errors import problem_of
 from threadkeep.http.fields import TENANT_HEADER, USER_HEADER
 from threadkeep.http.header_text import decoded_header
 from threadkeep.http.strict_request import largest_body
+from threadkeep.identity.audit import called_by, reaching
 from threadkeep.identity.principal import Principal
 from threadkeep.mcp.local import LocalBackend
 from threadkeep.scope import Scope as Owner

@@ -10,7 +10,7 @@ from limits import RateLimitItem, parse
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
-from threadkeep.compose_limits import windows_at
+from threadkeep.compose.service import windows_at
 from threadkeep.errors import RateLimited, StoreError
 from threadkeep.identity.loopback import is_loopback
 from threadkeep.identity.principal import LOCAL, Principal

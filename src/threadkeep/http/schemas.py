@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from threadkeep.audit import reaching
 from threadkeep.errors import InvalidScope
 from threadkeep.http.event_bodies import EVENT_BODIES, EventBody
 from threadkeep.http.fields import (
@@ -23,6 +22,7 @@ from threadkeep.http.fields import (
     Tokens,
     Words,
 )
+from threadkeep.identity.audit import reaching
 from threadkeep.identity.principal import Principal
 from threadkeep.scope import DEFAULT_TENANT, Scope
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from threadkeep.arguments import checked_budget, checked_query, positive
+from threadkeep.core.arguments import checked_budget, checked_query, positive
 from threadkeep.errors import EmbedderError, InvalidInput
 from threadkeep.knowledge.question_vectors import QuestionVector, QuestionVectors
 from threadkeep.ports import knowledge as port

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from threadkeep.audit import Outcome, trail_of
 from threadkeep.errors import Forbidden, NotFound, RateLimited, ThreadkeepError, Unauthenticated
+from threadkeep.identity.audit import Outcome, trail_of
 from threadkeep.policy.logged_ids import logged_id
 
 _log = logging.getLogger("threadkeep.mcp")

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from threadkeep.audit import reaching
 from threadkeep.errors import InvalidInput, InvalidScope
+from threadkeep.identity.audit import reaching
 from threadkeep.identity.principal import Principal
 from threadkeep.ports.knowledge import Access
 from threadkeep.scope import DEFAULT_USER, Scope

@@ -12,8 +12,8 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from threadkeep import __version__
-from threadkeep.audit import called_by, reaching
 from threadkeep.errors import ThreadkeepError
+from threadkeep.identity.audit import called_by, reaching
 from threadkeep.identity.principal import Principal
 from threadkeep.mcp import resources
 from threadkeep.mcp.answers import legible

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from threadkeep.errors import StoreBusy, StoreError
 from threadkeep.resilience.one_call import NotAskedAgain
 
-_log = logging.getLogger("threadkeep.stores")
+_log = logging.getLogger("threadkeep.core.stores")
 
 Monotonic = Callable[[], float]
 

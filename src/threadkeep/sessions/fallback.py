@@ -15,7 +15,7 @@ from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
 
 T = TypeVar("T")
-_log = logging.getLogger("threadkeep.stores")
+_log = logging.getLogger("threadkeep.core.stores")
 _MOST_OWED = 10_000
 
 

@@ -28,7 +28,7 @@ from threadkeep.adapters.adk import (
     ThreadkeepSessionService,
     persist_memory_from_session,
 )
-from threadkeep.compose_retention import open_retention
+from threadkeep.compose.upkeep import open_retention
 from threadkeep.errors import ModelUnavailable
 from threadkeep.models.chat import choice
 from threadkeep.ports.chat import ChatReply, ChatRequest

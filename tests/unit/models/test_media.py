@@ -15,7 +15,8 @@ from tests.agent.recording import RecordingModel
 from tests.media.made import blank, drawn, silence
 from tests.servers.locate import TESSERACT
 from tests.servers.provide import need
-from threadkeep.compose_media import media_for
+from threadkeep.compose.service import media_for
+from threadkeep.core.media import Media, MediaLimits
 from threadkeep.errors import (
     CapabilityMissing,
     InvalidEvent,
@@ -25,7 +26,6 @@ from threadkeep.errors import (
     RateLimited,
     TooLarge,
 )
-from threadkeep.media import Media, MediaLimits
 from threadkeep.models.chat.langchain import native_messages
 from threadkeep.models.media import text_in_image, whisper_weights
 from threadkeep.models.media.briefly import told_briefly

@@ -67,7 +67,7 @@ def test_a_success_closes_it_and_forgets_the_failures(breaker: Breaker, time: Ti
 def test_an_outage_is_told_at_its_start_once_a_minute_and_at_its_end(
     breaker: Breaker, time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, "threadkeep.stores"):
+    with caplog.at_level(logging.WARNING, "threadkeep.core.stores"):
         for _ in range(130):
             fail(breaker)
             time.now += 1.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from threadkeep.compose_agents import AgentStores
-from threadkeep.compose_redaction import admission_rules
+from threadkeep.compose.adapters import AgentStores
+from threadkeep.compose.policy import admission_rules
 from threadkeep.errors import StoreUnavailable
 from threadkeep.scope import Scope
 from threadkeep.settings import load_settings

@@ -21,12 +21,12 @@ from threadkeep.adapters.adk.masking import Masked, masked_at
 from threadkeep.adapters.adk.searching import found_in_app
 from threadkeep.adapters.remembering import Remembering
 from threadkeep.adapters.stores_thread import StoresThread, Work, borrowed, last_of
-from threadkeep.compose_agents import AgentStores
+from threadkeep.compose.adapters import AgentStores
 from threadkeep.errors import InvalidInput
 from threadkeep.events import Event as OurEvent
 from threadkeep.events import ModelResponse, UserMessage
-from threadkeep.loop_thread import log_failure
 from threadkeep.model import Hit
+from threadkeep.resilience.loop_thread import log_failure
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings
 

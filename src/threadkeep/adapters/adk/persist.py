@@ -14,8 +14,8 @@ from google.adk.sessions.session import Session
 from threadkeep.adapters.adk.events import session_events
 from threadkeep.adapters.adk.masking import Masked, masked_anywhere
 from threadkeep.adapters.adk.memory_service import ThreadkeepMemoryService
-from threadkeep.loop_thread import in_running_loop, log_failure, outlasting
 from threadkeep.policy.session_events import session_record
+from threadkeep.resilience.loop_thread import in_running_loop, log_failure, outlasting
 from threadkeep.settings import load_settings
 
 Record = dict[str, Any]

@@ -15,7 +15,7 @@ from threadkeep.adapters.adk.ledger import FLIGHT, FRAME, Head, Ledger
 from threadkeep.adapters.adk.state import APP, USER, app_space, scratch_name, user_space
 from threadkeep.adapters.adk.turns import TurnLimits, Turns
 from threadkeep.adapters.sealing import Seal
-from threadkeep.compose_agents import AgentStores
+from threadkeep.compose.adapters import AgentStores
 from threadkeep.model import Message
 from threadkeep.ports.agent_rows import place_of
 from threadkeep.scope import Scope

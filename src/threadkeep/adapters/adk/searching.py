@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from itertools import islice
 
 from threadkeep.adapters.adk.belonging import is_of_app
-from threadkeep.compose_agents import AgentStores
+from threadkeep.compose.adapters import AgentStores
 from threadkeep.model import Hit
 from threadkeep.ports.reflections import MOST_EVIDENCE
 from threadkeep.recall.candidates import MOST_CANDIDATES

@@ -22,7 +22,7 @@ from threadkeep.adapters.adk.turns import TurnLimits
 from threadkeep.adapters.adk.writing import Heads, Known, Writer
 from threadkeep.adapters.sealing import Seal
 from threadkeep.adapters.stores_thread import StoresThread, borrowed, last_of
-from threadkeep.compose_agents import AgentStores
+from threadkeep.compose.adapters import AgentStores
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings, load_settings
 

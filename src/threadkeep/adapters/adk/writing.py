@@ -22,7 +22,7 @@ from threadkeep.adapters.adk.ledger import FLIGHT, FRAME, Body, Entry, Head, Led
 from threadkeep.adapters.adk.state import Delta, delta_of, scratch_name, state_rows
 from threadkeep.adapters.adk.turns import STALE, TurnLimits, Turns
 from threadkeep.adapters.sealing import Seal
-from threadkeep.compose_agents import AgentStores
+from threadkeep.compose.adapters import AgentStores
 from threadkeep.errors import ScopeErased
 from threadkeep.ports.agent_rows import place_of
 from threadkeep.scope import Scope

@@ -33,7 +33,7 @@ from threadkeep.adapters.langgraph.thinning import keep_latest, without_runs
 from threadkeep.adapters.langgraph.turn_verbs import ToolTraffic, TurnRules, TurnVerbs
 from threadkeep.adapters.langgraph.usage import UsageTeller
 from threadkeep.adapters.langgraph.writer import Writer
-from threadkeep.compose_checkpoints import is_bound_to_its_loop, open_checkpoints
+from threadkeep.compose.adapters import is_bound_to_its_loop, open_checkpoints
 from threadkeep.errors import InvalidInput
 from threadkeep.ports.checkpoints import Plan
 from threadkeep.settings import Settings, load_settings

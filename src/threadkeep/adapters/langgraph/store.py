@@ -18,8 +18,7 @@ from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.door import Door
 from threadkeep.adapters.langgraph.item_batch import Batch, Shelf
 from threadkeep.adapters.langgraph.item_vectors import ItemVectors
-from threadkeep.compose_checkpoints import is_bound_to_its_loop
-from threadkeep.compose_items import embedder_named, open_items, rules_of
+from threadkeep.compose.adapters import embedder_named, is_bound_to_its_loop, open_items, rules_of
 from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra, StoreError
 from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.items import ItemStore

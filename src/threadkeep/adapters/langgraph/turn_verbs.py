@@ -17,7 +17,7 @@ from threadkeep.adapters.langgraph.projection import Projection, is_messages
 from threadkeep.adapters.langgraph.turn_codec import TurnSeal
 from threadkeep.adapters.langgraph.turn_end import TurnEnd
 from threadkeep.adapters.langgraph.turns import Turns
-from threadkeep.compose_items import rules_of
+from threadkeep.compose.adapters import rules_of
 from threadkeep.errors import CheckpointCorrupt, InvalidInput, InvalidScope, InvalidSetting
 from threadkeep.policy.admit import Rules
 from threadkeep.ports.checkpoints import CheckpointStore

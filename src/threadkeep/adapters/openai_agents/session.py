@@ -13,7 +13,7 @@ from threadkeep.adapters.openai_agents.items import Item, in_pairs, split
 from threadkeep.adapters.openai_agents.talk import Talk, ToolRules
 from threadkeep.adapters.sealing import Seal
 from threadkeep.adapters.stores_thread import StoresThread, borrowed, last_of
-from threadkeep.compose_agents import AgentStores
+from threadkeep.compose.adapters import AgentStores
 from threadkeep.errors import InvalidSetting, MemoryClosed
 from threadkeep.model import Receipt
 from threadkeep.scope import DEFAULT_TENANT, Scope

@@ -15,7 +15,7 @@ from uuid import uuid4
 from threadkeep.adapters.openai_agents.items import Item, Split, rebuilt, unpacked
 from threadkeep.adapters.sealing import Seal, TurnKey
 from threadkeep.agent_rows.places import openai_mark, session_row
-from threadkeep.compose_agents import AgentStores
+from threadkeep.compose.adapters import AgentStores
 from threadkeep.errors import StoreUnavailable
 from threadkeep.model import Message, Receipt
 from threadkeep.ports.agent_rows import Row, StoredRow, place_of

@@ -7,7 +7,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from threadkeep.audit import reaching
 from threadkeep.errors import InvalidInput
 from threadkeep.events import UserMessage
 from threadkeep.http import chat_answers, chat_schemas, openapi
@@ -18,6 +17,7 @@ from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.media_schemas import Medium
 from threadkeep.http.opened import Answers, KeyHeader, Opened
 from threadkeep.http.uploads import UploadRoute
+from threadkeep.identity.audit import reaching
 from threadkeep.ports.clock import system_clock
 from threadkeep.ports.responder import Answer, Asked
 from threadkeep.scope import Scope

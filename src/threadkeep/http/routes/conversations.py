@@ -11,7 +11,6 @@ from pydantic import WithJsonSchema
 from starlette.responses import Response, StreamingResponse
 
 from threadkeep.agent.pairs import unanswered
-from threadkeep.audit import reaching
 from threadkeep.errors import Conflict, NotFound, ScopeErased
 from threadkeep.http import chat_answers, chat_schemas, openapi
 from threadkeep.http.answering import Answering, Taken, as_asked_by
@@ -23,6 +22,7 @@ from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.opened import Answers, KeyHeader, Listening, Opened
 from threadkeep.http.proof import proven
 from threadkeep.http.strict_request import StrictRoute
+from threadkeep.identity.audit import reaching
 from threadkeep.memory import Memory
 from threadkeep.model import Message
 from threadkeep.ports.responder import Answer, Asked

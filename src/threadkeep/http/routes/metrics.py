@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from threadkeep.compose_metrics import scraped_meter
+from threadkeep.compose.metrics import scraped_meter
 from threadkeep.errors import CapabilityMissing
 from threadkeep.http import openapi
 from threadkeep.http.identity import Scraper

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from threadkeep.core.reflecting import Reflecting
+from threadkeep.core.stores import Stores
 from threadkeep.errors import StoreFull, StoreUnavailable
 from threadkeep.model import ConversationChange, Erased, ErasureProof
 from threadkeep.ports.archive import Spot
 from threadkeep.ports.checkpoints import TELLS_FROM_MEMORY
 from threadkeep.record import StoredReflection
-from threadkeep.reflecting import Reflecting
 from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import Scope
-from threadkeep.stores import Stores
 from threadkeep.wording import Words, words_of
 
 _NOT_REACHED = Erased(found=1, failed=1)

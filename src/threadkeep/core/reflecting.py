@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
+from threadkeep.core.stores import Stores
 from threadkeep.errors import CapabilityMissing, InvalidInput, ScopeErased, StoreUnavailable
 from threadkeep.model import Erased, History, HistoryRange, Reflection
 from threadkeep.ports.redactor import Redactor
 from threadkeep.ports.reflections import Reflections
 from threadkeep.record import ConversationRecord, ReflectionKind, StoredReflection
 from threadkeep.scope import Scope
-from threadkeep.stores import Stores
 
 _ALL = 1_000_000
 _NEWEST = 5

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from threadkeep.compose import redis_named, redis_parts, session_limits, stores_at
-from threadkeep.compose_vectors import LateVectors, embeds, uses_chroma, with_vectors
+from threadkeep.compose.memory import redis_named, redis_parts, session_limits, stores_at
+from threadkeep.compose.vectors import LateVectors, embeds, uses_chroma, with_vectors
 from threadkeep.errors import InvalidSetting, StoreUnavailable
 from threadkeep.ports.backlog import EmbedFailed
 from threadkeep.ports.clock import Clock, system_clock

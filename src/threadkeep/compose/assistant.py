@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.agent.spelling import Spelling, words_in
-from threadkeep.compose_embedder import count_tokens
-from threadkeep.compose_knowledge import Knowledge, open_knowledge
+from threadkeep.compose.knowledge import Knowledge, open_knowledge
+from threadkeep.compose.vectors import count_tokens
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.memory import Memory
 from threadkeep.models.chat.language import model_detector

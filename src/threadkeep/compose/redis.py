@@ -10,9 +10,9 @@ from typing import cast
 from threadkeep.archive.front import CheckedPlacing, FrontCheck
 from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
 from threadkeep.archive.write_behind import WriteBehind
-from threadkeep.compose_metrics import meter_for
+from threadkeep.compose.metrics import meter_for
+from threadkeep.core.health import HealthCheck
 from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
-from threadkeep.health import HealthCheck
 from threadkeep.knowledge.erasing import ErasedCaches
 from threadkeep.memory import Stores
 from threadkeep.metrics.flushing import MeasuredJournal, MeasuredPlacing

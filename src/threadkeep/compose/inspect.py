@@ -8,9 +8,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from threadkeep.compose import is_server_url, redis_parts, sql_parts
-from threadkeep.compose_mapped import FIELDS, mapped_config, mapped_tables, named_config, switched_on
-from threadkeep.compose_vectors import uses_chroma
+from threadkeep.compose.mapped import FIELDS, mapped_config, mapped_tables, named_config, switched_on
+from threadkeep.compose.memory import is_server_url, redis_parts, sql_parts
+from threadkeep.compose.vectors import uses_chroma
 from threadkeep.settings import Settings
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from threadkeep.compose_knowledge import open_knowledge
-from threadkeep.compose_metrics import meter_for
-from threadkeep.compose_rewriter import query_rewriter
+from threadkeep.compose.knowledge import open_knowledge
+from threadkeep.compose.memory import open_memory
+from threadkeep.compose.metrics import meter_for
 from threadkeep.errors import MissingExtra
+from threadkeep.mcp.local import LocalBackend
 from threadkeep.ports.embedder import Embedder
 from threadkeep.settings import Settings
 
@@ -98,3 +99,34 @@ def _part(name: str) -> Any:
         if (error.name or "").startswith("threadkeep"):
             raise
         raise MissingExtra("mcp", "retrieval") from None
+
+
+if TYPE_CHECKING:
+    from threadkeep.agent.query_rewriter import QueryRewriter
+
+_BY_RULE = (None, "", "offline")
+
+
+def query_rewriter(settings: Settings) -> QueryRewriter | None:
+    """None: questions are enriched by rule. Raises `InvalidSetting`, `MissingExtra` and `ModelError`."""
+    name = settings.chat_model if settings.rewriter == "auto" else settings.rewriter
+    if name in _BY_RULE or settings.rewriter == "none":
+        return None
+    choice, offline = (import_module(f"threadkeep.models.chat.{part}") for part in ("choice", "offline"))
+    seconds = settings.rewriter_timeout_seconds
+    chosen = choice.ChatChoice(name, seconds, 0, settings.chat_base_url, settings.ollama_host, settings.ollama_port)
+    model = choice.chat_model_for(chosen, offline.OfflineModel())
+    return import_module("threadkeep.agent.query_rewriter").QueryRewriter(model, seconds)
+
+
+@asynccontextmanager
+async def open_mcp_backend(
+    url: str | None, settings: Settings, *, redis: str | None = None
+) -> AsyncGenerator[LocalBackend]:
+    """Raises what `open_memory` raises."""
+    async with open_memory(url, redis=redis, settings=settings) as memory:
+        retrieval = OpensOnce(url, settings, redis)
+        try:
+            yield LocalBackend(memory, retrieval)
+        finally:
+            await retrieval.close()

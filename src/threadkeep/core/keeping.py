@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from threadkeep.core.reflecting import Reflecting
+from threadkeep.core.stores import Stores
 from threadkeep.errors import InvalidInput, InvalidScope
 from threadkeep.model import Conversation, ConversationPage, Stats
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.keepers import Counts, Keeper, Part, Place
 from threadkeep.record import ConversationRecord, Exported
-from threadkeep.reflecting import Reflecting
 from threadkeep.scope import Scope
-from threadkeep.stores import Stores
 
 _BETWEEN = "_"  # the parts of a cursor, one for each owner
 _PARTS_AT_ONCE = 20

@@ -15,8 +15,8 @@ from threadkeep.archive.sql.migrate import NEWEST, schema_state
 from threadkeep.archive.sql.taking_over import Redact
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.sql.store import SqlCheckpoints as SqlCheckpoints
-from threadkeep.compose_keepers import keepers
-from threadkeep.compose_redaction import admission_rules
+from threadkeep.compose.memory import keepers
+from threadkeep.compose.policy import admission_rules
 from threadkeep.db.engine import PoolLimits
 from threadkeep.db.rights import write_obstacle
 from threadkeep.db.server import LateDatabase, ServerDatabase

@@ -10,10 +10,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from threadkeep.compose import is_server_url, redis_named, redis_parts, sql_parts, sqlite_path
-from threadkeep.compose_embedder import Lent, about_tokens, chosen_embedder, count_tokens, embedder_choice
-from threadkeep.compose_metrics import meter_for
-from threadkeep.compose_redaction import admission_rules
+from threadkeep.compose.memory import is_server_url, redis_named, redis_parts, sql_parts, sqlite_path
+from threadkeep.compose.metrics import meter_for
+from threadkeep.compose.policy import admission_rules
+from threadkeep.compose.vectors import Lent, about_tokens, chosen_embedder, count_tokens, embedder_choice
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.model import Erased

@@ -37,7 +37,7 @@ _BEHIND = HealthFinding(
 )
 
 
-_log = logging.getLogger("threadkeep.stores")
+_log = logging.getLogger("threadkeep.core.stores")
 
 
 class LastWrite:

@@ -11,7 +11,7 @@ from threadkeep.archive.mapped.config import FIELDS as FIELDS  # named here for 
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.archive.mapped.config import switched_on as switched_on  # named here for other parts
 from threadkeep.archive.mapped.io_contract import Decode, IoContract, Pack
-from threadkeep.compose_redaction import redaction_rules
+from threadkeep.compose.policy import redaction_rules
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.models.tokens import decode, tokenizer
 from threadkeep.policy.redact import Redactor
@@ -56,7 +56,7 @@ def load_redis() -> tuple[ModuleType, ModuleType]:
 def mapped_tables(settings: Settings, config: MappedConfig) -> MappedTables:
     """Raises `InvalidSetting` when the URL names no server database. Nothing is connected yet."""
     extra = "mysql" if settings.database_url.startswith(("mysql", "mariadb")) else "postgres"
-    composed = _part("threadkeep.compose_sql", extra, "a mapped table")
+    composed = _part("threadkeep.compose.server", extra, "a mapped table")
     table = _part("threadkeep.archive.mapped.table", extra, "a mapped table")
     try:
         database = composed.sql_database(settings.database_url, settings)

@@ -14,16 +14,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
+from threadkeep.agent_rows.kept import KeptRows, ReadItem
 from threadkeep.agent_rows.sql import SqlAgentRows
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.items import SqlItems
+from threadkeep.checkpoints.kept import KeptThreads, ReadThread
 from threadkeep.checkpoints.sqlite import SqliteCheckpoints
-from threadkeep.compose_embedder import count_tokens
-from threadkeep.compose_keepers import keepers
-from threadkeep.compose_metrics import meter_for
-from threadkeep.compose_redaction import admission_rules
-from threadkeep.compose_redaction import redaction_rules as redaction_rules  # named here for other parts
-from threadkeep.compose_vectors import with_vectors
+from threadkeep.compose.metrics import meter_for
+from threadkeep.compose.policy import admission_rules
+from threadkeep.compose.policy import redaction_rules as redaction_rules  # named here for other parts
+from threadkeep.compose.vectors import count_tokens, with_vectors
+from threadkeep.core.language import TalkLanguage, TenantLanguages
 from threadkeep.db.database import Database
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra, StoreError
@@ -37,9 +38,12 @@ from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
 from threadkeep.policy.admit import Rules
 from threadkeep.policy.outward import OutwardLog
+from threadkeep.ports.checkpoints import CheckpointThreads
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.fronts import Fronted
+from threadkeep.ports.items import ItemStore
+from threadkeep.ports.keepers import Keeper
 from threadkeep.ports.knowledge import KnowledgeVectors
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.rerank import Rerank
@@ -53,7 +57,6 @@ from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.scratch import InMemoryScratch
 from threadkeep.sessions.slots import InMemorySlots
 from threadkeep.settings import Settings, load_settings
-from threadkeep.talk_language import TalkLanguage, TenantLanguages
 from threadkeep.wording import ErasedTexts
 
 if TYPE_CHECKING:
@@ -234,7 +237,7 @@ def _sqlite_vectors(database: SqliteDatabase, clock: Clock, where: TellingIndex 
 def sql_parts(where: str | AsyncEngine) -> ModuleType:
     """What speaks to server databases, imported only now: it needs an extra that embedded use does without."""
     try:
-        return import_module("threadkeep.compose_sql")
+        return import_module("threadkeep.compose.server")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("threadkeep"):
             raise
@@ -246,7 +249,7 @@ def sql_parts(where: str | AsyncEngine) -> ModuleType:
 def redis_parts() -> ModuleType:
     """What speaks to Redis, imported only now, for the same reason."""
     try:
-        return import_module("threadkeep.compose_redis")
+        return import_module("threadkeep.compose.redis")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("threadkeep"):
             raise
@@ -303,3 +306,31 @@ def _append_line(path: Path, line: str) -> None:
     """Opened anew for each line, so that log rotation and other processes are welcome; for its owner's eyes only."""
     with open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(line + "\n")
+
+
+def keepers(
+    database: Database, checkpoints: CheckpointThreads, items: ItemStore, settings: Settings, clock: Clock
+) -> dict[str, Keeper]:
+    turns = timedelta(days=settings.turn_retention_days)
+    return {
+        "checkpoints": KeptThreads(database, checkpoints, _read_thread),
+        "items": KeptRows(database, items, _read_item, turns, clock),
+    }
+
+
+def _read_thread() -> ReadThread:
+    return cast("ReadThread", _exporting().thread_as_json)
+
+
+def _read_item() -> ReadItem:
+    return cast("ReadItem", _exporting().item_as_json)
+
+
+def _exporting() -> ModuleType:
+    """What reads LangGraph's values, imported only where there are any to be exported: it needs an extra."""
+    try:
+        return import_module("threadkeep.adapters.langgraph.exporting")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("threadkeep"):
+            raise
+        raise MissingExtra("langgraph", "an export of what LangGraph has stored") from None
