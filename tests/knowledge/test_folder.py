@@ -18,8 +18,7 @@ from threadkeep.errors import EmbedderRefused, EmbedderUnavailable, InvalidInput
 from threadkeep.knowledge import reading
 from threadkeep.knowledge.blocks import Block
 from threadkeep.knowledge.chunking import LARGEST, SMALLEST, cut
-from threadkeep.knowledge.indexing import FolderIndexer, Source, document_id
-from threadkeep.knowledge.listing import listing_of
+from threadkeep.knowledge.indexing import FolderIndexer, Source, document_id, listing_of
 from threadkeep.knowledge.reading import read_document
 from threadkeep.knowledge.sqlite import SqliteKnowledge
 from threadkeep.ports.embedder import EmbeddingModel

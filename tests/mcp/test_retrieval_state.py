@@ -2,8 +2,9 @@
 
 from itertools import pairwise
 
+from threadkeep.agent.retrieval_steps import rewriting_prompt, rewritten_query
+
 from threadkeep.agent.retrieval import NODES, retrieval_graph
-from threadkeep.agent.retrieval_rewrite import rewriting_prompt, rewritten_query
 from threadkeep.agent.retrieval_state import (
     documents_in,
     kept_if_absent,

@@ -15,8 +15,7 @@ from tests.servers.reaper import reaper
 from tests.service.running import clean_environment
 from threadkeep.compose.metrics import meter_for
 from threadkeep.errors import InvalidSetting
-from threadkeep.metrics.dead_files import fold_dead
-from threadkeep.metrics.prometheus import counted_together, exposition
+from threadkeep.metrics.prometheus import counted_together, exposition, fold_dead
 from threadkeep.settings import Settings
 
 ROOT = Path(__file__).parents[2]

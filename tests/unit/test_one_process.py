@@ -8,7 +8,7 @@ import pytest
 
 from threadkeep import Scope
 from threadkeep.errors import StoreUnavailable
-from threadkeep.http.one_process import OneProcess
+from threadkeep.http.answering import OneProcess
 
 ME = Scope("shop", "u42", "c1")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -12,7 +13,6 @@ from threadkeep.agent.beyond_documents import complained_of
 from threadkeep.agent.keeping import keep_reply
 from threadkeep.agent.parts import AssistantParts, Documents
 from threadkeep.agent.prompt import system_instruction
-from threadkeep.agent.recalling import recalled
 from threadkeep.agent.small_talk import only_introduces, only_tells, without_greeting
 from threadkeep.agent.state import AgentState
 from threadkeep.agent.tool_loop import answered
@@ -20,12 +20,16 @@ from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.agent.turn import Turn
 from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.errors import CapabilityMissing, StoreError
+from threadkeep.model import Hit
 from threadkeep.models.chat.question_forms import asks
 from threadkeep.models.chat.question_words import names_for
 from threadkeep.models.language import only_requests_a_language, requested_language
-from threadkeep.ports.chat import ChatRequest, Said
+from threadkeep.ports.chat import ChatRequest, Said, Snippet
+from threadkeep.ports.evidence import Place
 from threadkeep.recall.normalise import terms_of
 from threadkeep.recall.quoting import quoted
+from threadkeep.recall.render import Quoted, fence, room_in, writer
+from threadkeep.scope import ANONYMOUS, DEFAULT_USER
 
 _ASKED = ("?", "？")
 _ANSWERS_LOOKED_UP = 2  # the last may be no more than a polite word
@@ -207,3 +211,45 @@ async def _unless_away(turn: Turn, look: Coroutine[Any, Any, Documents]) -> Docu
 def _is_first_answer(turn: Turn) -> bool:
     """Answers are the assistant's messages without a type."""
     return turn.is_whole and not any(one.role == "assistant" and "type" not in one.meta for one in turn.prior)
+
+
+_SHARED = frozenset((DEFAULT_USER, ANONYMOUS))  # by all whom nobody named: what one of them said is nobody else's
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    ids: frozenset[str]
+
+    def holds(self, hit: Hit) -> bool:
+        return hit.message_id in self.ids
+
+
+async def recalled(parts: AssistantParts, turn: Turn, question: str) -> Documents:
+    """Recall ranks by freshness and by conversation; the messages of the window would only stand there twice."""
+    config = parts.folder.config
+    seen = _Seen(frozenset([*(one.id for one in turn.prior), turn.user_message_id or ""]))
+    if not question.strip():
+        return Documents()
+    of_all = config.recall_scope == "user" and turn.scope.user not in _SHARED
+    found = await parts.memory.recall(
+        turn.scope.whole_user,
+        question,
+        k=config.recalled + len(turn.prior) + 1,
+        conversation=None if of_all else turn.scope.conversation,
+    )
+    hits = [hit for hit in found.hits if not seen.holds(hit)][: config.recalled]
+    room = room_in(config.budgets.memory, parts.count_tokens)
+    kept = [hit for hit in hits if room.takes(_quoted(hit, turn))]
+    text = fence([_quoted(hit, turn) for hit in kept], len(hits) - len(kept)) if kept else ""
+    snippets = [Snippet(hit.content, f"message:{hit.message_id}", "memory") for hit in kept if _tells_of_the_user(hit)]
+    return Documents(text, snippets)
+
+
+def _tells_of_the_user(hit: Hit) -> bool:
+    """Their own words, or a note about them; what an assistant once answered is quoted to nobody as a fact."""
+    return hit.role == "user" or (hit.origin is not None and hit.origin.is_note)
+
+
+def _quoted(hit: Hit, turn: Turn) -> Quoted:
+    place = Place(hit.conversation, hit.seq)
+    return Quoted(hit.ts, place, writer(hit.role, hit.origin), hit.content, hit.conversation == turn.scope.conversation)

@@ -5,15 +5,15 @@ A folder that cannot be used is refused before anything starts, with the file, t
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from threadkeep.agent.config import AssistantConfig
-from threadkeep.agent.persona import Persona, read_persona
 from threadkeep.agent.phrases import HISTORY_BLOCKS
 from threadkeep.agent.places import line_in_toml_error, line_of_key, refused
 from threadkeep.agent.tool_file import Tool, load_tools
@@ -117,3 +117,26 @@ def _read(path: Path, fix: str) -> str:
         raise refused(path, line, "is not UTF-8", "save it as UTF-8") from None
     except OSError as error:
         raise refused(path, None, f"cannot be read ({error.strerror})", "let this user read it") from None
+
+
+_GREETING = re.compile(r"^\s*Greeting(?:\.([A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*))?:[ \t]*(.*)$", re.MULTILINE)
+_ANY = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """`text` is what the model is told, greetings left out, cut to as many characters as may be."""
+
+    text: str
+    greetings: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def greeting(self, language: str | None) -> str | None:
+        return closest(self.greetings, language) or self.greetings.get(_ANY)
+
+
+def read_persona(text: str, longest: int) -> Persona:
+    greetings: dict[str, str] = {}
+    for language, greeting in _GREETING.findall(text):
+        if greeting.strip():
+            greetings.setdefault(language, greeting.strip())
+    return Persona(_GREETING.sub("", text).strip()[:longest].rstrip(), greetings)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 from threadkeep.checkpoints.parts import CHECKPOINT, WRITE, checkpoint_of, joined, pages_of, parts_of
-from threadkeep.checkpoints.sqlite_search import conditions_of
 from threadkeep.checkpoints.sqlite_threads import (
     copy_thread,
     delete_thread,
@@ -284,3 +283,32 @@ def read_pages(connection: sqlite3.Connection, thread: Thread, runs: Sequence[Ru
         )
         pages += pages_of(rows)
     return pages
+
+
+def conditions_of(wanted: Search) -> tuple[list[str], list[object]]:
+    """Fixed pieces of SQL; every value is bound."""
+    conditions: list[str] = []
+    values: list[object] = []
+
+    def also(condition: str, *its_values: object) -> None:
+        conditions.append(condition)
+        values.extend(its_values)
+
+    if wanted.thread is not None:
+        also("c.thread_key = ?", Thread(wanted.owner, wanted.thread).key)
+    else:
+        owner = (wanted.owner.tenant, wanted.owner.user)
+        also("c.thread_key IN (SELECT thread_key FROM conversation_metadata WHERE tenant = ? AND user_id = ?)", *owner)
+    if wanted.ns is not None:
+        also("c.ns_key = ?", ns_key(wanted.ns))
+    if wanted.id is not None:
+        also("c.checkpoint_id = ?", escaped(wanted.id))
+    if wanted.before is not None:
+        also("c.checkpoint_id < ?", escaped(wanted.before))
+    for fact in wanted.facts:
+        also("(c.facts IS NULL OR instr(c.facts, ?) > 0)", fact)
+    if wanted.after is not None:
+        last = wanted.after
+        key = Thread(wanted.owner, last.thread).key
+        also("(c.checkpoint_id, c.thread_key, c.ns_key) < (?, ?, ?)", escaped(last.id), key, ns_key(last.ns))
+    return conditions, values

@@ -12,18 +12,10 @@ from typing import Any
 import typer
 
 from threadkeep import __version__
-from threadkeep.cli.doctor_chroma import chroma_described, chroma_warnings
-from threadkeep.cli.doctor_mapped import mapped_described, mapped_warnings, print_mapping
-from threadkeep.cli.doctor_servers import (
-    may_start_with,
-    migrated_next,
-    redis_described,
-    server_described,
-    server_warnings,
-)
 from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import in_columns, print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path
+from threadkeep.compose.inspect import inspect_chroma, inspect_mapped, inspect_redis, inspect_server, named_config
 from threadkeep.compose.memory import memory_to_look_at, redis_named
 from threadkeep.compose.upkeep import check_terms
 from threadkeep.errors import SchemaOutdated, StoreReadOnly, StoreUnavailable, ThreadkeepError
@@ -203,3 +195,105 @@ def _verdict(report: dict[str, Any]) -> str:
         "chroma": "Chroma cannot be used.",
     }
     return next(told for name, told in verdicts.items() if report[name] is not None and not report[name]["ok"])
+
+
+def chroma_described(settings: Settings) -> dict[str, Any] | None:
+    """None where vectors are kept beside the messages."""
+    found = inspect_chroma(settings)
+    if found is None:
+        return None
+    place = settings.chroma_path
+    return {"place": masked(place) if "://" in place else place, "ok": found.problem is None, "problem": found.problem}
+
+
+def chroma_warnings(chroma: dict[str, Any] | None) -> list[str]:
+    if chroma is None or chroma["ok"]:
+        return []
+    fix = "mend or empty it, or correct CHROMA_PATH; what is missing is made anew"
+    return [f"Chroma: {chroma['problem']}; messages are found by their words alone: {fix}"]
+
+
+def mapped_described(url: str | None, mapping: str | None, settings: Settings) -> dict[str, Any] | None:
+    """None where no tables are mapped. `ok` is False where nothing could be stored in them."""
+    path = mapping or named_config()
+    if path is None and "memory_table_map" not in settings.model_fields_set:
+        return None
+    described: dict[str, Any] = {"config": path, "enabled": None, "tables": {}, "columns": {}}
+    described |= {"misfits": [], "error": None}
+    try:
+        report = asyncio.run(inspect_mapped(url or settings.database_url, path, settings))
+    except ThreadkeepError as error:
+        return described | {"ok": False, "error": {"code": error.code, "detail": str(error)}}
+    return described | {"ok": report.usable} | report.as_dict()
+
+
+def print_mapping(mapped: dict[str, Any]) -> None:
+    """Print which table and column stands for which of ours, and below it what does not fit."""
+    table = in_columns("Mapping", "ours", "yours")
+    for logical, name in mapped["tables"].items():
+        table.add_row(logical, name)
+        for field, column in mapped["columns"][logical].items():
+            table.add_row(f"  {field}", "–" if column is None else column)
+    screen().print(table)
+    for warning in mapped_warnings(mapped):
+        screen().print(f"! {warning}", style="yellow")
+
+
+def mapped_warnings(mapped: dict[str, Any] | None) -> list[str]:
+    if mapped is None:
+        return []
+    told = [f"{one['setting']}: {one['problem']}; {one['fix']}" for one in mapped["misfits"]]
+    return told + ([mapped["error"]["detail"]] if mapped["error"] else [])
+
+
+_UNAVAILABLE = {"unreachable", "refuses-writes"}
+
+
+def redis_described(redis: str | None, settings: Settings) -> dict[str, Any] | None:
+    """None where there is none. `ok` is False for what must be mended before it can be relied on."""
+    if redis is None:
+        return None
+    try:
+        report = asyncio.run(inspect_redis(redis, settings))
+    except ThreadkeepError as error:
+        problem = {"code": error.code, "severity": "problem", "message": str(error), "fix": "correct REDIS_URL"}
+        return {"url": masked(redis), "ok": False, "version": None, "cluster": None, "findings": [problem]}
+    return {"url": masked(redis), "ok": report.usable} | report.as_dict()
+
+
+def may_start_with(redis: dict[str, Any] | None) -> bool:
+    """Whether a process that is given this Redis starts, and goes on without it while it is unavailable."""
+    return redis is None or bool(redis["version"]) or {one["code"] for one in redis["findings"]} <= _UNAVAILABLE
+
+
+def server_described(url: str, settings: Settings) -> dict[str, Any]:
+    """Empty where the archive is on no server."""
+    report = asyncio.run(inspect_server(url, settings))
+    return {} if report is None else {"server": report.as_dict()}
+
+
+def migrated_next(described: dict[str, Any], settings: Settings) -> dict[str, str]:
+    """What the first process does with the server's tables that are missing or older; empty where it does nothing."""
+    if not described or not settings.auto_migrate:
+        return {}
+    found, newest = described["server"]["schema"], described["server"]["newest_schema"]
+    if found is None:
+        return {"status": "no tables yet", "next": "the first process that opens it makes them"}
+    if found == newest:
+        return {}
+    return {
+        "status": "tables of an older version",
+        "next": f"the first process that opens it brings them up to date ({found} → {newest})",
+    }
+
+
+def server_warnings(report: dict[str, Any]) -> list[str]:
+    warnings: list[str] = []
+    server, redis, health = report["store"].get("server"), report["redis"], report["health"]
+    unused = report["store"]["status"] == "no tables of its own" or "next" in report["store"]
+    if server and not unused and server["schema"] != server["newest_schema"]:
+        warnings.append(f"the tables are at {server['schema'] or 'nothing yet'}: run `threadkeep migrate`")
+    for one in redis["findings"] if redis else ():
+        if one["severity"] != "note":
+            warnings.append(f"Redis: {one['message']}; {one['fix']}")
+    return warnings + [f"{one['message']}; {one['fix']}" for one in (health["findings"] if health else ())]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,9 +23,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from threadkeep.console.api import Api, ApiRefused
-from threadkeep.console.events import as_pieces
 from threadkeep.console.guard import FormTooLarge, SafePages, credential_of, form_of, sign_in, sign_out
-from threadkeep.console.shown import CountTokens, shown
 
 _HERE = Path(__file__).parent
 _SECONDS = 120.0  # an answer in place may take as long as its model
@@ -200,3 +202,95 @@ async def _api(request: Request, credential: str | None = None) -> AsyncGenerato
     address = (f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}") + place
     async with httpx.AsyncClient(base_url=address, timeout=_SECONDS, trust_env=False, verify=_NO_AUTHORITIES) as client:
         yield Api(client, credential or credential_of(request))
+
+
+Render = Callable[[str, dict[str, Any]], str]  # the event's name and data to a piece of HTML
+
+
+@dataclass(slots=True)
+class Event:
+    name: str = "message"
+    data: list[str] = field(default_factory=list[str])
+    id: str | None = None
+
+
+async def events_in(lines: AsyncIterator[str]) -> AsyncIterator[Event]:
+    """What a stream says, comments left out."""
+    event = Event()
+    async for line in lines:
+        if not line:
+            if event.data:
+                yield event
+            event = Event()
+            continue
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "event":
+            event.name = value
+        elif name == "data":
+            event.data.append(value)
+        elif name == "id":
+            event.id = value
+
+
+async def as_pieces(lines: AsyncIterator[str], render: Render) -> AsyncIterator[bytes]:
+    async for event in events_in(lines):
+        piece = render(event.name, json.loads("\n".join(event.data)))
+        if piece:
+            yield framed(event.name, piece, event.id)
+
+
+def framed(name: str, piece: str, id_: str | None = None) -> bytes:
+    seen = "" if id_ is None else f"id: {id_}\n"
+    data = "".join(f"data: {line}\n" for line in piece.splitlines())
+    return f"{seen}event: {name}\n{data}\n".encode()
+
+
+CountTokens = Callable[[str], int]
+_MASKED = re.compile(r"\[REDACTED(?::([A-Z][A-Z0-9_]*)(?:#[0-9]+)?)?\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    text: str
+    masked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    id: str
+    seq: int
+    role: str
+    parts: tuple[Part, ...]
+    moment: str
+    language: str
+    modality: str
+    tokens: int
+    redacted: Mapping[str, int]
+    unanswered: bool = False
+
+
+def shown(message: Mapping[str, Any], count_tokens: CountTokens, unanswered: Collection[str] = ()) -> Shown:
+    """From a message of the API. Types and counts stand beside the text; what was masked is nowhere."""
+    text = str(message["content"])
+    return Shown(
+        id=str(message["id"]),
+        seq=int(message["seq"]),
+        role=str(message["role"]),
+        parts=tuple(_parts(text)),
+        moment=str(message["ts"])[:16].replace("T", " "),
+        language=str(message.get("language") or ""),
+        modality=str(message.get("modality") or "text"),
+        tokens=count_tokens(text),
+        redacted=dict(sorted(Counter(found[1] or "VALUE" for found in _MASKED.finditer(text)).items())),
+        unanswered=message["id"] in unanswered,
+    )
+
+
+def _parts(text: str) -> list[Part]:
+    parts: list[Part] = []
+    position = 0
+    for found in _MASKED.finditer(text):
+        parts += (Part(text[position : found.start()]), Part(found[0], masked=True))
+        position = found.end()
+    return [part for part in (*parts, Part(text[position:])) if part.text]

@@ -9,21 +9,23 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from starlette.requests import Request
 
 from threadkeep.agent.pairs import answer_to
 from threadkeep.errors import CapabilityMissing, Conflict, ScopeErased, StoreError, ThreadkeepError
 from threadkeep.events import UserMessage
-from threadkeep.http.one_process import OneProcess
 from threadkeep.http.streams import Streams, messages_after
 from threadkeep.identity.principal import Principal
 from threadkeep.memory import Memory
 from threadkeep.model import History, Message, Receipt
 from threadkeep.policy.fields import ANSWERS
+from threadkeep.ports.claims import Claims
 from threadkeep.ports.responder import Answer, AnswerKind, Asked, OfLanguages, Responder
 from threadkeep.scope import Scope
 
@@ -255,3 +257,58 @@ def _answer_of(message: Message, default: str) -> Answer:
     kind = message.meta.get("type", "answer")
     known: AnswerKind = kind if kind in ("clarify", "greeting") else "answer"
     return Answer(message.content, message.language or default, known, message.id)
+
+
+T = TypeVar("T")
+_SECONDS = 10.0  # so long others wait for a process that has died, or that the store can no longer tell of
+_RENEWED_AFTER = 3.0
+_LOOK_AGAIN_AFTER, _LONGEST_PAUSE = 0.1, 1.0
+_PAUSE_OF_THE_WAIT = 0.1  # who has waited long need not look as often
+
+
+class OneProcess:
+    def __init__(self, claims: Claims, seconds: float = _SECONDS) -> None:
+        self._claims = claims
+        self._seconds = seconds
+        self._renewed_after = min(_RENEWED_AFTER, seconds / 3)
+
+    @asynccontextmanager
+    async def at_work(self, scope: Scope, name: str, look: Callable[[], Awaitable[T]]) -> AsyncGenerator[T | None]:
+        """Begins once no other process is at it, or nobody can tell; with what `look` saw before it had to wait."""
+        holder = secrets.token_hex(8)
+        seen = await self._waited(scope, name, holder, look)
+        holding = asyncio.create_task(self._hold_on(scope, name, holder), name="threadkeep-claim")
+        try:
+            yield seen
+        finally:
+            holding.cancel()
+            with suppress(StoreError):  # it goes by itself
+                await self._claims.give_back(scope, name, holder)
+
+    async def _waited(self, scope: Scope, name: str, holder: str, look: Callable[[], Awaitable[T]]) -> T | None:
+        """Another process does not stop because the store is away: it has as long as it would have had to die."""
+        seen, others_until, now = None, 0.0, asyncio.get_running_loop().time
+        began = now()
+        while True:
+            try:
+                if await self._claims.take(scope, name, holder, self._seconds):
+                    return seen
+                others_until, waited = now() + self._seconds, now() - began
+                pause = min(max(_LOOK_AGAIN_AFTER, waited * _PAUSE_OF_THE_WAIT), _LONGEST_PAUSE)
+            except StoreError as error:
+                if now() >= others_until:
+                    _log.warning(json.dumps({"event": "unclaimed", "error": error.code}))
+                    return seen
+                pause = min(self._renewed_after, others_until - now())
+            seen = seen or await look()
+            await asyncio.sleep(pause)
+
+    async def _hold_on(self, scope: Scope, name: str, holder: str) -> None:
+        pause = self._renewed_after
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                await self._claims.take(scope, name, holder, self._seconds)
+                pause = self._renewed_after
+            except StoreError:
+                pause = _LOOK_AGAIN_AFTER  # a store that has lost the claim is told of it before others look again

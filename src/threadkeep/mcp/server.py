@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import mcp_types as types
@@ -12,16 +14,16 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from threadkeep import __version__
-from threadkeep.errors import ThreadkeepError
-from threadkeep.identity.audit import called_by, reaching
+from threadkeep.errors import Forbidden, NotFound, RateLimited, ThreadkeepError, Unauthenticated
+from threadkeep.identity.audit import Outcome, called_by, reaching, trail_of
 from threadkeep.identity.principal import Principal
 from threadkeep.mcp import resources
 from threadkeep.mcp.answers import legible
 from threadkeep.mcp.arguments import checked_arguments
-from threadkeep.mcp.audited import audited
 from threadkeep.mcp.calls import Call, Progress, conversation_in, request_in
 from threadkeep.mcp.errors import protocol_error, tool_error, unknown_tool
 from threadkeep.mcp.tools import TOOLS, ToolSpec
+from threadkeep.policy.logged_ids import logged_id
 from threadkeep.scope import Scope
 
 Context = ServerRequestContext[Any, Any]
@@ -140,3 +142,25 @@ def mcp_server(
         on_list_prompts=handlers.list_prompts,
         **shown,
     )
+
+
+_log = logging.getLogger("threadkeep.mcp")
+_DENIED = (Unauthenticated, Forbidden, NotFound, RateLimited)
+
+
+@contextmanager
+def audited(verb: str, request_id: str | None) -> Generator[None]:
+    """Whatever it raises goes on."""
+    outcome: Outcome = "failed"
+    code: str | None = None
+    with trail_of(request_id and logged_id(request_id), "mcp") as trail:
+        try:
+            yield
+            outcome = "ok"
+        except ThreadkeepError as error:
+            code = error.code
+            outcome = "denied" if isinstance(error, _DENIED) else "failed"
+            raise
+        finally:
+            line = {"event": "tool", "verb": verb, **trail.access(outcome)}
+            _log.info(json.dumps(line | ({"error": code} if code else {}) | trail.ids()))

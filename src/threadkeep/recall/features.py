@@ -8,17 +8,19 @@ by how much turns lean on them (`surroundings.leaning`).
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
 
-from threadkeep.recall.as_written import AsWritten
-from threadkeep.recall.bm25 import Saturation, rarity
+from threadkeep.recall.bm25 import Saturation, rarity, score
 from threadkeep.recall.dates import nearness
-from threadkeep.recall.evidence import Evidence, Turn
-from threadkeep.recall.normalise import fold
+from threadkeep.recall.evidence import Evidence, Statistics, Turn
+from threadkeep.recall.normalise import CJK, fold, terms_of
 from threadkeep.recall.question import Question
-from threadkeep.recall.speakers import speakers
+from threadkeep.recall.stem import stem
 from threadkeep.recall.stretch import Phrase, Stretch
 from threadkeep.recall.surroundings import leaning
 from threadkeep.recall.times import other_numbers, tells_number, tells_time
@@ -223,3 +225,58 @@ class Reading:
             "user's own words": self.said_by(question.is_about_me, "user"),
             "the other's words": self.said_by(question.is_about_you, "assistant"),
         }
+
+
+_HOW_WRITTEN = Saturation(sharpness=1.0)  # what is rare by its marks alone should not outweigh all the rest
+_WORD = re.compile(rf"[^\W_{CJK}]+")
+
+
+class AsWritten:
+    """The words of a question that has marks, each with the term it is found by; none of a question without."""
+
+    def __init__(self, question: str, weights: Mapping[str, float]) -> None:
+        words = dict.fromkeys(_WORD.findall(_composed(question))) if not question.isascii() else {}
+        folded = {word: fold(word) for word in words}
+        terms = {word: stem(plain) for word, plain in folded.items()}
+        marked = any(plain != word for word, plain in folded.items())
+        self._terms = {word: term for word, term in terms.items() if term in weights} if marked else {}
+
+    def __bool__(self) -> bool:
+        return bool(self._terms)
+
+    def worth(self, turns: Sequence[Turn], statistics: Statistics) -> list[float]:
+        """Of each turn, as BM25 weighs words."""
+        held = [self._held(turn) for turn in turns]
+        having = Counter(word for words in held for word in words)
+        folded = Counter(term for turn in turns for term in turn.counts)
+        weights = {
+            word: rarity(
+                statistics.holding.get(term, 0) * having[word] / max(1, folded[term]),
+                statistics.turns,
+                _HOW_WRITTEN.sharpness,
+            )
+            for word, term in self._terms.items()
+        }
+        usual = max(1.0, statistics.mean_length)
+        rows = zip(turns, held, strict=True)
+        return [score(words.items(), weights, turn.length / usual, _HOW_WRITTEN) for turn, words in rows]
+
+    def _held(self, turn: Turn) -> Counter[str]:
+        return Counter(word for word in _WORD.findall(_composed(turn.message.content)) if word in self._terms)
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text).lower()
+
+
+_NAME = re.compile(r"([^\W\d_][\w.' -]{0,30}?)[:：]\s")
+_AT_LEAST = 3  # turns; "Note: …" begins one or two
+
+
+def speakers(contents: Sequence[str]) -> list[frozenset[str]]:
+    """The terms of the name each begins with, none where it is no speaker's."""
+    found = [_NAME.match(content) for content in contents]
+    names = [match.group(1) if match else "" for match in found]
+    often = Counter(names)
+    terms = {name: frozenset(terms_of(name)) for name, times in often.items() if name and times >= _AT_LEAST}
+    return [terms.get(name, frozenset()) for name in names]

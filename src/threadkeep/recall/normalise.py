@@ -13,7 +13,6 @@ import unicodedata
 from itertools import pairwise
 from operator import add
 
-from threadkeep.recall.folding import FOLDED
 from threadkeep.recall.function_words import function_words
 from threadkeep.recall.stem import stem
 from threadkeep.recall.syllables import is_vietnamese, pairs
@@ -123,3 +122,18 @@ def split(text: str) -> tuple[list[str], list[str]]:
 def _pairs(text: str, words: list[str], language: str | None, share: float = _SHARE_OF_A_MESSAGE) -> list[str]:
     hinted = language is not None and language.lower().startswith("vi")
     return pairs(words) if hinted or is_vietnamese(text, words, share) else []
+
+
+_ALONE = {"đ": "d", "ł": "l", "ø": "o", "ð": "d", "ı": "i", "ß": "ss"}  # Unicode does not take these apart
+_UNSEEN = re.compile("[\u0300-\u036f\u00ad\u200b-\u200d\u2060\ufeff]+")  # marks, soft hyphens, joiners of no width
+
+
+class _Folded(dict[int, str]):
+    def __missing__(self, code: int) -> str:
+        plain = unicodedata.normalize("NFKC", chr(code)).casefold()
+        bare = _UNSEEN.sub("", unicodedata.normalize("NFKD", plain))
+        self[code] = "".join(_ALONE.get(letter, letter) for letter in unicodedata.normalize("NFC", bare))
+        return self[code]
+
+
+FOLDED = _Folded()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from threadkeep.errors import ThreadkeepError
 from threadkeep.model import Hit, Message
 from threadkeep.ports.evidence import Evidence
 from threadkeep.ports.index import TermIndex
@@ -15,7 +17,6 @@ from threadkeep.recall.fuse import fused
 from threadkeep.recall.nearness import Nearby
 from threadkeep.recall.question import Question
 from threadkeep.recall.queued import with_queued
-from threadkeep.recall.rerank import MOST_RERANKED, reranked
 from threadkeep.recall.search import Nearest, search_for
 from threadkeep.scope import Scope
 
@@ -50,3 +51,35 @@ async def ranked(
     work = partial(fused, question, evidence, most if rerank is None else max(most, MOST_RERANKED))
     hits = await asyncio.to_thread(work) if len(evidence.turns) > _MOST_WEIGHED_ON_THE_LOOP else work()
     return hits if rerank is None else (await reranked(rerank, sent, hits))[:most]
+
+
+MOST_RERANKED = 20
+PATIENCE_SECONDS = 10.0
+_log = logging.getLogger("threadkeep.recall")
+
+
+async def reranked(
+    rerank: Rerank, question: str, hits: tuple[Hit, ...], patience: float = PATIENCE_SECONDS
+) -> tuple[Hit, ...]:
+    """The first hits by the reranker, the others behind them. Each hit tells its rank by it among the others."""
+    first = hits[:MOST_RERANKED]
+    if len(first) < 2:
+        return hits
+    try:
+        async with asyncio.timeout(patience):
+            order = in_order(await rerank(question, [hit.content for hit in first]), len(first))
+    except (ThreadkeepError, TimeoutError) as error:
+        _log.info("recalling without the reranker (%s)", type(error).__name__)
+        return hits
+    return (*(_ranked(first[position], rank) for rank, position in enumerate(order, 1)), *hits[MOST_RERANKED:])
+
+
+def in_order(positions: Sequence[int], count: int) -> list[int]:
+    """All of them, each once."""
+    told = [position for position in positions if 0 <= position < count]
+    return list(dict.fromkeys([*told, *range(count)]))
+
+
+def _ranked(hit: Hit, rank: int) -> Hit:
+    why = dict(hit.why)
+    return replace(hit, why=why | {"ranks": {**why.get("ranks", {}), "reranker": rank}})

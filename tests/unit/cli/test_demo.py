@@ -1,7 +1,7 @@
 """`threadkeep demo`: what it shows is true."""
 
 from tests.unit.cli.conftest import Command
-from threadkeep.cli.demo_script import SCRIPT
+from threadkeep.cli.demo import SCRIPT
 
 
 def test_four_languages_are_kept_masked_recalled_and_erased_with_proof(threadkeep: Command) -> None:

@@ -130,7 +130,7 @@ def test_an_exported_file_is_its_owners_alone(
     threadkeep: Command, store: str, tmp_path: Path, nameless: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not nameless:
-        monkeypatch.setattr("threadkeep.cli.export_file._OPEN_FILES", tmp_path / "there is none")
+        monkeypatch.setattr("threadkeep.cli.export._OPEN_FILES", tmp_path / "there is none")
     (tmp_path / "all.ndjson").write_text("the last good one")
 
     assert threadkeep("export", "--url", store, "--out", "all.ndjson").code == 0

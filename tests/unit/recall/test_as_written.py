@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.recall.said import evidence_of
-from threadkeep.recall.as_written import AsWritten
+from threadkeep.recall.features import AsWritten
 from threadkeep.recall.question import Question
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from threadkeep.recall.features import speakers
 from threadkeep.recall.normalise import CJK
-from threadkeep.recall.speakers import speakers
 from threadkeep.recall.stem import stem
 from threadkeep.recall.stretch import Phrase
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threadkeep.policy.redact import Redaction, RedactionRules, Redactor, Span, explain, redact
-from threadkeep.policy.redact.overlap import resolve
+from threadkeep.policy.redact.engine import resolve
 from threadkeep.policy.redact.rule import Hit
 
 MIXED = "Mail ann@example.org or call +48 601 234 567; card 4111 1111 1111 1111, token ghp_abcdefghijklmnopqrst0123."

@@ -6,8 +6,9 @@ and where the time column is too coarse to tell turns apart, writers take turns 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import hashlib
+from collections.abc import AsyncGenerator, Collection, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -17,13 +18,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.mapped.check import Misfit, denied, layout_of, left_out, misfits, missing_rights, without_right
 from threadkeep.archive.mapped.config import MappedConfig, MappedTable
-from threadkeep.archive.mapped.locks import one_writer
 from threadkeep.archive.mapped.reading import Decode
 from threadkeep.archive.mapped.rows import Layout
 from threadkeep.archive.mapped.shape import Shape, shape_of
 from threadkeep.archive.mapped.upsert import upsert_by_index, upsert_by_looking
 from threadkeep.db.errors import refusal_of
 from threadkeep.db.server import ServerDatabase
+from threadkeep.db.statements import Raced
 from threadkeep.errors import InvalidInput, RowRefused, SchemaOutdated, StoreUnavailable, ThreadkeepError
 from threadkeep.ports.turns import TurnRecord, is_of_this_module
 
@@ -226,3 +227,40 @@ def _id_in(layout: Layout, field: str, value: str) -> str | None:
 
 def _with_reflection(records: Sequence[TurnRecord]) -> list[TurnRecord]:
     return [record for record in records if record["reflection"] is not None]
+
+
+_PATIENCE_SECONDS = 10
+_TAKE_ON_POSTGRES = text("SELECT pg_advisory_xact_lock(:number)")
+_TAKE = text("SELECT GET_LOCK(:name, :seconds)")
+_GIVE_BACK = text("SELECT RELEASE_LOCK(:name)")
+
+
+@asynccontextmanager
+async def one_writer(connection: AsyncConnection, tables: Sequence[str]) -> AsyncGenerator[None]:
+    """Held until what was written is committed. A writer that is killed leaves no lock behind."""
+    digests = sorted(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in tables)
+    if not digests:
+        yield
+    elif connection.dialect.name == "postgresql":
+        for digest in digests:
+            await connection.execute(_TAKE_ON_POSTGRES, {"number": int.from_bytes(digest, "big", signed=True)})
+        yield  # the transaction's end gives it back
+    else:
+        async with _held_by_the_connection(connection, [f"threadkeep:{digest.hex()}" for digest in digests]):
+            yield
+
+
+@asynccontextmanager
+async def _held_by_the_connection(connection: AsyncConnection, names: Sequence[str]) -> AsyncGenerator[None]:
+    """MySQL's locks outlive the transaction, so it is ended here, and only then are they given back."""
+    try:
+        for name in names:
+            if (await connection.execute(_TAKE, {"name": name, "seconds": _PATIENCE_SECONDS})).scalar() != 1:
+                raise Raced
+        yield
+        await connection.commit()
+        for name in names:
+            await connection.execute(_GIVE_BACK, {"name": name})
+    except BaseException:
+        await connection.invalidate()  # its end frees the locks and undoes the rest, whatever state it is in
+        raise

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import NamedTuple
 
 from threadkeep.models.language.cld2 import named_by_cld2
-from threadkeep.models.language.frequent import Known, known_in
 from threadkeep.models.language.han import script_of
-from threadkeep.models.language.latin import COLUMNS, LANGUAGES, OTHER, Scored, likelihoods, scores
+from threadkeep.models.language.latin import COLUMNS, LANGUAGES, OTHER, Scored, folded, likelihoods, scores
 from threadkeep.models.language.scripts import LANGUAGES_OF, Pieces, pieces_of, written_in
 from threadkeep.models.language.tags import SUPPORTED, Allowed, allowed_tags
 from threadkeep.ports.language import CERTAIN, UNDETERMINED, Detection
+from threadkeep.recall.function_words import BY_LANGUAGE
 
 _ANY = allowed_tags((*SUPPORTED, *(language for those in LANGUAGES_OF.values() for language in those)))
 _HAN_ALONE = 0.98
@@ -138,3 +141,40 @@ def _one_of(pieces: Pieces, choice: Allowed, languages: Sequence[str]) -> list[t
 
 
 _NOT_LATIN = frozenset(("zh", *(language for those in LANGUAGES_OF.values() for language in those)))
+
+
+class Known(NamedTuple):
+    """How many different words of a text are frequent ones, by language."""
+
+    words: Counter[str]
+
+    def lead(self, language: str) -> int:
+        """By how many words it is ahead of every other language; negative where another one is ahead."""
+        return self.words[language] - max((n for other, n in self.words.items() if other != language), default=0)
+
+    def leader(self) -> str | None:
+        """The language that is ahead, if any word is known at all."""
+        return max(self.words, key=self.lead, default=None)
+
+
+def known_in(words: Sequence[tuple[str, float]]) -> Known:
+    languages = _languages()
+    distinct = {word for word, _ in words}
+    return Known(Counter(tag for word in distinct for tag in languages.get(word, ())))
+
+
+@cache
+def _languages() -> Mapping[str, frozenset[str]]:
+    """By word; as people type it without its diacritics, too."""
+    found: dict[str, set[str]] = defaultdict(set)
+    source = resources.files("threadkeep.models.language").joinpath("frequent.txt").read_text("utf-8")
+    for line in source.splitlines():
+        if not line.startswith("#"):
+            tag, *words = line.split(" ")
+            for word in words:
+                found[word].add(tag)
+                found[folded(word)].add(tag)
+    for tag, words in BY_LANGUAGE.items():
+        for word in filter(str.isascii, words):
+            found[word].add(tag)
+    return {word: frozenset(tags) for word, tags in found.items()}

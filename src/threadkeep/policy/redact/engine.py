@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from heapq import heappop, heappush
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
-from threadkeep.policy.redact import overlap
+from threadkeep.policy.redact import engine as overlap
 from threadkeep.policy.redact.families import BUILT_IN
 from threadkeep.policy.redact.kinds import KINDS
-from threadkeep.policy.redact.masking import legible, mask, placed
 from threadkeep.policy.redact.ner import PresidioRecogniser, recognise
 from threadkeep.policy.redact.ordinals import canonical
 from threadkeep.policy.redact.prescan import Prescan
@@ -159,3 +161,91 @@ def warm_up() -> None:
 def explain(text: str, language: str | None = None) -> list[Finding]:
     """Span, type and rule of each thing `redact` would mask."""
     return default_redactor().explain(text, language)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from threadkeep.policy.redact.rule import Hit
+
+
+def mask(text: str, hits: list[Hit], labels: list[str]) -> str:
+    """`hits` sorted and disjoint, one label each."""
+    pieces: list[str] = []
+    position = 0
+    for hit, label in zip(hits, labels, strict=True):
+        pieces += (text[position : hit.start], label)
+        position = hit.end
+    return "".join((*pieces, text[position:]))
+
+
+def placed(more: list[Hit], hits: list[Hit], widths: list[int]) -> list[Hit]:
+    """Hits found in a masked text, moved to where they stand in the text before `hits` were masked."""
+    moved: list[Hit] = []
+    shift = upcoming = 0
+    for hit in more:
+        while upcoming < len(hits) and hits[upcoming].start <= hit.start + shift:
+            shift += hits[upcoming].end - hits[upcoming].start - widths[upcoming]
+            upcoming += 1
+        moved.append(hit._replace(start=hit.start + shift, end=hit.end + shift))
+    return moved
+
+
+def legible(text: str, hit: Hit) -> Iterator[Hit]:
+    """A claim never reaches over a NUL, which is what a placeholder looks like in the shadow."""
+    claimed = text[hit.start : hit.end]
+    if "\0" not in claimed:
+        if claimed:
+            yield hit
+        return
+    for piece in re.finditer(r"[^\0]+", claimed):
+        if any(char.isalnum() for char in piece[0]):
+            yield hit._replace(start=hit.start + piece.start(), end=hit.start + piece.end())
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from threadkeep.policy.redact.rule import Hit
+
+_EDGES = " \t\r\n,;:|/-"
+
+
+def resolve(hits: Sequence[Hit], text: str) -> list[Hit]:
+    """Sorted and disjoint. Costs n log n, whatever the nesting."""
+    ordered = sorted(hits)
+    if all(left.end <= right.start for left, right in pairwise(ordered)):
+        return ordered
+    kept: list[Hit] = []
+    for hit, start, end in _winners(ordered):
+        if (start, end) != (hit.start, hit.end):
+            start, end = _trim(text, start, end)
+        if start < end:
+            kept.append(hit._replace(start=start, end=end))
+    return kept
+
+
+def _winners(ordered: list[Hit]) -> Iterator[tuple[Hit, int, int]]:
+    """Sweep from left to right; between two borders the best open claim holds the ground."""
+    claims = [(-hit.sure, hit.start - hit.end, hit.start, hit.rule, index) for index, hit in enumerate(ordered)]
+    open_claims: list[tuple[int, int, int, str, int]] = []
+    upcoming, holder, since = 0, -1, 0
+    for border in sorted({border for hit in ordered for border in (hit.start, hit.end)}):
+        while upcoming < len(ordered) and ordered[upcoming].start <= border:
+            heappush(open_claims, claims[upcoming])
+            upcoming += 1
+        while open_claims and ordered[open_claims[0][-1]].end <= border:
+            heappop(open_claims)
+        best = open_claims[0][-1] if open_claims else -1
+        if best != holder:
+            if holder >= 0:
+                yield ordered[holder], since, border
+            holder, since = best, border
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """What a loser keeps sheds the separators at its edges, and is empty if nothing legible is left."""
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip(_EDGES))
+    end -= len(piece) - len(piece.rstrip(_EDGES))
+    return (start, end) if any(char.isalnum() for char in text[start:end]) else (start, start)

@@ -13,16 +13,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 from typing import Any, cast
 
 from threadkeep.errors import Conflict, StoreUnavailable
 from threadkeep.ports.journal import Depth
 from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord, latest_of
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER
-from threadkeep.sessions.redis import turn_scripts as scripts
+from threadkeep.sessions.redis import turns as scripts
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encode import to_json
-from threadkeep.sessions.redis.scripts import DEPTH, RETIRE, TAKES
+from threadkeep.sessions.redis.scripts import DEPTH, RETIRE, TAKES, Script
 
 QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
 _MOST_RACES = 64
@@ -214,3 +215,20 @@ def _fields(flat: Any) -> dict[bytes, bytes]:
     if isinstance(flat, dict):
         return cast("dict[bytes, bytes]", flat)
     return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+_FOLDER = files("threadkeep.sessions.redis") / "lua"
+
+
+def _script(name: str, first: str = "#!lua\n") -> Script:
+    text = first + (_FOLDER / f"{name}.lua").read_text("utf-8")
+    return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
+
+
+_FREES_ROOM = "#!lua flags=allow-oom\n"
+KEEP_TURN = _script("keep_turn")
+NEXT_MOMENT = _script("next_moment")
+TAKE_TURNS = _script("take_turns", _FREES_ROOM)
+SETTLE_TURNS = _script("settle_turns", _FREES_ROOM)
+GIVE_BACK_TURNS = _script("give_back_turns", _FREES_ROOM)
+REPLAY_TURNS = _script("replay_turns")
