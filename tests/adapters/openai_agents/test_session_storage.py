@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,9 +39,15 @@ class Watched(sqlite3.Connection):
         self.every.append(self)
 
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        return self._watch(super().execute, statement, *values)
+
+    def executemany(self, statement: str, *rows: Any) -> sqlite3.Cursor:
+        return self._watch(super().executemany, statement, *rows)
+
+    def _watch(self, run: Callable[..., sqlite3.Cursor], statement: str, *values: Any) -> sqlite3.Cursor:
         if statement.startswith(Watched.failing):
             raise sqlite3.OperationalError("disk I/O error")
-        cursor = super().execute(statement, *values)
+        cursor = run(statement, *values)
         if statement.startswith(("BEGIN", "INSERT INTO tk_messages", "DELETE FROM tk_messages")):
             self._changes_messages = not statement.startswith("BEGIN")
         if Watched.pausing and statement == "COMMIT" and self._changes_messages:
