@@ -15,6 +15,8 @@ from typing import NamedTuple
 from threadkeep.models.language.latin import folded
 from threadkeep.recall.function_words import BY_LANGUAGE
 
+_CHATTED = {"en": ("u", "ur", "r", "pls", "plz")}
+
 
 class Known(NamedTuple):
     """How many different words of a text are frequent ones, by language."""
@@ -47,7 +49,7 @@ def _languages() -> Mapping[str, frozenset[str]]:
             for word in words:
                 found[word].add(tag)
                 found[folded(word)].add(tag)
-    for tag, words in BY_LANGUAGE.items():
+    for tag, words in (*BY_LANGUAGE.items(), *_CHATTED.items()):
         for word in filter(str.isascii, words):
             found[word].add(tag)
     return {word: frozenset(tags) for word, tags in found.items()}
