@@ -96,6 +96,69 @@ CLASSES: dict[str, list[tuple[str, Case]]] = {
         (HOTEL, asked("Is a room free tomorrow?", must="", never="Wi-Fi")),
         (HOTEL, asked("do you have sugar free jam", must="no information", never="Wi-Fi")),
     ],
+    "refusals": [
+        (SHOP, asked("RTX 5070 giá bao nhiêu?", "hok cần j nữa nha", must="Hẹn gặp lại", never=(*NOTHING, *PRICES))),
+        (SHOP, asked("RTX 5070 giá bao nhiêu?", "ko", must="Hẹn gặp lại", never=(*NOTHING, *PRICES))),
+        (SHOP, asked("RTX 5070 giá bao nhiêu?", "dạ không ạ, cảm ơn em", must="Hẹn gặp lại", never=NOTHING)),
+        (SHOP, asked("RTX 5070 giá bao nhiêu?", "no that's all thank you", must="Hẹn gặp lại", never=NOTHING)),
+        (SHOP, asked("How much is the RTX 5070?", "nah I'm good", must="See you again", never=(*NOTHING, *PRICES))),
+        (HOTEL, asked("Kiedy jest śniadanie?", "nie trzeba, dzięki", must="Do usłyszenia", never=NOTHING)),
+        (HOTEL, asked("早餐幾點？", "不用，謝謝", must="再見", never=NOTHING)),
+    ],
+    "orders and appointments": [
+        (SHOP, asked("Cho tui chốt 1 bộ GAMER-30", must=("không tự đặt", "31.500.000"), never="GAMER-20")),
+        (SHOP, asked("mình muốn đặt mua một con RTX 5070", must=("không tự đặt", "15.490.000"))),
+        (SHOP, asked("cho chị hẹn lịch mang máy qua kiểm tra", must="không tự đặt", never=NOTHING)),
+        (SHOP, asked("lên đơn giúp anh nhé", must="không tự đặt", never=NOTHING)),
+        (SHOP, asked("I'd like to place an order for an RTX 5060", must=("cannot place orders", "8,990,000"))),
+    ],
+    "another name of two syllables": [
+        (SHOP, asked("Bên mình có ship tận nơi không shop", must="Giao hàng miễn phí", never=NOTHING)),
+        (SHOP, asked("ship tốn nhiêu tiền", must="Giao hàng miễn phí", never=("8.990.000", *NOTHING))),
+        (SHOP, asked("what papers do I have to bring?", must="invoice", never=NOTHING)),
+    ],
+    "something broken, in Vietnamese": [
+        (SHOP, asked("máy mình lấy hôm qua bật không lên", must=("xin lỗi", "hóa đơn"), never=PRICES)),
+        (SHOP, asked("RTX 5060 vừa mua đã hỏng", must=("xin lỗi", "1 đổi 1"), never=PRICES)),
+        (SHOP, asked("Chuột bị liệt nút, làm sao bây giờ?", must=("xin lỗi", "1 đổi 1"), never=PRICES)),
+    ],
+    "two things compared": [
+        (SHOP, asked("5060 với 5070 khác nhau thế nào?", must=("8.990.000", "15.490.000"), never="GAMER")),
+        (SHOP, asked("what's the difference between 5060 and 5070?", must=("8,990,000", "15,490,000"))),
+    ],
+    "what is told of a whole kind": [
+        (SHOP, asked("GAMER-20 bảo hành bao lâu?", must="36 tháng", never="20.900.000")),
+        (SHOP, asked("How long is the warranty on the RTX 5070?", must="36 months", never="15,490,000")),
+        (SHOP, asked("RTX 5090 bảo hành bao lâu?", must="chưa có thông tin", never="36 tháng")),
+    ],
+    "above or below a price": [
+        (SHOP, asked("Bộ nào không quá 25 triệu vậy shop?", must="GAMER-20", never=("GAMER-30", *NOTHING))),
+        (SHOP, asked("card nào trên 12 triệu?", must="RTX 5070", never=("8.990.000", "9060", "GAMER"))),
+        (SHOP, asked("any build under 25 million?", must="GAMER-20", never=("GAMER-30", "31.500.000"))),
+        (SHOP, asked("có bộ nào rẻ hơn 15 triệu không", must="", never=("8.990.000", "20.900.000"))),
+        (SHOP, asked("GAMER-20 giá bao nhiêu?", "Có bộ nào mạnh hơn không?", must="GAMER-30", never="GAMER-20")),
+        (SHOP, asked("GAMER-30 giá bao nhiêu?", "có bộ nào rẻ hơn ko", must="GAMER-20", never="GAMER-30")),
+    ],
+    "a price of something else": [
+        (HOTEL, asked("1 phòng đơn một đêm bao nhiêu?", must="chưa có thông tin", never="450")),
+        (HOTEL, asked("Căn hộ giá bao nhiêu một đêm?", must="chưa có thông tin", never="450")),
+        (HOTEL, asked("How much is parking per night?", must="80 PLN", never="320")),
+        (HOTEL, asked("Ile kosztuje parking za noc?", must="80 zł", never="320")),
+        (HOTEL, asked("How much is a family room?", must="no information", never="320")),
+        (HOTEL, asked("Ile kosztuje pokój trzyosobowy?", must="Nie mam na ten temat", never="320")),
+        (HOTEL, asked("Ile kosztuje basen?", must="Basen", never="80")),
+        (HOTEL, asked("Ile kosztuje apartament?", must="890", never="65")),
+        (HOTEL, asked("How much is a double room?", "and for three nights?", must="450 PLN", never=NOTHING)),
+        (HOTEL, asked("Phòng đôi bao nhiêu?", "vậy 3 đêm hết bao nhiêu", must="450 PLN", never=NOTHING)),
+        (HOTEL, asked("How much is the cheapest room?", must="320", never=NOTHING)),
+        (HOTEL, asked("套房一晚多少錢？", must="沒有這方面", never="四百五十")),
+    ],
+    "a hello in a language without phrases": [
+        (HOTEL, asked("hallo", must="How may I help you", never=("Xin chào", "Dzień dobry"))),
+        (HOTEL, asked("Добрий день!", must="How may I help you", never=NOTHING)),
+        (HOTEL, asked("merci beaucoup", must="You are welcome", never=NOTHING)),
+        (SHOP, asked("hallo", must="lắp ráp máy", never=NOTHING)),
+    ],
     "an amount": [(SHOP, asked("ráp giúp mình bộ máy tầm 31 triệu", must="GAMER-30", never="GAMER-20"))],
 }
 
@@ -125,6 +188,9 @@ async def test_each_kind_of_message_is_met(what: str, tmp_path: Path) -> None:
         "hi, I need a towel",
         "chào shop, còn hàng không",
         "ok?",
+        "được không",
+        "không có màu trắng",
+        "no wifi",
     ],
 )
 def test_what_asks_for_something_is_no_small_talk(text: str) -> None:
@@ -164,6 +230,9 @@ def test_only_what_is_near_a_known_word_is_corrected() -> None:
         ("czy jest winda", "pl", True),
         ("room 12", "en", False),
         ("幾點", "zh-Hant", True),
+        ("máy mới mua", "vi", False),
+        ("cho mình xem bo mạch chủ", "vi", False),
+        ("mấy giờ mở cửa", "vi", True),
     ],
 )
 def test_a_question_needs_no_mark(text: str, language: str, is_one: bool) -> None:

@@ -84,6 +84,29 @@ async def test_offline_a_language_without_phrases_of_its_own_gets_english_ones(t
         assert greeting.text.startswith("Good day, this is the Concierge")
 
 
+@pytest.mark.parametrize(
+    ("first", "tag", "kept"),
+    [
+        ("wifi免费吗", "zh-Hans", None),
+        ("有wifi嗎", "zh-Hant", None),
+        ("check in几点", "zh-Hans", None),
+        ("早餐", "zh-Hant", None),
+        ("О котрій сніданок?", "uk", None),
+        ("де паркінг", "uk", None),
+        ("сколько стоит номер?", "ru", None),
+        ("wifi?", "pl", None),
+        ("hallo", "de", None),
+        ("do u have a sauna", "en", "en"),
+    ],
+)
+async def test_a_short_message_is_not_answered_in_a_language_of_another_script(
+    talk_with: Open, first: str, tag: str, kept: str | None
+) -> None:
+    async with talk_with("hotel_concierge") as talk:
+        assert (await talk.say(first)).language == tag
+        assert (await talk.memory.history(talk.scope)).language == kept
+
+
 async def test_the_shop_answers_in_vietnamese_or_english_only(talk_with: Open) -> None:
     model = RecordingModel("Dạ.")
     async with talk_with("pc_shop", model=model) as talk:

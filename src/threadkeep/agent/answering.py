@@ -54,7 +54,9 @@ class Answering:
                 turn.found += [one for one in found.snippets if one.source not in known]
                 turn.fenced += [found.text] if found.text else []
             if offline:
-                turn.quoted = await self._quotation(turn)
+                turn.quoted = await self._quotation(turn, self._asked(turn))
+                if self._is_broken(turn) and not self._answers_a_complaint(turn):
+                    turn.quoted = await self._quotation(turn, self._parts.phrases(turn.language).broken)
         return AgentState(last_updated=self._parts.clock().isoformat())
 
     async def answer(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
@@ -93,7 +95,9 @@ class Answering:
 
     def _looked_up(self, turn: Turn) -> list[str]:
         """The question with what documents call its things; and what was quoted last, which a follow-up is about."""
-        question = self._parts.redacted(turn.scope, self._asked(turn), turn.language)
+        broken = self._parts.phrases(turn.language).broken if self._is_broken(turn) else ""
+        asked = " ".join(dict.fromkeys(filter(None, (self._asked(turn), broken))))
+        question = self._parts.redacted(turn.scope, asked, turn.language)
         names = names_for(question, turn.language, self._parts.folder.config.also_called)
         answers = [one.content for one in turn.prior if one.role == "assistant" and "type" not in one.meta]
         return [
@@ -103,13 +107,18 @@ class Answering:
 
     def _asked(self, turn: Turn) -> str:
         """What somebody who complains of something broken would have to ask."""
-        broken = self._parts.phrases(turn.language).broken
-        is_broken = broken and turn.beyond == "complaint" and complained_of(turn.text)
-        return broken if is_broken and not asks(turn.text, turn.language) else turn.meant or turn.text
+        asks_it = asks(turn.text, turn.language)
+        is_told = self._is_broken(turn) and not asks_it
+        return self._parts.phrases(turn.language).broken if is_told else turn.meant or turn.text
 
-    async def _quotation(self, turn: Turn) -> str:
+    def _is_broken(self, turn: Turn) -> bool:
+        """Whether something is, and the folder says what bears on that."""
+        is_complaint = turn.beyond == "complaint" and bool(self._parts.phrases(turn.language).broken)
+        return is_complaint and bool(complained_of(turn.text))
+
+    async def _quotation(self, turn: Turn, asked: str) -> str:
         """Of the documents, what bears on the question; what the user said himself makes nothing clear."""
-        quoted = (await self._parts.model.reply(self._request(turn, None))).text
+        quoted = (await self._parts.model.reply(self._request(turn, None, asked))).text
         told = any(quoted[:_TOLD_BY] in one.text for one in turn.found if one.kind == "knowledge")
         return quoted if told else ""
 
@@ -125,9 +134,9 @@ class Answering:
             tag = requested_language(turn.text, self._parts.languages(turn.scope).choice)
             return " ".join(filter(None, (phrases.agreed, greeting))) if tag else None
         if turn.beyond == "complaint":
-            if asks(turn.text, turn.language):
-                return None if self._answers_a_complaint(turn) else phrases.sorry
-            told = turn.quoted if phrases.broken and self._asked(turn) == phrases.broken else ""
+            if asks(turn.text, turn.language) and self._answers_a_complaint(turn) and not self._is_broken(turn):
+                return None
+            told = turn.quoted if self._is_broken(turn) else ""
             return " ".join(filter(None, (phrases.sorry, told)))
         if turn.beyond == "request":
             return " ".join(filter(None, (phrases.cannot, turn.quoted)))
@@ -187,11 +196,11 @@ class Answering:
         budget = self._parts.folder.config.budgets.knowledge
         return await self._parts.documents(turn.asked, question, earlier, budget)
 
-    def _request(self, turn: Turn, intent: str | None) -> ChatRequest:
+    def _request(self, turn: Turn, intent: str | None, asked: str = "") -> ChatRequest:
         earlier = earlier_messages(turn.prior)
         kept, _ = within(earlier, self._parts.folder.config.budgets.history, self._parts.count_tokens)
         system = system_instruction(self._parts.folder, turn.language, intent, turn.fenced)
-        said = turn.text if self._parts.model.generates else self._asked(turn)
+        said = turn.text if self._parts.model.generates else asked or self._asked(turn)
         messages = [*from_the_user(kept), Said("user", said)]
         return ChatRequest(system, messages, self._bench.specs, tuple(turn.found), turn.language)
 

@@ -31,7 +31,8 @@ _FAILS: Mapping[str, str] = {
     "|popsuty|popsuta|popsute|popsuł się|popsuła się|popsuło się|awaria|cieknie|przecieka|zatkany|zatkana|zatkane"
     "|uszkodzony|uszkodzona|uszkodzone|pęknięty|pęknięta|brakuje|nie ma ciepłej wody|nie ma prądu|nie ma ręczników",
     "vi": "không hoạt động|không chạy|không lên|không nhận|không mở được|không bật được|không dùng được|không vào được"
-    "|không đóng được|bị hỏng|bị hư|bị lỗi|bị cháy|bị treo|bị sập|bị vỡ|bị nứt|bị chập|bị tắc|hỏng rồi|hư rồi"
+    "|không đóng được|bị hỏng|bị hư|bị lỗi|đã hỏng|đã hư|lại hỏng|lại hư|lại lỗi|bị liệt|bị sọc|bị đơ|bị đứng|bị giật|bị rè|bị gãy|bị rách|bị móp"
+    "|bật không được|không bật|không khởi động|không sạc được|không kết nối được|không nhận tín hiệu|mất tín hiệu|mất tiếng|không có tiếng|bị cháy|bị treo|bị sập|bị vỡ|bị nứt|bị chập|bị tắc|hỏng rồi|hư rồi"
     "|màn hình xanh|chết máy|rò nước|rỉ nước|chảy nước|mất điện|mất nước|không có nước nóng|không có nước",
     "zh": "壞了|坏了|壞掉|坏掉|故障|不能用|用不了|沒反應|没反应|漏水|打不開|打不开|關不上|关不上|不亮|沒有熱水|没有热水"
     "|沒熱水|没热水|堵住|堵了|不夠|不够|不見了|不见了|當機|死机|黑屏",
@@ -57,14 +58,19 @@ _FEELS: Mapping[str, str] = {
     "zh": "太吵|很吵|好吵|吵死|吵得|髒|脏|很臭|好臭|太冷|太熱|太热|差勁|差劲|太差|很差|投訴|投诉|生氣|生气|失望|糟糕|太爛|太烂"
     "|沒人理|没人理|等了|太慢|睡不著|睡不着|不滿|不满|太貴|太贵|沒用|没用",
 }
+_HIMSELF = "(?:toi|minh|em|anh|chi|mk|tui|to|co|chu|bac|e|a|c|m|t)"
 # To be done by somebody, which an assistant that only quotes does not do. Folded.
 _TO_DO: Mapping[str, str] = {
     "en": r"\b(?:can|could|would|will) (?:you|u) (?:please |kindly )?(?:book|reserve|order|arrange|send|call|cancel|change|bring)\b"
-    r"|\b(?:want|like|need|love|wish) to (?:book|reserve|order|cancel|make a (?:reservation|booking)|speak (?:to|with)|talk to)\b"
-    r"|^(?:please |pls |kindly )?(?:book|reserve|send|cancel|bring)\b|\b(?:get|call) (?:me )?(?:the|a|your) (?:manager|taxi|doctor)\b",
+    r"|\b(?:want|like|need|love|wish) to (?:book|reserve|order|cancel|schedule|make an? (?:reservation|booking|appointment|order)"
+    r"|place an order|speak (?:to|with)|talk to)\b|\bi ll take (?:it|one|two|three|the|\d)|\bi'll take (?:it|one|two|three|the|\d)"
+    r"|^(?:please |pls |kindly )?(?:book|reserve|send|cancel|bring|schedule)\b|\b(?:get|call) (?:me )?(?:the|a|your) (?:manager|taxi|doctor)\b",
     "pl": r"\b(?:zarezerw\w+|zarezerwowac|rezerwuje|zamowic|zamowcie|anulowac|odwolac rezerwacj\w+|przyslac|przyslij\w*"
-    r"|przyslijcie|wezwac|wezwijcie|wyslijcie kogos)\b|\b(?:rozmawiac|porozmawiac|polaczyc|widziec sie) z (?:kierownik|menedzer|manager|dyrektor|szef)\w*",
-    "vi": r"\bdat (?:giup|ho|gium|phong|ban|truoc|cho (?:toi|minh|em|anh|chi))\b"
+    r"|przyslijcie|wezwac|wezwijcie|wyslijcie kogos|umowic|umowcie)\b|\b(?:rozmawiac|porozmawiac|polaczyc|widziec sie) z (?:kierownik|menedzer|manager|dyrektor|szef)\w*",
+    "vi": rf"\bdat (?:hang |lich |mua |don )?(?:giup|ho|gium|phong|ban|truoc|cho {_HIMSELF})\b"
+    rf"|\bcho {_HIMSELF} (?:xin )?(?:dat|chot|order|book|giu|lay|len don|hen)\b|\b(?:chot|len|giu) (?:don|hang)\b"
+    rf"|\b(?:muon|can|xin) dat (?:hang|lich|mua|truoc|don|coc|hen|\d+|mot|hai|ba|con|cai|bo|chiec|card|may)\b"
+    rf"|\b(?:dat|len|hen) lich\b(?!.{{0,20}}\b(?:the nao|ra sao|khong)\b)"
     r"|\b(?:goi|cu|cho) (?:nguoi|nhan vien|ky thuat|le tan|taxi)\b|\b(?:gap|noi chuyen voi) (?:quan ly|nhan vien|nguoi that|giam doc)\b"
     r"|\bhuy (?:don|dat|phong)\b",
     "zh": r"預訂|预订|預約|预约|[訂订](?:位|房|一|個|个|桌)|(?:幫|帮)我(?:叫|訂|订|安排|取消|換|换)|取消(?:訂|订|預|预)|(?:找|見|见)(?:經理|经理|主管)",

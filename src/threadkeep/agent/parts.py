@@ -64,7 +64,7 @@ class AssistantParts:
         return persona.greeting(language if closest(own, language) is not None else "en")
 
     def small_talk(self, text: str, settled: str | None = None) -> SmallTalk | None:
-        """By the folder's own phrases, or else by everybody's words. `language` is one of the assistant's.
+        """By the folder's own phrases, or else by everybody's words. `language` is one it may answer in.
 
         A `settled` language is looked in first, and is the one of a message that other languages say too.
         """
@@ -79,7 +79,8 @@ class AssistantParts:
                 return SmallTalk("hello", tag)
         said = small_talk(text, settled)
         spoken = said and next((tag for tag in self.worded if tag.split("-")[0] == said.language), None)
-        return said and SmallTalk(said.act, spoken or config.default_language)
+        of_any = None if said is None or config.languages else said.language
+        return said and SmallTalk(said.act, spoken or of_any or config.default_language)
 
     def redacted(self, scope: Scope, text: str, language: str | None = None) -> str:
         """As memory would keep it."""

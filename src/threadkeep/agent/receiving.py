@@ -112,7 +112,8 @@ class Receiving:
         seen = self._parts.redacted(turn.scope, asked.text, session)
         decision = await decide(seen, session, self._parts.languages(turn.scope), self._parts.detector)
         turn.settled_language = decision.settled
-        turn.language = decision.settled or self._spoken_in(turn) or self._parts.folder.config.default_language
+        told = decision.settled or self._spoken_in(turn) or (decision.tag if decision.source == "script" else None)
+        turn.language = told or self._parts.folder.config.default_language
         if decision.source in ("requested", "detected") and turn.kept_language not in (None, turn.language):
             await note_language(self._parts, turn, turn.language)
 
@@ -123,9 +124,12 @@ class Receiving:
 
     def _take_in(self, turn: Turn) -> None:
         """What kind of message it is, and how it is looked up."""
-        turn.talk = self._parts.small_talk(turn.text, turn.settled_language)
+        spelling = self._parts.spelling()
+        turn.talk = self._parts.small_talk(turn.text, turn.settled_language) or self._parts.small_talk(
+            spelling.meant(turn.text, turn.language), turn.settled_language
+        )
         turn.beyond = None if turn.talk else beyond_documents(turn.text)
-        turn.meant = self._parts.spelling().meant(without_greeting(turn.text), turn.language)
+        turn.meant = spelling.meant(without_greeting(turn.text), turn.language)
         ends = turn.talk is not None and turn.talk.act in ("goodbye", "enough")
         turn.wants_to_stop = ends or self._says_stop(turn.text, turn.language)
 

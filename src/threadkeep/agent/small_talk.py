@@ -79,7 +79,7 @@ def small_talk(text: str, first: str | None = None) -> SmallTalk | None:
         return said
     if len(text) > _LONGEST_LEAVE:
         return None
-    leaves = (tag for tag in tags if re.search(LEAVING[tag], words))
+    leaves = (tag for tag in tags if tag in LEAVING and re.search(LEAVING[tag], words))
     return next((SmallTalk("goodbye", tag) for tag in leaves), None)
 
 
@@ -142,6 +142,8 @@ def _act(words: str, tag: str) -> Act | None:
             return None
         found.add((match.lastgroup or "").rpartition("_")[0])
         at = match.end()
+    if found >= {"enough", "thanks"}:  # who wants nothing, and says thanks for it
+        return "goodbye"
     return next((act for act in BY_WEIGHT if act in found), None)
 
 
@@ -149,7 +151,7 @@ def _act(words: str, tag: str) -> Act | None:
 def _pattern(tag: str) -> re.Pattern[str]:
     """The longest first, whatever it is part of; Chinese words end where they end."""
     some = [(one, act) for act in BY_WEIGHT for one in alternatives(tag, act) if one]
-    some += [(one, "beside") for one in beside(tag)]
+    some += [(one, "beside") for one in beside(tag) if one]
     ordered = sorted(some, key=lambda row: -len(row[0]))
     groups = "|".join(f"(?P<{act}_{place}>{one})" for place, (one, act) in enumerate(ordered))
     return re.compile(rf"(?:{groups})(?: +|$|(?<=[{CJK}])|(?=[{CJK}]))")

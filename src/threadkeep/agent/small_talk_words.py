@@ -33,7 +33,8 @@ WORDS: dict[str, dict[Act, str]] = {
         "|goodnight|take care|have a (?:nice|good|great|lovely|wonderful) (?:day|evening|night|one|weekend|time)"
         "|that s all|that is all|thats all|that will be all|that ll be all|that s it|that was all|i m done|im done"
         "|nothing else|gotta go|got to go|i have to go|have to go|i must go|i m off|farewell|so long|speak soon"
-        "|no thanks|no thank you|no thx",
+        "|no thanks|no thank you|no thx|no need|not needed",
+        "enough": "no|nope|nah|nothing|not really|i m good|im good|we re good|all good|i m fine|im fine|i m all set|all set",
         "never_mind": "never mind|nevermind|nvm|forget it|forget about it|doesn t matter|no worries|no problem",
         "understood": "got it|gotcha|i see|understood|fair enough|makes sense|that makes sense|alright|all right"
         "|all clear|sounds good|good to know|noted|i understand|fine",
@@ -42,13 +43,16 @@ WORDS: dict[str, dict[Act, str]] = {
         "|can i ask(?: you)? something|may i ask(?: you)? something|can i ask you a question",
     },
     "vi": {
-        "hello": "xin chao|chao|alo|alo alo|hallo|helo|hi ban",
+        "hello": "xin chao|chao|alo|alo alo|hallo (?:ban|shop|em|anh|chi|ad)|helo|hi ban",
         "thanks": "cam on|camon|cam mon|cam un|biet on|da ta|cam on nhieu|cam on rat nhieu",
         "goodbye": "tam biet|bai|bai bai|baibai|pai|pp|bb|hen gap lai|hen gap|gap lai sau|hen lan sau|gap sau"
         "|di day|di nhe|di nha|nghi day|ngu day|ngu ngon|thoi chao|chao tam biet|the thoi|vay thoi|the la het|het roi"
         "|xong roi|khong con gi|khong can nua|khong can gi them|khong can gi nua|khong can|khong hoi gi nua"
-        "|chuc (?:ban|shop|em|anh|chi)?(?: ?mot)? ?ngay (?:tot lanh|vui ve)",
-        "enough": "thoi",
+        "|chuc (?:ban|shop|em|anh|chi)?(?: ?mot)? ?ngay (?:tot lanh|vui ve)"
+        "|(?:khong|chua|chang|cha) (?:can|hoi|muon|mua|thac mac)(?: (?:gi|nua|them|dau|khac|hoi|ho tro|giup|mua))*"
+        "|(?:khong con|khong co|het) (?:gi|cau hoi|thac mac)(?: (?:gi|nao))* (?:nua|them|khac)(?: dau)?",
+        # Behind other words it asks: "được không".
+        "enough": "thoi|^khong|^(?:da|vang|thoi|u) khong(?! (?:sao|co|con|can|hoi|muon|mua|phai|thac))",
         "never_mind": "bo qua|bo qua di|khong sao|khong co gi|thoi khoi|khoi can|khoi",
         "understood": "ro roi|hieu roi|ra vay|ra the|ra la vay|biet roi|nam duoc roi|duoc roi|on roi|vay a|the a|tot qua"
         "|hay qua|tuyet voi|vay la ro",
@@ -63,7 +67,8 @@ WORDS: dict[str, dict[Act, str]] = {
         "goodbye": "do widzenia|dowidzenia|do zobaczenia|do uslyszenia|do jutra|na razie|narazie|nara|pa|pa pa|papa"
         "|pozdrawiam|pozdro|milego (?:dnia|wieczoru|popoludnia|weekendu)|dobrej nocy|dobranoc|to wszystko|to juz wszystko"
         "|to tyle|to na tyle|to by bylo na tyle|trzymaj sie|trzymajcie sie|zegnam|zegnaj|lece|spadam|uciekam"
-        "|nic wiecej|nie dziekuje",
+        "|nic wiecej|nie dziekuje|nie (?:trzeba|potrzebuje|potrzeba)(?: (?:juz|nic|niczego|wiecej))*",
+        "enough": "nie|nic",
         "never_mind": "niewazne|nie wazne|nieistotne|juz nic|nie szkodzi|nic nie szkodzi|nic takiego",
         "understood": "rozumiem|zrozumiano|jasne|juz wiem|wiem juz|w porzadku|spoko|dobrze|dobra|swietnie|wszystko jasne",
         "help": "potrzebuje pomocy|potrzebna pomoc|pomocy|pomoz(?: mi)?|mam(?: jedno)? pytanie|mozesz(?: mi)? pomoc"
@@ -74,12 +79,44 @@ WORDS: dict[str, dict[Act, str]] = {
         "thanks": "謝謝|谢谢|多謝|多谢|感謝|感谢|謝啦|谢啦|謝了|谢了|感恩|辛苦了|辛苦",
         "goodbye": "再見|再见|掰掰|拜拜|下次見|下次见|回頭見|回头见|改天見|改天见|明天見|明天见|晚安|不用了|不需要了|沒事了|没事了"
         "|就這樣|就这样|先這樣|先这样|沒有了|没有了|沒問題了|没问题了",
+        "enough": "不用|不必|不需要|沒有|没有",
         "never_mind": "算了|沒關係|没关系|沒事|没事|不要緊|不要紧",
         "understood": "好的|好|明白|明白了|知道了|了解|瞭解|懂了|清楚了|原來如此|原来如此|收到|行",
         "help": "我有(?:個|个)?(?:問題|问题)|(?:想|可以)?(?:請問|请问)(?:一下)?|想問(?:一下)?|想问(?:一下)?|需要(?:幫助|帮助|幫忙|帮忙|協助)"
         "|(?:請|请)?(?:幫|帮)(?:我|幫忙|个忙|個忙)|救命",
     },
 }
+# Of languages that nothing is worded in: a guest who says these is answered in English, as for all else he says.
+WORDS.update(
+    {
+        "de": {
+            "hello": "hallo|guten tag|guten morgen|guten abend|gruss gott|grussgott|grussgott|moin|moin moin|servus|gruezi",
+            "thanks": "danke|danke schon|dankeschon|danke sehr|vielen dank|besten dank|herzlichen dank",
+            "goodbye": "tschuss|tschuess|auf wiedersehen|bis bald|bis spater|gute nacht|nein danke|das war s|das ist alles",
+        },
+        "fr": {
+            "hello": "bonjour|bonsoir|salut|coucou",
+            "thanks": "merci|merci beaucoup|merci bien",
+            "goodbye": "au revoir|bonne nuit|bonne journee|bonne soiree|a bientot|non merci|c est tout",
+        },
+        "es": {
+            "hello": "hola|buenas|buenos dias|buenas tardes|buenas noches",
+            "thanks": "gracias|muchas gracias|mil gracias",
+            "goodbye": "adios|hasta luego|hasta pronto|no gracias|eso es todo",
+        },
+        "it": {"hello": "ciao|buongiorno|buonasera", "thanks": "grazie|grazie mille", "goodbye": "arrivederci"},
+        "uk": {
+            "hello": "привіт|вітаю|добрии день|добрии вечір|доброго дня|доброго ранку|доброго вечора|здрастуите",
+            "thanks": "дякую|дуже дякую|щиро дякую|дякую дуже",
+            "goodbye": "до побачення|бувайте|на добраніч|гарного дня",
+        },
+        "ru": {
+            "hello": "привет|здравствуите|добрыи день|добрыи вечер|доброе утро",
+            "thanks": "спасибо|большое спасибо|спасибо большое",
+            "goodbye": "до свидания|пока|спокоинои ночи|хорошего дня",
+        },
+    }
+)
 # What stands beside them and says nothing: politeness, address, emphasis.
 BESIDE: dict[str, str] = {
     "en": "oh|ah|well|then|so|very|much|so much|a lot|lots|a bunch|a million|a ton|really|you|you all|y all|for|the|your"
@@ -114,4 +151,4 @@ def alternatives(tag: str, act: Act) -> list[str]:
 
 
 def beside(tag: str) -> list[str]:
-    return _BAR.split(BESIDE[tag]) + _BAR.split(_EVERYWHERE_BESIDE)
+    return _BAR.split(BESIDE.get(tag, "")) + _BAR.split(_EVERYWHERE_BESIDE)

@@ -107,6 +107,18 @@ def test_of_a_script_of_many_languages_the_allowed_one_is_taken_where_its_letter
     assert settled("Чи є у вас паркінг?", ("ru", "en")) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "tag"), [("Добрий день", "uk"), ("Добрый день", "ru"), ("де вокзал", "uk"), ("добар дан", "sr")]
+)
+def test_everyday_words_make_a_guess_among_languages_of_one_script(text: str, tag: str) -> None:
+    assert detect(text).tag == tag
+
+
+def test_latin_words_do_not_outweigh_as_many_of_another_script() -> None:
+    assert detect("check in几点").tag == "zh-Hans"
+    assert detect("What does 你好 mean?").tag == "en"
+
+
 def test_acronyms_and_model_numbers_are_of_no_language() -> None:
     assert detect("RTX5060 và DDR5").tag == detect("và").tag
     assert detect("請問 RTX 4070 Ti 有嗎").confidence == detect("請問 Ti 有嗎").confidence

@@ -14,10 +14,13 @@ from threadkeep.models.chat.of_the_talk import asked_first, is_of_him_alone, is_
 from threadkeep.models.chat.question_forms import (
     amounts_in,
     asks,
+    asks_for_a_price,
     asks_for_people,
+    fits,
     is_near,
     kind_asked_for,
     points_back,
+    prices_in,
     unit_asked_for,
 )
 from threadkeep.models.chat.question_words import (
@@ -25,12 +28,15 @@ from threadkeep.models.chat.question_words import (
     attributes_in,
     foreign_terms,
     is_light,
+    is_of_another_kind,
     little_terms,
+    names_a_model,
     names_for,
     numbers_named,
     only_asks,
     other_names,
     subjects_in,
+    times_in,
     without_asking,
 )
 from threadkeep.models.language import closest, detect
@@ -63,6 +69,7 @@ _SAYS_LITTLE = 3  # terms
 _OF_THE_KIND, _RIGHT_BEHIND = 1.6, 1.4
 _NEAR = 32  # characters from a name to its price
 _WORD = re.compile(r"\w+")
+_OF_SEVERAL = re.compile(r"\b(?:and|i|oraz|va)\b|[&,、和與与]")  # a folded heading: "Basen i parking"
 _HALF, _QUARTER = 0.5, 0.24
 
 
@@ -139,16 +146,66 @@ def _answering(
     if people := asks_for_people(asked[-1]):
         candidates = [one for one in candidates if people.search(fold(one.text))]
     scored = _of_the_kind(_scored(candidates, question), asked[-1], question)
+    quoted = " ".join(one.text for one in candidates if one.is_latest)
+    if fits(asked[-1], "", quoted) is not None:
+        return _chosen(_bounded(asked[-1], language, candidates, question, quoted))
     if near := [(1.0, one) for one in candidates if not one.of_user and is_near(question.near, one.text)]:
         return _chosen(_in_its_language(near, language))
     if named := numbers_named(asked[-1], (one.text for one in candidates)):
-        scored = [(score, one) for score, one in scored if one.terms & named]
-        best = [next((one for _, one in scored if number in one.terms), None) for number in sorted(named)]
-        if len(named) > 1 and all(best):  # each of the things that are compared
-            return sorted({one.place: one for one in best if one}.values(), key=lambda one: one.place)
-        return _chosen(_in_its_language(scored, language))
+        return _of_the_numbered(named, language, candidates, scored, question, kind_asked_for(asked[-1]))
+    if asks_for_a_price(asked[-1]) and _is_of_another_kind(asked[-1], language, candidates, question):
+        return []
     latest = _of_the_latest(asked[-1], language, candidates, scored, question)
     return latest or _chosen(_in_its_language(_on_its_own_words(asked[-1], scored, question), language))
+
+
+def _bounded(
+    asked: str, language: str | None, candidates: Sequence[_Sentence], question: _Question, quoted: str
+) -> list[tuple[float, _Sentence]]:
+    """What costs less or more than a price, of what the question names; otherwise of the kind that was quoted."""
+    priced = [(1.0, one) for one in candidates if not one.of_user and prices_in(one.text)]
+    shared = {one.place: len(question.own & (one.terms | one.about)) for _, one in priced}
+    if not question.near:
+        kinds = [one.about for _, one in priced if one.is_latest]
+        priced = [(score, one) for score, one in priced if one.about in kinds and not one.is_latest]
+        shared = dict.fromkeys(shared, 0)
+    of_it = [(score, one) for score, one in priced if shared[one.place] == max(shared.values())]
+    return [(score, one) for score, one in _in_its_language(of_it, language) if fits(asked, one.text, quoted)]
+
+
+def _of_the_numbered(
+    named: frozenset[str],
+    language: str | None,
+    candidates: Sequence[_Sentence],
+    scored: Sequence[tuple[float, _Sentence]],
+    question: _Question,
+    kind: re.Pattern[str] | None,
+) -> list[_Sentence]:
+    """Of the things that it names by a number; what is asked of them may be told of all of their kind elsewhere."""
+    all_of_them = [one for one in candidates if one.terms & named and not one.of_user]
+    about = {one.about for one in all_of_them}
+    held = frozenset[str]().union(*(one.terms | one.about for one in all_of_them))
+    beyond = {term for term in question.subjects - held if not any(map(str.isdigit, term))}
+    elsewhere = [
+        (score, one)
+        for score, one in scored
+        if one.about not in about and one.terms & beyond and not names_a_model(one.text)
+        if kind is None or kind.search(fold(one.text))
+    ]
+    if all_of_them and elsewhere:
+        return _chosen(_in_its_language(elsewhere, language))
+    scored = [(score, one) for score, one in scored if one.terms & named]
+    if len(named) > 1:  # each of the things that are compared
+        found = [*scored, *((0.0, one) for one in all_of_them)]
+        of_each = [_in_its_language([row for row in found if number in row[1].terms], language) for number in named]
+        if all(of_each):
+            return sorted({rows[0][1].place: rows[0][1] for rows in of_each}.values(), key=lambda one: one.place)
+    return _chosen(_in_its_language(scored, language))
+
+
+def _is_of_another_kind(asked: str, language: str | None, candidates: Sequence[_Sentence], question: _Question) -> bool:
+    known = frozenset[str]().union(*(one.terms | one.about for one in candidates if not one.of_user))
+    return is_of_another_kind(asked, language, question.subjects & known, known)
 
 
 def _of_the_kind(
@@ -158,16 +215,32 @@ def _of_the_kind(
     kind = kind_asked_for(asked)
     if kind is None:
         return list(scored)
-    weighed = [(score * _worth_as(kind, one, question), one) for score, one in scored]
+    behind = {one.place: _right_behind(kind, one, question) for _, one in scored}
+    told = frozenset[str]().union(*behind.values())
+    weighed = [
+        (score * _worth_as(kind, one, behind[one.place]), one)
+        for score, one in scored
+        # Its figure is of something else, which the thing that is asked about only stands beside.
+        if behind[one.place] or not asks_for_a_price(asked) or not _is_told(kind, one, question, told)
+    ]
     return sorted(weighed, key=lambda row: (-row[0], row[1].place))
 
 
-def _worth_as(kind: re.Pattern[str], one: _Sentence, question: _Question) -> float:
+def _is_told(kind: re.Pattern[str], one: _Sentence, question: _Question, told: frozenset[str]) -> bool:
+    return bool(kind.search(fold(one.text))) and bool(told) and one.terms & question.subjects <= told
+
+
+def _right_behind(kind: re.Pattern[str], one: _Sentence, question: _Question) -> frozenset[str]:
+    """The terms of the subject that a figure of this kind stands right behind."""
     folded = fold(one.text)
-    if not kind.search(folded):
+    named = ((stem(word[0]), word.end()) for word in _WORD.finditer(folded))
+    return frozenset(term for term, end in named if term in question.subjects and kind.search(folded, end, end + _NEAR))
+
+
+def _worth_as(kind: re.Pattern[str], one: _Sentence, behind: frozenset[str]) -> float:
+    if not kind.search(fold(one.text)):
         return 1.0
-    named = (word.end() for word in _WORD.finditer(folded) if stem(word[0]) in question.subjects)
-    return _OF_THE_KIND * (_RIGHT_BEHIND if any(kind.search(folded, end, end + _NEAR) for end in named) else 1.0)
+    return _OF_THE_KIND * (_RIGHT_BEHIND if behind else 1.0)
 
 
 def _on_its_own_words(
@@ -234,16 +307,20 @@ def _question(asked: Sequence[str], language: str | None, called: AlsoCalled) ->
     weights = carried | telling if carried else own
     told = {term: weight for term, weight in weights.items() if not only_asks(term, language)} or weights
     attributes = attributes_in(told, language, goes_on=bool(carried))
+    says = frozenset(term for term in telling if not only_asks(term, language))
+    times = times_in(told, language)
+    if names := _names(asked[-1], language, called, says - attributes - times):
+        attributes |= times
     foreign = foreign_terms(" ".join(asked[-2:]))
     subjects = subjects_in(told, attributes, language, foreign)
-    says = frozenset(term for term in telling if not only_asks(term, language))
-    names = _names(asked[-1], language, called, says - attributes)
+    names = names or _names(asked[-1], language, called, says - attributes)
     return _Question(told, frozenset(own), attributes, subjects, says, names, tuple(amounts_in(asked[-1])))
 
 
 def _names(asked: str, language: str | None, called: AlsoCalled, terms: frozenset[str]) -> tuple[frozenset[str], ...]:
     together = [
-        frozenset(terms_of(" ".join((word, *others)))) for word, others in names_for(asked, language, called).items()
+        frozenset((*terms_of(word), *_called_so(others, language)))
+        for word, others in names_for(asked, language, called).items()
     ]
     rest = {term for term in terms.difference(*together) if _is_word(term)}  # a pair repeats what its two say
     return (*together, *(frozenset((term,)) for term in sorted(rest) if not is_light(term, language)))
@@ -251,12 +328,19 @@ def _names(asked: str, language: str | None, called: AlsoCalled, terms: frozense
 
 def _weights(question: str, language: str | None, called: AlsoCalled) -> dict[str, float]:
     called_so = [name for names in names_for(question, language, called).values() for name in names]
-    others = dict.fromkeys(terms_of(" ".join(called_so)), _OTHERWISE_CALLED)
+    others = dict.fromkeys(_called_so(called_so, language), _OTHERWISE_CALLED)
     question = without_asking(question)
     said = dict.fromkeys(joined_terms(question), 1.0) | query_weights(question, language)
     if language is not None and _base(language) != "vi":  # short English words look like syllables of Vietnamese
         said = {term: weight for term, weight in said.items() if _is_word(term)}
     return others | dict.fromkeys(other_names(said, language), _OTHERWISE_CALLED) | said
+
+
+def _called_so(names: Sequence[str], language: str | None) -> list[str]:
+    """Their terms; of a name of several syllables the pairs, as one alone may be half of another word."""
+    in_pairs = _base(language or "") == "vi"
+    terms = [(name, list(query_weights(name, language)) if in_pairs else []) for name in names]
+    return [term for name, some in terms for term in ([one for one in some if "_" in one] or terms_of(name))]
 
 
 def _candidates(request: ChatRequest, earlier: Sequence[str], answers: Sequence[str]) -> list[_Sentence]:
@@ -265,17 +349,25 @@ def _candidates(request: ChatRequest, earlier: Sequence[str], answers: Sequence[
     split = [(part, of_user, about) for text, of_user, under in texts for part, about in _parts(text, of_user, under)]
     quoted = (one for one in answers if any(part in one for part, of_user, _ in split if not of_user))
     last = next(quoted, "")
+    headings = {about for _, _, about in split}
+    lent = {about: _lent(about, [part for part, _, its in split if its == about]) for about in headings}
     return [
         _Sentence(
             place,
             part,
             frozenset(document_terms(part)),
             of_user,
-            frozenset(document_terms(about)),
+            lent[about],
             not of_user and part in last,
         )
         for place, (part, of_user, about) in enumerate(split)
     ]
+
+
+def _lent(heading: str, under: Sequence[str]) -> frozenset[str]:
+    """What a heading says of its sentences: of several things those that no sentence under it names itself."""
+    about = frozenset(document_terms(heading))
+    return about.difference(*map(document_terms, under)) if _OF_SEVERAL.search(fold(heading)) else about
 
 
 def _parts(text: str, of_user: bool, heading: str) -> list[tuple[str, str]]:
@@ -328,6 +420,9 @@ def _bears_on(one: _Sentence, question: _Question) -> bool:
     counted = frozenset(weights.keys() - question.attributes if question.subjects else weights.keys())
     held = said & counted
     words = sum(_is_word(term) and (len(term) > 1 or not is_written_without_spaces(term)) for term in held)
+    words += sum(
+        _WORDS for name in question.names for term in name & said if not _is_word(term)
+    )  # what it also calls so
     share = max(_share_of(weights, held, some) for some in (counted, counted & question.telling))
     return words >= _WORDS or share + _ROUNDING >= _enough(counted)
 

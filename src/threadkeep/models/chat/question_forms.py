@@ -8,6 +8,7 @@ Patterns run on folded text, so that what is asked without diacritics is asked a
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
 from threadkeep.models.language import closest
@@ -57,6 +58,10 @@ def kind_asked_for(question: str) -> re.Pattern[str] | None:
     return next((shown for asked, shown in _ASKS_FOR_KINDS if asked.search(folded)), None)
 
 
+def asks_for_a_price(question: str) -> bool:
+    return bool(_ASKS_FOR_KINDS[0][0].search(fold(question)))
+
+
 def unit_asked_for(question: str) -> re.Pattern[str] | None:
     """How a sentence shows, folded, that it has a figure in what is asked for."""
     folded = fold(question)
@@ -69,7 +74,7 @@ def asks_for_people(question: str) -> re.Pattern[str] | None:
 
 
 _AMOUNTS = re.compile(r"(\d+(?:[.,]\d{1,2})?) ?(?:million|mln|triệu|trieu|củ|cu|m)(?!\w)", re.IGNORECASE)
-_PRICES = re.compile(r"\d{1,3}(?:[.,]\d{3}){2,}")
+_PRICES = re.compile(r"(?<!from )(?<!từ )\d{1,3}(?:[.,]\d{3}){2,}")  # "for orders from 2,000,000" is none
 
 
 def amounts_in(question: str) -> list[float]:
@@ -78,8 +83,45 @@ def amounts_in(question: str) -> list[float]:
 
 def is_near(amounts: Iterable[float], text: str) -> bool:
     """Whether one of the prices in a text is about as much as somebody wants to spend."""
-    prices = [float(re.sub("[.,]", "", price)) for price in _PRICES.findall(text)]
-    return any(0.85 * amount <= price <= 1.15 * amount for amount in amounts for price in prices)
+    return any(0.85 * amount <= price <= 1.15 * amount for amount in amounts for price in prices_in(text))
+
+
+# Before an amount, or after it where a language says so: what it must not pass, or must.
+_AT_MOST = re.compile(
+    r"\b(?:under|below|less than|cheaper than|at most|up to|within|max(?:imum)?|no more than|ponizej|taniej niz|tansz\w+ niz"
+    r"|mniej niz|najwyzej|maks\w*|duoi|khong qua|toi da|re hon|thap hon|it hon|nho hon|be hon|chua toi) +[$€]?\d|\d[^.?!]{0,8}(?:以下|以內|以内)"
+)
+_AT_LEAST = re.compile(
+    r"\b(?:over|above|more than|at least|powyzej|ponad|wiecej niz|drozej niz|tren|hon|lon hon|cao hon|nhieu hon|dat hon|it nhat)"
+    r" +[$€]?\d|\d[^.?!]{0,8}(?:以上)"
+)
+_LESS = re.compile(
+    r"\b(?:cheaper|less expensive|lower[ -]priced|tansz\w+|taniej|(?:re|mem|thap) hon)\b|更?便宜(?:一?點|一?点|的)"
+)
+_MORE = re.compile(
+    r"\b(?:stronger|faster|better|more (?:powerful|expensive)|pricier|higher[ -]end|drozsz\w+|lepsz\w+|mocniejsz\w+|szybsz\w+"
+    r"|(?:manh|cao|xin|dat|ngon|khoe|tot|nhanh|cao cap) hon)\b|更[強强好貴贵快]"
+)
+
+
+def fits(question: str, text: str, quoted: str = "") -> bool | None:
+    """Whether a text has a price above or below the one that a question names, or above or below what was quoted.
+
+    None where the question sets no such bound.
+    """
+    folded = fold(question)
+    amounts = amounts_in(question)
+    bounds = amounts or prices_in(quoted)
+    below, above = (_AT_MOST, _AT_LEAST) if amounts else (_LESS, _MORE)
+    if bounds and below.search(folded):
+        return any(price < min(bounds) for price in prices_in(text))
+    if bounds and above.search(folded):
+        return any(price > max(bounds) for price in prices_in(text))
+    return None
+
+
+def prices_in(text: str) -> list[float]:
+    return [float(re.sub("[.,]", "", price)) for price in _PRICES.findall(text)]
 
 
 def points_back(question: str) -> bool:
@@ -97,10 +139,20 @@ _BEGINS_A_QUESTION = {
     "zh": r"[嗎吗呢]|什[麼么]|[幾几]|哪|怎|多少|有沒有|有没有|可不可以|能不能|是不是",
 }
 _ASKS = re.compile("|".join(f"(?:{one})" for one in _BEGINS_A_QUESTION.values()))
+# With other marks they are other words: "máy" is a machine, and "chủ" half of a mainboard.
+_MARKED = {"may": "mấy", "gia": "giá", "con": "còn", "co": "có", "dau": "đâu", "chu": "chứ", "ha": "hả", "bao": "bao"}
+_SYLLABLE = re.compile(r"[^\W\d_]+")
 
 
 def asks(text: str, language: str | None = None) -> bool:
     """Whether it is a question, with a mark or, as in a chat, without."""
-    folded = fold(text.strip())
+    folded = fold(_SYLLABLE.sub(_as_marked, unicodedata.normalize("NFC", text.strip())))
     own = closest(_BEGINS_A_QUESTION, language)
     return folded.endswith(_ASKED) or bool(re.search(own, folded) if own else _ASKS.search(folded))
+
+
+def _as_marked(syllable: re.Match[str]) -> str:
+    """Itself, if it may be the word that asks."""
+    word = syllable[0].lower()
+    plain = fold(word)
+    return "_" if word != plain and _MARKED.get(plain, word) != word else word

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from threadkeep.models.language import closest
 from threadkeep.recall.function_words import BY_LANGUAGE, function_words
@@ -32,6 +33,14 @@ _OF_MANY = {
     " toi_muon toi_can cho_toi mo dong mien_phi mat_tien ton_tien tinh_tien mat_phi thu_phi tinh_phi",
     "zh-Hant": "開放時間 營業時間 開門 關門 打烊 價格 價錢 費用 最便宜 飯店 酒店 免費 收費",
     "zh-Hans": "开放时间 营业时间 开门 关门 打烊 价格 价钱 费用 最便宜 饭店 酒店 免费 收费",
+}
+# What many things are paid for by; asked alone, for as long ("and for two nights?").
+_BY_TIME = {
+    "en": "night nights day days",
+    "pl": "noc noce nocy doba dobę doby dzień dni",
+    "vi": "dem mot_dem moi_dem ban_dem qua_dem mot_ngay moi_ngay",
+    "zh-Hant": "一晚 每晚 晚上 每天 一天",
+    "zh-Hans": "一晚 每晚 晚上 每天 一天",
 }
 # Asked alone, these are of what was talked about; a question of its own may be about them ("what is in stock").
 _OF_WHAT_WENT_BEFORE = {"en": "stock available", "pl": "dostępny dostępna dostępne", "vi": "con_hang het_hang"}
@@ -71,24 +80,28 @@ _OTHER_NAMES = {
 _LITTLE = BY_LANGUAGE["vi"]
 _LITTLE_VIETNAMESE = _LITTLE | _ASKING["vi"] | {"tien", "gia", "gio", "luc", "vay", "a"}
 _ATTRIBUTES = {tag: _terms(words) for tag, words in _OF_MANY.items()}
+_TIMES = {tag: _terms(words) for tag, words in _BY_TIME.items()}
 _CARRIED_ON = {tag: _terms(f"{_OF_MANY[tag]} {words}") for tag, words in _OF_WHAT_WENT_BEFORE.items()}
 
 
 # Beside what is asked about, they name nothing.
 _LIGHT_WORDS = {
-    "en": "one ones each piece within inside tell know like get take need want say come would",
-    "pl": "sztuka sztukę jeden jedna jedno chodzi wyjdzie wyszło trzeba",
-    "vi": "mot cai con chiec bo may minh em anh chi ban shop the thi dang luc hom tien gia gio vay a bao nhieu",
+    "en": "one ones each piece within inside tell know like get take need want say come would"
+    " two three four five six seven eight ten",
+    "pl": "sztuka sztukę jeden jedna jedno chodzi wyjdzie wyszło trzeba"
+    " dwa dwie trzy cztery pięć sześć siedem dziesięć",
+    "vi": "mot cai con chiec bo may minh em anh chi ban shop the thi dang luc hom tien gia gio vay a bao nhieu"
+    " het",  # "hết nhiêu": what it comes to
 }
 _LIGHT = {tag: frozenset(stem(fold(word)) for word in words.split()) for tag, words in _LIGHT_WORDS.items()}
 
 
 def is_light(term: str, language: str | None) -> bool:
-    """Or a single character of what is written without spaces, or a pair of what is light."""
+    """Or a single character of what is written without spaces, a single digit, or a pair of what is light."""
     if is_written_without_spaces(term):
         return len(term) == 1
     light = closest(_LIGHT, language) or frozenset[str]()
-    return all(half in light for half in map(stem, term.split("_")))
+    return (len(term) == 1 and term.isdigit()) or all(light & {half, stem(half)} for half in term.split("_"))
 
 
 def only_asks(term: str, language: str | None) -> bool:
@@ -116,6 +129,34 @@ def other_names(terms: Iterable[str], language: str | None) -> list[str]:
     """What else the things may be called that the terms name."""
     known = closest(_OTHER_NAMES, language) or {}
     return [name for term in terms for name in known.get(term, ()) if "_" not in name]
+
+
+# Before or behind a noun, such a word says which one is meant.
+_NOT_WHICH = re.compile("per|for|rent|book|reserve|have|having|get|use|using|take|nice|good|hotel|normal|usual|average")
+_POLISH_ADJECTIVE = re.compile(r"\w{3,}(?:n|sk|ow|ck|t|w|zn)(?:y|a|e|ego|ej|i|iego|iej)")
+
+
+def is_of_another_kind(question: str, language: str | None, named: Collection[str], known: Collection[str]) -> bool:
+    """Whether it asks for a kind of a thing that documents do not have: a triple room, where they know single ones.
+
+    `named` are the terms of it that they hold, `known` all of theirs.
+    """
+    words, little = words_of(question), function_words(words_of(question), language)
+
+    def tells_which(word: str) -> bool:
+        term = stem(word)
+        attributes = closest(_ATTRIBUTES, language) or frozenset[str]()
+        unknown = term not in known and word not in little and term not in attributes and not is_light(term, language)
+        return unknown and word.isalpha() and not _NOT_WHICH.fullmatch(word)
+
+    base = (language or "").split("-")[0]
+    for before, word in pairwise(words):
+        if base == "en" and stem(word) in named and tells_which(before):
+            return True
+        pair = ((before, word), (word, before)) if base == "pl" else ()
+        if any(stem(noun) in named and _POLISH_ADJECTIVE.fullmatch(one) and tells_which(one) for noun, one in pair):
+            return True
+    return False
 
 
 # By language and name: what documents call a thing that users call so.
@@ -148,6 +189,11 @@ def attributes_in(terms: Collection[str], language: str | None, goes_on: bool = 
     return found | between | syllables.intersection(terms)
 
 
+def times_in(terms: Iterable[str], language: str | None) -> frozenset[str]:
+    """Those of a question's terms that say for how long."""
+    return (closest(_TIMES, language) or frozenset[str]()).intersection(terms)
+
+
 def subjects_in(
     terms: Iterable[str], attributes: Collection[str], language: str | None, foreign: Collection[str] = ()
 ) -> frozenset[str]:
@@ -172,6 +218,13 @@ def foreign_terms(question: str) -> frozenset[str]:
 
 _MODEL = re.compile(r"(?<![\w.,-])\d{3,}(?![\w.,])")  # "the 5060", without its name
 _NUMBERED = re.compile(r"([^\W\d_]+)[ \-\u2011](\d+)(?!\w)")
+
+
+_OF_A_MODEL = re.compile(rf"{_MODEL.pattern}|\b[A-Z]{{2,}}-\d")
+
+
+def names_a_model(text: str) -> bool:
+    return bool(_OF_A_MODEL.search(text))
 
 
 def numbers_named(question: str, texts: Iterable[str]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from threadkeep.models.language.cld2 import named_by_cld2
 from threadkeep.models.language.han import script_of
 from threadkeep.models.language.latin import COLUMNS, LANGUAGES, OTHER, Scored, folded, likelihoods, scores
-from threadkeep.models.language.scripts import LANGUAGES_OF, Pieces, pieces_of, written_in
+from threadkeep.models.language.scripts import LANGUAGES_OF, Pieces, most_like, pieces_of, written_in
 from threadkeep.models.language.tags import SUPPORTED, Allowed, allowed_tags
 from threadkeep.ports.language import CERTAIN, UNDETERMINED, Detection
 from threadkeep.recall.function_words import BY_LANGUAGE
@@ -45,7 +45,8 @@ def detect(text: str, allowed: Iterable[str] | None = None) -> Detection:
     found = [*_latin(pieces, choice), *_han(pieces, choice), *_by_script(pieces, choice)]
     if not found:
         return Detection(UNDETERMINED, 0.0)
-    best = max(found, key=lambda candidate: candidate.weight)
+    # Latin words stand in texts of every script, hardly the other way round.
+    best = max(reversed(found), key=lambda candidate: candidate.weight)
     return Detection(best.tag, round(best.confidence * best.weight, 4))
 
 
@@ -135,12 +136,16 @@ def _one_of(pieces: Pieces, choice: Allowed, languages: Sequence[str]) -> list[t
     if len(writing) == 1 or len(possible) == 1:
         return [(fitting[0], _HAN_ALONE) if fitting else (possible[0].text, 0.0)]
     named = named_by_cld2(pieces.text)
-    if named in writing and (tag := choice.first(named)):
-        return [(tag, _HAN_ALONE if sum(pieces.amounts.values()) >= _ENOUGH_WORDS else _GUESS)]
-    return [((fitting or [possible[0].text])[0], _GUESS)]
+    if named in writing and sum(pieces.amounts.values()) >= _ENOUGH_WORDS and (tag := choice.first(named)):
+        return [(tag, _HAN_ALONE)]
+    likely = sorted((tag.language for tag in possible if tag.language in writing), key=lambda one: one != named)
+    guess = choice.first(most_like(pieces.text, likely)) if likely else None
+    return [(guess or possible[0].text, _GUESS)]
 
 
 _NOT_LATIN = frozenset(("zh", *(language for those in LANGUAGES_OF.values() for language in those)))
+
+_CHATTED = {"en": ("u", "ur", "r", "pls", "plz")}
 
 
 class Known(NamedTuple):
@@ -174,7 +179,7 @@ def _languages() -> Mapping[str, frozenset[str]]:
             for word in words:
                 found[word].add(tag)
                 found[folded(word)].add(tag)
-    for tag, words in BY_LANGUAGE.items():
+    for tag, words in (*BY_LANGUAGE.items(), *_CHATTED.items()):
         for word in filter(str.isascii, words):
             found[word].add(tag)
     return {word: frozenset(tags) for word, tags in found.items()}

@@ -50,6 +50,15 @@ _ALPHABETS = {
     "fa": ("ابپتثجچحخدذرزژسشصضطظعغفقکگلمنوهیءآأؤئ", "پچژگکی"),
     "ur": ("ابپتٹثجچحخدڈذرڑزژسشصضطظعغفقکگلمنںوہھءیےآأؤئ", "ٹڈڑںہےھ"),
 }
+# What people begin with, and only one of those that share a script has: a guess, where letters leave several.
+_EVERYDAY = {
+    "ru": "есть ли что где когда сколько стоит пожалуйста спасибо добрый доброе привет здравствуйте можно хочу нужен"
+    " нужно нет номер завтрак какой какая во или ещё еще меня",
+    "uk": "чи що де коли скільки коштує ласка дякую добрий доброго привіт вітаю можна можу хочу потрібен потрібно немає"
+    " номер сніданок який яка котрій або ще мене дуже",
+    "bg": "има имате ли какво къде кога колко струва моля благодаря добър здравейте здрасти може искам стая закуска",
+    "sr": "има имате ли шта где када колико кошта молим хвала добар здраво може желим немате соба доручак",
+}
 _MANY_LETTERS = 12  # in as many, a language shows those that it cannot do without
 
 
@@ -65,6 +74,18 @@ def written_in(text: str, languages: Sequence[str]) -> list[str]:
         one for one in fitting if one not in _ALPHABETS or not _ALPHABETS[one][1] or used & set(_ALPHABETS[one][1])
     ]
     return shown or fitting
+
+
+def most_like(text: str, languages: Sequence[str]) -> str:
+    """Of languages that share a script the one with most everyday words in a text; the first, where none has more."""
+    words = set(re.findall(r"\w+", text.lower()))
+    return max(languages, key=lambda one: len(words.intersection(_EVERYDAY.get(one, "").split())))
+
+
+def script_in(tag: str) -> str:
+    """What a language is written in."""
+    language = tag.split("-")[0].lower()
+    return "han" if language == "zh" else next((one for one, some in LANGUAGES_OF.items() if language in some), "latin")
 
 
 _NAME = 0.3  # what a name counts: it says where its bearer comes from, not what language the text is in

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from threadkeep.models.language.requested import requested_language
+from threadkeep.models.language.scripts import script_in
 from threadkeep.models.language.tags import closest
 from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules, as_tag
 
 _log = logging.getLogger("threadkeep.language")
-Source = Literal["requested", "session", "detected", "default", "unknown"]
+Source = Literal["requested", "session", "detected", "script", "default", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Decision:
 
     @property
     def settled(self) -> str | None:
-        """What to keep for the talk. A default is none: the next message may tell."""
+        """What to keep for the talk. A default, or a guess by the script, is none: the next message may tell."""
         return self.tag if self.source in ("requested", "session", "detected") else None
 
 
@@ -37,7 +38,8 @@ async def decide(text: str, session: str | None, rules: LanguageRules, detector:
 
     The detector is asked only when the session has no language and the user names none: a session's language is
     carried, whatever a later message looks like, unless `rules` do not have it. A message too short to tell falls back
-    to the default, which is not to be kept: the detector is asked again until one message tells.
+    to the default, which is not to be kept: the detector is asked again until one message tells. Where it is written in
+    a script that the default is not, the guess of the detector is taken instead, and not kept either.
     """
     if requested := requested_language(text, rules.choice):
         return Decision(requested, "requested")
@@ -47,4 +49,6 @@ async def decide(text: str, session: str | None, rules: LanguageRules, detector:
     detection = await detector.detect(text, rules.choice)
     if detection.confidence >= CERTAIN:
         return Decision(detection.tag, "detected")
+    if rules.default and detection.confidence and script_in(detection.tag) != script_in(rules.default):
+        return Decision(detection.tag, "script")
     return Decision(rules.default, "default" if rules.default else "unknown")
