@@ -27,8 +27,8 @@ def kills(url: str, traffic: str) -> int:
     if os.environ.get("CHAOS") == "full":
         return 200
     if not url.startswith("sqlite"):
-        return 6
-    return 50 if traffic == "keep" else 15
+        return 4
+    return 20 if traffic == "keep" else 10
 
 
 @pytest.fixture(params=["keep", "turn"])

@@ -72,7 +72,7 @@ def test_the_first_pictures_of_a_service_may_come_together(hotel: RunningService
 
 @pytest.mark.slow
 def test_many_pictures_at_once_are_read_in_turn(hotel: RunningService) -> None:
-    answers, bystander = attacked(hotel, uploads(hotel, picture(), 64 if FULL else 16))
+    answers, bystander = attacked(hotel, uploads(hotel, picture(), 64 if FULL else 8))
 
     print(f"\n  uploads: {dict(answers)}")
     assert set(answers) <= {200, 429}

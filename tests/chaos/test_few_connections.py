@@ -186,7 +186,7 @@ async def served(url: str, **environment: str) -> AsyncGenerator[httpx.AsyncClie
 async def test_one_process_stays_within_its_pool_and_fails_no_request(kind: str, server_with: Server) -> None:
     server, url = await asyncio.to_thread(server_with, 25)
     async with served(url) as client, watching(kind, server.url) as watch:
-        failed = await ask_all(client, sized(320, 2_000))
+        failed = await ask_all(client, sized(100, 2_000))
         print(f"{kind}: failed {dict(failed)}, at most {watch.most} connections in {watch.looks} looks")
         assert failed == {}
         assert SIZE < watch.most <= SIZE + OVERFLOW
@@ -198,7 +198,7 @@ async def test_one_process_stays_within_its_pool_and_fails_no_request(kind: str,
 async def test_a_server_with_fewer_connections_than_the_pool_is_waited_for(kind: str, server_with: Server) -> None:
     server, url = await asyncio.to_thread(server_with, 10)
     async with served(url) as client, watching(kind, server.url) as watch:
-        failed = await ask_all(client, sized(160, 720))
+        failed = await ask_all(client, sized(60, 720))
         print(f"{kind}: failed {dict(failed)}, at most {watch.most} connections in {watch.looks} looks")
         assert failed == {}
 

@@ -36,7 +36,7 @@ async def test_a_worker_that_is_killed_again_and_again_loses_and_doubles_nothing
 ) -> None:
     """Each is killed in the middle of its work: when its share of the turns has reached the archive."""
     redis, kills = new_redis(), sized(3, 50)
-    work = Work(chaos.folder, "w", writers=20, turns=sized(100, 5_000), talks=sized(20, 500))
+    work = Work(chaos.folder, "w", writers=20, turns=sized(40, 5_000), talks=sized(20, 500))
     total, behind = work.writers * work.turns, list[int]()
     async with chaos.memory(redis.url, worker=False) as memory:
         writing = asyncio.create_task(write(appending(memory), work))

@@ -24,7 +24,7 @@ async def test_poison_among_good_entries_is_parked_and_comes_back_when_it_can(
     """Half of it cannot be read; the other half is refused for as long as a rule of the database forbids it."""
     redis = new_redis()
     bad = [USER.with_conversation(f"bad{number}") for number in range(sized(10, 100))]
-    work = Work(chaos.folder, "w", writers=8, turns=sized(125, 1_250))
+    work = Work(chaos.folder, "w", writers=8, turns=sized(50, 1_250))
     async with chaos.memory(redis.url, worker=False) as memory:
         await write(appending(memory), work)
         for number, place in enumerate(bad):

@@ -44,7 +44,7 @@ async def test_while_the_archive_is_away_every_turn_is_taken_and_all_arrive_late
         pytest.skip("a server that somebody else runs is not killed")
     redis = new_redis()
     known = Work(chaos.folder, "w", turns=5)
-    work = Work(chaos.folder, "w", turns=sized(200, 4_000), first=5)
+    work = Work(chaos.folder, "w", turns=sized(80, 4_000), first=5)
     async with chaos.memory(redis.url, **BRIEF) as memory:
         await write(appending(memory), known)  # so that Redis knows the talks
         writing = asyncio.create_task(write(appending(memory), work))
@@ -68,7 +68,7 @@ async def test_while_redis_is_away_the_archive_takes_the_turns_and_keeps_their_o
     chaos: Chaos, new_redis: Callable[..., RedisServer], back: str
 ) -> None:
     redis = new_redis(appendonly=True, appendfsync="always")
-    work = Work(chaos.folder, "w", turns=sized(100, 2_000))
+    work = Work(chaos.folder, "w", turns=sized(50, 2_000))
     async with line_to(redis.url) as (line, url), chaos.memory(url, **BRIEF) as memory:
         writing = asyncio.create_task(write(appending(memory), work))
         await until(lambda: acknowledged(chaos.folder) > 50, seconds=60, what="some turns")
