@@ -65,7 +65,7 @@ async def _measured(args: argparse.Namespace) -> dict[str, Any]:
         await _index(url, said)
         async with open_retrieval(url, Settings()) as retrieval:
             found = await _follow_ups(retrieval, asked)
-            thread = await _long_thread(retrieval, path, asked, 100 if args.quick else 1_000)
+            thread = await _long_thread(retrieval, path, asked, 250 if args.quick else 1_000)
         load = await _load(url, asked, 0.4 if args.quick else 10.0)
     return {"follow_ups": {"sqlite": found, **on_servers}, "left_out": left_out, "thread": thread, "load": load}
 

@@ -281,19 +281,19 @@ async def test_a_hundred_threads_cost_no_more_queries_than_one(tmp_path: Any, me
     async def asked(memory: Memory) -> tuple[int, int]:
         counted: list[str] = []
         store: Any = memory
-        running = store._stores.keepers["checkpoints"]._running
-        rows = running.rows
+        database = store._stores.keepers["checkpoints"]._database
+        rows = database.rows
 
         async def counting(statement: str, values: Any) -> Any:
             counted.append(statement)
             return await rows(statement, values)
 
-        running.rows = counting
+        database.rows = counting
         await memory.conversations(me)
         await memory.stats(me)
         listing = len(counted)
         assert len([one async for one in memory.export(me)])
-        running.rows = rows
+        database.rows = rows
         return listing, len(counted) - listing
 
     async with saver_of(url, me) as saver, open_memory(url, settings=Settings()) as memory:

@@ -71,7 +71,6 @@ def hidden_beside(extra: str, *others: str) -> list[str]:
         ("embeddings", "threadkeep.compose.knowledge"),
         ("embeddings", "threadkeep.compose.vectors"),
         ("mcp", "threadkeep.compose.retrieval"),
-        ("mcp", "threadkeep.compose.retrieval"),
         ("mcp", "threadkeep.mcp.stdio"),
         ("mcp", "threadkeep.mcp.gateway"),
         ("assistant", "threadkeep.compose.assistant"),

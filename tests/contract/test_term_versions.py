@@ -166,6 +166,7 @@ _BACK_ON_SQLITE = (
     "DROP TABLE tk_indexes",
     "DROP TABLE tk_holding",
     "ALTER TABLE tk_conversations DROP COLUMN terms",
+    "ALTER TABLE tk_owners RENAME COLUMN user_id TO user",
     "UPDATE tk_schema SET version = 3",
 )
 
