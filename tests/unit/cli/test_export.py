@@ -145,8 +145,8 @@ from threadkeep import SyncMemory
 from threadkeep.cli import main
 
 if sys.argv.pop(1) == "named":
-    from threadkeep.cli import export_file
-    export_file._OPEN_FILES = export_file.Path("/there/is/none")
+    from threadkeep.cli import export
+    export._OPEN_FILES = export.Path("/there/is/none")
 number, real = signal.Signals[sys.argv.pop(1)], SyncMemory.export
 if number == signal.SIGHUP:
     signal.signal(number, signal.SIG_DFL)  # under nohup, where tests may run, everybody begins by ignoring it
