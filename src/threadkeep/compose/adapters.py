@@ -1,4 +1,4 @@
-"""A URL to a store of checkpoints, for adapters that keep nothing else."""
+"""What the adapters of agent frameworks open at a URL: checkpoints, store items, and rows of their sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings and a URL to working retrieval: documents, their vectors, the cache, and the conversations' checkpoints."""
+"""Settings and a URL to working retrieval: documents, vectors, cache and checkpoints; and the MCP server on it."""
 
 from __future__ import annotations
 

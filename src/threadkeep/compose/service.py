@@ -1,4 +1,4 @@
-"""Settings to whoever tells callers apart, and a URL to the keys they carry."""
+"""What the service needs besides a memory: who its callers are and their keys, its limits, its media models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings and a URL to retention over everything that stands in the database."""
+"""What keeps a store in order: retention, the schema, search terms made anew, and detaching a Redis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings to what reads text: the embedder that they name, and how tokens are counted."""
+"""The embedder that the settings name, how tokens are counted, and the vectors that a memory gets by them."""
 
 from __future__ import annotations
 

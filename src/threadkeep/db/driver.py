@@ -1,7 +1,7 @@
-"""Straight lines to the driver, for single statements that come with every step of a graph.
+"""The driver's side of a connection, which runs the statements of verbs.
 
-SQLAlchemy takes half a millisecond of CPU around a statement that the server answers in a fifth of one. A line is the
-driver's side of a connection; it commits each statement by itself unless told otherwise.
+SQLAlchemy takes half a millisecond of CPU around a statement that the server answers in a fifth of one. The driver
+commits each statement by itself unless a transaction was begun.
 """
 
 from __future__ import annotations

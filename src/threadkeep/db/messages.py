@@ -27,7 +27,8 @@ _MICROSECOND = timedelta(microseconds=1)
 MESSAGE_COLUMNS = ("seq", "id", "role", "content", "ts", "modality", "language", "meta", "origin", "stored_at")
 _MESSAGE = ", ".join(MESSAGE_COLUMNS)
 # Conditions and values, with the parameters that `of_owner`, `of_conversation` and `of_generation` bind.
-UID = "(SELECT uid FROM tk_owners WHERE tenant = :tenant AND user_id = :user)"
+_OWNER = "SELECT uid FROM tk_owners WHERE tenant = :tenant AND user_id = :user"
+UID = f"({_OWNER})"
 IN_SCOPE = f"uid = {UID} AND conversation = :conversation"
 GENERATION = "(SELECT coalesce(sum(generation), 0) FROM tk_generations WHERE place IN (:place, :whole_user))"
 
@@ -135,7 +136,7 @@ def lock_or_create(scope: Scope, span: Span, dialect: Dialect) -> Verb[LockedCon
 def hold_owner(scope: Scope, dialect: Dialect, *, alone: bool = False) -> Verb[int]:
     """Lock the owner's row until the transaction ends, and create it where there is none."""
     values = of_owner(scope, dialect)
-    held = f"{UID[1:-1]}{dialect.locked if alone else dialect.locked_shared}"
+    held = f"{_OWNER}{dialect.locked if alone else dialect.locked_shared}"
     row = yield from one_row(held, values)
     if row is None:
         insert = "INSERT INTO tk_owners (tenant, user_id) VALUES (:tenant, :user)"

@@ -1,4 +1,4 @@
-"""Rows and what they stand for: moments, messages, pages of them."""
+"""Rows of messages as SQLAlchemy reads them, for the servers' index, and an INSERT that leaves a row alone."""
 
 from __future__ import annotations
 

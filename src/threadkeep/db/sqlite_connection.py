@@ -1,4 +1,4 @@
-"""Opening a connection the way every other part expects it."""
+"""The connections to one SQLite file: how each is opened, and the only one that writes."""
 
 from __future__ import annotations
 

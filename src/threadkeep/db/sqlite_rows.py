@@ -1,4 +1,4 @@
-"""Rows and what they stand for: ids of owners and conversations, messages, moments, generations."""
+"""Rows of messages as `sqlite3` reads them, and the row ids of an owner and a conversation, for SQLite's index."""
 
 from __future__ import annotations
 
