@@ -23,8 +23,12 @@ UPSTREAM ?=
 # `make bench` runs every benchmark; `make bench NAME=sessions` one of them.
 NAME ?= all
 
+# `make unit` runs the tests that need no server and are not slow.
+UNIT := tests/unit tests/architecture tests/contract/test_sqlite.py \
+  tests/docs/test_lists.py tests/docs/test_contributing.py tests/docs/test_change_log.py
+
 .DEFAULT_GOAL := help
-.PHONY: help env serve test chaos release-check check check-pages format bench lock clean
+.PHONY: help env serve quick unit test chaos release-check check check-pages format bench lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +56,11 @@ $(SERVE_STAMP): requirements-runtime.lock pyproject.toml
 
 serve: $(SERVE_STAMP)  ## run the service on 127.0.0.1:PORT (8000), embedded store, no key
 	$(SERVE_VENV)/bin/threadkeep serve --port $(PORT) $(if $(ASSISTANT),--assistant $(ASSISTANT))
+
+quick: check unit  ## before each commit: formatting, lint, types, and the tests that need no server
+
+unit: env  ## run the tests that need no server
+	TEST_SERVERS=none $(BIN)/python -m pytest -q -n 2 -m "not slow" $(UNIT)
 
 test: env  ## run every test, on real servers
 	$(BIN)/python -m tests.servers install

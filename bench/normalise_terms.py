@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from nltk.stem import PorterStemmer
 
-from threadkeep.recall.function_words import function_words
-from threadkeep.recall.normalise import fold, indexed_terms, query_terms, terms_of
+from threadkeep.recall.normalise import fold, function_words, indexed_terms, query_terms, terms_of
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _PIECES = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")

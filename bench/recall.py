@@ -27,9 +27,8 @@ from bench.recall_sets import PASSAGES, Archive, follow_ups, locomo, long_answer
 from bench.recall_vectors import vectors_of
 from bench.report import median, p95, table
 from threadkeep.recall.enrich import Asked, enriched
-from threadkeep.recall.fuse import fused
-from threadkeep.recall.presets import DEFAULT
 from threadkeep.recall.question import Question
+from threadkeep.recall.score import DEFAULT, fused
 
 _MOST_FOR_PEERS = 10  # archives of a set: others' stores take minutes for each
 _NOTHING = 0.0005  # less is not told

@@ -128,18 +128,21 @@ async def _asked(memory: Memory, those: Sequence[Owner], count: int) -> dict[str
             processor.append(1_000 * (time.process_time() - spent))
     times = {"p50_ms": median(whole), "p95_ms": p95(whole)}
     times |= {"processor_p50_ms": median(processor), "processor_p95_ms": p95(processor)}
-    return times | {"turns_weighed": median(weighed.turns)}
+    return times | {"turns_weighed": median(weighed.read)}
 
 
 class _Counting:
     def __init__(self, index: Any) -> None:
         self._index = index
-        self.turns: list[int] = []
+        self.read: list[int] = []  # turns, by question
 
-    async def evidence(self, scope: Any, search: Any) -> Any:
-        found = await self._index.evidence(scope, search)
-        self.turns.append(len(found.turns))
-        return found
+    async def lookup(self, scope: Any, terms: Any, most: int) -> Any:
+        return await self._index.lookup(scope, terms, most)
+
+    async def turns(self, found: Any, positions: Any) -> Any:
+        turns, shapes = await self._index.turns(found, positions)
+        self.read.append(len(turns))
+        return turns, shapes
 
 
 def rendered(result: dict[str, Any]) -> str:

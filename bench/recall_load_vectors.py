@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from threadkeep.db.server import ServerDatabase
-from threadkeep.index.pgvector_graph import Graphs
-from threadkeep.index.sqlite_vectors import number_for
+from threadkeep.index.pgvector import Graphs
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.recall.vectors import ENCODING, encode
 
@@ -49,7 +48,8 @@ async def with_vectors(url: str, embedder: Drawn) -> None:
 def _into_file(path: str, embedder: Drawn) -> None:
     model = EmbeddingModel(embedder.name, embedder.dimensions)
     with closing(sqlite3.connect(path)) as connection, connection:
-        number = number_for(connection, model)
+        insert = "INSERT INTO tk_models (name, dimensions, encoding) VALUES (?, ?, ?) RETURNING model"
+        number = connection.execute(insert, (model.name, model.dimensions, ENCODING)).fetchone()[0]
         rows = connection.execute("SELECT uid, mid FROM tk_messages JOIN tk_conversations USING (cid)").fetchall()
         blobs = encode(embedder.vectors(len(rows)), model)
         connection.executemany(

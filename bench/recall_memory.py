@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from threadkeep.index.lookup import worth_reading
 from threadkeep.model import Message, Role
-from threadkeep.recall.candidates import REACH_OF_NEAREST, promising, with_neighbours, worth_reading
-from threadkeep.recall.evidence import Evidence, Place, Posting, Shape, Statistics, Turn
+from threadkeep.ports.index import Evidence, Position, Posting, Shape, Statistics, Turn
+from threadkeep.recall.candidates import MOST_POSTINGS, REACH_OF_NEAREST, promising, with_neighbours
 from threadkeep.recall.normalise import terms_of
 from threadkeep.recall.question import Question
 
@@ -36,14 +37,14 @@ class Said:
 class MemoryIndex:
     def __init__(self, said: Sequence[Said], vectors: Any = None, terms: Sequence[Sequence[str]] | None = None) -> None:
         seqs: Counter[str] = Counter()
-        self.messages: dict[Place, Message] = {}
-        self._counts: dict[Place, Counter[str]] = {}
-        self._lengths: dict[Place, int] = {}
-        self._postings: dict[str, list[tuple[Place, int]]] = defaultdict(list)
+        self.messages: dict[Position, Message] = {}
+        self._counts: dict[Position, Counter[str]] = {}
+        self._lengths: dict[Position, int] = {}
+        self._postings: dict[str, list[tuple[Position, int]]] = defaultdict(list)
         totals: Counter[str] = Counter()
         for one, held in zip(said, terms or [terms_of(one.text) for one in said], strict=True):
             seqs[one.conversation] += 1
-            place = Place(one.conversation, seqs[one.conversation])
+            place = Position(one.conversation, seqs[one.conversation])
             self.messages[place] = Message(
                 id=one.id, seq=place.seq, role=one.role, content=one.text, ts=one.ts, language=None
             )
@@ -65,7 +66,7 @@ class MemoryIndex:
         statistics = self.statistics(question.weights)
         postings = [
             Posting(term, place, count, self._lengths[place])
-            for term in worth_reading(statistics)
+            for term in worth_reading(statistics, MOST_POSTINGS)
             for place, count in self._postings[term]
         ]
         found = promising(postings, statistics, self._shapes, question.weights)
@@ -78,12 +79,12 @@ class MemoryIndex:
         by_id = {self.messages[place].id: cosine for place, cosine in cosines.items()}
         return Evidence(statistics, turns, shapes, by_id)
 
-    def _turn(self, place: Place, weights: Mapping[str, float]) -> Turn:
+    def _turn(self, place: Position, weights: Mapping[str, float]) -> Turn:
         counts = self._counts[place]
         held = {term: counts[term] for term in weights if term in counts}
         return Turn(self.messages[place], place.conversation, self._lengths[place], held)
 
-    def _cosines(self, vector: Any) -> dict[Place, float]:
+    def _cosines(self, vector: Any) -> dict[Position, float]:
         if vector is None or self.vectors is None:
             return {}
         cosines = self.vectors @ vector

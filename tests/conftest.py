@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.servers.fronts import SharedFronts
 from tests.servers.locate import CHROMIUM, KINDS, MARIADB, PGBOUNCER, POSTGRES, REDIS
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 
 # Here, before any test imports them: the public suites' assertions tell their values too.
 pytest.register_assert_rewrite("threadkeep.testing")
+
+
+# An example that took long says how busy the machine was, not that anything is wrong.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 def pytest_configure() -> None:

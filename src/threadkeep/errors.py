@@ -8,7 +8,7 @@ ThreadkeepError
 │   └── TooLarge
 ├── NotFound                  no such conversation or message in this scope
 ├── Conflict                  the same idempotency key or message id came with another payload
-│   └── StaleWriter           another run has gone on from the same checkpoint; read the thread and try again
+│   └── StaleWriter           another run has continued from the same checkpoint; read the thread and try again
 ├── ScopeErased               the scope was erased after this work began; nothing was stored
 ├── CapabilityMissing         this backend, or this build, cannot do that
 │   └── MissingExtra          an optional dependency is not installed; says which extra brings it
@@ -22,7 +22,7 @@ ThreadkeepError
 │   ├── ModelUnavailable      not reachable, or busy; a retry can help
 │   └── ModelTimeout          it took longer than it may; a retry can help
 ├── Unauthenticated           no credential, or one that does not hold; says what to send
-├── KeySetUnavailable         whether a token holds cannot be told now; a retry can help
+├── KeySetUnavailable         whether a token holds is unknown now; a retry can help
 ├── Forbidden                 the credential holds, but not for this
 ├── RateLimited               too many calls; says when the next may come
 ├── RetentionStopped          a run would delete far more than a run usually does; nothing was deleted
@@ -30,8 +30,8 @@ ThreadkeepError
 └── StoreError                a store could not do its part
     ├── StoreUnavailable      not reachable, or busy past its deadline; a retry can help
     │   ├── StoreBusy         all connections were in use for as long as a call may wait; a retry can help
-    │   ├── LoginRefused      it is there, but not for this user and password; what can goes on without it
-    │   └── OutcomeUnknown    the line broke during a commit: stored or not, a retry with the same key tells
+    │   ├── LoginRefused      it is up, but not for this user and password; what can continues without it
+    │   └── OutcomeUnknown    the connection broke during a commit: stored or not, a retry with the same key shows
     ├── StoreRefused          wrong user, password or database, or a right is missing
     │   └── HotStoreMismatch  this process's Redis or durability is not the archive's; names the setting
     ├── RowRefused            a table of the application's refused one row; says which table, column and code

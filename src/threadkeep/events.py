@@ -81,7 +81,7 @@ class ModelResponse:
     ts: datetime | None = None
     id: str | None = None
     function_calls: tuple[Any, ...] = field(default=(), repr=False)
-    type: str | None = None  # "clarify" for a question back, "greeting" for what nobody asked for
+    type: str | None = None  # "clarify" for a question back, "greeting" for a greeting
     answers: str | None = None  # id of the message it answers, where others may have come in between
     origin: Origin | None = None  # None: the model wrote it, through the surface at hand
 

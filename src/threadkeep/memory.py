@@ -29,7 +29,7 @@ from threadkeep.core.arguments import (
 from threadkeep.core.erasing import Erasing
 from threadkeep.core.health import HealthCheck, LastWrite
 from threadkeep.core.keeping import Keeping
-from threadkeep.core.language import TalkLanguage
+from threadkeep.core.language import ConversationLanguage
 from threadkeep.core.reflecting import Reflecting
 from threadkeep.core.stores import Stores as Stores  # named here for other parts
 from threadkeep.errors import StoreError, StoreUnavailable
@@ -58,11 +58,10 @@ from threadkeep.ports.health import Health
 from threadkeep.ports.keepers import Part
 from threadkeep.ports.language import LanguageRules
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.context import assembled
-from threadkeep.recall.nearness import LookingNearby
+from threadkeep.ports.vectors import Near
+from threadkeep.recall.context import CountTokens, most_tokens_in
+from threadkeep.recall.pipeline import Pipeline, Request
 from threadkeep.recall.question import Question
-from threadkeep.recall.render import CountTokens, most_tokens_in
-from threadkeep.recall.weighing import evidence_for, ranked
 from threadkeep.record import Exported, ReflectionKind, StoredReflection
 from threadkeep.resilience.one_call import in_one_call, sparing
 from threadkeep.scope import Scope
@@ -83,7 +82,7 @@ class Memory:
         limits: SessionLimits,
         clock: Clock = system_clock,
         outward_log: OutwardLog | None = None,
-        talk_language: TalkLanguage | None = None,
+        conversation_language: ConversationLanguage | None = None,
         count_tokens: CountTokens = most_tokens_in,
     ) -> None:
         self.scratch = stores.scratch
@@ -94,8 +93,8 @@ class Memory:
         self._reflecting = Reflecting(stores)
         self._erasing = Erasing(stores, self._reflecting)
         self._keeping = Keeping(stores, self._reflecting)
-        self.usage = stores.usage  # of graph runs, where the archive can tell
-        self.keys = stores.keys  # who may call, where the archive can tell
+        self.usage = stores.usage  # of graph runs, where the archive counts them
+        self.keys = stores.keys  # API keys, where the archive holds them
         self.agent_rows = stores.agent_rows
         self._stores = stores
         self._health = stores.health or HealthCheck(
@@ -108,7 +107,7 @@ class Memory:
         self._window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
         self._clock = clock
         self._outward_log = outward_log
-        self._talk_language = talk_language or TalkLanguage(None)
+        self._conversation_language = conversation_language or ConversationLanguage(None)
         self._count_tokens = count_tokens
 
     @in_one_call
@@ -128,7 +127,7 @@ class Memory:
         once it was flushed (`flushed` waits for that).
         With `key` the call may be repeated safely: a replay returns the first receipt, and the same key with another
         payload raises `Conflict`. Malformed events raise `InvalidEvent` or `TooLarge` and nothing is kept.
-        A conversation without a language gets it from the first message of the user that tells it, one of `languages`
+        A conversation without a language gets it from the first message of the user that shows it, one of `languages`
         where there are any, otherwise of those that the settings name for the tenant, otherwise any.
         `index="sync"` returns once it can be recalled by its meaning too, also where it is queued first; `indexed` is
         False when that took longer than ten seconds.
@@ -136,16 +135,16 @@ class Memory:
         now = checked_indexing(index) == "sync"
         ids = MessageIds(one_conversation(scope), checked_key(key))
         with sparing():
-            language = await self._talk_language.of(scope, self.history)
+            language = await self._conversation_language.of(scope, self.history)
             admission = await self._admitted(events, ids, language)
-            named = await self._talk_language.named(scope, admission, self.history, languages)
+            named = await self._conversation_language.named(scope, admission, self.history, languages)
         try:
             receipt = await self._stores.archive.append(scope, named.admission, key)
         except StoreError as error:
             self._last_write.failed(error)
             raise
         self._last_write.passed()
-        self._talk_language.stored(scope, named, receipt)
+        self._conversation_language.stored(scope, named, receipt)
         if self._outward_log and not receipt.replayed:
             self._outward_log.appended(scope, admission, receipt)
         return await self._embedded(scope, admission, receipt) if now else self._noted(receipt)
@@ -179,7 +178,7 @@ class Memory:
     async def history(
         self, scope: Scope, limit: int | None = None, before: int | None = None, max_chars: int | None = None
     ) -> History:
-        """The newest messages in `seq` order: the session's window, or as many as `limit` asks for.
+        """The newest messages in `seq` order: the session's window, or `limit` of them.
 
         `before` pages back: pass the `before` of the page in hand. `max_chars` ends a page of `limit` messages earlier,
         before the one with which their text would be longer; the newest is always there.
@@ -199,8 +198,8 @@ class Memory:
         """At most `k` messages of this user that bear on `query`, of one `conversation` if named, best first.
 
         `budget` bounds `text` in tokens, as `TOKENIZER_NAME` counts them. `text` quotes at most `k` recalled messages:
-        the hits, and where they are fewer, what was said right before and after them. A scope with a conversation still
-        recalls from all of the user's; what was said in it last stands in `text` too, as far as the budget goes. Every
+        the hits, and where they are fewer, the messages right before and after them. A scope with a conversation still
+        recalls from all of the user's; its own latest messages stand in `text` too, as far as the budget goes. Every
         hit says in `why` what it rests on.
         """
         user = checked_scope(scope).whole_user
@@ -209,27 +208,33 @@ class Memory:
         talk = None if name is None else user.with_conversation(name)
         question = Question(checked_query(query), asked_in=scope.conversation, asked_at=self._clock())
         most, room = positive("k", k), checked_budget(budget)
-        with sparing():  # words alone are an answer, so there must be time for them
+        with sparing():  # an answer by words alone is possible, so time is left for it
             sent = await self._sent(user, talk, question.text)
-            beside = LookingNearby(self._stores.nearest, place, sent)
-        async with beside as looking:
-            hot = await self._stores.queued(talk) if self._stores.queued and talk else ()
-            evidence = await evidence_for(question, self._stores.index, place, looking, talk, hot)
-        hits = await ranked(question, evidence, most, self._stores.rerank, sent)
-        recent = hot or await self._recent(talk) if hits else ()
-        found = assembled(hits, evidence, recent or (), name, room, self._count_tokens, most)
-        return replace(found, degraded=True) if looking.result().degraded or recent is None else found
+        stores, nearest = self._stores, self._nearest if self._stores.nearest else None
+        pipeline = Pipeline(stores.index, nearest, stores.rerank, stores.queued, self._recent, self._count_tokens)
+        return await pipeline.run(Request(question, sent, place, talk, most, room))
 
-    async def _sent(self, user: Scope, talk: Scope | None, question: str) -> str:
-        """As it would be kept if it were said in the talk: some embedders and rerankers send it to a server."""
+    async def _nearest(self, scope: Scope, question: str, k: int) -> Sequence[Near]:
+        assert self._stores.nearest is not None
+        with sparing():
+            return await self._stores.nearest(scope, question, k)
+
+    async def _sent(self, user: Scope, conversation: Scope | None, question: str) -> str:
+        """As it would be kept if it were sent in the conversation: some embedders and rerankers send it to a server."""
         goes_out = self._stores.nearest is not None or self._stores.rerank is not None
-        language = await self._talk_language.of(talk, self.history) if talk and goes_out else None
-        return self._rules.redactor_at(talk or user)(question, language).text
+        language = (
+            await self._conversation_language.of(conversation, self.history) if conversation and goes_out else None
+        )
+        return self._rules.redactor_at(conversation or user)(question, language).text
 
-    async def _recent(self, talk: Scope | None) -> Sequence[Message] | None:
-        """None where nobody can tell in time: what was recalled is an answer without it."""
+    async def _recent(self, conversation: Scope | None) -> Sequence[Message] | None:
+        """None where no store answers in time: what was recalled is an answer without it."""
         try:
-            return () if talk is None else (await self._stores.archive.messages(talk, self._window)).messages
+            return (
+                ()
+                if conversation is None
+                else (await self._stores.archive.messages(conversation, self._window)).messages
+            )
         except StoreUnavailable:
             return None
 
@@ -245,14 +250,14 @@ class Memory:
 
     def languages(self, scope: Scope) -> LanguageRules:
         """What the settings say that is spoken in this tenant."""
-        return self._talk_language.rules(checked_scope(scope))
+        return self._conversation_language.rules(checked_scope(scope))
 
     @in_one_call
     async def set_language(self, scope: Scope, language: str) -> None:
-        """The language the talk is held in from now on."""
+        """Set the language of the conversation from now on."""
         await self.may_write()
         await self._stores.sessions.set_language(one_conversation(scope), language_tag(language))
-        self._talk_language.forget(scope)
+        self._conversation_language.forget(scope)
 
     async def conversations(self, scope: Scope, after: str | None = None, limit: int = 50) -> ConversationPage:
         """The user's conversations, latest activity first, threads and sessions of frameworks among them."""
@@ -298,7 +303,7 @@ class Memory:
     ) -> bool:
         """Keep what a turn meant beside it, redacted; `evidence` are the ids of its messages, the answer's last.
 
-        False when the conversation was erased meanwhile. A later one takes the place of the one before it.
+        False when the conversation was erased concurrently. A later one replaces the one before it.
         """
         await self.may_write()
         redactor = self.redactor_at(one_conversation(scope))
@@ -319,7 +324,7 @@ class Memory:
         await self.may_write()
         if message_id is not None:
             return await self._erasing.message(one_conversation(scope), arguments.message_id(message_id))
-        self._talk_language.forget(checked_scope(scope))
+        self._conversation_language.forget(checked_scope(scope))
         return await self._erasing.everything(scope)
 
     async def may_write(self) -> None:
@@ -370,7 +375,7 @@ class Memory:
         return self._last_write.seen_in(await self._health())
 
     async def close(self) -> None:
-        """Finish what was accepted and let go of the stores. Closing twice is allowed."""
+        """Finish what was accepted and close the stores. Closing twice is allowed."""
         if self._stores.embedding is not None:
             await self._stores.embedding.close()
         if self._stores.flushing is not None:

@@ -94,7 +94,7 @@ class Admission:
     refused: Mapping[str, int] = field(default_factory=dict[str, int])
     stripped: Mapping[str, int] = field(default_factory=dict[str, int])
     redacted: Mapping[str, int] = field(default_factory=dict[str, int])
-    new_ids: bool = False  # every id was made for this append: nobody can have used it before
+    new_ids: bool = False  # every id was made for this append, so no message can have it yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The hot side of a conversation: the trimmed window, and the language the talk is held in."""
+    """The hot side of a conversation: the trimmed window, and the conversation's language."""
 
     scope: Scope
     created_at: datetime
@@ -162,7 +162,7 @@ class Receipt:
     replayed: bool = field(default=False, compare=False)
     # With `index="sync"`: whether the vectors are there. If not, they follow later; the words are found at once.
     indexed: bool | None = field(default=None, compare=False)
-    # Of `kept`, what no earlier append had stored. None where the store does not tell: then all of it.
+    # Of `kept`, what no earlier append had stored. None where the store does not report it: then all of it.
     new: tuple[str, ...] | None = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class Conversation:
     last_activity_at: datetime
     kind: Kind = "conversation"
     queries: int | None = None  # that its thread counts; None where there is no thread
-    cursor: str = field(default="", compare=False, repr=False)  # a list goes on behind it with this
+    cursor: str = field(default="", compare=False, repr=False)  # a list continues behind it with this
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -275,7 +275,7 @@ class Recalled:
     hits: tuple[Hit, ...]
     text: str
     left_out: int = 0  # hits for which the budget had no room
-    degraded: bool = False  # the embedder, its index, or who knows what was said last did not answer
+    degraded: bool = False  # the embedder, its index, or the store of the latest messages did not answer
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -321,7 +321,7 @@ class ErasureProof:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What a chat model was asked for."""
+    """One call of a chat model."""
 
     calls: int
     input_tokens: int
@@ -330,7 +330,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class ThreadCounts:
-    """Threads of LangGraph graphs, retrieval conversations among them: what was asked in them, what was read, for how
+    """Threads of LangGraph graphs, retrieval conversations among them: their queries, what was read, for how
     long (from the first activity of each to its last)."""
 
     count: int = 0

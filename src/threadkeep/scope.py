@@ -11,8 +11,8 @@ from typing import Any
 from threadkeep.errors import InvalidScope
 
 DEFAULT_TENANT = "default"
-DEFAULT_USER = "default"  # whoever calls without a credential and names nobody, on every surface
-ANONYMOUS = "anonymous"  # as applications call whoever they do not know; reads what is public, and owns nothing
+DEFAULT_USER = "default"  # a caller without a credential that names no user, on every surface
+ANONYMOUS = "anonymous"  # as applications call users they do not know; reads what is public, and owns nothing
 # Three parts of 255 four-byte characters still fit one InnoDB index key (3,072 bytes).
 MAX_PART_LENGTH = 255
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and lone surrogates
@@ -50,7 +50,7 @@ class Scope:
     def at(self, generation: int) -> Scope:
         return replace(self, generation=generation)
 
-    def same_place(self, other: Scope) -> bool:
+    def same_key(self, other: Scope) -> bool:
         """Equal but for the generation."""
         return replace(self, generation=None) == replace(other, generation=None)
 
@@ -60,7 +60,7 @@ class Scope:
         return self.conversation
 
     def digest(self, *more: str) -> bytes:
-        """Sixteen bytes that stand for this place where its ids must not be kept, such as in a tombstone."""
+        """Sixteen bytes that stand for this scope where its ids must not be kept, such as in a tombstone."""
         begun = _begun(self.tenant, self.user, self.conversation or "")
         if not more:
             return begun.digest()
@@ -77,7 +77,7 @@ def length_prefixed(parts: tuple[str, ...]) -> bytes:
 
 @lru_cache(maxsize=4_096)
 def _begun(*place: str) -> hashlib.blake2b:
-    """A talk's digest is asked for many times a turn. Never update it: copy it first."""
+    """A conversation's digest is used many times a turn. Never update it: copy it first."""
     return hashlib.blake2b(length_prefixed(place), digest_size=16)
 
 
@@ -88,5 +88,5 @@ def _check_part(field: str, value: Any) -> None:
         raise InvalidScope(field, "is empty", f"name the {field}")
     if len(value) > MAX_PART_LENGTH:
         raise InvalidScope(field, f"has {len(value)} characters", f"the limit is {MAX_PART_LENGTH}")
-    if not value.isprintable() and _UNFIT.search(value):  # what is printable is fit, and told faster
+    if not value.isprintable() and _UNFIT.search(value):  # printable text is fit, and that check is quicker
         raise InvalidScope(field, "holds a control character or a lone surrogate", "use printable characters")

@@ -214,7 +214,7 @@ def config_file() -> Path:
 def read_config_file() -> dict[str, Any]:
     """Nothing where there is none; some editors mark theirs as UTF-8. Raises `ValueError` on what is no TOML.
 
-    One that was asked for, or is there and cannot be read, is not passed over: it may say what is to be masked, or who
+    One that was named, or exists and cannot be read, is not passed over: it may say what is to be masked, or who
     may call. Raises `InvalidSetting`.
     """
     named = bool(os.environ.get(CONFIG_FILE_VARIABLE))
@@ -317,7 +317,7 @@ def _unknown_within(location: tuple[str | int, ...]) -> InvalidSetting:
 
 
 def _variable_in(error: SettingsError) -> str:
-    """The library names the field; whoever set it knows the variable."""
+    """The library names the field; the operator knows the variable."""
     for name, field in Settings.model_fields.items():
         if f'"{name}"' in str(error) and isinstance(field.validation_alias, AliasChoices):
             return str(field.validation_alias.choices[0])

@@ -190,7 +190,7 @@ class SyncMemory:
     def _open_memory(self) -> Memory:
         if self._memory is None:
             raise MemoryClosed("this memory is not open; use it in a with statement")
-        if os.getpid() != self._process:  # threads do not survive a fork: nobody would ever answer
+        if os.getpid() != self._process:  # threads do not survive a fork: a call would never be answered
             raise MemoryClosed("this memory was opened before the process forked; open one in the child")
         return self._memory
 

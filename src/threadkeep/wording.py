@@ -2,7 +2,7 @@
 
 Texts are compared word by word, folded: compatibility forms and case (NFKC, `casefold`), letters of other scripts that
 look Latin, invisible characters, apostrophes, mark-up, and whatever stands between words make no difference. Diacritics
-do: in Vietnamese they tell one word from another. A word ends at punctuation and symbols; a value such as 12.5, C++ or
+do: in Vietnamese they make two words of one. A word ends at punctuation and symbols; a value such as 12.5, C++ or
 @ann is one word.
 
 An erased text is never kept. What stays is a digest for that user, keyed with `THREADKEEP_TOMBSTONE_KEY` where it is
@@ -116,12 +116,12 @@ class Words(NamedTuple):
     def readings(self) -> Iterator[Words]:
         """The text, and the text without its emoji where it has words besides."""
         yield self
-        spoken = [place for place, word in enumerate(self.words) if any(map(str.isalnum, word))]
+        spoken = [index for index, word in enumerate(self.words) if any(map(str.isalnum, word))]
         if 0 < len(spoken) < len(self.words):
             yield Words(
-                tuple(self.words[place] for place in spoken),
-                tuple(self.runs_on[place] for place in spoken),
-                tuple(self.owners[place] for place in spoken),
+                tuple(self.words[index] for index in spoken),
+                tuple(self.runs_on[index] for index in spoken),
+                tuple(self.owners[index] for index in spoken),
             )
 
     def stretches(self, length: int) -> Iterator[tuple[str, ...]]:
@@ -141,13 +141,13 @@ class Words(NamedTuple):
             if length and self.owners[end - 1] != words[end - 1]:
                 yield (*words[start : end - 1], self.owners[end - 1])
 
-    def _one_value(self, place: int) -> bool:
+    def _one_value(self, index: int) -> bool:
         """Whether figures on both sides of this word's beginning are one number."""
         return (
-            0 < place < len(self.words)
-            and self.runs_on[place]
-            and _is_figure(self.words[place][0])
-            and _is_figure(self.words[place - 1][-1])
+            0 < index < len(self.words)
+            and self.runs_on[index]
+            and _is_figure(self.words[index][0])
+            and _is_figure(self.words[index - 1][-1])
         )
 
     def say(self, phrase: Words) -> bool:

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from threadkeep.adapters.langgraph.door import Door
+from threadkeep.adapters.langgraph.store_router import StoreRouter
 
 
 class Nowhere:
@@ -21,7 +21,7 @@ async def open_nowhere() -> Nowhere:
 
 @pytest.mark.parametrize(("on_a_server", "heard"), [(True, b"answer"), (False, None)])
 async def test_an_answer_that_is_there_is_heard_before_long_work(on_a_server: bool, heard: bytes | None) -> None:
-    door = Door(open_nowhere, bound_to_loop=on_a_server)
+    router = StoreRouter(open_nowhere, bound_to_loop=on_a_server)
     ours, servers = socket.socketpair()
     ours.setblocking(False)
     got: list[bytes] = []
@@ -33,7 +33,7 @@ async def test_an_answer_that_is_there_is_heard_before_long_work(on_a_server: bo
         waiting = asyncio.create_task(wait_for_an_answer())
         await asyncio.sleep(0)
         servers.send(b"answer")
-        await door.give_way()
+        await router.give_way()
         assert got == ([] if heard is None else [heard])
         await waiting
-    await door.close()
+    await router.close()

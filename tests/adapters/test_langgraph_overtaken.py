@@ -14,7 +14,8 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from tests.adapters.test_langgraph_storage import messages
 from tests.adapters.verbs import Open, Verbs, thread
-from threadkeep.adapters.langgraph import ThreadkeepSaver, writing
+from threadkeep.adapters.langgraph import ThreadkeepSaver
+from threadkeep.adapters.langgraph import drafting as writing
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.session import Limits
 from threadkeep.errors import Conflict, ScopeErased, TooLarge
@@ -115,7 +116,7 @@ async def test_what_changes_while_a_put_finds_its_place_taken_is_stored_whole(
     config = await saver.put(config, {"messages": state})
     await (await open_saver()).put(config, {"messages": [*state, AIMessage("another run's", id="other")]})
     state = [*state, AIMessage("ours", id="ours")]
-    use, tries = saver.saver._session.door.use, []
+    use, tries = saver.saver._session.router.use, []
 
     async def changing(work: Any) -> Any:
         try:
@@ -125,7 +126,7 @@ async def test_what_changes_while_a_put_finds_its_place_taken_is_stored_whole(
             state[0].content = state[-1].content = "changed"
             raise
 
-    monkeypatch.setattr(saver.saver._session.door, "use", changing)
+    monkeypatch.setattr(saver.saver._session.router, "use", changing)
     config = await saver.put(config, {"messages": state})
     assert tries == ["taken"]
     assert (await (await open_saver()).values(config))["messages"] == state

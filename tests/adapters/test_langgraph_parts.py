@@ -19,24 +19,24 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from threadkeep.adapters.langgraph import squeeze, whole_lists, writing
+from threadkeep.adapters.langgraph import drafting as writing
+from threadkeep.adapters.langgraph import squeeze, whole_lists
 from threadkeep.adapters.langgraph.codec import Codec, packed
-from threadkeep.adapters.langgraph.messages import copies, fingerprint, template_of
+from threadkeep.adapters.langgraph.item_cache import FREED, Item, ItemCache, gap, values_of
+from threadkeep.adapters.langgraph.messages import MORE, copies, fingerprint, plain_value, template_of
 from threadkeep.adapters.langgraph.pages import emptied, pages_for, stretches_of
-from threadkeep.adapters.langgraph.plain_messages import MORE, plain_value
 from threadkeep.adapters.langgraph.reading import State, StateCache
 from threadkeep.adapters.langgraph.splitting import Split, fresh, grow_never, split
 from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
-from threadkeep.adapters.langgraph.strands import FREED, Item, StrandCache, gap, values_of
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
-from threadkeep.adapters.langgraph.turn_codec import TurnSeal
+from threadkeep.adapters.langgraph.turns import TurnSeal
 from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
-from threadkeep.checkpoints.thinning import pages_to_drop
+from threadkeep.checkpoints.threads import pages_to_drop
 from threadkeep.errors import CheckpointCorrupt, TooLarge
 from threadkeep.ports.checkpoints import Page, Run
 from threadkeep.ports.stored_shapes import SHAPES
+from threadkeep.ports.threads import Thread, escaped, unescaped
 from threadkeep.scope import Scope
-from threadkeep.threads import Thread, escaped, unescaped
 
 SERDE = JsonPlusSerializer(allowed_msgpack_modules=None)
 CODEC = Codec(SERDE)
@@ -140,24 +140,24 @@ def strict(values: list[Any]) -> list[tuple[type, Any]]:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(ITEMS, min_size=1, max_size=30), min_size=1, max_size=8))
 def test_every_version_of_a_list_is_read_back_from_its_runs(versions: list[list[Any]]) -> None:
-    strands: dict[bytes, list[Item]] = {}
+    lists: dict[bytes, list[Item]] = {}
     runs: tuple[Run, ...] = ()
     stored: list[tuple[list[Any], tuple[Run, ...]]] = []
     for values in versions:
-        old = [item for run in runs for item in strands[run.strand][run.start : run.stop]]
+        old = [item for run in runs for item in lists[run.list_id][run.start : run.stop]]
         made: Split = (
             split(values, old, runs, CODEC, "x") if runs else fresh([Item(*CODEC.encode(v, "x")) for v in values])
         )
-        if any(len(strands.get(one.strand, ())) != one.start for one in made.additions):  # the position is taken
+        if any(len(lists.get(one.list_id, ())) != one.start for one in made.additions):  # the position is taken
             made = split(values, old, runs, CODEC, "x", may_grow=grow_never)
         for addition in made.additions:
-            strand = strands.setdefault(addition.strand, [])
-            assert len(strand) == addition.start
-            strand.extend(addition.items)
+            list_id = lists.setdefault(addition.list_id, [])
+            assert len(list_id) == addition.start
+            list_id.extend(addition.items)
         runs = made.runs
         stored.append((values, runs))
     for values, its_runs in stored:
-        items = [item for run in its_runs for item in strands[run.strand][run.start : run.stop]]
+        items = [item for run in its_runs for item in lists[run.list_id][run.start : run.stop]]
         assert strict([item.value(CODEC, "x") for item in items]) == strict(values)
 
 
@@ -174,7 +174,7 @@ def thread_named(name: str) -> Thread:
 
 
 def test_the_cache_holds_no_more_than_it_may_and_forgets_the_longest_unused() -> None:
-    cache = StrandCache(max_bytes=10_000)
+    cache = ItemCache(max_bytes=10_000)
     threads = [thread_named(str(number)) for number in range(6)]
     for thread in threads:
         cache.add(thread, b"s", 0, [Item("bytes", b"x" * 2_000)])
@@ -186,7 +186,7 @@ def test_the_cache_holds_no_more_than_it_may_and_forgets_the_longest_unused() ->
 
 
 def test_only_what_is_missing_of_a_run_is_asked_for() -> None:
-    cache, thread = StrandCache(1 << 20), thread_named("t")
+    cache, thread = ItemCache(1 << 20), thread_named("t")
     cache.add(thread, b"s", 2, [Item("bytes", b"c"), Item("bytes", b"d")])
     assert gap(Run(b"s", 2, 4), cache.items(thread, Run(b"s", 2, 4))) is None
     assert gap(Run(b"s", 2, 9), cache.items(thread, Run(b"s", 2, 9))) == Run(b"s", 4, 9)
@@ -354,7 +354,7 @@ def test_an_item_that_another_thread_makes_a_template_of_is_read_all_the_same() 
     message = HumanMessage("hello", id="1")
     kind, data, _ = CODEC.encode(message, "x")
     assert Overtaken(kind, data).value(CODEC, "x") == message
-    assert Overtaken(kind, data).tells_same(CODEC) == CODEC.same(kind, data)
+    assert Overtaken(kind, data).compute_same(CODEC) == CODEC.same(kind, data)
 
 
 def test_copies_and_decoded_values_come_in_their_order() -> None:
@@ -408,7 +408,7 @@ def test_pages_that_stand_side_by_side_are_one_stretch() -> None:
     one, two, three = ([*pages_for(b"one", start, items)] for start in (0, len(items), 3 * len(items)))
     place = Page(b"one", 2 * len(items), 2 * len(items) + 1, b"")  # it only holds a place
     found = [*stretches_of([*one, *two, place, *three, *pages_for(b"two", 5, items[:1])], "x")]
-    assert [(strand, start, len(some)) for strand, start, some in found] == [
+    assert [(list_id, start, len(some)) for list_id, start, some in found] == [
         (b"one", 0, 2 * len(items)),
         (b"one", 3 * len(items), len(items)),
         (b"two", 5, 1),

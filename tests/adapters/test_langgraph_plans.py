@@ -10,8 +10,9 @@ from psycopg import AsyncConnection
 
 from tests.servers.server import Server
 from threadkeep.archive.sql.migrate import ensure_schema
-from threadkeep.checkpoints.sql import statements
-from threadkeep.checkpoints.sql.search import conditions_of
+from threadkeep.checkpoints import reading
+from threadkeep.checkpoints.putting import postgres_put
+from threadkeep.db.dialects import POSTGRES
 from threadkeep.db.driver import _numbered  # pyright: ignore[reportPrivateUsage]
 from threadkeep.db.server import ServerDatabase
 from threadkeep.ports.checkpoints import Search
@@ -19,13 +20,13 @@ from threadkeep.scope import Scope
 
 NAMED = Search(Scope("t", "u"), thread="t", ns="", id="1")
 STATEMENTS = {
-    "put": statements.postgres_put(parent=True, place=False, fresh=0, shared=0),
-    "put with items": statements.postgres_put(parent=True, place=True, fresh=2, shared=0),
-    "latest": statements.LATEST,
-    "named": statements.named(postgres=True),
-    "listed by its id": statements.find(conditions_of(NAMED, postgres=True)[0]),
-    "successor": statements.SUCCESSOR,
-    "ancestors": statements.lineage(postgres=True),
+    "put": postgres_put(parent=True, touches=False, fresh=0, shared=0),
+    "put with items": postgres_put(parent=True, touches=True, fresh=2, shared=0),
+    "latest": reading.LATEST,
+    "named": reading.named(POSTGRES),
+    "listed by its id": reading.found_by(reading.conditions_of(NAMED, POSTGRES)[0]),
+    "successor": reading.SUCCESSOR,
+    "ancestors": reading.ancestors(POSTGRES),
 }
 
 

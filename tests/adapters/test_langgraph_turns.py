@@ -163,7 +163,7 @@ async def test_a_turn_that_another_run_goes_on_with_is_not_ended_under_it(
 ) -> None:
     one, other = await open_saver(tool_traffic="turn"), await open_saver(tool_traffic="turn")
     await agent(one.saver).ainvoke(said("use 1 look: first"), thread("t"))
-    keys = one.saver._session.door
+    keys = one.saver._session.router
     seen = await keys.use(lambda store: store.turn_keys.get(one.saver._thread("t")))
     await agent(other.saver).ainvoke(said("use 1 look: second"), thread("t"))
     dropped = await keys.use(lambda store: store.turn_keys.end(one.saver._thread("t"), seen, TurnRemains([], [])))

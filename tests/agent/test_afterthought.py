@@ -15,7 +15,7 @@ from tests.agent.recording import RecordingModel, calls, turns_of
 from tests.servers.redis import RedisServer, client
 from tests.servers.server import Server
 from threadkeep import ModelResponse, Origin, Scope, UserMessage, open_memory
-from threadkeep.agent.afterthought import read_reflection
+from threadkeep.agent.post_turn import read_reflection
 from threadkeep.cli.app import run
 from threadkeep.errors import ModelUnavailable
 from threadkeep.model import ModelUsage, Reflection

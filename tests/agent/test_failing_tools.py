@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from threadkeep import Scope
-from threadkeep.agent.tool_file import load_tools
+from threadkeep.agent.folder import load_tools
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.ports.chat import ToolCall
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.agent.conftest import EXAMPLES, SETTINGS
 from threadkeep import Scope, open_memory
-from threadkeep.agent.small_talk import is_goodbye, only_tells
+from threadkeep.agent.small_talk import is_goodbye, is_statement
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.models.chat.offline import OfflineModel
-from threadkeep.models.chat.question_words import numbers_named, only_asks_on
+from threadkeep.models.chat.question_words import names_no_subject, numbers_named
 from threadkeep.ports.chat import ChatRequest, Said, Snippet
 from threadkeep.ports.responder import Answer, Asked
 
@@ -139,14 +139,14 @@ async def test_two_examples_on_one_store_answer_from_their_own_documents(tmp_pat
     "text", ["多少錢？", "那多少錢呢？", "幾點開始", "请问多少钱", "Bao nhiêu tiền?", "Giá bao nhiêu ạ?"]
 )
 def test_what_only_asks_names_nothing(text: str) -> None:
-    assert only_asks_on(text)
+    assert names_no_subject(text)
 
 
 @pytest.mark.parametrize(
     "text", ["早餐多少錢？", "可以帶狗嗎？", "Bữa sáng bao nhiêu tiền?", "How much is parking?", "👍", ""]
 )
 def test_what_names_something_does_not_only_ask(text: str) -> None:
-    assert not only_asks_on(text)
+    assert not names_no_subject(text)
 
 
 def test_a_number_tells_things_apart_only_after_a_name() -> None:
@@ -173,7 +173,7 @@ def test_thanks_before_a_goodbye_end_the_talk_too(text: str, ends: bool) -> None
     ],
 )
 def test_who_only_tells_something_asks_nothing(text: str, language: str, tells: bool) -> None:
-    assert only_tells(text, language) is tells
+    assert is_statement(text, language) is tells
 
 
 async def test_a_section_is_quoted_by_its_own_heading_and_a_heading_only_if_it_says_all() -> None:

@@ -10,7 +10,7 @@ from tests.agent.test_offline_answers import Case, answers_to, asked
 from threadkeep.agent.beyond_documents import beyond_documents
 from threadkeep.agent.small_talk import only_introduces, small_talk, without_greeting
 from threadkeep.agent.spelling import Spelling, words_in
-from threadkeep.models.chat.question_forms import asks
+from threadkeep.models.chat.question_forms import is_question
 
 SHOP, HOTEL = "pc_shop", "hotel_concierge"
 NOTHING = ("no information", "chưa có thông tin", "Nie mam na ten temat", "沒有這方面")
@@ -236,4 +236,4 @@ def test_only_what_is_near_a_known_word_is_corrected() -> None:
     ],
 )
 def test_a_question_needs_no_mark(text: str, language: str, is_one: bool) -> None:
-    assert asks(Spelling().meant(text, language), language) is is_one
+    assert is_question(Spelling().meant(text, language), language) is is_one

@@ -11,7 +11,7 @@ from langgraph.graph import END, START, StateGraph
 from tests.adapters.database import every_value, rows
 from threadkeep import Memory, Scope, Settings, UserMessage, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
-from threadkeep.agent.state import AgentState, ChatEntry
+from threadkeep.agent.turn import AgentState, ChatEntry
 from threadkeep.compose.upkeep import open_retention
 from threadkeep.testing.clock import FakeClock
 

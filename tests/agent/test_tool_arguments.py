@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from threadkeep import Scope, open_memory
-from threadkeep.agent.tool_file import load_tools
+from threadkeep.agent.folder import load_tools
 from threadkeep.agent.tools import ToolBench, ToolContext
 from threadkeep.ports.chat import ToolCall
 

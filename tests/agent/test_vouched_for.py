@@ -12,7 +12,7 @@ from threadkeep.compose.assistant import open_assistant
 from threadkeep.models.chat.langchain import native_messages
 from threadkeep.ports.chat import ChatRequest, Said, ToolAnswer
 from threadkeep.ports.responder import Asked
-from threadkeep.recall.quoting import quoted, visible
+from threadkeep.recall.context import quoted, visible
 
 HOTEL = Path(__file__).parents[2] / "examples" / "hotel_concierge"
 ME = Scope("default", "u", "c")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "threadkeep"
 
-VALUES = {"errors", "scope", "events", "model", "record", "threads", "unknown_keys", "wording"}
+VALUES = {"errors", "scope", "events", "model", "record", "sealing", "unknown_keys", "wording"}
 PORTS = VALUES | {"ports"}
 PURE = PORTS | {"policy", "recall"}
 BACKEND = PORTS | {"db"}
@@ -21,11 +21,11 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "unknown_keys": set(),
     "scope": {"errors"},
+    "sealing": {"errors"},
     "events": set(),
     "model": {"events", "scope"},
     "record": {"model"},
     "wording": {"model", "scope"},
-    "threads": {"errors", "scope"},
     "ports": VALUES,
     "policy": PORTS,
     "recall": PORTS,
@@ -40,6 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "reflection": BACKEND,
     "knowledge": BACKEND | {"recall", "index", "core", "resilience"},
     "worker": PORTS | {"resilience"},
+    "journal": PORTS | {"resilience"},
     "settings": {"errors", "unknown_keys"},
     # Sentences are weighed by the terms that recall looks for; tokens.py reads TOKENIZER_NAME by itself.
     "models": PORTS | {"recall", "settings", "resilience"},
@@ -48,8 +49,10 @@ ALLOWED: dict[str, set[str]] = {
     "sync": CORE | {"compose", "settings"},
     "metrics": CORE | {"agent"},
     # Alone in naming every backend.
-    "compose": CORE | BACKENDS | {"settings", "models", "worker", "metrics", "resilience", "agent", "adapters", "mcp"},
-    "compat": SURFACE | {"adapters", "agent", "resilience", "sessions", "models", "archive", "worker"},
+    "compose": CORE
+    | BACKENDS
+    | {"settings", "models", "worker", "journal", "metrics", "resilience", "agent", "adapters", "mcp"},
+    "compat": SURFACE | {"adapters", "agent", "resilience", "sessions", "models", "archive", "journal"},
     "adapters": SURFACE | {"models", "resilience", "agent_rows"},
     "console": set(),  # pages that know of the service only its HTTP API
     "http": SURFACE | {"mcp", "metrics", "agent", "console", "identity", "knowledge", "resilience"},
@@ -168,17 +171,9 @@ def optional_in(path: Path) -> set[str]:
 def is_for_server_databases(path: Path, tree: ast.Module) -> bool:
     """Backends named `sql` or `mapped`, and what composes them; `compose` names a type, for checkers only."""
     inside = path.relative_to(SOURCE).with_suffix("").parts
-    if inside in {
-        ("index", "sql_vectors"),
-        ("index", "sql_backlog"),
-        ("index", "sql_models"),
-        ("index", "sql_scope"),
-        ("index", "sql_words"),
-        ("index", "pgvector"),
-        ("index", "chroma_client"),
-    }:
+    if inside == ("index", "chroma_client"):
         return True
-    if inside == ("index", "sql_upkeep") or (inside[0] == "db" and not inside[1].startswith(("sqlite", "__init__"))):
+    if inside[0] == "db" and not inside[1].startswith(("sqlite", "__init__")):
         return True
     if {"sql", "mapped"} & {*inside} or inside == ("compose", "server"):
         return True

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from threadkeep.journal import consumer
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.journal import JournalEntry
 from threadkeep.ports.responder import Answer
-from threadkeep.worker import flush
 
 WAY = os.environ.get("CHAOS_SABOTAGE")
 KEYLESS = WAY == "keyless"  # see `writing.py`: a retry is a new append
@@ -26,20 +26,20 @@ EVERY = 3  # batches of which one is forgotten
 
 def _forgetful() -> None:
     """A worker that settles some batches before it places them, and is killed in between."""
-    place, batches = flush.FlushWorker._flush, count(1)
+    flush, batches = consumer.Consumer[JournalEntry]._flush, count(1)
 
-    async def sometimes(worker: flush.FlushWorker, entries: Sequence[JournalEntry]) -> None:
+    async def sometimes(worker: Any, entries: Sequence[JournalEntry], *rest: Any) -> int | None:
         if entries and next(batches) % EVERY == 0:
-            await worker._journal.settle(entries)
-        else:
-            await place(worker, entries)
+            await worker._queue.settle(entries)
+            return len(entries)
+        return await flush(worker, entries, *rest)
 
-    flush.FlushWorker._flush = sometimes  # type: ignore[method-assign]
+    consumer.Consumer._flush = sometimes  # type: ignore[method-assign]
 
 
 def _impatient() -> None:
     """A worker that takes an outage for a fault of the entries."""
-    flush.OUTAGES = ()  # type: ignore[assignment]
+    consumer.OUTAGES = ()  # type: ignore[assignment]
 
 
 def _unseeded() -> None:

@@ -28,7 +28,7 @@ async def test_a_worker_that_settles_before_it_places_is_found_out(
         flushing = worker._flushing
 
         async def settled_and_then_killed(entries: Sequence[JournalEntry]) -> None:
-            await flushing._journal.settle(entries)
+            await flushing._queue.settle(entries)
 
         flushing._flush = settled_and_then_killed  # type: ignore[method-assign]
         await worker.drain()

@@ -23,6 +23,7 @@ from mcp.client.client import Client
 from tests.chaos.harness import FULL, PATIENT_WITH_REDIS, ROOT, Chaos, first_line, process, sized
 from tests.mcp.stdio import stdio_transport
 from tests.servers.redis import RedisServer
+from tests.servers.waiting import wait_until_async
 from threadkeep import HotStoreMismatch, Scope, Settings, UserMessage, open_memory, open_worker
 
 WRITES = sized(25, 200)
@@ -148,9 +149,17 @@ SETUPS = [(redis, durability) for redis in ("redis", "none") for durability in (
 
 
 async def _texts(url: str, setup: Setup, *, redis: str) -> set[str]:
-    """All that the archive holds, once what the Redis had queued has reached it."""
+    """All that the archive holds, once what the Redis had queued has reached it.
+
+    An entry that a process had claimed when it ended is taken over after a while.
+    """
     async with open_worker(url, redis=redis, settings=setup.settings()) as worker:
-        await worker.drain()
+
+        async def drained() -> bool:
+            await worker.drain()
+            return (await worker.lag()).entries == 0
+
+        await wait_until_async(drained, seconds=120, what="the journal is empty")
         assert (await worker.lag()).dead == 0
     async with open_memory(url, redis="", settings=Settings()) as memory:
         records = [record async for record in memory.export(ANNA.whole_user)]

@@ -13,24 +13,26 @@ from tests.contract.sql_stores import stores_at
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.archive.write_behind import Durability, WriteBehind
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.index.sqlite import SqliteIndex
+from threadkeep.index.terms import DatabaseIndex
+from threadkeep.journal.archive import archive_consumer
+from threadkeep.journal.consumer import Consumer, ConsumerLimits
 from threadkeep.model import Admission, HistoryRange, Receipt
+from threadkeep.ports.journal import JournalEntry
 from threadkeep.ports.placing import ArchiveWithPlacing, Entry, Placed, Placing
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import every_term
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
 from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.fallback import FallbackSessions
 from threadkeep.sessions.hot import HotSessions
-from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
+from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.fault_proxy import FaultProxy
 from threadkeep.testing.stores import OpenStores, StoresUnderTest
-from threadkeep.worker.flush import FlushLimits, FlushWorker
 
 PATIENT = RedisOptions(timeout=20)  # tests share their two cores with others
 
@@ -42,7 +44,7 @@ class Behind:
     sessions: FallbackSessions
     hot: RedisHotStore
     journal: RedisJournal
-    worker: FlushWorker
+    worker: Consumer[JournalEntry]
     line: FaultProxy  # to Redis
 
     async def flush(self) -> int:
@@ -63,8 +65,8 @@ async def behind(
         stored = cast("ArchiveWithPlacing", stores.archive)
         archive = WriteBehind(hot, stored, window, durability, breaker)
         journal = RedisJournal(client, options, stale_seconds=60)
-        worker = FlushWorker(
-            journal, cast("Placing", _OnTestTime(stored, stores.clock)), "tested", FlushLimits(retry_seconds=(0.01,))
+        worker = archive_consumer(
+            journal, cast("Placing", _OnTestTime(stored, stores.clock)), "tested", ConsumerLimits(retry_seconds=(0.01,))
         )
         sessions = FallbackSessions(HotSessions(hot, archive), stores.sessions, breaker)
         yield Behind(archive, stored, sessions, hot, journal, worker, line)
@@ -78,7 +80,7 @@ def sqlite_stores(path: Path | str = ":memory:", clock: FakeClock | None = None)
         await database.open()
         archive = SqliteArchive(database, every_term, limits, time)
         yield StoresUnderTest(
-            archive, DatabaseSessions(database, limits, time), SqliteIndex(database, every_term), time
+            archive, DatabaseSessions(database, limits, time), DatabaseIndex(database, every_term), time
         )
         await database.close()
 

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.db.server import ServerDatabase
-from threadkeep.index.sql import SqlIndex
+from threadkeep.index.terms import DatabaseIndex
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import every_term
 from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.stores import OpenStores, StoresUnderTest
@@ -24,7 +24,9 @@ def stores_at(url: str) -> OpenStores:
         await database.open()
         await ensure_schema(database, migrate_if_needed=True)
         archive = ServerArchive(database, every_term, limits, clock)
-        yield StoresUnderTest(archive, DatabaseSessions(database, limits, clock), SqlIndex(database, every_term), clock)
+        yield StoresUnderTest(
+            archive, DatabaseSessions(database, limits, clock), DatabaseIndex(database, every_term), clock
+        )
         await database.close()
 
     return open_

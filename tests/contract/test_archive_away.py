@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,17 +12,16 @@ import pytest
 from tests.contract.behind import Behind, behind
 from tests.contract.sql_stores import prepare
 from tests.servers.server import Server
-from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
 from threadkeep.archive.server import ServerArchive
 from threadkeep.db.engine import PoolLimits
+from threadkeep.db.guarded import GuardedDatabase
 from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreUnavailable
-from threadkeep.index.sql import SqlIndex
+from threadkeep.index.terms import DatabaseIndex
 from threadkeep.model import HistoryRange
-from threadkeep.ports.placing import ArchiveWithPlacing
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.every_term import every_term
-from threadkeep.resilience.guard import Watching
+from threadkeep.recall.normalise import every_term
+from threadkeep.resilience.breaker import Watching
 from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.drafts import new_scope, say
@@ -44,11 +41,10 @@ async def opened(redis: str, sql: str, watching: Watching) -> AsyncIterator[tupl
         database = ServerDatabase.at(line.url_for(sql), PoolLimits(work_seconds=5, connect_seconds=5))
         await database.open()
         archive = ServerArchive(database, every_term, LIMITS, clock)
-        guard = guard_for(cast("ArchiveWithPlacing", archive), watching)
-        sessions = GuardedSessions(DatabaseSessions(database, LIMITS, clock), guard)
-        stores = StoresUnderTest(archive, sessions, SqlIndex(database, every_term), clock)
-        guarded = replace(stores, archive=GuardedArchive(cast("ArchiveWithPlacing", archive), guard))
-        async with behind(redis, guarded, "fast", LIMITS) as parts:
+        guarded = GuardedDatabase(database, watching)
+        sessions = DatabaseSessions(guarded, LIMITS, clock)
+        stores = StoresUnderTest(archive.on(guarded), sessions, DatabaseIndex(database, every_term), clock)
+        async with behind(redis, stores, "fast", LIMITS) as parts:
             yield parts, line
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,6 +108,20 @@ async def test_readyz_agrees_with_an_append_about_every_right(role: Role) -> Non
         assert {"INSERT tk_messages", "UPDATE tk_conversations", "SELECT tk_front", "INSERT tk_appends"} <= stopped
         assert (await append(client, said("again"))).status_code == 200
         assert await ready(client) == (200, "ok", set())
+
+
+async def test_a_server_without_a_free_connection_is_not_taken_for_one_that_is_down(
+    role: Role, threadkeep: Command
+) -> None:
+    if role.postgres:
+        await execute(role.admin, f"ALTER ROLE {role.name} CONNECTION LIMIT 0")
+    else:
+        await execute(role.admin, f"ALTER USER {role.name} WITH MAX_USER_CONNECTIONS 1")
+    async with open_memory(role.url, settings=Settings()) if not role.postgres else nullcontext():
+        ended = await asyncio.to_thread(threadkeep, "doctor", "--url", role.url, "--json")
+    assert (ended.code, ended.json["store"]["error"]["code"]) == (1, "store_unavailable")
+    assert "no connection left" in ended.json["store"]["error"]["detail"]
+    assert "max_connections" in ended.json["store"]["error"]["detail"]
 
 
 @pytest.mark.parametrize("table", ["tk_front", "tk_generations"])

@@ -8,10 +8,10 @@ import pytest
 
 from tests.servers.server import Server
 from threadkeep import Memory, Scope, Settings, UserMessage, open_memory
-from threadkeep.index import habits, sql_found_postgres
-from threadkeep.ports.evidence import Evidence
+from threadkeep.index import gin
+from threadkeep.ports.index import Evidence
+from threadkeep.recall.candidates import evidence_for
 from threadkeep.recall.question import Question
-from threadkeep.recall.search import search_for
 from threadkeep.testing.drafts import admitted, draft, new_scope
 
 _TURNS, _LARGE = 700, 600
@@ -19,8 +19,7 @@ _TURNS, _LARGE = 700, 600
 
 @pytest.fixture
 async def memory(postgres_server: Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Memory]:
-    for module in (habits, sql_found_postgres):
-        monkeypatch.setattr(module, "LARGE", _LARGE)
+    monkeypatch.setattr(gin, "LARGE", _LARGE)
     async with open_memory(postgres_server.url, settings=Settings(embedder="none")) as opened:
         yield opened
 
@@ -46,7 +45,7 @@ async def user(memory: Memory) -> Scope:
 
 
 async def _asked(memory: Memory, scope: Scope, question: str) -> Evidence:
-    return await memory._stores.index.evidence(scope, search_for(Question(question)))  # pyright: ignore[reportPrivateUsage]
+    return await evidence_for(Question(question), memory._stores.index, scope)  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_rare_words_are_counted_and_common_ones_estimated(memory: Memory, user: Scope) -> None:

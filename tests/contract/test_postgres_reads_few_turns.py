@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
-
 from sqlalchemy import text
 
 from tests.servers.server import Server
 from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
-from threadkeep.db.driver import DriverConnection
 from threadkeep.db.server import ServerDatabase
-from threadkeep.index.habits import KnownHabits
-from threadkeep.index.sql_found import Asked
-from threadkeep.index.sql_found_postgres import PostgresWords
-from threadkeep.ports.evidence import Place
-from threadkeep.recall.every_term import every_term
+from threadkeep.db.statements import Query
+from threadkeep.index import gin
+from threadkeep.index.lookup import WantedTerms
+from threadkeep.ports.index import Position
+from threadkeep.recall.normalise import every_term
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import admitted, new_scope
 
@@ -35,19 +31,6 @@ async def _analysed(database: ServerDatabase) -> None:
         await connection.execute(text("ANALYZE tk_messages, tk_conversations"))
 
 
-class Describing:
-    """A line that lets the server tell what it does for each statement, before it does it."""
-
-    def __init__(self, line: DriverConnection) -> None:
-        self._line = line
-        self.plan = ""
-
-    async def rows(self, statement: str, values: Mapping[str, Any]) -> Sequence[Any]:
-        told = await self._line.rows(f"EXPLAIN (ANALYZE) {statement}", values)
-        self.plan = "\n".join(row[0] for row in told)
-        return await self._line.rows(statement, values)
-
-
 async def test_of_long_conversations_only_the_turns_around_what_was_found_are_read(postgres_server: Server) -> None:
     database = ServerDatabase.at(postgres_server.url)
     await ensure_schema(database, migrate_if_needed=True)
@@ -55,18 +38,17 @@ async def test_of_long_conversations_only_the_turns_around_what_was_found_are_re
     await _talk(ServerArchive(database, every_term), user)
     await _analysed(database)
 
-    async def read(line: DriverConnection) -> tuple[str, int]:
-        described = Describing(line)
-        rows = await line.rows("SELECT uid FROM tk_owners WHERE user_id = :user", {"user": user.user})
-        words = PostgresWords(
-            cast(DriverConnection, described), Asked(user.whole_user, {}, lambda *_: []), KnownHabits()
-        )
-        turns, _ = await words.turns(rows[0][0], [Place(f"c{talk}", seq) for talk in range(_TALKS) for seq in (30, 31)])
-        return described.plan, len(turns)
-
-    plan, read_turns = await database.direct(read)
+    (row,) = await database.rows("SELECT uid FROM tk_owners WHERE user_id = :user", {"user": user.user})
+    places = [Position(f"c{talk}", seq) for talk in range(_TALKS) for seq in (30, 31)]
+    wanted = WantedTerms(user.whole_user, {}, lambda _: [])
+    verb = gin.turns(row[0], wanted, places, database.dialect)
+    statement = next(verb)
+    assert isinstance(statement, Query)
+    described = await database.rows(f"EXPLAIN (ANALYZE) {statement.text}", statement.values)
+    plan = "\n".join(line[0] for line in described)
+    turns, _ = await database.read(lambda: gin.turns(row[0], wanted, places, database.dialect))
     await database.close()
-    assert read_turns == 2 * _TALKS
+    assert len(turns) == 2 * _TALKS
     _, found, of_messages = plan.partition("tk_messages_by_seq")  # what comes before is of the few conversations
     assert found, plan
     assert "Rows Removed" not in of_messages, plan

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,9 @@ import pytest
 from tests.contract.generated_talk import Talk
 from tests.servers.server import Server
 from threadkeep import Memory, Scope, Settings, open_memory
-from threadkeep.ports.evidence import Evidence, Place, Posting, Shape, Statistics
-from threadkeep.ports.index import Search
-from threadkeep.recall.candidates import MOST_CANDIDATES, REACH
+from threadkeep.ports.index import Evidence
+from threadkeep.recall.candidates import MOST_CANDIDATES, REACH, evidence_for, promising, with_neighbours
 from threadkeep.recall.question import Question
-from threadkeep.recall.search import search_for
 from threadkeep.testing.drafts import new_scope
 
 _TALKS, _TURNS = 12, 50
@@ -40,11 +37,13 @@ async def _told(memory: Memory, scope: Scope, talk: Talk, talks: int = _TALKS, t
 
 
 async def _evidence(memory: Memory, scope: Scope, question: str) -> Evidence:
-    return await memory._stores.index.evidence(scope.whole_user, search_for(Question(question)))  # pyright: ignore[reportPrivateUsage]
+    return await evidence_for(Question(question), memory._stores.index, scope.whole_user)  # pyright: ignore[reportPrivateUsage]
 
 
 def _plain(evidence: Evidence) -> object:
-    turns = sorted((one.place, one.message.content, one.length, sorted(one.counts.items())) for one in evidence.turns)
+    turns = sorted(
+        (one.position, one.message.content, one.length, sorted(one.counts.items())) for one in evidence.turns
+    )
     statistics = evidence.statistics
     mean = round(statistics.mean_length, 9)
     return turns, statistics.turns, mean, dict(statistics.holding), dict(evidence.shapes)
@@ -118,16 +117,11 @@ async def test_what_is_read_does_not_grow_with_what_is_kept(memories: dict[str, 
     for size in (100, 400):
         texts = [type(one)(f"everywhere {one.text}", id=one.id) for one in Talk(7).turns(f"c{size}", size)]
         await memory.append(scope.with_conversation(f"c{size}"), texts)
-        read = _counting(search_for(Question("everywhere")), most, postings)
-        evidence = await memory._stores.index.evidence(scope.whole_user, read)  # pyright: ignore[reportPrivateUsage]
-        assert len(evidence.turns) <= MOST_CANDIDATES * (2 * REACH + 1)
+        index = memory._stores.index  # pyright: ignore[reportPrivateUsage]
+        lookup = await index.lookup(scope.whole_user, ["everyw"], most)
+        read = list(lookup.postings)
+        postings.append(len(read))
+        places = with_neighbours(promising(read, lookup.statistics, lookup.shapes, {"everyw": 1.0}))
+        turns, _ = await index.turns(lookup, places)
+        assert 0 < len(turns) <= MOST_CANDIDATES * (2 * REACH + 1)
     assert max(postings) <= most + 64  # the newest few of an embedded store wait beside its index
-
-
-def _counting(search: Search, most: int, counts: list[int]) -> Search:
-    def places(postings: Iterable[Posting], statistics: Statistics, shapes: Mapping[str, Shape]) -> Collection[Place]:
-        read = list(postings)
-        counts.append(len(read))
-        return search.places(read, statistics, shapes)
-
-    return replace(search, places=places, most_postings=most)

@@ -13,10 +13,10 @@ from tests.contract.sql_statements import execute
 from threadkeep import Memory, Scope, Settings, SyncMemory, open_memory
 from threadkeep.cli.app import run
 from threadkeep.compose.upkeep import check_terms, rebuild_terms
-from threadkeep.ports.evidence import Evidence
+from threadkeep.ports.index import Evidence
+from threadkeep.recall.candidates import evidence_for
 from threadkeep.recall.normalise import NORMALISER_VERSION
 from threadkeep.recall.question import Question
-from threadkeep.recall.search import search_for
 
 ME = Scope("shop", "ann", "c1")
 _TURNS = 150
@@ -58,14 +58,14 @@ async def _spoil(url: str) -> None:
 
 
 async def _evidence(memory: Memory, question: str) -> Evidence:
-    return await memory._stores.index.evidence(ME.whole_user, search_for(Question(question)))  # pyright: ignore[reportPrivateUsage]
+    return await evidence_for(Question(question), memory._stores.index, ME.whole_user)  # pyright: ignore[reportPrivateUsage]
 
 
 async def _all(url: str, questions: list[str]) -> list[object]:
     async with open_memory(url, settings=Settings()) as memory:
         found = [await _evidence(memory, question) for question in questions]
     return [
-        (one.statistics, dict(one.shapes), sorted((t.place, t.length, sorted(t.counts.items())) for t in one.turns))
+        (one.statistics, dict(one.shapes), sorted((t.position, t.length, sorted(t.counts.items())) for t in one.turns))
         for one in found
     ]
 

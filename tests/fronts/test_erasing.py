@@ -121,7 +121,7 @@ async def test_a_rewrite_is_asked_for_once_in_ten_minutes_if_a_setting_says_so(
         await memory.append(ANNA, [UserMessage(SAID)])
         await memory.flushed()
         proof = await memory.erase(ANNA.whole_user)
-        assert any("rewrite of the append-only file was asked for" in note for note in proof.notes)
+        assert any("rewrite of the append-only file was requested" in note for note in proof.notes)
         await asyncio.to_thread(_wait_for_rewrites, redis, 1)
         assert SAID.encode() not in _files_of(redis)
         async with open_memory(url, redis=redis.url, settings=settings) as other:  # another process

@@ -5,7 +5,7 @@ import pytest
 from tests.servers import install as installing
 from tests.servers.locate import KINDS, Found, Kind, Missing, locate
 from tests.servers.missing import verdict_on_missing
-from tests.servers.provide import end_for_missing
+from tests.servers.provide import end_for_missing, need, need_program
 
 GHOST = Kind("ghost", "TEST_GHOST_URL", programs=("no-such-program",), wheel=("no_such_wheel", "bin/ghost"))
 
@@ -26,6 +26,14 @@ def test_a_missing_server_fails_in_ci():
     assert verdict_on_missing({"CI": "true"}) == "fail"
     with pytest.raises(pytest.fail.Exception, match="ghost: missing, not here"):
         end_for_missing(Missing(GHOST, "not here"), {"CI": "true"})
+
+
+@pytest.mark.parametrize("wanted", [need, need_program])
+def test_a_run_without_servers_skips_what_needs_one_even_in_ci(wanted, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("TEST_SERVERS", "none")
+    with pytest.raises(pytest.skip.Exception, match="TEST_SERVERS=none"):
+        wanted(GHOST)
 
 
 def test_a_missing_server_says_how_to_get_it():

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.knowledge.sqlite import SqliteKnowledge
+from threadkeep.knowledge.store import DatabaseKnowledge
 from threadkeep.recall.normalise import indexed_terms
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteKnowledge]:
+async def store(tmp_path: Path) -> AsyncIterator[DatabaseKnowledge]:
     database = SqliteDatabase(str(tmp_path / "tk.db"))
     await database.open()
-    yield SqliteKnowledge(database, indexed_terms)
+    yield DatabaseKnowledge(database, indexed_terms)
     await database.close()

@@ -11,8 +11,7 @@ from tests.servers.server import Server
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.db.server import ServerDatabase
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.knowledge.sql.store import SqlKnowledge
-from threadkeep.knowledge.sqlite import SqliteKnowledge
+from threadkeep.knowledge.store import DatabaseKnowledge
 from threadkeep.ports.knowledge import KnowledgeStore
 from threadkeep.recall.normalise import indexed_terms
 from threadkeep.testing.knowledge_contract import KnowledgeContract
@@ -21,7 +20,7 @@ from threadkeep.testing.knowledge_contract import KnowledgeContract
 async def on_server(url: str) -> AsyncIterator[KnowledgeStore]:
     database = ServerDatabase.at(url)
     await ensure_schema(database, migrate_if_needed=True)
-    yield SqlKnowledge(database, indexed_terms)
+    yield DatabaseKnowledge(database, indexed_terms)
     await database.close()
 
 
@@ -30,7 +29,7 @@ class TestSqliteKnowledge(KnowledgeContract):
     async def knowledge(self, tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
         database = SqliteDatabase(str(tmp_path / "tk.db"))
         await database.open()
-        yield SqliteKnowledge(database, indexed_terms)
+        yield DatabaseKnowledge(database, indexed_terms)
         await database.close()
 
 

@@ -20,7 +20,7 @@ from threadkeep.knowledge.blocks import Block
 from threadkeep.knowledge.chunking import LARGEST, SMALLEST, cut
 from threadkeep.knowledge.indexing import FolderIndexer, Source, document_id, listing_of
 from threadkeep.knowledge.reading import read_document
-from threadkeep.knowledge.sqlite import SqliteKnowledge
+from threadkeep.knowledge.store import DatabaseKnowledge
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import Access, Question
 from threadkeep.recall.normalise import indexed_terms, query_terms
@@ -73,13 +73,13 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-async def open_store(open_folder: Path) -> AsyncIterator[SqliteKnowledge]:
+async def open_store(open_folder: Path) -> AsyncIterator[DatabaseKnowledge]:
     """Which an ordinary user may write to as well."""
     database = SqliteDatabase(str(open_folder / "tk.db"))
     await database.open()
     for file in [open_folder / name for name in os.listdir(open_folder)]:
         file.chmod(0o666)
-    yield SqliteKnowledge(database, indexed_terms)
+    yield DatabaseKnowledge(database, indexed_terms)
     await database.close()
 
 
@@ -98,11 +98,13 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-async def found(store: SqliteKnowledge, text: str, access: Access = ANN) -> list[str]:
+async def found(store: DatabaseKnowledge, text: str, access: Access = ANN) -> list[str]:
     return [one.document_id for one in (await store.search(access, Question(query_terms(text)))).passages]
 
 
-async def test_a_folder_is_indexed_and_only_what_changed_is_indexed_again(store: SqliteKnowledge, folder: Path) -> None:
+async def test_a_folder_is_indexed_and_only_what_changed_is_indexed_again(
+    store: DatabaseKnowledge, folder: Path
+) -> None:
     embedder = CountingEmbedder()
     indexer, source = FolderIndexer(store, words_in, embedder), Source("shop")
     seen: list[tuple[int, int, str]] = []
@@ -124,7 +126,7 @@ async def test_a_folder_is_indexed_and_only_what_changed_is_indexed_again(store:
     assert await found(store, "close at six") == []
 
 
-async def test_a_change_of_who_may_read_is_a_change(store: SqliteKnowledge, folder: Path) -> None:
+async def test_a_change_of_who_may_read_is_a_change(store: DatabaseKnowledge, folder: Path) -> None:
     indexer = FolderIndexer(store, words_in)
     await indexer.index(folder, Source("shop"))
     report = await indexer.index(folder, Source("shop", access="shared", owner="bob", readers=("cid",)))
@@ -133,7 +135,7 @@ async def test_a_change_of_who_may_read_is_a_change(store: SqliteKnowledge, fold
     assert await found(store, "two years", Access("default", "cid")) == ["shop/warranty.md"]
 
 
-async def test_another_datasource_of_the_same_folder_stays(store: SqliteKnowledge, folder: Path) -> None:
+async def test_another_datasource_of_the_same_folder_stays(store: DatabaseKnowledge, folder: Path) -> None:
     indexer = FolderIndexer(store, words_in)
     await indexer.index(folder, Source("one"))
     report = await indexer.index(folder / "deep", Source("two"))
@@ -142,7 +144,7 @@ async def test_another_datasource_of_the_same_folder_stays(store: SqliteKnowledg
 
 
 async def test_without_its_embedder_a_document_is_found_by_words_and_waits(
-    store: SqliteKnowledge, folder: Path
+    store: DatabaseKnowledge, folder: Path
 ) -> None:
     embedder = CountingEmbedder()
     embedder.away = True
@@ -166,7 +168,7 @@ class PickyEmbedder(CountingEmbedder):
 
 
 async def test_a_document_the_embedder_refuses_keeps_no_other_from_its_vectors(
-    store: SqliteKnowledge, folder: Path
+    store: DatabaseKnowledge, folder: Path
 ) -> None:
     report = await FolderIndexer(store, words_in, PickyEmbedder()).index(folder, Source("shop"))
     assert (report.added, report.embedded, report.waiting, report.embed_failed) == (3, 2, 1, None)
@@ -175,7 +177,7 @@ async def test_a_document_the_embedder_refuses_keeps_no_other_from_its_vectors(
 
 
 async def test_another_model_takes_over_and_the_one_before_is_forgotten_once_it_has(
-    store: SqliteKnowledge, folder: Path
+    store: DatabaseKnowledge, folder: Path
 ) -> None:
     await FolderIndexer(store, words_in, CountingEmbedder()).index(folder, Source("shop"))
     newer = CountingEmbedder()
@@ -191,7 +193,7 @@ async def test_another_model_takes_over_and_the_one_before_is_forgotten_once_it_
 
 
 async def test_a_pdf_without_its_extra_is_listed_and_the_rest_is_indexed(
-    store: SqliteKnowledge, folder: Path, monkeypatch: pytest.MonkeyPatch
+    store: DatabaseKnowledge, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "manual.pdf").write_bytes(_pdf_saying("Two years"))
     monkeypatch.setitem(sys.modules, "pypdf", None)
@@ -200,7 +202,7 @@ async def test_a_pdf_without_its_extra_is_listed_and_the_rest_is_indexed(
     assert [(one.path, "threadkeep[pdf]" in one.reason) for one in report.skipped] == [("manual.pdf", True)]
 
 
-async def test_a_file_whose_name_is_no_text_is_indexed_too(store: SqliteKnowledge, folder: Path) -> None:
+async def test_a_file_whose_name_is_no_text_is_indexed_too(store: DatabaseKnowledge, folder: Path) -> None:
     (folder / os.fsdecode(b"caf\xe9\n.md")).write_text("The cellar is closed on Mondays.")
     reports = [await FolderIndexer(store, words_in).index(folder, Source("shop")) for _ in range(2)]
     assert [(report.added, report.unchanged) for report in reports] == [(4, 0), (0, 4)]
@@ -208,7 +210,7 @@ async def test_a_file_whose_name_is_no_text_is_indexed_too(store: SqliteKnowledg
     assert id_.startswith("shop/caf??.md~")
 
 
-async def test_redaction_is_by_choice(store: SqliteKnowledge, folder: Path) -> None:
+async def test_redaction_is_by_choice(store: DatabaseKnowledge, folder: Path) -> None:
     (folder / "contact.txt").write_text("Write to ann@shop.example any time.")
     kept = FolderIndexer(store, words_in)
     await kept.index(folder, Source("open"))
@@ -229,7 +231,7 @@ BAD = {
 }
 
 
-async def test_what_cannot_be_read_is_listed_and_the_rest_is_indexed(store: SqliteKnowledge, folder: Path) -> None:
+async def test_what_cannot_be_read_is_listed_and_the_rest_is_indexed(store: DatabaseKnowledge, folder: Path) -> None:
     for name, (data, _) in BAD.items():
         (folder / name).write_bytes(data)
     report = await FolderIndexer(store, words_in, most_bytes=5_000).index(folder, Source("shop"))
@@ -239,7 +241,7 @@ async def test_what_cannot_be_read_is_listed_and_the_rest_is_indexed(store: Sqli
         assert BAD[one.path][1] in one.reason
 
 
-async def test_a_document_that_breaks_later_keeps_what_it_said(store: SqliteKnowledge, folder: Path) -> None:
+async def test_a_document_that_breaks_later_keeps_what_it_said(store: DatabaseKnowledge, folder: Path) -> None:
     indexer = FolderIndexer(store, words_in)
     await indexer.index(folder, Source("shop"))
     (folder / "warranty.md").write_bytes(b"\0")
@@ -249,7 +251,7 @@ async def test_a_document_that_breaks_later_keeps_what_it_said(store: SqliteKnow
 
 
 async def test_a_document_removed_while_the_folder_is_read_is_skipped(
-    store: SqliteKnowledge, folder: Path, monkeypatch: pytest.MonkeyPatch
+    store: DatabaseKnowledge, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = FolderIndexer(store, words_in)
     real = reading.READERS[".html"]
@@ -457,7 +459,7 @@ def test_ids_of_long_paths_fit_and_differ() -> None:
 
 @pytest.mark.parametrize("mode", [0o000, 0o300, 0o600], ids=["closed", "no list", "no entry"])
 async def test_a_folder_that_cannot_be_looked_into_is_named_and_what_it_held_stays(
-    open_store: SqliteKnowledge, open_folder: Path, mode: int
+    open_store: DatabaseKnowledge, open_folder: Path, mode: int
 ) -> None:
     source, indexer = Source("shop"), FolderIndexer(open_store, words_in)
     folder = open_folder / "knowledge"
@@ -480,7 +482,7 @@ async def test_a_folder_that_cannot_be_looked_into_is_named_and_what_it_held_sta
 
 
 async def test_a_whole_folder_that_cannot_be_looked_into_is_refused_and_nothing_leaves_the_index(
-    open_store: SqliteKnowledge, open_folder: Path
+    open_store: DatabaseKnowledge, open_folder: Path
 ) -> None:
     source, indexer = Source("shop"), FolderIndexer(open_store, words_in)
     folder = open_folder / "knowledge"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.knowledge.test_folder import words_in
 from threadkeep.knowledge.indexing import FolderIndexer, Skipped, Source
-from threadkeep.knowledge.sqlite import SqliteKnowledge
+from threadkeep.knowledge.store import DatabaseKnowledge
 from threadkeep.ports.knowledge import Access, Question
 from threadkeep.recall.normalise import query_terms
 
@@ -25,11 +25,11 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-async def reads(store: SqliteKnowledge, user: str, about: str) -> bool:
+async def reads(store: DatabaseKnowledge, user: str, about: str) -> bool:
     return bool((await store.search(Access("default", user), Question(query_terms(about)))).passages)
 
 
-async def test_what_cannot_be_read_any_more_is_closed_with_its_folder(store: SqliteKnowledge, folder: Path) -> None:
+async def test_what_cannot_be_read_any_more_is_closed_with_its_folder(store: DatabaseKnowledge, folder: Path) -> None:
     indexer = FolderIndexer(store, words_in)
     await indexer.index(folder, PUBLIC)
     text = (folder / "pay.md").read_bytes()
@@ -45,7 +45,7 @@ async def test_what_cannot_be_read_any_more_is_closed_with_its_folder(store: Sql
     assert await reads(store, "bob", "salaries")
 
 
-async def test_no_folder_takes_the_documents_of_another(store: SqliteKnowledge, folder: Path, tmp_path: Path) -> None:
+async def test_no_folder_takes_the_documents_of_another(store: DatabaseKnowledge, folder: Path, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     (own / "plan.md").write_text("# Plan\n\nMy secret holiday.\n")
@@ -60,7 +60,7 @@ async def test_no_folder_takes_the_documents_of_another(store: SqliteKnowledge, 
     assert (await indexer.index(own, mine)).unchanged == 1
 
 
-async def test_links_are_named_and_not_followed(store: SqliteKnowledge, folder: Path, tmp_path: Path) -> None:
+async def test_links_are_named_and_not_followed(store: DatabaseKnowledge, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.md").write_text("outside")
     (folder / "link.md").symlink_to(tmp_path / "outside" / "secret.md")

@@ -16,7 +16,7 @@ from tests.servers.redis import client
 from tests.servers.waiting import wait_until
 from threadkeep.compat.memory_module import MemoryModule
 from threadkeep.errors import InvalidSetting
-from threadkeep.worker.turns import RETRY_SECONDS
+from threadkeep.journal.consumer import RETRY_SECONDS
 
 QUEUE = "threadkeep:{turns}:queue"
 REFLECTION = {"summary": "met", "causes": []}
@@ -58,7 +58,7 @@ def test_a_refused_turn_is_tried_again_after_one_two_and_four_seconds() -> None:
 def test_one_bad_turn_is_parked_with_its_reason_and_the_others_go_through(
     make_module: MakeModule, empty_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("threadkeep.worker.turns.RETRY_SECONDS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr("threadkeep.journal.consumer.RETRY_SECONDS", (0.01, 0.01, 0.01))
     ask(empty_url, turns_table(empty_url, "conversations", conversation_id="varchar(8) NOT NULL"))
     module = make_module(empty_url, tables={"memories": None})
     store(module, 1)
@@ -82,7 +82,7 @@ def test_one_bad_turn_is_parked_with_its_reason_and_the_others_go_through(
 def test_a_turn_that_is_nested_too_deep_to_be_read_ends_no_worker(
     module: MemoryModule, sql_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("threadkeep.worker.turns.RETRY_SECONDS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr("threadkeep.journal.consumer.RETRY_SECONDS", (0.01, 0.01, 0.01))
     with client(redis_url) as redis:
         redis.xadd(QUEUE, {"record": '{"reflection":' * 100_000})
     store(module, 1)
@@ -99,7 +99,7 @@ def _widened(url: str) -> str:
 def test_a_mapping_that_does_not_fit_parks_nothing_and_loses_nothing(
     make_module: MakeModule, sql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("threadkeep.worker.turns.RETRY_SECONDS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr("threadkeep.journal.consumer.RETRY_SECONDS", (0.01, 0.01, 0.01))
     ask(sql_url, "DROP TABLE memories")
     module = make_module(sql_url)
     store(module, 1)

@@ -26,7 +26,7 @@ def proxy_to(url: str) -> FaultProxy:
 async def test_a_database_that_goes_away_and_comes_back_gets_every_turn_once(
     redis_url: str, sql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("threadkeep.worker.turns.RETRY_SECONDS", (0.05, 0.1, 0.2))
+    monkeypatch.setattr("threadkeep.journal.consumer.RETRY_SECONDS", (0.05, 0.1, 0.2))
     async with proxy_to(sql_url) as proxy:
         module = MemoryModule(None, redis_url, proxy.url_for(sql_url), settings=Settings(**QUICK), claim_after=0.2)
         for number in range(10):
@@ -73,7 +73,7 @@ async def test_a_slow_redis_costs_a_read_no_more_than_a_moment(redis_url: str, s
 async def test_a_worker_that_ends_in_an_outage_gives_its_turns_back(
     redis_url: str, sql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("threadkeep.worker.turns.RETRY_SECONDS", (0.05,))
+    monkeypatch.setattr("threadkeep.journal.consumer.RETRY_SECONDS", (0.05,))
     async with proxy_to(sql_url) as proxy:
         ends = MemoryModule(None, redis_url, proxy.url_for(sql_url), settings=Settings(**QUICK), claim_after=3_600)
         await asyncio.to_thread(ends.store_conversation, "c1", "u1", "hi", "ok", None)

@@ -43,7 +43,7 @@ class Limited:
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("threadkeep.worker.turns.RETRY_SECONDS", (0.01, 0.01, 0.01))
+    monkeypatch.setattr("threadkeep.journal.consumer.RETRY_SECONDS", (0.01, 0.01, 0.01))
 
 
 @pytest.fixture

@@ -194,6 +194,23 @@ async def test_a_repeated_question_is_served_from_the_cache_in_its_own_conversat
         assert (last.metrics["cacheHitRate"], last.metrics["enriched"]) == (round(5 / 7, 4), True)
 
 
+async def test_an_opening_that_is_repeated_after_its_follow_up_is_searched_by_itself_again(kitchen: str) -> None:
+    async with open_retrieval(kitchen, SETTINGS) as retrieval:
+        first = await retrieval.ask(question(BROOK, conversation="c1"))
+        await retrieval.ask(question("How loud is it?", conversation="c1"))
+        again = await retrieval.ask(question(BROOK, conversation="c1"))
+        assert (again.cached, again.metrics["enrichedWith"]) == (True, [])
+        assert found_in(again) == found_in(first)
+
+
+async def test_an_opening_that_needs_its_conversation_is_enriched_when_repeated(kitchen: str) -> None:
+    async with open_retrieval(kitchen, SETTINGS) as retrieval:
+        await retrieval.ask(question("How long is its warranty?", conversation="c1"))
+        await retrieval.ask(question(FJORD, conversation="c1"))
+        again = await retrieval.ask(question("How long is its warranty?", conversation="c1"))
+        assert found_in(again)[0] == "fridge.md"
+
+
 async def test_the_same_talk_is_served_from_the_cache_in_another_conversation(kitchen: str) -> None:
     async with open_retrieval(kitchen, SETTINGS) as retrieval:
         assert await cached(retrieval, BROOK, WARRANTY) == [False, False]

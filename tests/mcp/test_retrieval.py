@@ -20,10 +20,10 @@ from tests.servers.server import Server
 from threadkeep import open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.retrieval import Retrieval, conversation_stats
-from threadkeep.agent.retrieval_history import load_history, save_history
 from threadkeep.agent.retrieval_state import MOST_CONTEXTS, MOST_QUERIES
+from threadkeep.agent.retrieval_steps import load_history, save_history
 from threadkeep.agent.retrieval_turn import Turn
-from threadkeep.checkpoints.sql.store import SqlCheckpoints
+from threadkeep.checkpoints.store import DatabaseCheckpoints
 from threadkeep.compose.knowledge import Knowledge, open_knowledge
 from threadkeep.compose.retrieval import OwnParts, open_retrieval
 from threadkeep.errors import EmbedderUnavailable, InvalidInput, ScopeErased, TooLarge
@@ -336,13 +336,13 @@ async def test_a_first_question_that_is_erased_while_a_server_stores_it_stays_er
     url: str, erased: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_memory(url) as memory, open_retrieval(url, SETTINGS) as opened:
-        put = SqlCheckpoints._put
+        put = DatabaseCheckpoints._put
 
-        async def erased_meanwhile(store: SqlCheckpoints, putting: Any) -> None:
+        async def erased_meanwhile(store: DatabaseCheckpoints, putting: Any) -> None:
             await memory.erase(erased)
             await put(store, putting)
 
-        monkeypatch.setattr(SqlCheckpoints, "_put", erased_meanwhile)
+        monkeypatch.setattr(DatabaseCheckpoints, "_put", erased_meanwhile)
         with pytest.raises(ScopeErased):
             await opened.ask(question("What is RAG?", conversation="c1"))
         assert (await memory.erase(ME)).stores["checkpoints"].found == 0

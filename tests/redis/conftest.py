@@ -13,8 +13,8 @@ from tests.servers.locate import REDIS, Missing, locate_in_wheel
 from tests.servers.provide import end_for_missing
 from tests.servers.redis import RedisServer
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
+from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.hot_cases.under_test import ArchiveAsked, HotUnderTest, OpenHot

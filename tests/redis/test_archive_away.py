@@ -9,12 +9,13 @@ import pytest
 from tests.redis.test_restarts import Flushing
 from tests.servers.redis import RedisServer
 from threadkeep.errors import Conflict, ScopeErased, StoreUnavailable
+from threadkeep.journal.archive import archive_consumer
+from threadkeep.journal.consumer import Consumer, ConsumerLimits
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.journal import JournalEntry
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import admitted, draft, new_scope
-from threadkeep.worker.flush import FlushLimits, FlushWorker
 
 AWAY = StoreUnavailable("the archive is away")
 
@@ -149,10 +150,10 @@ class Archive:
         return answers
 
 
-async def _claimed(watched: Flushing, scope: Scope) -> tuple[list[JournalEntry], Archive, FlushWorker]:
+async def _claimed(watched: Flushing, scope: Scope) -> tuple[list[JournalEntry], Archive, Consumer[JournalEntry]]:
     await watched.store.say(scope, "one")
     archive = Archive()
-    worker = FlushWorker(watched.store.journal, archive, "w", FlushLimits(retry_seconds=()))  # type: ignore[arg-type]
+    worker = archive_consumer(watched.store.journal, archive, "w", ConsumerLimits(retry_seconds=()))  # type: ignore[arg-type]
     return list(await watched.store.journal.claim("w", 10)), archive, worker
 
 

@@ -12,8 +12,8 @@ from tests.servers.redis import client as plain_client
 from threadkeep.errors import StoreUnavailable
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
-from threadkeep.sessions.redis.claims import RedisClaims
 from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.values import RedisClaims
 from threadkeep.testing.drafts import new_scope
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from threadkeep.journal.archive import archive_consumer
 from threadkeep.ports.placing import Entry, Placed
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.journal import RedisJournal
@@ -12,7 +13,6 @@ from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.turns import QUEUE, RedisTurns
 from threadkeep.testing.drafts import admitted, new_scope
 from threadkeep.testing.hot_cases.under_test import ArchiveAsked
-from threadkeep.worker.flush import FlushWorker
 
 
 async def names(client: RedisClient) -> set[str]:
@@ -63,7 +63,7 @@ async def test_a_worker_tidies_when_it_begins_and_takes_its_name_along(server: A
     await hot.append(scope, admitted("hello"))
     await hasty.settle(await hasty.claim("was killed", 10))
     await hot.append(scope, admitted("again"))
-    worker: Any = FlushWorker(hasty, Taking(), "lives")  # type: ignore[arg-type]
+    worker: Any = archive_consumer(hasty, Taking(), "lives")  # type: ignore[arg-type]
     running = asyncio.create_task(worker.run())
     async with asyncio.timeout(60):
         while (await hasty.depth()).entries:
@@ -78,7 +78,7 @@ async def test_the_queue_of_turns_forgets_names_too(server: Any, client: RedisCl
     server.wipe()
     turns = RedisTurns(client, ttl_seconds=60)
     await client.command("XADD", QUEUE, "*", "record", "{}")
-    taken = await turns.take("one", 10)
+    taken = await turns.claim("one", 10)
     assert (len(taken), await turns.retire("one")) == (1, 0)
     await turns.settle(taken)
     assert (await turns.retire(), await turns.retire("one")) == (0, 1)

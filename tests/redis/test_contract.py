@@ -14,16 +14,15 @@ from tests.redis.conftest import PATIENT
 from tests.redis.servers import AgeingClock
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.index.sqlite import SqliteIndex
+from threadkeep.index.terms import DatabaseIndex
 from threadkeep.model import HistoryRange
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import every_term
 from threadkeep.sessions.hot import HotSessions
-from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.scratch import RedisScratch
+from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.store import RedisHotStore
-from threadkeep.sessions.redis.vault import slot_key
+from threadkeep.sessions.redis.values import RedisScratch, slot_key
 from threadkeep.testing.drafts import admitted, draft, new_scope
 from threadkeep.testing.hot_cases.under_test import ArchiveAsked, HotUnderTest
 from threadkeep.testing.hot_contract import HotContract
@@ -40,7 +39,7 @@ class TestHot(HotContract):
         scope = new_scope()
         await store.say(scope, "one")
         await store.journal.settle(await store.entries_of(scope))
-        await client.command("DEL", *(await client.link()).keys.for_talk(scope)[:8])  # as their TTLs do
+        await client.command("DEL", *(await client.link()).keys.for_conversation(scope)[:8])  # as their TTLs do
         store.archive.knows(scope, 1, active_at=datetime.now(UTC) + timedelta(minutes=5))
         assert (await store.say(scope, "two")).seq == 2
         assert not (await store.now(scope)).whole
@@ -56,7 +55,7 @@ def open_stores(server: Any, ageing_clock: AgeingClock) -> OpenStores:
         await database.open()
         hot = RedisHotStore(client, ArchiveAsked(), HotOptions(limits=limits), ageing_clock)
         archive = SqliteArchive(database, every_term, limits, ageing_clock)
-        yield StoresUnderTest(archive, HotSessions(hot), SqliteIndex(database, every_term), ageing_clock)
+        yield StoresUnderTest(archive, HotSessions(hot), DatabaseIndex(database, every_term), ageing_clock)
         await client.close()
         await database.close()
 
@@ -64,7 +63,7 @@ def open_stores(server: Any, ageing_clock: AgeingClock) -> OpenStores:
 
 
 class TestSessions(SessionsContract):
-    async def test_tasks_that_talk_at_once_leave_one_ordered_window(self, stores: StoresUnderTest) -> None:
+    async def test_tasks_that_append_at_once_leave_one_ordered_window(self, stores: StoresUnderTest) -> None:
         """As in the contract, but each task extends by its own message: a copy holds only what it was given."""
         scope = new_scope()
 

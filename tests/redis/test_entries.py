@@ -9,8 +9,7 @@ import pytest
 
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.entry import UnreadableEntry, read_entry
-from threadkeep.sessions.redis.journal import RedisJournal
+from threadkeep.sessions.redis.journal import RedisJournal, UnreadableEntry, read_entry
 from threadkeep.testing.drafts import new_scope
 from threadkeep.testing.hot_cases.under_test import HotUnderTest, OpenHot
 
@@ -86,7 +85,7 @@ async def given_up_on(store: HotUnderTest, scope: Scope, monkeypatch: pytest.Mon
     """The id of a dead letter as a worker of another version leaves it: unread, with all its words."""
     await store.say(scope, "words that a worker of another version could not read")
     with monkeypatch.context() as older:
-        older.setattr("threadkeep.sessions.redis.entry.VERSION", b"0")
+        older.setattr("threadkeep.sessions.redis.journal.VERSION", b"0")
         assert await store.entries_of(scope) == []
     return (await store.journal.dead(10_000))[-1].id
 
@@ -112,5 +111,5 @@ async def test_such_a_dead_letter_leaves_nothing_pending_once_it_is_settled(
         letter = await given_up_on(store, scope, monkeypatch)
         assert await getattr(store.journal, verb)([letter]) == 1
         await store.journal.settle(await store.entries_of(scope))
-        pending = (await client.link()).keys.for_talk(scope)[4]
+        pending = (await client.link()).keys.for_conversation(scope)[4]
         assert await client.command("EXISTS", pending) == 0

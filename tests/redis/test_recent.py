@@ -14,8 +14,8 @@ from threadkeep.model import Admission, Message
 from threadkeep.ports.hot import Hot
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
-from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.drafts import admitted, new_scope
 from threadkeep.testing.hot_cases.under_test import ArchiveAsked

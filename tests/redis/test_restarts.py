@@ -16,8 +16,8 @@ from tests.servers.redis import RedisServer
 from threadkeep.errors import StoreUnavailable
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
-from threadkeep.sessions.redis.arguments import HotOptions
 from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.drafts import admitted, draft, new_scope

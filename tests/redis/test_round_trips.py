@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from threadkeep import ModelResponse, UserMessage, open_memory
-from threadkeep.sessions.redis.wire import Wire
+from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.testing.drafts import new_scope
 
 
@@ -16,13 +16,19 @@ from threadkeep.testing.drafts import new_scope
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many commands went out with each."""
     counted: list[int] = []
-    through = Wire.answers
+    ask, ask_several = RedisClient._within_deadline, RedisClient.several
 
-    async def answers(wire: Wire, commands: bytes, count: int, until: float) -> list[Any]:
-        counted.append(count)
-        return await through(wire, commands, count, until)
+    async def asked(client: RedisClient, *work: Any) -> Any:
+        counted.append(1)
+        return await ask(client, *work)
 
-    monkeypatch.setattr(Wire, "answers", answers)
+    async def asked_several(client: RedisClient, *commands: Any) -> list[Any] | None:
+        answers = await ask_several(client, *commands)
+        counted[-1] = len(commands)
+        return answers
+
+    monkeypatch.setattr(RedisClient, "_within_deadline", asked)
+    monkeypatch.setattr(RedisClient, "several", asked_several)
     return counted
 
 

@@ -14,9 +14,7 @@ from tests.redis.servers import AgeingClock, nodes_of
 from tests.servers.redis import client as plain_client
 from threadkeep.errors import InvalidInput, InvalidSetting, TooLarge
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.scratch import RedisScratch
-from threadkeep.sessions.redis.slots import RedisSlots
-from threadkeep.sessions.redis.vault import slot_key
+from threadkeep.sessions.redis.values import RedisScratch, RedisSlots, slot_key
 from threadkeep.testing.drafts import new_scope
 
 KEY = slot_key(base64.b64encode(bytes(range(32))).decode())

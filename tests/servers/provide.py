@@ -13,11 +13,13 @@ from tests.servers.server import ExternalServer, OwnedServer, Server
 
 def need(kind: Kind) -> Found:
     """Where the server is; skips the test (fails it in CI) when it cannot be had."""
+    _skip_without_servers()
     return _found_or_end(locate(kind))
 
 
 def need_program(kind: Kind) -> str:
     """The server's program, for a test that must start its own; the override variable does not help here."""
+    _skip_without_servers()
     return _found_or_end(locate_program(kind)).place
 
 
@@ -39,6 +41,12 @@ def end_for_missing(missing: Missing, environment: Mapping[str, str] = os.enviro
     if verdict_on_missing(environment) == "fail":
         pytest.fail(str(missing), pytrace=False)
     pytest.skip(str(missing))
+
+
+def _skip_without_servers() -> None:
+    """`make quick` asks for no server, also where one could be had."""
+    if os.environ.get("TEST_SERVERS") == "none":
+        pytest.skip("TEST_SERVERS=none: this run starts no server")
 
 
 def _found_or_end(result: Found | Missing) -> Found:

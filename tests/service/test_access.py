@@ -315,7 +315,7 @@ async def test_a_key_set_that_is_not_there_keeps_the_service_from_starting(datab
 async def test_a_stream_ends_with_the_credential_that_opened_it(
     served: Served, database: Path, monkeypatch: pytest.MonkeyPatch, credential: str
 ) -> None:
-    monkeypatch.setattr("threadkeep.http.identity._ASKED_AGAIN_SECONDS", 0)
+    monkeypatch.setattr("threadkeep.http.identity._CHECKED_AGAIN_SECONDS", 0)
     monkeypatch.setattr("threadkeep.identity.authenticator._FRESH_SECONDS", 0)
     by_key = "key" in credential
     headers = served.key("ann") if by_key else token(seconds=2 - Settings().jwt_skew_seconds)

@@ -210,7 +210,7 @@ FIELD = b'--b\r\nContent-Disposition: form-data; name="%s"\r\n\r\nx\r\n'
 FILE = b'--b\r\nContent-Disposition: form-data; name="%s"; filename="x"\r\n\r\n'
 FORMS: dict[str, tuple[bytes, int, str]] = {
     "broken": (b"nonsense", 400, "invalid_form"),
-    "cut off": (FILE % b"audio" + bytes(2_000_000), 400, "invalid_input"),
+    "cut off": (FILE % b"audio" + bytes(2_000_000), 400, "invalid_form"),
     "too large": (b"--b\r\n" + bytes(8_000_000), 413, "too_large"),
     "without a name": (b"--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--", 400, "invalid_form"),
     "of too many fields": (b"".join(FIELD % str(n).encode() for n in range(10)) + b"--b--", 400, "invalid_form"),

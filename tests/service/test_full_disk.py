@@ -118,6 +118,26 @@ def fill_with_messages(memory: SyncMemory, users: int, at_once: int) -> None:
     raise AssertionError("a small disk took them all")
 
 
+@pytest.mark.parametrize("kilobytes", [30, 100])
+def test_long_messages_leave_room_to_erase_them_on_the_disk_that_they_filled(tmp_path: Path, kilobytes: int) -> None:
+    text = f"{SECRET} " * (kilobytes * 1_024 // (len(SECRET) + 1))
+    with (
+        tiny_disk(tmp_path / "disk", 12_288) as disk,
+        SyncMemory(f"sqlite:///{disk}/memory.db", settings=Settings()) as memory,
+    ):
+        refused = 0
+        for number in range(1_000):
+            try:
+                memory.append(Scope("shop", f"u{number % 5}", "c"), [UserMessage(f"{number} {text}")])
+            except StoreFull:
+                refused += 1
+            if refused == 3:
+                break
+        mine = memory.stats(Scope("shop", "u0")).messages
+        assert refused == 3
+        assert memory.erase(Scope("shop", "u0")).stores["archive"].removed == mine > 0
+
+
 @pytest.mark.parametrize(("users", "at_once"), [(2, 5), (3, 20), (20, 5)])
 def test_users_are_erased_one_after_the_other_on_a_disk_that_was_filled_by_their_own_messages(
     small_disk: Path, users: int, at_once: int

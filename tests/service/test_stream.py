@@ -129,7 +129,7 @@ async def test_a_listener_that_falls_behind_is_cut_off_and_finds_its_place_again
         async with listening(streams) as events:
             await next_of(events)
             for number in range(1_200):
-                streams.tell(ME, "delta", {"text": str(number)})
+                streams.send(ME, "delta", {"text": str(number)})
             await memory.append(ME, [UserMessage("hello")])
             async with asyncio.timeout(20):
                 assert not [event async for event in events if event.name == "delta"]
@@ -152,9 +152,11 @@ async def test_an_answer_comes_in_pieces_then_whole_with_its_place(
     app = talking._transport.app  # pyright: ignore  # httpx's transport for ASGI cannot stream
     frames = app.state.streams.frames(Scope("default", "default", talk), 1)
     await anext(frames)
+    scripts.latest.may_go_on.clear()
     await talking.post(f"/conversations/{talk}/messages", json={"content": "hello"})
-    told = b""
     async with asyncio.timeout(20):
+        told = await anext(frames)  # before there is an answer, which a late listener gets as a whole
+        scripts.latest.may_go_on.set()
         while b"id: 3\n" not in told:
             told += await anext(frames)
     app.state.streams.end(Scope("default", "default", talk))

@@ -111,7 +111,7 @@ def _on(suite: Suite, root: Path, place: str, places: Places, expected: Mapping[
         told = places.environment(place, folder)
         first = _tried(suite, root, folder, told)
         again = _tried(suite, root, folder, told, "--last-failed") if first.failed else first
-    failed = {test: expected.get(_bare(test), expected.get(test, "")) for test in sorted(first.failed & again.failed)}
+    failed = {test: whose(test, expected) for test in sorted(first.failed & again.failed)}
     unsteady = sorted(first.failed - again.failed)
     return Outcome(suite.name, _version_in(root), place, first.passed + len(unsteady), first.skipped, failed, unsteady)
 
@@ -182,9 +182,10 @@ def _has(case: ElementTree.Element, outcome: str) -> bool:
     return case.find(outcome) is not None
 
 
-def _bare(test: str) -> str:
-    """The test's name without its file and its parameters."""
-    return test.rpartition("::")[2].partition("[")[0]
+def whose(test: str, expected: Mapping[str, str]) -> str:
+    """Expected failures are listed by the test's name alone, with its parameters, or with its file and parameters."""
+    name = test.rpartition("::")[2]
+    return expected.get(test) or expected.get(name) or expected.get(name.partition("[")[0]) or ""
 
 
 def _copy(suite: Suite, root: Path, folder: Path) -> None:

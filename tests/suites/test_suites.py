@@ -11,7 +11,7 @@ import pytest
 from tests.adapters.openai_agents import test_session_storage as storage
 from tests.suites import __main__ as command
 from tests.suites.expected import OPENAI_AGENTS
-from tests.suites.running import Places, SuiteMissing, run
+from tests.suites.running import Places, SuiteMissing, run, whose
 from tests.suites.suites import SUITES
 
 LANGGRAPH = replace(next(suite for suite in SUITES if suite.name == "langgraph"), apart=False)
@@ -71,3 +71,10 @@ def test_what_we_cannot_run_of_the_sdks_we_have_a_test_of_our_own_for() -> None:
     for _, twin in OPENAI_AGENTS.values():
         assert twin.startswith("test_")  # or pytest would not run it
         assert callable(getattr(storage, twin))
+
+
+def test_a_failure_is_attributed_by_name_with_or_without_its_parameters() -> None:
+    expected = {"test_a[add]": "theirs: one", "test_b": "theirs: all"}
+    assert whose("test_session::test_a[add]", expected) == "theirs: one"
+    assert whose("test_session::test_a[pop]", expected) == ""
+    assert whose("test_session::test_b[pop]", expected) == "theirs: all"

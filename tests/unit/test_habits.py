@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threadkeep.index.habits import LARGE, Habits, KnownHabits
+from threadkeep.index.gin import LARGE, Habits, KnownHabits
 
 ANN = ("shop", "ann")
 

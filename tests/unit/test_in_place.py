@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from threadkeep.db.sqlite import QUICK, SHORT, InPlace, SqliteDatabase
+from threadkeep.db.sqlite import QUICK, SHORT, Inline, SqliteDatabase
 from threadkeep.db.sqlite_connection import WritingConnection
 from threadkeep.errors import Conflict, MemoryClosed, StoreError, StoreUnavailable
 
@@ -253,7 +253,7 @@ async def test_many_loops_in_many_threads_write_in_place_and_lose_nothing(
 
 
 def test_a_bad_moment_is_nothing_but_a_run_of_them_is() -> None:
-    lately = InPlace()
+    lately = Inline()
     for _ in range(8):
         lately.note(alone=True, seconds=2 * QUICK)
     assert lately.allowed()

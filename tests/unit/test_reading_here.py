@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from threadkeep.db.sqlite import QUICK, InPlace, SqliteDatabase
+from threadkeep.db.sqlite import QUICK, Inline, SqliteDatabase
 from threadkeep.errors import MemoryClosed, StoreError
 
 
@@ -22,8 +22,8 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _take(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Every read takes so long, as far as anybody is told."""
-    note = InPlace.note
-    monkeypatch.setattr(InPlace, "note", lambda self, *, alone, seconds=seconds: note(self, alone=alone, seconds=took))
+    note = Inline.note
+    monkeypatch.setattr(Inline, "note", lambda self, *, alone, seconds=seconds: note(self, alone=alone, seconds=took))
     took = seconds
 
 

@@ -49,8 +49,8 @@ def test_another_conversation_or_the_whole_user_carries_no_generation() -> None:
     stamped = Scope("t", "u", "c", generation=4)
     assert stamped.with_conversation("d") == Scope("t", "u", "d")
     assert stamped.whole_user == Scope("t", "u")
-    assert stamped.same_place(Scope("t", "u", "c"))
-    assert not stamped.same_place(Scope("t", "u", "C"))
+    assert stamped.same_key(Scope("t", "u", "c"))
+    assert not stamped.same_key(Scope("t", "u", "C"))
 
 
 def test_the_digest_stands_for_the_place_and_not_for_its_generation() -> None:

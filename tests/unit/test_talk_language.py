@@ -155,14 +155,15 @@ async def test_each_tenant_speaks_its_own_languages(url: str) -> None:
 
 
 async def test_more_talks_than_are_remembered_keep_their_languages(
-    memory: Memory, detector: CountedDetector, monkeypatch: pytest.MonkeyPatch
+    url: str, detector: CountedDetector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("threadkeep.core.language._MOST_REMEMBERED", 2)
     talks = [ME.with_conversation(f"c{number}") for number in range(5)]
-    for _ in range(2):
-        for talk in talks:
-            await memory.append(talk, [VIETNAMESE])
-    assert {await language_of(memory, talk) for talk in talks} == {"vi"}
+    async with open_memory(url, settings=Settings(), detector=detector) as memory:
+        for _ in range(2):
+            for talk in talks:
+                await memory.append(talk, [VIETNAMESE])
+        assert {await language_of(memory, talk) for talk in talks} == {"vi"}
     assert detector.calls == len(talks)
 
 

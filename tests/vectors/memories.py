@@ -14,7 +14,7 @@ import uuid_utils
 
 from tests.servers.chroma import ChromaServer
 from threadkeep import Memory, Scope, Settings, open_memory
-from threadkeep.ports.nearest import Near
+from threadkeep.ports.vectors import Near
 from threadkeep.worker.embed import EmbedParts
 
 PLACES = ["sqlite", "postgres", "mariadb", "chroma-folder", "chroma-server"]

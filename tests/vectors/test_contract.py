@@ -15,11 +15,10 @@ from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.db.server import ServerDatabase
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.index.sql_vectors import SqlVectors
-from threadkeep.index.sqlite_vectors import SqliteVectors
+from threadkeep.index.vectors import ServerVectors, SqliteVectors
 from threadkeep.ports.archive import Archive
 from threadkeep.ports.vectors import MessageVectors
-from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import every_term
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import admitted, draft, new_scope
 from threadkeep.testing.vectors_contract import VectorsContract, VectorsUnderTest, a_model, ids, put, towards
@@ -43,7 +42,7 @@ async def on_sqlite(path: str) -> AsyncIterator[VectorsUnderTest]:
 async def on_sql(url: str) -> AsyncIterator[VectorsUnderTest]:
     database = ServerDatabase.at(url)
     await ensure_schema(database, migrate_if_needed=True)
-    yield VectorsUnderTest(SqlVectors(database), keeping(ServerArchive(database, every_term)))
+    yield VectorsUnderTest(ServerVectors(database), keeping(ServerArchive(database, every_term)))
     await database.close()
 
 
@@ -92,7 +91,7 @@ class _OnServers(VectorsContract):
         database = ServerDatabase.at(server_url)
         await ensure_schema(database, migrate_if_needed=True)
         archive = ServerArchive(database, every_term)
-        left = await left_by_erasures(VectorsUnderTest(SqlVectors(database), keeping(archive)), archive)
+        left = await left_by_erasures(VectorsUnderTest(ServerVectors(database), keeping(archive)), archive)
         await database.close()
         assert left == AS_IT_SHOULD
 

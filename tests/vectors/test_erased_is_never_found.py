@@ -15,8 +15,8 @@ from tests.vectors.memories import Embedded, Open, new_user
 from tests.vectors.memories import chroma_server as chroma_server
 from tests.vectors.memories import open_at as open_at
 from threadkeep import ModelResponse, Scope, UserMessage
+from threadkeep.recall.candidates import evidence_for
 from threadkeep.recall.question import Question
-from threadkeep.recall.search import search_for
 
 _QUESTIONS = 10_000 if os.environ.get("CHAOS") == "full" else 75
 _TALKS, _TURNS = 4, 30
@@ -50,7 +50,7 @@ async def _no_index_holds(embedded: Embedded, user: Scope, gone: set[Place]) -> 
     assert await embedded.vectors(user) == kept
     assert await embedded.vectors(user.with_conversation("c1")) == 0
     words = " ".join(sorted(_own_word(*place) for place in gone))
-    evidence = await embedded.memory._stores.index.evidence(user, search_for(Question(words)))
+    evidence = await evidence_for(Question(words), embedded.memory._stores.index, user)
     assert evidence.statistics.turns == kept
     assert not evidence.statistics.holding
     assert not evidence.turns

@@ -18,14 +18,22 @@ from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.compose import server
 from threadkeep.db.driver import DriverConnection
 from threadkeep.db.server import ServerDatabase
-from threadkeep.index import sql_vectors
-from threadkeep.index.pgvector import ALONG_THE_GRAPH, FROM_GRAPH, NEAREST, by_distance, by_graph, halfvec
-from threadkeep.index.pgvector_graph import Graphs, InGraph
-from threadkeep.index.sql_vectors import SqlVectors
+from threadkeep.index import vectors
+from threadkeep.index.pgvector import (
+    ALONG_THE_GRAPH,
+    FROM_GRAPH,
+    NEAREST,
+    Graphs,
+    InGraph,
+    by_distance,
+    by_graph,
+    halfvec,
+)
+from threadkeep.index.vectors import ServerVectors
 from threadkeep.ports.clock import system_clock
 from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.vectors import MessageVectors
-from threadkeep.recall.every_term import every_term
+from threadkeep.recall.normalise import every_term
 from threadkeep.recall.vectors import ENCODING
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import new_scope
@@ -48,7 +56,7 @@ class Filled:
 
     def __init__(self, database: ServerDatabase) -> None:
         self.database = database
-        self.index = SqlVectors(database, many=_MANY - 1)
+        self.index = ServerVectors(database, many=_MANY - 1)
         self.graphs = Graphs(database, _MANY - 1)
         self.model = a_model(_SIZE)
         self.large, self.small = new_scope(), new_scope()
@@ -71,11 +79,10 @@ class Filled:
 
     async def found_anew(self) -> Any:
         fresh = Graphs(self.database, _MANY - 1)
-        return await self.database.direct(partial(fresh.of, scope=self.large.whole_user, model=self.model))
+        return await fresh.of(self.large.whole_user, self.model)
 
     async def place(self, scope: Scope, model: EmbeddingModel | None = None) -> Any:
-        work = partial(self.graphs.of, scope=scope.whole_user, model=model or self.model)
-        return await self.database.direct(work)
+        return await self.graphs.of(scope.whole_user, model or self.model)
 
 
 @pytest.fixture
@@ -93,15 +100,13 @@ async def test_only_a_user_with_many_vectors_is_looked_for_in_the_graph(filled: 
 
 
 async def test_the_graph_finds_what_comparing_all_finds_and_nobody_elses(filled: Filled) -> None:
-    place = await filled.database.direct(partial(filled.graphs.of, scope=filled.large.whole_user, model=filled.model))
+    place = await filled.place(filled.large)
     assert place is not None
     same = asked = 0
     for _ in range(20):
         vector = filled.vector()
-        near = await filled.database.direct(partial(by_graph, place=place, vector=vector, k=10))
-        exact = await filled.database.direct(
-            partial(by_distance, scope=filled.large.whole_user, model=filled.model, vector=vector, k=10)
-        )
+        near = await filled.database.write(partial(by_graph, place, vector, 10))
+        exact = await filled.database.read(partial(by_distance, filled.large.whole_user, filled.model, vector, 10))
         assert [hit.message_id.split()[0] for hit in near] == ["theirs"] * 10
         same += len({hit.message_id for hit in near} & {hit.message_id for hit in exact})
         asked += 10
@@ -114,7 +119,7 @@ async def test_messages_of_many_chunks_take_no_other_messages_place(filled: Fill
     chunks = [vector.tolist()] * 4
     await filled.index.upsert(filled.model, [MessageVectors(filled.large, id_, chunks) for id_ in long])
     place = await filled.place(filled.large)
-    near = await filled.database.direct(partial(by_graph, place=place, vector=vector, k=10))
+    near = await filled.database.write(partial(by_graph, place, vector, 10))
     assert len({hit.message_id for hit in near} & set(long)) == 10
 
 
@@ -137,7 +142,7 @@ async def planned_exactly(line: DriverConnection, user: Scope, model: EmbeddingM
 async def test_the_questions_vector_is_read_from_its_text_once(filled: Filled) -> None:
     """Not anew for every vector that it is compared with, which takes ten times as long as comparing."""
     user, vector = filled.large.whole_user, filled.vector()
-    place = await filled.database.direct(partial(filled.graphs.of, scope=user, model=filled.model))
+    place = await filled.place(filled.large)
     assert place is not None
     exactly = partial(planned_exactly, user=user, model=filled.model, vector=vector)
     for plan in (exactly, partial(planned, place=place, vector=vector)):
@@ -148,26 +153,26 @@ async def test_the_questions_vector_is_read_from_its_text_once(filled: Filled) -
 
 async def test_the_server_answers_from_the_graph(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     """As its planner tells, and as the index does."""
-    place = await filled.database.direct(partial(filled.graphs.of, scope=filled.large.whole_user, model=filled.model))
+    place = await filled.place(filled.large)
     assert place is not None
     plan = await filled.database.direct(partial(planned, place=place, vector=filled.vector()))
     assert f"tk_pgvectors_near_{place.model}" in plan
     asked: list[object] = []
 
-    async def noted(line: Any, graph: Any, vector: Any, k: int) -> Any:
+    def noted(graph: InGraph, vector: Any, k: int) -> Any:
         asked.append(graph)
-        return await by_graph(line, graph, vector, k)
+        return by_graph(graph, vector, k)
 
-    monkeypatch.setattr(sql_vectors, "by_graph", noted)
+    monkeypatch.setattr(vectors, "by_graph", noted)
     hits = await filled.index.search(filled.large.whole_user, filled.model, filled.vector(), 10)
     assert (len(hits), asked) == (10, [place])
 
 
 async def test_where_the_graph_finds_too_few_all_are_compared(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def losing(line: Any, graph: Any, vector: Any, k: int) -> Any:
-        return (await by_graph(line, graph, vector, k))[:3]
+    def losing(graph: InGraph, vector: Any, k: int) -> Any:
+        return (yield from by_graph(graph, vector, k))[:3]
 
-    monkeypatch.setattr(sql_vectors, "by_graph", losing)
+    monkeypatch.setattr(vectors, "by_graph", losing)
     assert len(await filled.index.search(filled.large.whole_user, filled.model, filled.vector(), 10)) == 10
 
 
@@ -187,9 +192,9 @@ async def test_a_graph_that_was_half_made_is_made_again(filled: Filled) -> None:
     await filled.database.alone(invalid.format(number), seconds=30)
     again = Graphs(filled.database, _MANY - 1)
     scope, model = filled.large.whole_user, filled.model
-    assert await filled.database.direct(partial(again.of, scope=scope, model=model)) is None
+    assert await again.of(scope, model) is None
     await again.made()
-    assert await filled.database.direct(partial(again.of, scope=scope, model=model)) is not None
+    assert await again.of(scope, model) is not None
 
 
 async def test_upkeep_makes_a_graph_that_is_missing(filled: Filled) -> None:
@@ -205,5 +210,5 @@ async def test_upkeep_makes_a_graph_that_is_missing(filled: Filled) -> None:
 def test_server_vectors_have_that_upkeep() -> None:
     database = ServerDatabase.at("postgresql://nobody@127.0.0.1:1/none")
     stores = server._vectors(database, system_clock, None)
-    assert isinstance(stores.index, SqlVectors)
+    assert isinstance(stores.index, ServerVectors)
     assert stores.tidy == stores.index.grow

@@ -22,14 +22,14 @@ _sharing = threading.Lock()
 
 
 class StoresThread:
-    """Opened by the first use, by whoever comes first. What was begun goes on when its caller is cancelled."""
+    """Opened by the first use, in any thread. Work that has begun continues when its caller is cancelled."""
 
     def __init__(self, open_: Callable[[], AbstractAsyncContextManager[AgentStores]]) -> None:
         self._open = open_
         self._thread = LoopThread("threadkeep-agents")
         self._opening: asyncio.Future[AgentStores] | None = None  # this one and what follows: on the thread's loop only
         self._stack = AsyncExitStack()
-        self._places: dict[object, asyncio.Lock] = {}
+        self._locks: dict[object, asyncio.Lock] = {}
         self.closed = False
         self.users = 1
         self.place: tuple[str, str | None] | None = None  # where it is shared
@@ -43,26 +43,26 @@ class StoresThread:
             raise MemoryClosed("these sessions are closed")
         return self._thread.start(self._with_stores(work))
 
-    async def in_turn(self, place: object, work: Work[T]) -> T:
-        """As `use`, but of those that name the same place one after the other."""
-        return await self.use(self.one_at_a_time(place, work))
+    async def in_turn(self, key: object, work: Work[T]) -> T:
+        """As `use`, but calls with the same key run one after the other."""
+        return await self.use(self.one_at_a_time(key, work))
 
-    def one_at_a_time(self, place: object, work: Work[T]) -> Work[T]:
+    def one_at_a_time(self, key: object, work: Work[T]) -> Work[T]:
         async def waited(stores: AgentStores) -> T:
-            lock = self._places.setdefault(place, asyncio.Lock())
+            lock = self._locks.setdefault(key, asyncio.Lock())
             try:
                 async with lock:
                     return await work(stores)
             finally:
-                if not lock.locked() and self._places.get(place) is lock and not _awaited(lock):
-                    del self._places[place]
+                if not lock.locked() and self._locks.get(key) is lock and not _awaited(lock):
+                    del self._locks[key]
 
         return waited
 
-    async def settled(self, place: object, work: Work[T]) -> T:
-        """As `in_turn`, but a caller that is cancelled meanwhile learns of it only once the work is done or has failed:
-        what it does next finds it so."""
-        doing = asyncio.ensure_future(self.in_turn(place, work))
+    async def settled(self, key: object, work: Work[T]) -> T:
+        """As `in_turn`, but a cancelled caller gets its `CancelledError` only once the work is done or has failed: what
+        it does next sees the work's result."""
+        doing = asyncio.ensure_future(self.in_turn(key, work))
         try:
             return await asyncio.shield(doing)
         except asyncio.CancelledError:
@@ -70,7 +70,7 @@ class StoresThread:
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait([doing])
             if not doing.cancelled():
-                doing.exception()  # the cancellation is what the caller is told
+                doing.exception()  # the caller gets the cancellation
             raise
 
     async def close(self) -> None:
@@ -107,7 +107,7 @@ _shared: dict[tuple[str, str | None], StoresThread] = {}
 
 
 def borrowed(url: str | None, redis: str | None = None, settings: Settings | None = None) -> StoresThread:
-    """Of one process, all that name the same place share what is open; who gives settings has stores of its own."""
+    """The process's shared stores at this location; a caller that passes settings gets stores of its own."""
     chosen = settings or load_settings()
     place = (url or chosen.database_url, redis_named(redis, chosen) or "")
     open_ = partial(open_agent_stores, place[0], chosen, place[1])
@@ -124,7 +124,7 @@ def borrowed(url: str | None, redis: str | None = None, settings: Settings | Non
 
 
 def last_of(stores: StoresThread) -> bool:
-    """Whether whoever gives these back was the last to use them, and is to close them."""
+    """Give the stores back; True where the caller was their last user and has to close them."""
     with _sharing:
         stores.users -= 1
         if stores.users == 0 and stores.place is not None:

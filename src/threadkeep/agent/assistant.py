@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from threadkeep.agent.afterthought import Afterthought
 from threadkeep.agent.graph import build_graph
 from threadkeep.agent.parts import AssistantParts
+from threadkeep.agent.post_turn import PostTurnWork
 from threadkeep.agent.receiving import Receiving
-from threadkeep.agent.state import AgentState
-from threadkeep.agent.turn import Turn
+from threadkeep.agent.turn import AgentState, Turn
 from threadkeep.models.chat.untraced import untraced
 from threadkeep.models.language import spoken_as
 from threadkeep.ports.responder import Answer, Asked
@@ -24,7 +23,7 @@ class Assistant:
     def __init__(self, parts: AssistantParts) -> None:
         self._parts = parts
         self._receiving = Receiving(parts)
-        self._afterthought = Afterthought(parts)
+        self._post_turn = PostTurnWork(parts)
         self._running: set[asyncio.Task[Answer]] = set()
         self._graph = build_graph(parts)
 
@@ -34,7 +33,7 @@ class Assistant:
 
     @property
     def documents_tenant(self) -> str:
-        """Whose the documents are that it answers from, whoever asks."""
+        """The tenant that owns the documents it answers from, for every user."""
         return self._parts.folder.config.tenant
 
     @property
@@ -54,13 +53,14 @@ class Assistant:
             return None
         return await self._run(Turn(scope, "greet", language=language))
 
-    async def respond(self, asked: Asked) -> Answer:
-        return await self._run(Turn(asked.scope, "ask", asked))
+    async def respond(self, question: Asked) -> Answer:
+        return await self._run(Turn(question.scope, "ask", question))
 
-    async def stream(self, asked: Asked) -> AsyncIterator[str | Answer]:
-        """A reader that goes away does not stop the turn: it is answered and stored all the same."""
+    async def stream(self, question: Asked) -> AsyncIterator[str | Answer]:
+        """Yield the pieces of the reply, then the `Answer`. A client that disconnects does not stop the turn: it is
+        answered and stored all the same."""
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
-        turn = Turn(asked.scope, "ask", asked, emit=pieces.put_nowait)
+        turn = Turn(question.scope, "ask", question, emit=pieces.put_nowait)
         running = asyncio.create_task(self._run(turn))
         self._running.add(running)
         running.add_done_callback(lambda task: self._ended(task, pieces))
@@ -75,10 +75,10 @@ class Assistant:
         """Once no turn is running any more, and all that follows them is done; for tests and for shutdown."""
         while self._running:
             await asyncio.wait(self._running)
-        await self._afterthought.settled()
+        await self._post_turn.settled()
 
     def _ended(self, task: asyncio.Task[Answer], pieces: asyncio.Queue[str | None]) -> None:
-        """Nobody may be there any more to hear of an error."""
+        """Retrieve the task's exception: where the client has disconnected, no other code does."""
         self._running.discard(task)
         pieces.put_nowait(None)
         if not task.cancelled():
@@ -90,5 +90,5 @@ class Assistant:
             with untraced():
                 state: Any = await self._graph.ainvoke(given, context=turn)
         finally:  # a turn that fails has cost something, too
-            self._afterthought.begin(turn)
+            self._post_turn.begin(turn)
         return turn.answer(state.get("intent"))

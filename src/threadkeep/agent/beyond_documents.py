@@ -4,7 +4,7 @@ Words with their marks are compared with marks, and without where the message ha
 means too much without them and is then not looked for.
 """
 
-# ruff: noqa: E501 -- tables of patterns, a language or a form to a line
+# ruff: noqa: E501 -- tables of patterns, one row per language or form
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FAILS: Mapping[str, str] = {
     "zh": "壞了|坏了|壞掉|坏掉|故障|不能用|用不了|沒反應|没反应|漏水|打不開|打不开|關不上|关不上|不亮|沒有熱水|没有热水"
     "|沒熱水|没热水|堵住|堵了|不夠|不够|不見了|不见了|當機|死机|黑屏",
 }
-# How it is found: asked about, it is no complaint ("are the rooms noisy?").
+# Complaints about a quality. In a question they are none ("are the rooms noisy?").
 _FEELS: Mapping[str, str] = {
     "en": "terrible|awful|horrible|disgusting|unacceptable|rude|dirty|filthy|noisy|too loud|so loud|too cold|too hot"
     "|freezing|smells|smelly|stinks|annoyed|annoying|angry|furious|disappointed|disappointing|unhappy|useless|ridiculous"
@@ -59,7 +59,7 @@ _FEELS: Mapping[str, str] = {
     "|沒人理|没人理|等了|太慢|睡不著|睡不着|不滿|不满|太貴|太贵|沒用|没用",
 }
 _HIMSELF = "(?:toi|minh|em|anh|chi|mk|tui|to|co|chu|bac|e|a|c|m|t)"
-# To be done by somebody, which an assistant that only quotes does not do. Folded.
+# Requests for an action, which an assistant that only quotes cannot carry out. Folded.
 _TO_DO: Mapping[str, str] = {
     "en": r"\b(?:can|could|would|will) (?:you|u) (?:please |kindly )?(?:book|reserve|order|arrange|send|call|cancel|change|bring)\b"
     r"|\b(?:want|like|need|love|wish) to (?:book|reserve|order|cancel|schedule|make an? (?:reservation|booking|appointment|order)"
@@ -95,10 +95,10 @@ _ASKS_TO_DO = re.compile("|".join(_TO_DO.values()))
 def beyond_documents(text: str) -> Beyond | None:
     """What a message is, in whatever language; None for what documents may answer."""
     words = _words(text)
-    asks = text.rstrip().endswith(_ASKED)
+    is_question = text.rstrip().endswith(_ASKED)
     if len(text) <= _LONGEST_ABOUT_ITSELF and _ASKS_ABOUT_ITSELF.search(fold(words)):
         return "who"
-    if complained_of(text) or (not asks and _matches("feels", words)):
+    if complained_of(text) or (not is_question and _matches("feels", words)):
         return "complaint"
     return "request" if _ASKS_TO_DO.search(fold(words)) else None
 

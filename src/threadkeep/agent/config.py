@@ -17,7 +17,7 @@ LONGEST_SLOT_MINUTES = 24 * 60
 
 
 class _Strict(BaseModel):
-    """A key that nobody reads is a key that somebody mistyped."""
+    """Refuses unknown keys: a key that no setting reads is a typing mistake."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,7 +26,7 @@ class IntentConfig(_Strict):
     """One thing users come for. `retrieval`: look things up always, never, or when one of `retrieval_words` is said."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,49}$")]
-    description: str = ""  # for a model that is asked which intent it is
+    description: str = ""  # for a model that classifies the intent
     retrieval: Literal["always", "never", "when"] = "always"
     keywords: Words = Field(min_length=1)
     more_keywords: Words = {}  # count as the ones above, for a list that must stand as its authors wrote it
@@ -52,23 +52,23 @@ class Address(_Strict):
 class Phrases(_Strict):
     """Whole sentences that the assistant says by itself, in one language. What is not given is not said."""
 
-    instruction: str = ""  # how a model is told which language to answer in
+    instruction: str = ""  # instructs a model which language to answer in
     clarify: tuple[Line, ...] = ()
     ask_on: str = ""
     farewell: str = ""
     nothing_found: str = ""
     offline: str = ""
     you_said: str = ""  # before something the user said earlier, quoted
-    stop: tuple[Line, ...] = ()  # a message that is just this ends the talk
+    stop: tuple[Line, ...] = ()  # a message that is just this ends the conversation
     hello: tuple[Line, ...] = ()  # a message that is just this is greeted, where nothing else answers it
     thanks: tuple[Line, ...] = ()  # a message that is just this is answered with `welcome`, without a model
     welcome: str = ""
-    noted: str = ""  # to a user who tells something and asks nothing, where nothing else answers it
+    noted: str = ""  # to a statement without a question, where nothing else answers it
     understood: str = ""  # to a user who says that it is clear, or that it does not matter
     sorry: str = ""  # to a complaint
-    broken: str = ""  # what is looked up for whoever complains of something broken, and answered after `sorry`
+    broken: str = ""  # looked up for a complaint of something broken, and answered after `sorry`
     cannot: str = ""  # to a user who wants something done, before what is known of it
-    agreed: str = ""  # to a user who asks for this language
+    agreed: str = ""  # to a user who requests this language
 
 
 class Budgets(_Strict):
@@ -80,7 +80,7 @@ class Budgets(_Strict):
 
 
 class Slots(_Strict):
-    """Which masked values tools may ask for later in the talk, and for how long they are kept, encrypted."""
+    """Which masked values tools may read later in the conversation, and for how long they are kept, encrypted."""
 
     types: tuple[str, ...] = ()
     minutes: float = Field(30, gt=0, le=LONGEST_SLOT_MINUTES)
@@ -106,7 +106,7 @@ class AssistantConfig(_Strict):
     datasources: tuple[Name, ...] = ()  # it answers from; its own go by its name. Otherwise all there are
     confidence_threshold: float | None = Field(None, ge=0, le=1)  # otherwise INTENT_CONFIDENCE_THRESHOLD
     recalled: int = Field(5, ge=0, le=100)  # messages that have left the window, and as many passages of documents
-    recall_scope: Literal["conversation", "user"] = "user"  # of whom; users whom nobody named: the conversation's
+    recall_scope: Literal["conversation", "user"] = "user"  # for unnamed users always the conversation
     budgets: Budgets = Budgets.model_validate({})
     slots: Slots = Slots.model_validate({})
     reflection: Reflecting = Reflecting()

@@ -1,25 +1,138 @@
 """An assistant's folder, read and checked: configuration, persona, prompt, knowledge and tools.
 
-A folder that cannot be used is refused before anything starts, with the file, the line and the fix.
+A folder that cannot be used is refused before anything starts, with the file, the line and the fix. The public
+functions of its `tools.py` become tools.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import re
+import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
+from typing import Any, get_type_hints
 
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
+from pydantic.errors import PydanticUserError
 
 from threadkeep.agent.config import AssistantConfig
 from threadkeep.agent.phrases import HISTORY_BLOCKS
-from threadkeep.agent.places import line_in_toml_error, line_of_key, refused
-from threadkeep.agent.tool_file import Tool, load_tools
+from threadkeep.agent.tools import Tool, ToolContext
+from threadkeep.errors import InvalidAssistant
 from threadkeep.models.language import closest
+from threadkeep.ports.chat import ToolSpec
 from threadkeep.settings import Settings
 from threadkeep.unknown_keys import fix_for, keys_beside
+
+_TOML_LINE = re.compile(r"\(at line (\d+), column \d+\)")
+
+
+def refused(path: Path, line: int | None, problem: str, fix: str) -> InvalidAssistant:
+    location = str(path) if line is None else f"{path}:{line}"
+    return InvalidAssistant(f"{location}: {problem}; {fix}")
+
+
+def line_in_toml_error(message: str) -> int | None:
+    found = _TOML_LINE.search(message)
+    return int(found.group(1)) if found else None
+
+
+def line_of_key(text: str, path: Sequence[str | int]) -> int | None:
+    """The line where the value at `path` is written, or the nearest thing above it that is there."""
+    lines = text.splitlines()
+    at, found = 0, None
+    for depth, part in enumerate(path):
+        if isinstance(part, int):
+            table = re.compile(rf"\s*\[\[\s*{re.escape(str(path[depth - 1]))}\s*\]\]") if depth else None
+            hits = [n for n, line in enumerate(lines) if table and table.match(line)]
+            at = hits[part] if part < len(hits) else at
+        else:
+            name = re.escape(part)
+            key = re.compile(rf"\s*(?:\[\[?[^\]]*\b{name}\b[^\]]*\]|\"?{name}\"?\s*[.=]|.*[{{,]\s*\"?{name}\"?\s*=)")
+            at = next((n for n in range(at, len(lines)) if key.match(lines[n])), -1)
+            if at < 0:
+                return found
+        found = at + 1
+    return found
+
+
+__all__ = ["Tool", "load_tools"]
+
+
+def load_tools(path: Path) -> Sequence[Tool]:
+    """Every public function that the file itself defines, in its order, or those that it lists in `TOOLS`."""
+    module = _loaded(path)
+    listed: Any = getattr(module, "TOOLS", None)
+    functions = list(listed) if listed is not None else _public(module)
+    return [_tool(path, function) for function in functions]
+
+
+def _loaded(path: Path) -> ModuleType:
+    name = "threadkeep_assistant_" + re.sub(r"\W", "_", str(path.resolve().parent))
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise refused(path, None, "cannot be loaded", "make it a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # annotations are looked up there
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise refused(path, error.lineno, f"is not Python ({error.msg})", "correct the line") from None
+    except Exception as error:  # whatever the file does while it is imported
+        frames = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
+        line = frames[-1] if frames else 1
+        raise refused(path, line, f"fails on import ({type(error).__name__}: {error})", "correct the line") from None
+    return module
+
+
+def _public(module: ModuleType) -> list[Callable[..., Any]]:
+    return [
+        value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    ]
+
+
+def _tool(path: Path, function: Any) -> Tool:
+    if not inspect.isfunction(function):
+        raise refused(path, None, f"TOOLS holds {function!r}", "list functions")
+    line = function.__code__.co_firstlineno
+    if not inspect.getdoc(function):
+        raise refused(path, line, f"{function.__name__} has no docstring", "say what it does: the model reads it")
+    try:
+        hints = get_type_hints(function)
+    except NameError as error:
+        raise refused(path, line, f"{function.__name__}: {error}", "import what its annotations name") from None
+    fields: dict[str, Any] = {}
+    context: str | None = None
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            raise refused(path, line, f"{function.__name__} takes *{name}", "name every parameter")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise refused(path, line, f"{function.__name__} takes {name} by position only", "take out the slash")
+        if name not in hints:
+            raise refused(path, line, f"{function.__name__}: {name} has no annotation", "say what type it has")
+        if hints[name] is ToolContext:
+            context = name
+            continue
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[name] = (hints[name], default)
+    try:
+        arguments = create_model(function.__name__, **fields)
+        schema = arguments.model_json_schema()
+    except (PydanticUserError, TypeError) as error:
+        problem = f"{function.__name__}: a parameter's type has no JSON form ({type(error).__name__})"
+        raise refused(path, line, problem, "use str, int, float, bool, lists or dicts of them, or Literal") from None
+    schema.pop("title", None)
+    spec = ToolSpec(function.__name__, inspect.getdoc(function) or "", schema)
+    return Tool(spec, function, arguments, context)
+
 
 CONFIG = "assistant.toml"
 PERSONA = "persona.md"
@@ -75,7 +188,7 @@ def read_config(path: Path) -> AssistantConfig:
 
 
 def _persona(own: Path, settings: Settings) -> Persona:
-    """`PERSONA_PATH`, where somebody has set it, wins over the folder's own file."""
+    """Read the persona. `PERSONA_PATH`, where it is set, wins over the folder's own file."""
     is_set = "persona_path" in settings.model_fields_set
     chosen = Path(settings.persona_path) if is_set or not own.exists() else own
     if not chosen.exists():
@@ -125,7 +238,7 @@ _ANY = ""
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """`text` is what the model is told, greetings left out, cut to as many characters as may be."""
+    """`text` goes into the model's instruction: without the greetings, cut to `PERSONA_MAX_CHARS`."""
 
     text: str
     greetings: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -21,8 +21,7 @@ from langgraph.runtime import Runtime
 from threadkeep.agent.answering import Answering
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.receiving import Receiving
-from threadkeep.agent.state import AgentState
-from threadkeep.agent.turn import Turn
+from threadkeep.agent.turn import AgentState, Turn
 from threadkeep.agent.understanding import Understanding
 from threadkeep.errors import ThreadkeepError
 
@@ -30,7 +29,7 @@ Node = Callable[[AgentState, Runtime[Turn]], Awaitable[AgentState]]
 
 
 class NodeFailed(ThreadkeepError):
-    """A node raised what nobody expected. Its text is left out: it may quote the user."""
+    """A node raised an unexpected error. The error's text is left out: it may quote the user."""
 
     code = "node_failed"
 
@@ -55,7 +54,7 @@ def build_graph(parts: AssistantParts) -> Any:
         graph.add_conditional_edges("receive", _after_receiving, ["intent", "finish"])
         graph.add_conditional_edges("intent", _after_intent, ["clarify", "retrieve", "answer"])
         graph.add_edge("retrieve", "answer")
-    else:  # there is nothing to answer from but what is looked up, and what answers a question tells its intent
+    else:  # only documents can answer, and the passage that answers decides the intent
         graph.add_conditional_edges("receive", _after_receiving_offline, ["retrieve", "finish"])
         graph.add_edge("retrieve", "intent")
         graph.add_conditional_edges("intent", _after_intent_offline, ["clarify", "answer"])

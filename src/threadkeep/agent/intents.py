@@ -1,4 +1,4 @@
-"""What a user wants, told by the words that an assistant's folder lists, in every language at once.
+"""Intents found by the keywords that an assistant's folder lists, in every language at once.
 
 The current message counts most; the user's two messages before it count where it names nothing, or only a thing
 ("and the SSD?"), or several intents. A message written without diacritics is compared without them.
@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from threadkeep.agent.config import UNKNOWN, IntentConfig, Words
 from threadkeep.agent.small_talk import is_wish, says_nothing, small_talk
 from threadkeep.agent.spelling import spelt
-from threadkeep.recall.function_words import BY_LANGUAGE
-from threadkeep.recall.normalise import fold, words_of
+from threadkeep.recall.normalise import BY_LANGUAGE, fold, words_of
 
 RECENT_MESSAGES = 3  # of the user, the current one included
 _WEIGHTS = (1.0, 0.8, 0.5)  # newest first
@@ -56,7 +55,7 @@ class Keywords:
         self._plain = _pattern(fold(word) for word in self._words)
 
     def found(self, text: str) -> list[str]:
-        """Which of them stand in the text; the longest where several begin at the same place."""
+        """The keywords that occur in the text; the longest where several begin at the same character."""
         lowered = spelt(text)
         matches = (self._plain if lowered.isascii() else self._exact).finditer(lowered)
         return list(dict.fromkeys(match.group(1) for match in matches))
@@ -76,8 +75,8 @@ class KeywordIntents:
         self._weak = {one.name: Keywords(one.weak_keywords) for one in intents}
         self._retrieval = {one.name: Keywords(one.retrieval_words) for one in intents}
 
-    def decide(self, asked: IntentInput) -> IntentDecision:
-        texts = [asked.latest_user_message, *reversed(asked.recent_user_messages)][:RECENT_MESSAGES]
+    def decide(self, given: IntentInput) -> IntentDecision:
+        texts = [given.latest_user_message, *reversed(given.recent_user_messages)][:RECENT_MESSAGES]
         found = {name: [words.found(text) for text in texts] for name, words in self._keywords.items()}
         worth = {name: [self._worth(name, words) for words in its] for name, its in found.items()}
         named_now = any(its[0] >= 1 for its in worth.values())

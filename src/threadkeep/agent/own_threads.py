@@ -41,7 +41,7 @@ async def on_own_thread(work: Callable[[], Any]) -> Any:
             value = context.run(work)
         except BaseException as error:
             failure = _fit(error)
-        with suppress(RuntimeError):  # the loop has ended meanwhile
+        with suppress(RuntimeError):  # the loop was closed while the call ran
             loop.call_soon_threadsafe(settle, value, failure)
 
     threading.Thread(target=run, name="threadkeep-tool", daemon=True).start()

@@ -16,7 +16,7 @@ from threadkeep.ports.chat import ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.responder import Asked
-from threadkeep.recall.render import CountTokens
+from threadkeep.recall.context import CountTokens
 from threadkeep.scope import Scope
 
 
@@ -28,7 +28,7 @@ class Documents:
     snippets: Sequence[Snippet] = ()
 
 
-# Who asks, the question as memory would keep it, the user's questions before it, and a budget in tokens.
+# Takes the caller's question and scope, its text as memory would keep it, the user's earlier questions, a token budget.
 SearchDocuments = Callable[[Asked, str, Sequence[str], int], Awaitable[Documents]]
 
 

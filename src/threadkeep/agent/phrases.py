@@ -164,7 +164,7 @@ DEFAULTS = {
 def phrases_in(language: str, own: dict[str, Phrases]) -> Phrases:
     """The folder's words, what they leave out from ours; in English where neither has any in the language.
 
-    A model is told to answer in the language all the same.
+    The instruction to a model names the language all the same.
     """
     given, ours = closest(own, language, same_script=True), closest(DEFAULTS, language)
     if given is None and ours is None:

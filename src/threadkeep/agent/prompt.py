@@ -1,7 +1,6 @@
 """The system instruction of an answer: prompt, persona, forms of address, language, intent, and what was found.
 
-The instruction ends with quotations that are fenced as data. The talk itself is not in here: it goes to the model as
-messages.
+The instruction ends with quotations that are fenced as data. The conversation itself goes to the model as messages.
 """
 
 from __future__ import annotations

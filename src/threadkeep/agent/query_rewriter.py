@@ -1,4 +1,4 @@
-"""The chat model as a rewriter of follow-up questions: asked once, for a short while, and not while it is away."""
+"""The chat model as a rewriter of follow-up questions: one call, a short deadline, none while it is unavailable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes 0, 1 and 6: the greeting, receiving a message, and the end of the talk."""
+"""Nodes 0, 1 and 6: the greeting, receiving a message, and the end of the conversation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from threadkeep.agent.keeping import (
     keep_question,
     keep_reply,
     note_language,
-    still_there,
+    unerased,
 )
-from threadkeep.agent.pairs import said_before, vouched_for
 from threadkeep.agent.parts import AssistantParts
-from threadkeep.agent.slot_filling import fill_slots
 from threadkeep.agent.small_talk import is_goodbye, without_greeting
-from threadkeep.agent.state import AgentState, ChatEntry, entry_of
-from threadkeep.agent.turn import Turn
+from threadkeep.agent.tools import fill_slots
+from threadkeep.agent.turn import AgentState, ChatEntry, Turn, entry_of
+from threadkeep.agent.window import said_before, vouched_for
 from threadkeep.errors import NotFound, ScopeErased, StoreError
 from threadkeep.model import Message
 from threadkeep.models.language import decide
@@ -45,15 +44,17 @@ class Receiving:
     async def receive(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """The redacted message is stored, and only then is anything made of it."""
         turn = runtime.context
-        asked = turn.asked or Asked(turn.scope, "")
-        session = await self._read(turn, asked)
-        await self._settle_language(turn, asked, session)
-        await keep_question(self._parts, turn, asked)
-        redacted = self._parts.memory.redactor_at(turn.scope)(asked.text, turn.language)
+        question = turn.question or Asked(turn.scope, "")
+        session = await self._read(turn, question)
+        await self._settle_language(turn, question, session)
+        await keep_question(self._parts, turn, question)
+        redacted = self._parts.memory.redactor_at(turn.scope)(question.text, turn.language)
         await self._fill_slots(turn, redacted)
         self._take_in(turn)
         kept = (
-            redacted.text if asked.event is None else self._parts.redacted(turn.scope, asked.kept_text, turn.language)
+            redacted.text
+            if question.event is None
+            else self._parts.redacted(turn.scope, question.kept_text, turn.language)
         )
         current = ChatEntry(id=turn.user_message_id or "", role="user", content=kept, created_at=self._now())
         return AgentState(
@@ -74,7 +75,7 @@ class Receiving:
         return AgentState(chat_history=[*state.get("chat_history", []), entry], last_updated=self._now())
 
     async def end(self, turn: Turn) -> None:
-        """Inactive from now on: retention counts from here. What tools were kept for is let go of at once."""
+        """Mark the conversation inactive, from when retention counts, and delete its slots and scratch state."""
         memory = self._parts.memory
         try:
             await memory.close_conversation(turn.scope)
@@ -82,7 +83,7 @@ class Receiving:
             turn.errors.append(type(error).__name__)
         except StoreError as error:
             turn.errors.append(type(error).__name__)
-            _log.warning("the end of a talk was not marked: %s", error)
+            _log.warning("the end of a conversation was not marked: %s", error)
         for kept in (memory.slots, memory.scratch):
             try:
                 if kept is not None:
@@ -90,30 +91,31 @@ class Receiving:
             except StoreError as error:
                 turn.errors.append(type(error).__name__)
 
-    async def _read(self, turn: Turn, asked: Asked) -> str | None:
-        """The language that the session has; the messages before this one go to the turn."""
-        if asked.history is not None:
-            turn.prior = tuple(asked.history)
-            if asked.language:
-                return asked.language
+    async def _read(self, turn: Turn, question: Asked) -> str | None:
+        """Put the earlier messages into the turn and return the session's language."""
+        if question.history is not None:
+            turn.prior = tuple(question.history)
+            if question.language:
+                return question.language
         history = await history_of(self._parts, turn)
         if history is None:
-            return asked.language
-        turn.scope = still_there(turn.scope, history.scope)
-        earlier = await earlier_in_session(self._parts.memory, history, asked.message_id)
-        if asked.history is None:
-            turn.prior = said_before(asked.message_id, vouched_for(earlier.messages))
+            return question.language
+        turn.scope = unerased(turn.scope, history.scope)
+        earlier = await earlier_in_session(self._parts.memory, history, question.message_id)
+        if question.history is None:
+            turn.prior = said_before(question.message_id, vouched_for(earlier.messages))
             turn.is_whole = earlier.is_whole
         turn.kept_language = history.language if earlier.is_anew else earlier.language
-        return asked.language or earlier.language
+        return question.language or earlier.language
 
-    async def _settle_language(self, turn: Turn, asked: Asked, session: str | None) -> None:
-        """By the first message that tells it, once; then the session's, unless the user asks for another one."""
-        seen = self._parts.redacted(turn.scope, asked.text, session)
+    async def _settle_language(self, turn: Turn, question: Asked, session: str | None) -> None:
+        """Decide the language by the first message that shows one, then keep the session's unless the user requests
+        another."""
+        seen = self._parts.redacted(turn.scope, question.text, session)
         decision = await decide(seen, session, self._parts.languages(turn.scope), self._parts.detector)
         turn.settled_language = decision.settled
-        told = decision.settled or self._spoken_in(turn) or (decision.tag if decision.source == "script" else None)
-        turn.language = told or self._parts.folder.config.default_language
+        settled = decision.settled or self._spoken_in(turn) or (decision.tag if decision.source == "script" else None)
+        turn.language = settled or self._parts.folder.config.default_language
         if decision.source in ("requested", "detected") and turn.kept_language not in (None, turn.language):
             await note_language(self._parts, turn, turn.language)
 
@@ -125,25 +127,25 @@ class Receiving:
     def _take_in(self, turn: Turn) -> None:
         """What kind of message it is, and how it is looked up."""
         spelling = self._parts.spelling()
-        turn.talk = self._parts.small_talk(turn.text, turn.settled_language) or self._parts.small_talk(
+        turn.small_talk = self._parts.small_talk(turn.text, turn.settled_language) or self._parts.small_talk(
             spelling.meant(turn.text, turn.language), turn.settled_language
         )
-        turn.beyond = None if turn.talk else beyond_documents(turn.text)
+        turn.beyond = None if turn.small_talk else beyond_documents(turn.text)
         turn.meant = spelling.meant(without_greeting(turn.text), turn.language)
-        ends = turn.talk is not None and turn.talk.act in ("goodbye", "enough")
+        ends = turn.small_talk is not None and turn.small_talk.act in ("goodbye", "enough")
         turn.wants_to_stop = ends or self._says_stop(turn.text, turn.language)
 
     def _says_stop(self, text: str, language: str) -> bool:
-        """In any of its languages: a talk in English may well end in Vietnamese."""
+        """Whether the text is a stop phrase in any language of the assistant: users switch languages to say goodbye."""
         every = [self._parts.phrases(tag) for tag in {language, *self._parts.worded}]
         stops, thanks = ([one for said in every for one in getattr(said, name)] for name in ("stop", "thanks"))
         return is_goodbye(text, stops, thanks)
 
     def _spoken_in(self, turn: Turn) -> str | None:
-        """A hello or a goodbye is answered in its language, and until a message tells more. "OK" is of every one."""
+        """The language of a hello or a goodbye, which holds until a message shows more. "OK" belongs to every one."""
         said = [turn.text, *(one.content for one in reversed(turn.prior) if one.role == "user")]
-        heard = (talk for text in said if (talk := self._parts.small_talk(text)))
-        return next((talk.language for talk in heard if talk.act != "understood"), None)
+        heard = (small_talk for text in said if (small_talk := self._parts.small_talk(text)))
+        return next((small_talk.language for small_talk in heard if small_talk.act != "understood"), None)
 
     def _now(self) -> str:
         return self._parts.clock().isoformat()

@@ -20,8 +20,6 @@ from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMiss
 from langgraph.runtime import Runtime
 
 from threadkeep.adapters.langgraph import ThreadkeepSaver
-from threadkeep.agent import retrieval_caching as caching
-from threadkeep.agent import retrieval_history as history
 from threadkeep.agent import retrieval_steps as steps
 from threadkeep.agent.retrieval_state import ContextEntry, ConversationState, counted
 from threadkeep.agent.retrieval_turn import Progress, RetrievalParts, RetrievalRequest, RetrievalResult, Turn
@@ -31,20 +29,20 @@ from threadkeep.scope import Scope
 
 MOST_TOP_K = 50
 LONGEST_QUERY = 20_000  # characters
-_TRIES = 8  # when other processes go on with the same conversation at the same time
+_TRIES = 8  # when other processes continue the same conversation at the same time
 
 NODES: dict[str, Callable[..., Any]] = {
-    "loadHistory": history.load_history,
+    "loadHistory": steps.load_history,
     "enrichQuery": steps.enrich_query,
-    "checkCache": caching.check_cache,
+    "checkCache": steps.check_cache,
     "analyzeQuery": steps.analyze_query,
     "buildAccessFilter": steps.build_access_filter,
     "hybridRetrieval": steps.hybrid_retrieval,
     "fusion": steps.fusion,
     "rerank": steps.rerank,
     "enrich": steps.enrich,
-    "saveHistory": history.save_history,
-    "updateCache": caching.update_cache,
+    "saveHistory": steps.save_history,
+    "updateCache": steps.update_cache,
 }
 
 
@@ -58,7 +56,7 @@ def retrieval_graph() -> Any:
     for before, after in pairwise(names):
         if before != "checkCache":
             graph.add_edge(before, after)
-    graph.add_conditional_edges("checkCache", caching.route_cache, {"hit": "saveHistory", "miss": "analyzeQuery"})
+    graph.add_conditional_edges("checkCache", steps.route_cache, {"hit": "saveHistory", "miss": "analyzeQuery"})
     graph.add_edge(names[-1], END)
     return graph
 
@@ -79,7 +77,7 @@ class Retrieval:
     """Ask it with a conversation and it remembers; without one it answers all the same."""
 
     def __init__(self, parts: RetrievalParts, saver: ThreadkeepSaver | None) -> None:
-        """`saver` must report stale writers: a question that lost a race is asked again from where the winner is."""
+        """`saver` must report stale writers: a run that lost a race starts again from the winner's state."""
         self._parts = parts
         self._saver = saver
         self._graph: Any = retrieval_graph().compile()
@@ -104,11 +102,9 @@ class Retrieval:
         if not state:
             return None
         entries = state.get("retrievedContexts", [])
-        passages = await history.readable(self._parts.store, access, entries)
+        passages = await steps.readable(self._parts.store, access, entries)
         quoted: list[ContextEntry] = [
-            {**entry, "content": passages[key].parent}
-            for entry in entries
-            if (key := history.key_of(entry)) in passages
+            {**entry, "content": passages[key].parent} for entry in entries if (key := steps.key_of(entry)) in passages
         ]
         found = {passage.chunk_id: passage for passage in passages.values()}
         current = [
@@ -119,7 +115,7 @@ class Retrieval:
         return {**state, "retrievedContexts": quoted, "contexts": current}
 
     async def _remembered(self, request: RetrievalRequest, progress: Progress | None) -> RetrievalResult:
-        """Once for all tries: what is erased meanwhile is not asked again."""
+        """Fix the generation once for all tries: a conversation erased during one is not tried again."""
         assert request.conversation is not None
         assert self._saver is not None
         theirs = self._saver.for_user(request.owner.user, request.owner.tenant)
@@ -146,7 +142,7 @@ class Retrieval:
             "userId": request.owner.user,
         }
         done = 0
-        # Only the last state is stored: what a node makes on the way is nobody's to resume.
+        # Only the last state is stored: a run is never resumed half-way.
         durability = "exit" if config else None
         async for step in graph.astream(given, config, context=turn, stream_mode="updates", durability=durability):
             done += 1
@@ -170,7 +166,7 @@ _DURATIONS = {
 
 def _result(turn: Turn, request: RetrievalRequest) -> RetrievalResult:
     metrics = {"conversationId": request.conversation, **turn.metrics, "cacheHit": turn.cached}
-    metrics |= {told: round(turn.seconds.get(name, 0.0) * 1_000, 3) for name, told in _DURATIONS.items()}
+    metrics |= {metric: round(turn.seconds.get(name, 0.0) * 1_000, 3) for name, metric in _DURATIONS.items()}
     metrics |= {"totalDuration": round((time.perf_counter() - turn.started) * 1_000, 3), "iterations": 1}
     metrics |= {"parentChunkCount": len(turn.contexts)}
     return RetrievalResult(request.query, turn.contexts, metrics, turn.cached)
@@ -192,13 +188,13 @@ def checked(request: RetrievalRequest) -> None:
 def conversation_stats(state: ConversationState) -> dict[str, Any]:
     """Averages of the whole conversation, however few of its queries are kept."""
     counts = counted(state)
-    asked = counts["queryCount"]
+    query_count = counts["queryCount"]
     return {
-        "queryCount": asked,
+        "queryCount": query_count,
         "contextCount": counts["contextCount"],
-        "averageContextsPerQuery": counts["contextCount"] / asked if asked else 0.0,
+        "averageContextsPerQuery": counts["contextCount"] / query_count if query_count else 0.0,
         "uniqueDocuments": counts["documents"],
-        "cacheHitRate": counts["cacheHits"] / asked if asked else 0.0,
+        "cacheHitRate": counts["cacheHits"] / query_count if query_count else 0.0,
         "accessLevel": state.get("accessLevel") or "public",
         "datasourceIds": list(state.get("datasourceIds", ())),
     }

@@ -1,7 +1,7 @@
-"""What a retrieval conversation keeps in its checkpoint: bounded lists, and counts that go on.
+"""The checkpointed state of a retrieval conversation: bounded lists and running counts.
 
-Names are those of the documents that clients of such a graph were written against, hence the capitals in them. No text
-of a user stands here unredacted: the question as it was typed travels in the run's context, which is never stored.
+Field names follow the documents that clients of such a graph were written against, hence their capitals. User text here
+is redacted: the question as typed is in the run's context, which is never stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ConversationAccess = Literal["public", "private", "mixed"]
 
 
 class QueryEntry(TypedDict):
-    query: str  # what was asked, redacted; never its enriched form
+    query: str  # the question, redacted; never its enriched form
     timestamp: str
     topK: int
     queryIndex: int  # counts on over the whole conversation, however few entries are kept
@@ -99,7 +99,7 @@ class ConversationState(TypedDict, total=False):
 
 
 def counted(state: ConversationState) -> Counts:
-    """As it was counted, or, in a conversation that was taken over from another program, as its lists tell."""
+    """The stored counts; the lengths of the lists in a conversation that another program began."""
     if (counts := state.get("counts")) is not None:
         return counts
     queries, contexts = state.get("queries", ()), state.get("retrievedContexts", ())

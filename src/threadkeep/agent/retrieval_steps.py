@@ -1,27 +1,202 @@
-"""The nodes of the retrieval graph. Each reads the state and the run's `Turn`, and says what changes in the state.
+"""The nodes of the retrieval graph. Each reads the state and the run's `Turn`, and returns what changes in the state.
 
-A cache, reranker, rewriter or embedder that fails is done without, and told in `metrics`; only the store of documents
-is needed.
+The graph does without a cache, reranker, rewriter or embedder that fails, and reports it in `metrics`; only the store
+of documents is needed. The history shows no more than the caller may still read. The semantic cache is read before a
+search and written after it; it keeps ids and scores only, and the passages are read again within the caller's access.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from langgraph.runtime import Runtime
 
-from threadkeep.agent.retrieval_history import key_of, readable
-from threadkeep.agent.retrieval_state import ConversationState
+from threadkeep.agent.retrieval_state import (
+    ContextEntry,
+    ConversationAccess,
+    ConversationState,
+    Counts,
+    QueryEntry,
+    counted,
+    documents_in,
+    documents_seen,
+    with_documents,
+)
 from threadkeep.agent.retrieval_turn import Changes, Turn, or_without, shown
+from threadkeep.policy.logged_ids import logged_id
 from threadkeep.ports import knowledge as port
-from threadkeep.recall.enrich import Asked, enriched, kept_to_its_subject, language_of_talk
+from threadkeep.ports.knowledge import Access, ChunkKey, KnowledgeStore, Passage, Readable
+from threadkeep.recall.cache import cache_place
+from threadkeep.recall.enrich import Asked, enriched, kept_to_its_subject, language_of_conversation, stands_alone
 from threadkeep.recall.normalise import fold
-from threadkeep.recall.passages import Ranked, ranked
+from threadkeep.recall.passages import KnowledgeHit, Ranked, ranked
 from threadkeep.recall.question import Question
+
+_TERMS_TOLD = 12
+_log = logging.getLogger("threadkeep.retrieval")
+
+
+async def load_history(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
+    """The checkpointer has loaded it; what is said of it are counts and ids, never text."""
+    request = runtime.context.request
+    earlier = counted(state)["queryCount"]
+    place, number = (one and logged_id(one) for one in (request.conversation, request.request_id))
+    _log.info("loaded %d earlier queries of conversation %s for request %s", earlier, place, number)
+    return {}
+
+
+async def save_history(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
+    turn, now = runtime.context, runtime.context.parts.clock().isoformat()
+    if not turn.request.query.strip():
+        return {}
+    shown = turn.shown
+    chunks = {row.passage.chunk_id: row.passage.chunk for row in turn.rows}
+    before = counted(state)
+    entries = [_entry(hit, chunks[hit.chunk_id], now, before["queryCount"]) for hit in shown]
+    seen = with_documents(documents_seen(state), (hit.document_id for hit in shown))
+    query = turn.parts.redact(turn.request.access, turn.request.query)
+    counts = Counts(
+        queryCount=before["queryCount"] + 1,
+        contextCount=before["contextCount"] + len(shown),
+        cacheHits=before["cacheHits"] + turn.cached,
+        documents=documents_in(seen),
+    )
+    turn.metrics = _metrics(turn, counts, len(shown))
+    return {
+        "queries": [QueryEntry(query=query, timestamp=now, topK=turn.request.top_k, queryIndex=before["queryCount"])],
+        "retrievedContexts": entries,
+        "cached": turn.cached,
+        "counts": counts,
+        "documentsSeen": seen,
+        "datasourceIds": sorted({hit.datasource for hit in shown}),
+        "accessLevel": await _access_level(turn, entries),
+        "metrics": turn.metrics | {"requestId": turn.request.request_id and logged_id(turn.request.request_id)},
+    } | ({"firstQuery": query} if not before["queryCount"] else {})
+
+
+async def _access_level(turn: Turn, entries: list[ContextEntry]) -> ConversationAccess | None:
+    """The lowest access level that reads all of it: public where an anonymous caller could."""
+    if not entries:
+        return None
+    public = len(await readable(turn.parts.store, Access(turn.request.access.tenant), entries))
+    if public == len({key_of(entry) for entry in entries}):
+        return "public"
+    return "mixed" if public else "private"
+
+
+async def readable(store: KnowledgeStore, access: Access, entries: list[ContextEntry]) -> dict[ChunkKey, Passage]:
+    """Return the passages of the entries that still stand in their documents and that this access may read today."""
+    if not entries:
+        return {}
+    found = await store.read(access, [key_of(entry) for entry in entries])
+    return {passage.key: passage for passage in found.passages}
+
+
+def key_of(entry: ContextEntry) -> ChunkKey:
+    """Nothing's key for a passage that another program had shown: who may read it today is not known."""
+    return ChunkKey(entry["documentId"], entry.get("version", -1), entry.get("chunk", -1))
+
+
+def _entry(hit: KnowledgeHit, chunk: int, now: str, index: int) -> ContextEntry:
+    return ContextEntry(
+        parentChunkId=hit.parent_chunk_id,
+        documentId=hit.document_id,
+        score=hit.score,
+        timestamp=now,
+        queryIndex=index,
+        version=hit.version,
+        chunk=chunk,
+    )
+
+
+def _metrics(turn: Turn, counts: Counts, shown: int) -> dict[str, Any]:
+    """Carried terms are of earlier queries as they are kept, so already redacted."""
+    carried = sorted(turn.enriched_question.carried, key=lambda term: (-turn.enriched_question.carried[term], term))
+    return {
+        "requestId": turn.request.request_id,
+        "queryCount": counts["queryCount"],
+        "contextCount": counts["contextCount"],
+        "uniqueDocuments": counts["documents"],
+        "cacheHitRate": round(counts["cacheHits"] / counts["queryCount"], 4),
+        "returned": shown,
+        "candidates": len(turn.found.passages) if turn.found else 0,
+        "enriched": bool(carried) or turn.rewritten,
+        "enrichedWith": carried[:_TERMS_TOLD],
+        "rewritten": turn.rewritten,
+        "degraded": turn.degraded,
+        "doneWithout": list(turn.failed),
+        "milliseconds": round((time.perf_counter() - turn.started) * 1_000, 1),
+    }
+
+
+_MOST_CACHED = 20  # passages
+
+
+async def check_cache(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
+    turn = runtime.context
+    await _embed(turn)
+    if turn.near is not None and turn.request.use_cache:
+        turn.place = cache_place(turn.request.access, turn.enriched_question, turn.near.model)
+    cache = turn.parts.cache
+    if cache is None or turn.near is None or turn.place is None or turn.request.top_k > _MOST_CACHED:
+        return {}
+
+    async def read(answer: Any) -> list[Ranked] | None:
+        """Within the access filter once more: what is closed to them by now is not theirs to read. In the order that
+        was cached, which may be a reranker's."""
+        rows = {ChunkKey(*row[:3]): row[3:] for row in answer["rows"]}
+        found = await turn.parts.store.read(turn.request.access, rows)
+        if list(answer["readable"]) != _numbers(found.readable) or len(found.passages) != len(rows):
+            return None
+        there = {one.key: one for one in found.passages}
+        return [Ranked(there[key], *scores) for key, scores in rows.items()]
+
+    told_apart = turn.enriched_question.trust_in(turn.near.model.name) == 1 and not turn.enriched_question.carried
+    rows = await or_without(turn, "cache", cache.get(turn.place, turn.near.vector, read, told_apart=told_apart))
+    turn.rows, turn.cached = rows or [], rows is not None
+    return await shown(turn) if turn.cached else {}
+
+
+async def _embed(turn: Turn) -> None:
+    text = turn.enriched_question.text
+    if turn.parts.vectors is None or not text.strip():
+        return
+    if turn.enriched_question.carried:  # by itself "how does it work?" is near to everything
+        text = f"{turn.previous} {text}"
+    redacted = turn.parts.redact(turn.request.access, " ".join(text.split()))  # which goes by capitals, too
+    turn.near = await or_without(turn, "embedder", turn.parts.vectors(redacted.lower(), turn.request.access.tenant))
+    turn.degraded = "embedder" in turn.failed
+
+
+def route_cache(state: ConversationState, runtime: Runtime[Turn]) -> str:
+    return "hit" if runtime.context.cached else "miss"
+
+
+async def update_cache(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
+    turn = runtime.context
+    cache, near, found = turn.parts.cache, turn.near, turn.found
+    if cache is not None and near is not None and turn.place is not None and found is not None and turn.rows:
+        await or_without(turn, "cache", cache.put(turn.place, near.vector, _kept(turn.rows, found.readable)))
+    return {}
+
+
+def _kept(rows: list[Ranked], readable: Readable) -> dict[str, Any]:
+    """Names and numbers: no text of a document, none of the question."""
+    best = {row.passage.parent_chunk_id: row for row in reversed(rows)}
+    kept = [row for row in rows if best[row.passage.parent_chunk_id] is row][:_MOST_CACHED]
+    return {"readable": _numbers(readable), "rows": [[*row.passage.key, row.score, dict(row.why)] for row in kept]}
+
+
+def _numbers(readable: Readable) -> list[int]:
+    return [readable.documents, readable.newest, readable.chunks]
+
 
 _RECENT_CONTEXTS = 3
 # Of what a conversation could lend. Of 174 follow-ups in four languages 156 found their document among the first three
@@ -34,13 +209,17 @@ _MADE_FOR_ENGLISH = "wordllama:"
 
 
 async def enrich_query(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
-    """A repeated question is asked in the light of what stood before it: its own words lend it nothing."""
+    """Enrich the question from the entries before it; a repeated question ignores its own earlier entry.
+
+    The question that opened the conversation is searched by itself again, unless its wording needs another.
+    """
     turn = runtime.context
     query = turn.request.query
-    turn.question, turn.told = Question(query), query
+    turn.question, turn.enriched = Question(query), query
     again = _words(turn.parts.redact(turn.request.access, query))
     before = [entry for entry in state.get("queries", ()) if _words(entry["query"]) != again]
-    if not before:
+    first = state.get("firstQuery")
+    if not before or (first and _words(first) == again and stands_alone(query)):
         return {}
     queries = [_MASKED.sub(" ", entry["query"]) for entry in before]
     found = await _readable_contexts(state, turn, before[-1]["queryIndex"])
@@ -49,14 +228,13 @@ async def enrich_query(state: ConversationState, runtime: Runtime[Turn]) -> Chan
     turn.previous = queries[-1]
     text = await _rewritten(turn, queries, contexts)
     if turn.rewritten:
-        turn.question, turn.told = Question(text), text
+        turn.question, turn.enriched = Question(text), text
         return {}
-    asked = [Asked(one) for one in queries[:-1]] + [Asked(queries[-1], "\n".join(contexts))]
-    first = state.get("firstQuery")
+    earlier = [Asked(one) for one in queries[:-1]] + [Asked(queries[-1], "\n".join(contexts))]
     if first and before[0]["queryIndex"] and _words(first) != again:  # it set the topic, and has left the window
-        asked.insert(0, Asked(first))
-    turn.question = enriched(query, asked, language_of_talk(query, queries), at_least=_LENT_AT_LEAST)
-    turn.told = enriched_text(query, queries, contexts)
+        earlier.insert(0, Asked(first))
+    turn.question = enriched(query, earlier, language_of_conversation(query, queries), at_least=_LENT_AT_LEAST)
+    turn.enriched = enriched_text(query, queries, contexts)
     return {}
 
 
@@ -85,18 +263,18 @@ async def _rewritten(turn: Turn, queries: list[str], contexts: list[str]) -> str
 
 async def analyze_query(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     """Which terms to look for, and how much each says: worked out once, here."""
-    _ = runtime.context.asked.weights
+    _ = runtime.context.enriched_question.weights
     return {}
 
 
 async def build_access_filter(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
-    """The filter is part of every search; here it is only told whose it is."""
+    """Put the user into the state. The filter itself is part of every search."""
     return {"userId": runtime.context.request.owner.user}
 
 
 async def hybrid_retrieval(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     turn = runtime.context
-    near, terms = turn.near, list(turn.asked.weights)[:_MOST_TERMS]
+    near, terms = turn.near, list(turn.enriched_question.weights)[:_MOST_TERMS]
     wanted = port.Question(terms, near.model if near else None, near.vector if near else None, _CANDIDATES)
     turn.found = await turn.parts.store.search(turn.request.access, wanted)
     return {}
@@ -105,20 +283,20 @@ async def hybrid_retrieval(state: ConversationState, runtime: Runtime[Turn]) -> 
 async def fusion(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     turn, near = runtime.context, runtime.context.near
     assert turn.found is not None
-    trust = turn.asked.is_english if near and near.model.name.startswith(_MADE_FOR_ENGLISH) else 1.0
-    subject = await asyncio.to_thread(kept_to_its_subject, turn.asked, turn.found.passages, turn.last)
-    if subject is not turn.asked:  # the vector is of the question before as well
+    trust = turn.enriched_question.is_english if near and near.model.name.startswith(_MADE_FOR_ENGLISH) else 1.0
+    subject = await asyncio.to_thread(kept_to_its_subject, turn.enriched_question, turn.found.passages, turn.last)
+    if subject is not turn.enriched_question:  # the vector is of the question before as well
         turn.question, trust = subject, 0.0
-    turn.rows = await asyncio.to_thread(ranked, turn.asked, turn.found, trust)
+    turn.rows = await asyncio.to_thread(ranked, turn.enriched_question, turn.found, trust)
     return {}
 
 
 async def rerank(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
-    """By an application's own reranker, if it has one. (What was handed out before does not step back: in a talk about
-    documents the next answer often stands in the same part. On CAsT 2021 it cost R@5 .795 → .736.)"""
+    """Rerank with the application's reranker, if it has one. Passages that were returned before are not penalised: the
+    next answer is often in the same part of a document (doing so cost R@5 .795 → .736 on CAsT 2021)."""
     turn = runtime.context
     if turn.parts.rerank is not None and turn.rows:
-        better = await or_without(turn, "reranker", turn.parts.rerank(turn.told, turn.rows))
+        better = await or_without(turn, "reranker", turn.parts.rerank(turn.enriched, turn.rows))
         turn.rows = turn.rows if better is None else _from_0_to_1(better)
     return {}
 
@@ -167,19 +345,19 @@ Current query: {query}"""
 def rewriting_prompt(query: str, queries: Sequence[str], contexts: Sequence[str]) -> str:
     """`contexts` are those of the last query, best first."""
     return _PROMPT.format(
-        queries=_lines(queries[-_QUERIES:]),
-        contexts=_lines([f"{text[:_CHARACTERS_TO_REWRITE]}..." for text in contexts[:_CONTEXTS]]),
+        queries=_as_list(queries[-_QUERIES:]),
+        contexts=_as_list([f"{text[:_CHARACTERS_TO_REWRITE]}..." for text in contexts[:_CONTEXTS]]),
         query=query,
     )
 
 
 def enriched_text(query: str, queries: Sequence[str], contexts: Sequence[str]) -> str:
-    """The question with what the talk was about before it, as one text; `contexts` as above."""
+    """The question with the conversation's earlier queries and contexts, as one text; `contexts` as above."""
     if not queries:
         return query
     return _ENRICHED.format(
-        queries=_lines(queries[-_QUERIES:]),
-        contexts=_lines([f"{text[:_CHARACTERS_TO_RERANK]}..." for text in contexts[:_CONTEXTS]]),
+        queries=_as_list(queries[-_QUERIES:]),
+        contexts=_as_list([f"{text[:_CHARACTERS_TO_RERANK]}..." for text in contexts[:_CONTEXTS]]),
         query=query,
     )
 
@@ -190,5 +368,5 @@ def rewritten_query(answer: str, query: str) -> str:
     return text if 0 < len(text) <= _LONGEST else query
 
 
-def _lines(texts: Sequence[str]) -> str:
+def _as_list(texts: Sequence[str]) -> str:
     return "\n".join(f"- {' '.join(text.split())}" for text in texts)

@@ -1,6 +1,6 @@
-"""One question on its way through the retrieval graph: who asks, what, with which parts, and what was found so far.
+"""The context of one run of the retrieval graph: caller, question, parts, and what was found so far.
 
-It is the run's context: nodes read and fill it, no checkpointer sees it.
+Nodes read and fill it; no checkpointer sees it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from threadkeep.ports.cache import CachePlace
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.knowledge import BETWEEN_HEADINGS, Access, Found, KnowledgeStore
 from threadkeep.recall.cache import SemanticCache
+from threadkeep.recall.context import CountTokens, most_tokens_in
 from threadkeep.recall.passages import KnowledgeHit, Ranked, answered
 from threadkeep.recall.question import Question
-from threadkeep.recall.render import CountTokens, most_tokens_in
 from threadkeep.scope import Scope
 
 T = TypeVar("T")
 Changes = dict[str, Any]  # of the state
 Complete = Callable[[str], Awaitable[str]]  # a language model: a prompt to a text
-# The question in the light of its talk: rewritten, or with earlier queries and contexts before it.
+# The question enriched from its conversation: rewritten, or with earlier queries and contexts before it.
 Rerank = Callable[[str, Sequence[Ranked]], Awaitable[Sequence[Ranked]]]
 Progress = Callable[[int, int, str], Awaitable[None]]  # steps done, steps in all, the step's name
 Redact = Callable[[Access, str], str]
@@ -70,7 +70,7 @@ class Turn:
     rewritten: bool = False
     previous: str = ""
     last: str | None = None  # the document that answered the question before
-    told: str = ""  # the question in the light of its talk, as one text
+    enriched: str = ""  # the question rewritten, or with earlier queries and contexts, as one text
     near: QuestionVector | None = None
     place: CachePlace | None = None
     found: Found | None = None
@@ -84,14 +84,14 @@ class Turn:
     seconds: dict[str, float] = field(default_factory=dict[str, float])  # by node
 
     @property
-    def asked(self) -> Question:
+    def enriched_question(self) -> Question:
         assert self.question is not None, "enrichQuery comes first"
         return self.question
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """`query` as it was asked. What a caller gets over HTTP and MCP alike."""
+    """The result for HTTP and MCP callers; `query` is the caller's text."""
 
     query: str = field(repr=False)
     contexts: Sequence[dict[str, Any]]
@@ -160,5 +160,5 @@ async def or_without(turn: Turn, part: str, work: Awaitable[T]) -> T | None:
         return await work
     except Exception as error:
         turn.failed.append(part)
-        _log.warning("retrieval goes on without the %s (%s)", part, type(error).__name__)
+        _log.warning("retrieval continues without the %s (%s)", part, type(error).__name__)
         return None

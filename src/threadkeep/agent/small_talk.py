@@ -1,17 +1,166 @@
-"""What needs no looking up: a hello, thanks, a goodbye, and a user who only tells something about himself."""
+"""Messages that need no search: a hello, thanks, a goodbye, or a plain statement about the user.
+
+The words are listed by language and folded: people leave diacritics out, and shorten what they write every day. A
+message is small talk if it is made of these and of nothing else. One list serves both scripts of Chinese.
+"""
 
 from __future__ import annotations
 
+# ruff: noqa: E501 -- tables of patterns, one row per language or form
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
-from threadkeep.agent.small_talk_words import BY_WEIGHT, LEAVING, WORDS, Act, alternatives, beside
 from threadkeep.agent.spelling import spelt
-from threadkeep.models.chat.question_forms import asks
+from threadkeep.models.chat.question_forms import is_question
 from threadkeep.models.language import closest
 from threadkeep.recall.normalise import CJK, fold
+
+Act = Literal["goodbye", "thanks", "never_mind", "help", "understood", "hello", "enough"]
+# Which of several counts: "hi, thanks, bye" is a goodbye.
+BY_WEIGHT: tuple[Act, ...] = ("goodbye", "thanks", "never_mind", "help", "understood", "hello", "enough")
+
+# Used in every language.
+_EVERYWHERE: dict[Act, str] = {
+    "thanks": "thanks|thank you|thank u|thankyou|thx|thks|tks|tnx|thanx",
+    "goodbye": "bye|bye bye|byebye|goodbye",
+    "hello": "hello|hi|hey",
+    "understood": "ok|okay|okey|oki|okie|oke|okela|kk",
+}
+_EVERYWHERE_BESIDE = "super|wow|lol|haha|hehe|hihi|xd"
+
+WORDS: dict[str, dict[Act, str]] = {
+    "en": {
+        "hello": "hello there|hi there|hey there|hiya|howdy|yo|greetings|good morning|good afternoon|good evening"
+        "|good day|morning|evening",
+        "thanks": "thank|ty|tysm|cheers|ta|much appreciated|appreciate it|appreciated|grateful|very helpful|so helpful"
+        "|that helps|helpful|thanks a lot|many thanks",
+        "goodbye": "good bye|cya|cu|c u|see you|see ya|see u|later|laters|ttyl|talk to you later|talk later|good night"
+        "|goodnight|take care|have a (?:nice|good|great|lovely|wonderful) (?:day|evening|night|one|weekend|time)"
+        "|that s all|that is all|thats all|that will be all|that ll be all|that s it|that was all|i m done|im done"
+        "|nothing else|gotta go|got to go|i have to go|have to go|i must go|i m off|farewell|so long|speak soon"
+        "|no thanks|no thank you|no thx|no need|not needed",
+        "enough": "no|nope|nah|nothing|not really|i m good|im good|we re good|all good|i m fine|im fine|i m all set|all set",
+        "never_mind": "never mind|nevermind|nvm|forget it|forget about it|doesn t matter|no worries|no problem",
+        "understood": "got it|gotcha|i see|understood|fair enough|makes sense|that makes sense|alright|all right"
+        "|all clear|sounds good|good to know|noted|i understand|fine",
+        "help": "i have a question|i have got a question|i ve got a question|have a question|quick question|a question"
+        "|can you help(?: me)?|could you help(?: me)?|i need(?: some| your)? help|need help|help me|help"
+        "|can i ask(?: you)? something|may i ask(?: you)? something|can i ask you a question",
+    },
+    "vi": {
+        "hello": "xin chao|chao|alo|alo alo|hallo (?:ban|shop|em|anh|chi|ad)|helo|hi ban",
+        "thanks": "cam on|camon|cam mon|cam un|biet on|da ta|cam on nhieu|cam on rat nhieu",
+        "goodbye": "tam biet|bai|bai bai|baibai|pai|pp|bb|hen gap lai|hen gap|gap lai sau|hen lan sau|gap sau"
+        "|di day|di nhe|di nha|nghi day|ngu day|ngu ngon|thoi chao|chao tam biet|the thoi|vay thoi|the la het|het roi"
+        "|xong roi|khong con gi|khong can nua|khong can gi them|khong can gi nua|khong can|khong hoi gi nua"
+        "|chuc (?:ban|shop|em|anh|chi)?(?: ?mot)? ?ngay (?:tot lanh|vui ve)"
+        "|(?:khong|chua|chang|cha) (?:can|hoi|muon|mua|thac mac)(?: (?:gi|nua|them|dau|khac|hoi|ho tro|giup|mua))*"
+        "|(?:khong con|khong co|het) (?:gi|cau hoi|thac mac)(?: (?:gi|nao))* (?:nua|them|khac)(?: dau)?",
+        # Behind other words it makes a question: "được không".
+        "enough": "thoi|^khong|^(?:da|vang|thoi|u) khong(?! (?:sao|co|con|can|hoi|muon|mua|phai|thac))",
+        "never_mind": "bo qua|bo qua di|khong sao|khong co gi|thoi khoi|khoi can|khoi",
+        "understood": "ro roi|hieu roi|ra vay|ra the|ra la vay|biet roi|nam duoc roi|duoc roi|on roi|vay a|the a|tot qua"
+        "|hay qua|tuyet voi|vay la ro",
+        "help": "cho (?:minh|toi|em|anh|chi) hoi|cho hoi|(?:giup|ho tro|tu van)(?: cho)? (?:minh|toi|em|anh|chi)(?: voi)?"
+        "|(?:can|muon)(?: duoc)? (?:giup|giup do|ho tro|tu van|hoi)|co cau hoi|help",
+    },
+    "pl": {
+        "hello": "dzien dobry|dobry|dobry wieczor|czesc|witam|witaj|witajcie|hej|hejka|siema|siemka|siemanko|halo|elo"
+        "|serwus|dzindobry",
+        "thanks": "dziekuje|dzieki|dziekujemy|dziekowac|dzienki|dzienkuje|dziena|dzieks|dziex|dzx|podziekowania|wdzieczny"
+        "|wdzieczna",
+        "goodbye": "do widzenia|dowidzenia|do zobaczenia|do uslyszenia|do jutra|na razie|narazie|nara|pa|pa pa|papa"
+        "|pozdrawiam|pozdro|milego (?:dnia|wieczoru|popoludnia|weekendu)|dobrej nocy|dobranoc|to wszystko|to juz wszystko"
+        "|to tyle|to na tyle|to by bylo na tyle|trzymaj sie|trzymajcie sie|zegnam|zegnaj|lece|spadam|uciekam"
+        "|nic wiecej|nie dziekuje|nie (?:trzeba|potrzebuje|potrzeba)(?: (?:juz|nic|niczego|wiecej))*",
+        "enough": "nie|nic",
+        "never_mind": "niewazne|nie wazne|nieistotne|juz nic|nie szkodzi|nic nie szkodzi|nic takiego",
+        "understood": "rozumiem|zrozumiano|jasne|juz wiem|wiem juz|w porzadku|spoko|dobrze|dobra|swietnie|wszystko jasne",
+        "help": "potrzebuje pomocy|potrzebna pomoc|pomocy|pomoz(?: mi)?|mam(?: jedno)? pytanie|mozesz(?: mi)? pomoc"
+        "|moze mi pan[i]? pomoc|moge o cos (?:za|s)pytac|chcialbym o cos zapytac|chcialabym o cos zapytac",
+    },
+    "zh": {
+        "hello": "你好|您好|哈囉|哈啰|嗨|喂|早安|早上好|午安|晚上好|早",
+        "thanks": "謝謝|谢谢|多謝|多谢|感謝|感谢|謝啦|谢啦|謝了|谢了|感恩|辛苦了|辛苦",
+        "goodbye": "再見|再见|掰掰|拜拜|下次見|下次见|回頭見|回头见|改天見|改天见|明天見|明天见|晚安|不用了|不需要了|沒事了|没事了"
+        "|就這樣|就这样|先這樣|先这样|沒有了|没有了|沒問題了|没问题了",
+        "enough": "不用|不必|不需要|沒有|没有",
+        "never_mind": "算了|沒關係|没关系|沒事|没事|不要緊|不要紧",
+        "understood": "好的|好|明白|明白了|知道了|了解|瞭解|懂了|清楚了|原來如此|原来如此|收到|行",
+        "help": "我有(?:個|个)?(?:問題|问题)|(?:想|可以)?(?:請問|请问)(?:一下)?|想問(?:一下)?|想问(?:一下)?|需要(?:幫助|帮助|幫忙|帮忙|協助)"
+        "|(?:請|请)?(?:幫|帮)(?:我|幫忙|个忙|個忙)|救命",
+    },
+}
+# Of languages that nothing is worded in: a guest who says these is answered in English, as for all else he says.
+WORDS.update(
+    {
+        "de": {
+            "hello": "hallo|guten tag|guten morgen|guten abend|gruss gott|grussgott|grussgott|moin|moin moin|servus|gruezi",
+            "thanks": "danke|danke schon|dankeschon|danke sehr|vielen dank|besten dank|herzlichen dank",
+            "goodbye": "tschuss|tschuess|auf wiedersehen|bis bald|bis spater|gute nacht|nein danke|das war s|das ist alles",
+        },
+        "fr": {
+            "hello": "bonjour|bonsoir|salut|coucou",
+            "thanks": "merci|merci beaucoup|merci bien",
+            "goodbye": "au revoir|bonne nuit|bonne journee|bonne soiree|a bientot|non merci|c est tout",
+        },
+        "es": {
+            "hello": "hola|buenas|buenos dias|buenas tardes|buenas noches",
+            "thanks": "gracias|muchas gracias|mil gracias",
+            "goodbye": "adios|hasta luego|hasta pronto|no gracias|eso es todo",
+        },
+        "it": {"hello": "ciao|buongiorno|buonasera", "thanks": "grazie|grazie mille", "goodbye": "arrivederci"},
+        "uk": {
+            "hello": "привіт|вітаю|добрии день|добрии вечір|доброго дня|доброго ранку|доброго вечора|здрастуите",
+            "thanks": "дякую|дуже дякую|щиро дякую|дякую дуже",
+            "goodbye": "до побачення|бувайте|на добраніч|гарного дня",
+        },
+        "ru": {
+            "hello": "привет|здравствуите|добрыи день|добрыи вечер|доброе утро",
+            "thanks": "спасибо|большое спасибо|спасибо большое",
+            "goodbye": "до свидания|пока|спокоинои ночи|хорошего дня",
+        },
+    }
+)
+# What stands beside them and says nothing: politeness, address, emphasis.
+BESIDE: dict[str, str] = {
+    "en": "oh|ah|well|then|so|very|much|so much|a lot|lots|a bunch|a million|a ton|really|you|you all|y all|for|the|your"
+    "|help|info|information|time|answer|again|now|today|tonight|and|i needed|i need|everything|all|great|lovely|perfect"
+    "|wonderful|amazing|awesome|brilliant|cool|nice|excellent|sweet|yes|yeah|yep|sir|madam|guys|mate|dear|friend|indeed"
+    "|just|my|kindly|please|soon|around|too|it|is|was|that|sorry|for now|anyway|kind|of|to|know",
+    "vi": "vang|da|uh|u|um|uhm|a|oi|nha|nhe|nhen|nghe|ne|nhi|ha|hen|em|anh|chi|ban|shop|ad|admin|minh|toi|to|moi nguoi"
+    "|ca nha|qua|lam|that|nhieu|nhiu|rat|roi|thi|vay|the|voi|ay|luon|them|sau|nay|day|thoi|da tu van|da ho tro|da giup"
+    "|da giup do|vi|cac|em nhe|lan|hom nay|z|nhoa|ah|co|chu|bac|di|lan sau|cho|xin|phep|truoc",
+    "pl": "no|to|a|i|bardzo|pieknie|slicznie|serdecznie|uprzejmie|wielkie|wielki|stokrotne|stokrotnie|raz|jeszcze|za|pomoc"
+    "|informacje|informacja|odpowiedz|rozmowe|wszystko|panu|pani|panstwu|pan|swietnie|dobra|dobrze|tak|ci|wam|dzis"
+    "|dzisiaj|na dzis|w takim razie|wiec|i do|naprawde|fajnie|ekstra|juz|z gory|razie|prosze|chwile",
+    "zh": "你們|你们|您們|你|您|大家|啊|呀|啦|喔|哦|噢|嗯|的|了|那就|那|非常|真的|真是|很|幫忙|帮忙|太好了|太|吧|囉|先|我走|我|有|請|请|一下|都",
+}
+# He goes, and may come back.
+LEAVING: dict[str, str] = {
+    "en": r"\b(?:i ll|i will|let me|need to|have to) (?:think|sleep|consider|mull)\b|\b(?:i ll|i will) (?:come|get|be) back\b"
+    r"|\bthink (?:it|about it) over\b",
+    "vi": r"\bsuy nghi (?:them|lai|da)\b|\bnghi them\b|\b(?:quay|ghe|tro) lai sau\b|\b(?:xem|hoi|tham khao|can nhac) (?:them|lai) (?:da|roi)\b"
+    r"|\b(?:lien he|nhan|hoi) lai sau\b",
+    "pl": r"\b(?:zastanowie|pomysle|przemysle|namysle|zastanowimy)\b|\b(?:wroce|odezwe sie) (?:pozniej|jutro|potem)\b",
+    "zh": r"再想想|考慮一下|考虑一下|想一下再|再看看|晚點再|晚点再",
+}
+
+
+_BAR = re.compile(r"\|(?![^(]*\))")
+
+
+def alternatives(tag: str, act: Act) -> list[str]:
+    """Patterns of folded words."""
+    return _BAR.split(WORDS[tag].get(act, "")) + _BAR.split(_EVERYWHERE.get(act, ""))
+
+
+def beside(tag: str) -> list[str]:
+    return _BAR.split(BESIDE.get(tag, "")) + _BAR.split(_EVERYWHERE_BESIDE)
+
 
 _MARKS = re.compile(r"[\s.!?,;:。！？，；~…ạ]+")
 _ENDS = re.compile(r"[.!?,;:。！？，；~…]+")
@@ -22,8 +171,8 @@ _LONGEST = 200  # characters of small talk
 _LONGEST_REASON = 6  # words behind "never mind" that say why
 _LONGEST_LEAVE = 60  # and of a leave that is taken in other words
 
-# How a message begins that tells and asks for nothing. Wanting is asking.
-_TELLING = {
+# Beginnings of plain statements, which want nothing: "I want" is a request.
+_STATEMENTS = {
     "en": ("i am ", "i'm ", "i’m ", "i have ", "my ", "we are ", "we have ", "our "),
     "pl": ("jestem ", "mam ", "nazywam się ", "mieszkam ", "jesteśmy ", "mamy ", "mój ", "moja ", "moje "),
     "vi": ("tôi là ", "tôi bị ", "tôi tên ", "tên tôi ", "tôi ở ", "tôi có ", "tôi đang ", "mình là ", "em là "),
@@ -42,7 +191,7 @@ _WANTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SmallTalk:
-    """`language` is the one whose words it was said in: of Chinese `zh`."""
+    """`language` is that of its words: `zh` for both scripts of Chinese."""
 
     act: Act
     language: str
@@ -93,7 +242,7 @@ def is_wish(word: str) -> bool:
 
 
 def without_greeting(text: str) -> str:
-    """What is asked after a hello; the text itself where it does not begin with one, or holds nothing else."""
+    """The text behind a leading hello; the text itself where it does not begin with one, or holds nothing else."""
     for piece in _ENDS.finditer(text):
         hello = small_talk(text[: piece.start()])
         if hello is not None and hello.act == "hello" and text[piece.end() :].strip():
@@ -102,9 +251,9 @@ def without_greeting(text: str) -> str:
     return text
 
 
-def only_tells(text: str, language: str) -> bool:
-    said = spelt(text.strip())
-    return not said.endswith(_ASKED) and said.startswith(closest(_TELLING, language) or ("\0",))
+def is_statement(text: str, language: str) -> bool:
+    lowered = spelt(text.strip())
+    return not lowered.endswith(_ASKED) and lowered.startswith(closest(_STATEMENTS, language) or ("\0",))
 
 
 def only_introduces(text: str) -> bool:
@@ -114,9 +263,9 @@ def only_introduces(text: str) -> bool:
 
 
 def _first_said(text: str, first: str | None) -> SmallTalk | None:
-    """After "never mind", or before "bye", what else is said is told, and asks for nothing."""
+    """The act of a message of several parts: what stands after "never mind" or before "bye" is no question."""
     pieces = [piece for piece in _ENDS.split(text) if _words(piece)]
-    if len(pieces) > 1 and not any(asks(piece) or _WANTS.search(_words(piece)) for piece in pieces[:-1]):
+    if len(pieces) > 1 and not any(is_question(piece) or _WANTS.search(_words(piece)) for piece in pieces[:-1]):
         last = small_talk(pieces[-1], first)
         if last is not None and last.act == "goodbye":
             return last
@@ -131,7 +280,9 @@ def _first_said(text: str, first: str | None) -> SmallTalk | None:
     ):
         return None
     said = small_talk(text[: end.start()], first)
-    return said if said is not None and said.act in ("never_mind", "thanks", "goodbye") and not asks(rest) else None
+    return (
+        said if said is not None and said.act in ("never_mind", "thanks", "goodbye") and not is_question(rest) else None
+    )
 
 
 def _act(words: str, tag: str) -> Act | None:

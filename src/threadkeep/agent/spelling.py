@@ -12,10 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from threadkeep.models.language import closest
-from threadkeep.recall.function_words import BY_LANGUAGE
-from threadkeep.recall.normalise import fold, is_written_without_spaces, words_of
-from threadkeep.recall.stem import stem
-from threadkeep.recall.syllables import is_syllable
+from threadkeep.recall.normalise import BY_LANGUAGE, fold, is_syllable, is_written_without_spaces, stem, words_of
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _NAME_AND_NUMBER = re.compile(r"([^\W\d_]{2,})(\d+)")
@@ -111,7 +108,7 @@ def _same(near: list[tuple[int, str]]) -> bool:
 
 
 def _distance(first: str, second: str) -> int:
-    """Damerau's: two letters that changed places are one slip."""
+    """Damerau's distance: two swapped letters count once."""
     before: list[int] = []
     row = list(range(len(second) + 1))
     for i, a in enumerate(first, 1):

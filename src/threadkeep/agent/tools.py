@@ -1,8 +1,8 @@
 """What tools of an assistant are given, and how a call of one is run.
 
 A tool is a plain function, `async` or not, with a docstring and annotated parameters. One with a parameter that is a
-`ToolContext` is given the caller's own token, the talk's language and what the user said earlier that is kept nowhere
-but in an encrypted slot. Arguments and results live in this process's memory for the turn, and nowhere else.
+`ToolContext` is given the caller's own token, the conversation's language and the masked values that the user gave
+earlier, from their encrypted slots. Arguments and results live in this process's memory for the turn, and nowhere else.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -21,8 +22,17 @@ from pydantic import BaseModel, ValidationError
 
 from threadkeep.agent.own_threads import LeftItsThread, on_own_thread
 from threadkeep.errors import StoreError
-from threadkeep.ports.chat import ToolAnswer, ToolCall, ToolSpec
-from threadkeep.ports.responder import ToolTrace
+from threadkeep.ports.chat import (
+    CalledTools,
+    ChatMessage,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    ToolAnswer,
+    ToolCall,
+    ToolSpec,
+)
+from threadkeep.ports.responder import ToolTrace, Usage
 from threadkeep.ports.slots import Slots
 from threadkeep.scope import Scope
 
@@ -43,7 +53,7 @@ class ToolContext:
     slots: Slots | None = field(default=None, repr=False)
 
     async def slot(self, kind: str) -> str | None:
-        """The latest value of this type (`PHONE`) that the user gave in this talk; None once its time has passed."""
+        """The latest value of this type (`PHONE`) that the user gave in this conversation; None once it has expired."""
         if self.slots is None:
             return None
         try:
@@ -72,7 +82,7 @@ class ToolBench:
         return [tool.spec for tool in self._tools.values()]
 
     async def run(self, call: ToolCall, context: ToolContext) -> tuple[ToolAnswer, ToolTrace]:
-        """A tool that fails tells the model so; the turn goes on."""
+        """Run a call. A tool that fails returns the error to the model, and the turn continues."""
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._seconds):
@@ -87,7 +97,7 @@ class ToolBench:
         return ToolAnswer(call.id, call.name, content[:_LONGEST_RESULT]), ToolTrace(call.name, ok, took)
 
     async def _result(self, call: ToolCall, context: ToolContext) -> tuple[str, bool]:
-        """What the model is told, and whether it is no error: many tools return `{"error": …}` and raise nothing."""
+        """The text for the model, and whether it is no error: many tools return `{"error": …}` and raise nothing."""
         tool = self._tools.get(call.name)
         if tool is None:
             raise LookupError("no such tool")
@@ -105,8 +115,8 @@ class ToolBench:
 
 
 async def _filled(value: Any, context: ToolContext) -> Any:
-    """A model that read `[REDACTED:PHONE]` in the history hands it on: the tool gets the number, while it is kept,
-    and no number after that: nobody is called at `[REDACTED:PHONE]`."""
+    """Replace the masks that a model copied from the history (`[REDACTED:PHONE]`) by the values in their slots. An
+    argument that is only a mask becomes None once its slot has expired: a tool must not call that as a number."""
     if isinstance(value, Mapping):
         given: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
         return {name: await _filled(one, context) for name, one in given.items()}
@@ -121,10 +131,10 @@ async def _filled(value: Any, context: ToolContext) -> Any:
 
 
 def _failed(error: BaseException) -> str:
-    return json.dumps({"error": _told(error)})
+    return json.dumps({"error": _error_text(error)})
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     if isinstance(error, LeftItsThread):
         return f"the tool failed ({error})"
     if isinstance(error, TimeoutError):
@@ -133,3 +143,69 @@ def _told(error: BaseException) -> str:
         names = sorted({str(one["loc"][0]) for one in error.errors(include_input=False) if one["loc"]})
         return f"these arguments do not fit: {', '.join(names)}"
     return f"the tool failed ({type(error).__name__})"
+
+
+MOST_ROUNDS = 6  # of tool calls in one turn
+
+
+@dataclass(slots=True, repr=False)
+class Looped:
+    text: str = ""
+    traces: list[ToolTrace] = field(default_factory=list[ToolTrace])
+
+
+def _uncounted(usage: Usage) -> None:
+    """The `count` of a caller without a ledger."""
+
+
+async def answered(
+    model: ChatModel,
+    bench: ToolBench,
+    request: ChatRequest,
+    context: ToolContext,
+    say: Callable[[str], None] | None = None,
+    count: Callable[[Usage], None] = _uncounted,
+) -> Looped:
+    """`say` gets the text piece by piece, `count` what each round has cost: a later one may fail. After the last round
+    the model is called once more, without tools.
+
+    Raises `ModelTimeout` and `ModelUnavailable`; a tool that fails raises nothing.
+    """
+    messages: list[ChatMessage] = list(request.messages)
+    looped = Looped()
+    for left in range(MOST_ROUNDS, -1, -1):
+        call_request = replace(request, messages=tuple(messages), tools=request.tools if left else ())
+        reply = await _said(model, call_request, say)
+        count(reply.usage)
+        looped.text = reply.text
+        if not reply.calls or not call_request.tools:
+            break
+        done = await asyncio.gather(*(bench.run(call, context) for call in reply.calls))
+        looped.traces += [trace for _, trace in done]
+        messages += [CalledTools(reply.text, reply.calls, reply.native), *(answer for answer, _ in done)]
+    return looped
+
+
+async def _said(model: ChatModel, request: ChatRequest, say: Callable[[str], None] | None) -> ChatReply:
+    if say is None:
+        return await model.reply(request)
+    reply = ChatReply("")
+    async for piece in model.stream(request):
+        if isinstance(piece, ChatReply):
+            reply = piece
+        else:
+            say(piece)
+    return reply
+
+
+_log = logging.getLogger("threadkeep.assistant")
+
+
+async def fill_slots(slots: Slots, scope: Scope, text: str, redacted: Any, types: Collection[str], ttl: float) -> None:
+    """Store the last value of each type in the message. An unavailable store is logged: the tool then has no value."""
+    values = {kind: text[start:end] for start, end, kind in getattr(redacted, "spans", ()) if kind in types}
+    for kind, value in values.items():
+        try:
+            await slots.put(scope, kind, value, ttl)
+        except StoreError as error:
+            _log.warning("a value for tools was not kept (%s)", type(error).__name__)

@@ -16,12 +16,11 @@ from threadkeep.agent.keeping import keep_reply, note_intent
 from threadkeep.agent.parts import AssistantParts
 from threadkeep.agent.prompt import address_of
 from threadkeep.agent.small_talk import only_introduces
-from threadkeep.agent.state import AgentState
-from threadkeep.agent.turn import Turn
+from threadkeep.agent.turn import AgentState, Turn
 from threadkeep.errors import ModelError
-from threadkeep.models.chat.question_forms import asks
+from threadkeep.models.chat.question_forms import is_question
 from threadkeep.ports.chat import ChatModel, ChatReply, ChatRequest, Said
-from threadkeep.recall.quoting import quoted
+from threadkeep.recall.context import quoted
 from threadkeep.scope import Scope
 
 _MOST_QUESTIONS = 2
@@ -43,19 +42,24 @@ class Understanding:
         if not self._parts.folder.config.intents:
             wanted = self._questions(turn.language, 0, ()) if self._is_vague(turn) else None
             return AgentState(intent=None, intent_confidence=None, need_retrieval_hint=True, clarify_questions=wanted)
-        decision, asked_by_model = await self._decided(turn)
+        decision, model_questions = await self._decided(turn)
         clear = decision.is_clear(self._parts.folder.threshold)
         attempts = state.get("clarify_attempts") or 0
         settled = (clear and not self._names_nothing(turn)) or self._needs_no_intent(turn)
-        questions = [] if settled else self._questions(turn.language, attempts, asked_by_model)
-        if questions and not self._parts.model.generates and turn.talk is None and turn.text.rstrip().endswith(_ASKED):
+        questions = [] if settled else self._questions(turn.language, attempts, model_questions)
+        if (
+            questions
+            and not self._parts.model.generates
+            and turn.small_talk is None
+            and turn.text.rstrip().endswith(_ASKED)
+        ):
             questions = [f"{self._parts.phrases(turn.language).nothing_found} {one}".strip() for one in questions]
         log_decision(
             turn.scope,
             decision,
             questions,
             lambda text: self._parts.redacted(turn.scope, text),
-            request_id=turn.asked.request_id if turn.asked else None,
+            request_id=turn.question.request_id if turn.question else None,
         )
         if clear:
             await note_intent(self._parts, turn, decision.intent)
@@ -84,25 +88,25 @@ class Understanding:
     async def _decided(self, turn: Turn) -> tuple[IntentDecision, Sequence[str]]:
         earlier = [message.content for message in turn.prior if message.role == "user"][1 - RECENT_MESSAGES :]
         said = turn.text if self._parts.model.generates else turn.meant or turn.text
-        asked = IntentInput(said, earlier, turn.scope.conversation or "", turn.scope.user)
+        given = IntentInput(said, earlier, turn.scope.conversation or "", turn.scope.user)
         if self._model is not None:
             try:
-                decision, questions, reply = await self._model.decide(asked, turn.language)
+                decision, questions, reply = await self._model.decide(given, turn.language)
             except ModelError as error:
                 turn.errors.append(type(error).__name__)
             else:
                 turn.count(reply.usage)
                 if decision is not None:
                     return decision, questions
-        decision = self._keywords.decide(asked)
-        if turn.quoted and not decision.is_clear(self._parts.folder.threshold) and self._is_asked(turn, decision):
+        decision = self._keywords.decide(given)
+        if turn.quoted and not decision.is_clear(self._parts.folder.threshold) and self._wants_answer(turn, decision):
             decision = self._by_what_answers(turn.quoted)
         return decision, ()
 
-    def _is_asked(self, turn: Turn, by_keywords: IntentDecision) -> bool:
-        """Somebody who tells something at length, and names no intent, may not have asked for what was found."""
+    def _wants_answer(self, turn: Turn, by_keywords: IntentDecision) -> bool:
+        """Whether the message wants what was found: a long statement that names no intent may not."""
         few = len(turn.meant.split()) <= _FEW_WORDS
-        return few or by_keywords.confidence > 0 or asks(turn.text, turn.language)
+        return few or by_keywords.confidence > 0 or is_question(turn.text, turn.language)
 
     def _by_what_answers(self, quoted: str) -> IntentDecision:
         """A question that the documents answer is clear: what is wanted stands in the answer."""
@@ -112,22 +116,25 @@ class Understanding:
 
     def _needs_no_intent(self, turn: Turn) -> bool:
         """Nothing is unclear about thanks. Where a model answers, it may have to ask back about all else."""
-        if self._parts.model.generates or turn.talk is not None:
-            return turn.talk is not None and turn.talk.act in ("thanks", "understood", "never_mind")
+        if self._parts.model.generates or turn.small_talk is not None:
+            return turn.small_talk is not None and turn.small_talk.act in ("thanks", "understood", "never_mind")
         return turn.beyond is not None or bool(turn.quoted) or only_introduces(turn.text)
 
     def _names_nothing(self, turn: Turn) -> bool:
         """A wish for something of an intent, and not a word about what: "I want to buy something"."""
-        is_asked = turn.quoted or turn.talk or turn.beyond or asks(turn.text, turn.language)
-        return not self._parts.model.generates and not is_asked and self._keywords.are_all_of(turn.meant)
+        wants_answer = turn.quoted or turn.small_talk or turn.beyond or is_question(turn.text, turn.language)
+        return not self._parts.model.generates and not wants_answer and self._keywords.are_all_of(turn.meant)
 
     def _is_vague(self, turn: Turn) -> bool:
-        """A call for help, and what follows a question back without telling more. A model sees to that itself."""
+        """Whether the message is a bare call for help, or adds nothing after a clarifying question. A model judges
+        that itself."""
         if self._parts.model.generates:
             return False
-        asked_back = bool(turn.prior) and turn.prior[-1].meta.get("type") == "clarify"
-        tells_nothing = turn.talk is None and turn.beyond is None and not turn.quoted and not asks(turn.text)
-        return (turn.talk is not None and turn.talk.act == "help") or (asked_back and tells_nothing)
+        clarified = bool(turn.prior) and turn.prior[-1].meta.get("type") == "clarify"
+        adds_nothing = (
+            turn.small_talk is None and turn.beyond is None and not turn.quoted and not is_question(turn.text)
+        )
+        return (turn.small_talk is not None and turn.small_talk.act == "help") or (clarified and adds_nothing)
 
     def _questions(self, language: str, attempts: int, by_model: Sequence[str]) -> list[str]:
         """The folder's own, another one first each time."""
@@ -149,8 +156,8 @@ def log_decision(
     request_id: str | None = None,
 ) -> None:
     """The rationale goes to the debug log alone: a model wrote it, out of what the user said."""
-    place = {"conversation_id": redact(scope.require_conversation()), "user_id": redact(scope.user)}
-    place |= {"request_id": redact(request_id)} if request_id else {}
+    turn_ids = {"conversation_id": redact(scope.require_conversation()), "user_id": redact(scope.user)}
+    turn_ids |= {"request_id": redact(request_id)} if request_id else {}
     line: dict[str, object] = {
         "intent": decision.intent,
         "confidence": decision.confidence,
@@ -159,10 +166,10 @@ def log_decision(
     }
     if questions:
         line["first_clarify_question"] = redact(questions[0])
-    _log.info("%s", json.dumps(line | place, ensure_ascii=False))
+    _log.info("%s", json.dumps(line | turn_ids, ensure_ascii=False))
     if _log.isEnabledFor(logging.DEBUG):
-        told = {"rationale": redact(decision.rationale), **place}
-        _log.debug("%s", json.dumps(told, ensure_ascii=False))
+        details = {"rationale": redact(decision.rationale), **turn_ids}
+        _log.debug("%s", json.dumps(details, ensure_ascii=False))
 
 
 _SYSTEM = """\
@@ -188,11 +195,11 @@ class ModelIntents:
         self._address = f" {address}" if address else ""
 
     async def decide(
-        self, asked: IntentInput, language: str
+        self, given: IntentInput, language: str
     ) -> tuple[IntentDecision | None, tuple[str, ...], ChatReply]:
         """None where the answer is no such object. Raises `ModelTimeout` and `ModelUnavailable`."""
-        earlier = "\n".join(f"- {quoted(text)}" for text in asked.recent_user_messages) or "- (none)"
-        text = f"Earlier messages:\n{earlier}\nCurrent message, which counts most:\n{quoted(asked.latest_user_message)}"
+        earlier = "\n".join(f"- {quoted(text)}" for text in given.recent_user_messages) or "- (none)"
+        text = f"Earlier messages:\n{earlier}\nCurrent message, which counts most:\n{quoted(given.latest_user_message)}"
         system = _SYSTEM.format(intents=self._listed, language=language, address=self._address)
         reply = await self._model.reply(ChatRequest(system, [Said("user", text)], language=language))
         decision, questions = self._read(reply.text)

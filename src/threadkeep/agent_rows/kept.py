@@ -69,7 +69,7 @@ class KeptRows:
         return [listed for row in rows if (listed := _conversation(row)) is not None]
 
     async def counted(self, scope: Scope | None) -> Counts:
-        """An item of a store and a session's row are told apart by their space, which only Python can name."""
+        """An item of a store and a session's row differ by their space, which only Python can name."""
         sessions = items = 0
         first: int | None = None
         last: int | None = None
@@ -98,7 +98,7 @@ class KeptRows:
         return [(*_owner(row), listed.conversation) for row in rows if (listed := _conversation(row)) is not None]
 
     async def parts(self, places: Sequence[Place]) -> Mapping[Place, Part]:
-        """The sessions' own rows last: of one that was erased meanwhile there is nothing."""
+        """The sessions' own rows last: one that was erased in between has no part."""
         scopes = {place: Scope(*place) for place in places}
         spaces = {adk_events(scope): place for place, scope in scopes.items()}
         frames: dict[Place, list[tuple[bytes, Any]]] = {}
@@ -164,7 +164,7 @@ class KeptRows:
         return None
 
     async def _states(self, scope: Scope | None) -> int:
-        """Values of users' state: their place is the user's, where that of all other rows is a conversation's."""
+        """Values of users' state: their owner key is the user's, where that of all other rows is a conversation's."""
         where, values = self._of(scope)
         grouped = f"i.tenant, i.user_id, {_PLACE}"
         query = (
@@ -214,7 +214,7 @@ class KeptRows:
         return f"{where} AND i.head = {head} AND i.space NOT IN {spaces}", values | more
 
     def _of(self, scope: Scope | None) -> tuple[str, dict[str, Any]]:
-        """Fixed SQL text and its values. What nobody owns, since a tenant shares it, is no user's."""
+        """Fixed SQL text and its values. What has no owner, since a tenant shares it, is no user's."""
         where, values = f"{ALIVE} AND length(i.user_id) > 0", self._moments()
         if scope is None:
             return where, values

@@ -1,4 +1,4 @@
-"""Where the rows of agent frameworks' sessions stand. Whoever lists or exports them needs no framework for it."""
+"""Where the rows of agent frameworks' sessions stand. Listing or exporting them needs no framework for it."""
 
 from __future__ import annotations
 

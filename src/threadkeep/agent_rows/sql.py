@@ -63,15 +63,15 @@ class SqlAgentRows:
 
     async def create(self, head: Row, put: Sequence[Row] = ()) -> bool:
         # One that has expired counts as absent, and must not stand in the way until it is swept.
-        gone = f"DELETE FROM tk_store_items WHERE item_key = :key AND (expires_at <= :now OR {AGED})"  # noqa: S608
-        await self._database.changed([Change(gone, {"key": head.key} | self._moments())])
+        delete = f"DELETE FROM tk_store_items WHERE item_key = :key AND (expires_at <= :now OR {AGED})"  # noqa: S608
+        await self._database.changed([Change(delete, {"key": head.key} | self._moments())])
         steps = [self._inserted(head), *map(self._upserted, put)]
         return bool(await self._database.changed(steps, only_if_first=True))
 
-    async def swap(self, old: StoredRow, head: Row, put: Sequence[Row] = (), gone: Sequence[bytes] = ()) -> bool:
+    async def swap(self, old: StoredRow, head: Row, put: Sequence[Row] = (), deleted: Sequence[bytes] = ()) -> bool:
         values = self._values(head) | {"old": old.facts}
         values = {name: values[name] for name in ("key", "value", "facts", "old", "now", "expires_at", "ttl_minutes")}
-        steps: list[Change] = [Change(_SWAP, values), *map(self._upserted, put), *self._deleted(gone)]
+        steps: list[Change] = [Change(_SWAP, values), *map(self._upserted, put), *self._deleted(deleted)]
         return bool(await self._database.changed(steps, only_if_first=True))
 
     async def put(self, rows: Sequence[Row]) -> None:

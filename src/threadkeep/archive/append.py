@@ -21,7 +21,7 @@ from threadkeep.db.messages import (
     refuse_if_older,
     slide,
 )
-from threadkeep.db.statements import Change, Query, Undo, Verb, one_row
+from threadkeep.db.statements import Change, Query, Steps, Undo, Verb, one_row
 from threadkeep.errors import Conflict, ScopeErased
 from threadkeep.model import Admission, Draft, Receipt
 from threadkeep.ports.fronts import Claim, Front
@@ -69,7 +69,7 @@ def append(
     digest = NO_KEY if key is None else scope.digest("key", key)
     conversation = yield from lock_or_create(scope, span, dialect)
     mark = erased_texts.mark(scope)
-    ids = [draft.id for draft in admission.drafts]
+    ids = () if admission.new_ids else [draft.id for draft in admission.drafts]
     known = yield from look_up(scope, conversation.cid, ids, digest, dialect, mark)
     claim.check_writer(known.front)
     if (first := _replayed(known, digest, admission)) is not None:
@@ -84,8 +84,8 @@ def append(
         yield from insert_messages(stored.rows, dialect)
         yield _note_activity(conversation, stored, admission, span, dialect)
     else:
-        yield from slide(conversation, span)  # nothing new, but the conversation goes on
-    receipt = replace(_receipt(admission, stored.seq, stored.kept), new=tuple([row["id"] for row in stored.rows]))
+        yield from slide(conversation, span)  # nothing new, but the session's TTL slides
+    receipt = _receipt(admission, stored.seq, stored.kept, new=tuple([row["id"] for row in stored.rows]))
     if key is not None:
         yield remember(digest, conversation.cid, admission.digest, receipt, dialect)
     return receipt
@@ -100,42 +100,49 @@ def last_seq(scope: Scope, dialect: Dialect) -> Verb[int]:
 def look_up(
     scope: Scope, cid: int, ids: Sequence[str], key: bytes, dialect: Dialect, mark: bytes = NO_MARK
 ) -> Verb[Known]:
-    """Everything that could stand in the way, in one question, which costs no round trip of its own.
+    """Read everything that could stand in the way of an append.
 
-    With `mark` among the tombstones where it is one. Raise `ScopeErased` when the work at hand began under an older
-    generation.
+    `erased` holds `mark` where that is a tombstone. Raise `ScopeErased` where the scope is of an older generation.
     """
     known = Known()
     for start in range(0, max(1, len(ids)), _MOST_IDS):
-        some = ids[start : start + _MOST_IDS]
-        buried, digests = dialect.in_list(
-            "digest", "digest", [*(scope.digest("message", id_) for id_ in some), key, mark]
-        )
-        held, names = dialect.in_list("id", "id", [dialect.id(id_) for id_ in some])
-        values = {**digests, **names, "cid": cid, "key": key, **of_generation(scope)}
-        row = yield from one_row(
-            f"SELECT {GENERATION} AS generation,"  # noqa: S608
-            f" (SELECT count(*) FROM tk_tombstones WHERE {buried}) AS buried,"
-            f" (SELECT count(*) FROM tk_messages WHERE cid = :cid AND {held}) AS held,"
-            " (SELECT payload FROM tk_appends WHERE digest = :key) AS payload,"
-            " (SELECT receipt FROM tk_appends WHERE digest = :key) AS receipt,"
-            " (SELECT id FROM tk_front) AS front, (SELECT durability FROM tk_front) AS durability,"
-            " (SELECT address FROM tk_front) AS address",
-            values,
-        )
-        assert row is not None
-        refuse_if_older(scope, int(row[0]))
-        known.payload = None if row[3] is None else bytes(row[3])
-        known.receipt = None if row[4] is None else dialect.read_text(row[4])
-        known.front = None if row[5] is None else Front(*row[5:])
-        if row[1]:
-            rows = yield Query(f"SELECT digest FROM tk_tombstones WHERE {buried}", digests)  # noqa: S608
-            known.erased |= {bytes(one[0]) for one in rows}
-        if row[2]:
-            query = f"SELECT id, seq, role, content FROM tk_messages WHERE cid = :cid AND {held}"  # noqa: S608
-            rows = yield Query(query, {**names, "cid": cid})
-            known.messages |= {read_id(id_): (seq, role, dialect.read_text(text)) for id_, seq, role, text in rows}
+        yield from _look_up_some(known, scope, cid, ids[start : start + _MOST_IDS], key, dialect, mark)
     return known
+
+
+def _look_up_some(
+    known: Known, scope: Scope, cid: int, ids: Sequence[str], key: bytes, dialect: Dialect, mark: bytes
+) -> Steps:
+    """One query of all that applies, so one round trip; a plain append looks up little."""
+    digests = [*(scope.digest("message", id_) for id_ in ids), *(one for one in (key, mark) if one)]
+    buried, of_buried = dialect.in_list("digest", "digest", digests) if digests else ("", {})
+    held, of_held = dialect.in_list("id", "id", [dialect.id(id_) for id_ in ids]) if ids else ("", {})
+    values = of_generation(scope)
+    wanted = {"generation": f"SELECT {GENERATION}"}
+    wanted |= {name: f"SELECT {name} FROM tk_front" for name in ("id", "durability", "address")}  # noqa: S608
+    if buried:
+        wanted["buried"] = f"SELECT count(*) FROM tk_tombstones WHERE {buried}"  # noqa: S608
+        values |= of_buried
+    if held:
+        wanted["held"] = f"SELECT count(*) FROM tk_messages WHERE cid = :cid AND {held}"  # noqa: S608
+        values |= of_held | {"cid": cid}
+    if key:
+        wanted |= {name: f"SELECT {name} FROM tk_appends WHERE digest = :key" for name in ("payload", "receipt")}  # noqa: S608
+        values["key"] = key
+    row = yield from one_row("SELECT " + ", ".join(f"({part}) AS {name}" for name, part in wanted.items()), values)
+    found = dict(zip(wanted, row or (), strict=True))
+    refuse_if_older(scope, int(found["generation"]))
+    if found["id"] is not None:
+        known.front = Front(found["id"], found["durability"], found["address"])
+    if found.get("payload") is not None:
+        known.payload, known.receipt = bytes(found["payload"]), dialect.read_text(found["receipt"])
+    if found.get("buried"):
+        rows = yield Query(f"SELECT digest FROM tk_tombstones WHERE {buried}", of_buried)  # noqa: S608
+        known.erased |= {bytes(one[0]) for one in rows}
+    if found.get("held"):
+        query = f"SELECT id, seq, role, content FROM tk_messages WHERE cid = :cid AND {held}"  # noqa: S608
+        rows = yield Query(query, of_held | {"cid": cid})
+        known.messages |= {read_id(id_): (seq, role, dialect.read_text(text)) for id_, seq, role, text in rows}
 
 
 def looked_up(asking: LookUp[T], dialect: Dialect) -> Verb[T]:
@@ -229,7 +236,7 @@ def _note_activity(
     )
 
 
-def _receipt(admission: Admission, seq: int, kept: list[str]) -> Receipt:
+def _receipt(admission: Admission, seq: int, kept: list[str], new: tuple[str, ...] | None = None) -> Receipt:
     erased = len(admission.drafts) - len(kept)
     refused = dict(admission.refused) | ({"erased": erased} if erased else {})
-    return Receipt("stored", seq, tuple(kept), refused, admission.stripped, admission.redacted)
+    return Receipt("stored", seq, tuple(kept), refused, admission.stripped, admission.redacted, new=new)

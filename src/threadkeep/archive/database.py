@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
+from copy import copy
 from functools import partial
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from threadkeep.archive import front_row
 from threadkeep.archive.append import append, last_seq, looked_up
@@ -71,6 +72,16 @@ class DatabaseArchive(ABC):
         self._clock = clock
         self.claim = Claim()
 
+    @property
+    def database(self) -> Database:
+        return self._database
+
+    def on(self, database: Database) -> Self:
+        """Return the same archive with its verbs run by `database`, which wraps its own."""
+        other = copy(self)
+        other._database = database
+        return other
+
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
         return await self._database.write(self._appending(scope, admission, key), size=size_of(admission))
 
@@ -135,7 +146,7 @@ class DatabaseArchive(ABC):
 
     @abstractmethod
     async def _cleaned(self, proof: ErasureProof) -> ErasureProof:
-        """The rows are gone by now. What deleted rows leave behind is removed, or reported; nothing is raised."""
+        """Remove, or report, what deleted rows leave behind. The rows are deleted by now, so raise nothing."""
 
     async def erased_among(self, scope: Scope, texts: Sequence[str]) -> Sequence[bool]:
         return await self._database.read(

@@ -1,4 +1,4 @@
-"""Erasing: rows deleted, generations raised, tombstones left. What the server itself keeps is told, not hidden."""
+"""Erasing: rows deleted, generations raised, tombstones left. What the server itself keeps is reported."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def forget(
     phrases: Sequence[str],
     dialect: Dialect,
 ) -> Verb[ErasureProof]:
-    """Nobody appends for this user meanwhile: whoever comes after it finds the tombstones."""
+    """No append for this user runs concurrently: one that comes after it finds the tombstones."""
     uid = yield from hold_owner(scope.whole_user, dialect, alone=True)
     where = [(scope.with_conversation(name), id_) for name, id_ in sorted(spots)]
     yield from _bury((there.digest("message", id_) for there, id_ in where), dialect)
@@ -135,7 +135,7 @@ def _bury(digests: Iterable[bytes], dialect: Dialect) -> Steps:
 
 
 def erase_piece(scope: Scope, most: int, dialect: Dialect) -> Verb[Counter[str]]:
-    """Bury and delete at most `most` messages and keys of the scope; how many rows went, by store. None: all are gone.
+    """Bury and delete at most `most` messages and keys of the scope; how many rows, by store. None: none is left.
 
     The conversations, the user and the generation are left to `erase`, which then has little to do.
     """

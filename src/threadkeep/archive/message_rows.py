@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,10 +10,9 @@ from threadkeep.db.dialects import Dialect
 from threadkeep.db.messages import LockedConversation, moment
 from threadkeep.db.sqlite_terms import delete_terms
 from threadkeep.db.statements import Change, ChangeEach, Query, Steps, Verb
-from threadkeep.db.words import packed, unpacked
+from threadkeep.db.words import insert_words, packed, unpacked
 from threadkeep.model import Draft, Message
 
-_ROWS_AT_ONCE = 2_000
 _COLUMNS = "cid, seq, id, role, modality, content, language, meta, ts, origin, stored_at"
 _VALUES = ", ".join(f":{name}" for name in _COLUMNS.split(", "))
 _INSERT = f"INSERT INTO tk_messages ({_COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
@@ -52,18 +50,6 @@ def insert_messages(rows: Sequence[Mapping[str, Any]], dialect: Dialect) -> Step
 
 def _words(row: Mapping[str, Any], dialect: Dialect) -> Any:
     return packed(row["words"]) if dialect.is_mysql else list(row["words"])
-
-
-def insert_words(rows: Sequence[Mapping[str, Any]]) -> Steps:
-    """On MySQL and MariaDB. As text: there may be hundreds to a message, all of them whole numbers of our making."""
-    found = [
-        f"({row['uid']:d},{word:d},{row['cid']:d},{row['seq']:d},{times:d},{len(row['words']):d})"
-        for row in rows
-        for word, times in Counter[int](row["words"]).items()
-    ]
-    for start in range(0, len(found), _ROWS_AT_ONCE):
-        values = ",".join(found[start : start + _ROWS_AT_ONCE])
-        yield Change(f"INSERT INTO tk_words (uid, word, cid, seq, times, length) VALUES {values}")  # noqa: S608
 
 
 def delete_message(conversation: LockedConversation, mid: int, dialect: Dialect) -> Verb[str]:

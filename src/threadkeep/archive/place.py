@@ -257,7 +257,7 @@ def _note_growth(grown: Sequence[_Decided], session_ttl: int, dialect: Dialect) 
 
 
 def _growth(ones: Sequence[_Decided], session_ttl: int, dialect: Dialect) -> dict[str, Any]:
-    """Placed late, a turn neither ends a session early nor starts it anew. What was said before a conversation was
+    """Placed late, a turn neither ends a session early nor starts it anew. A message from before a conversation was
     closed does not open it again."""
     now_is, scope = ones[0].target.conversation, ones[0].entry.scope
     new = [message for one in ones for message in one.decision.messages]

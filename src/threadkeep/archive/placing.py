@@ -43,14 +43,14 @@ def dropped(entry: Entry, generation: int, erased: set[bytes]) -> Placed | None:
         return Placed("dropped", dropped=len(entry.messages), reason=OLDER_GENERATION)
     if not erased:
         return None
-    gone = _gone(entry, erased)
+    gone = _erased(entry, erased)
     by_key = entry.key is not None and entry.key.digest in erased
     if by_key or (gone and len(gone) == len(entry.messages)):
         return Placed("dropped", dropped=len(entry.messages), reason=ERASED, erased=gone)
     return None
 
 
-def _gone(entry: Entry, erased: set[bytes]) -> tuple[str, ...]:
+def _erased(entry: Entry, erased: set[bytes]) -> tuple[str, ...]:
     pairs = zip(entry.messages, message_digests(entry), strict=True) if erased else ()
     return tuple(message.id for message, digest in pairs if digest in erased)
 
@@ -82,7 +82,7 @@ def decide(entry: Entry, held: Held, erased: set[bytes]) -> Decision:
         held.payloads[key.digest] = key.payload
         if moved:
             key = replace(key, receipt=replace(key.receipt, seq=numbered[-1].seq))
-    gone = _gone(entry, erased)
+    gone = _erased(entry, erased)
     known = len(entry.messages) - len(fresh) - len(gone)
     outcome = "stored" if fresh or key is not None else "duplicate"
     return Decision(Placed(outcome, len(fresh), known, len(gone), moved=moved, erased=gone), tuple(numbered), key)

@@ -31,7 +31,7 @@ from threadkeep.scope import Scope
 
 _LISTED = "conversation, title, language, status, messages, started_at, last_activity_at, activity, cid"
 _JOINED = "tk_conversations c JOIN tk_owners o ON o.uid = c.uid"
-_BYTES_ON_DISK = {  # as the server tells it: exact on PostgreSQL, an estimate on the others
+_BYTES_ON_DISK = {  # as the server reports it: exact on PostgreSQL, an estimate on the others
     "postgres": (
         "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relname LIKE 'tk\\_%'"
         " AND relkind = 'r' AND pg_table_is_visible(oid)"

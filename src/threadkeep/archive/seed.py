@@ -1,4 +1,4 @@
-"""What the archive knows that a hot store must know to go on with a conversation."""
+"""What a hot store must know from the archive to continue a conversation."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import HealthFinding
 from threadkeep.ports.hot import Seed
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.resilience.one_call import learn, learned
 from threadkeep.scope import Scope
 from threadkeep.wording import NO_KEY, ErasedTexts
 
@@ -41,9 +40,7 @@ class ServerArchive(DatabaseArchive):
         self._server = database
 
     async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
-        generation = learned((self, _unstamped(scope))) if not ids and key is None else None
-        if generation is None:
-            generation = await self._generation_of_unknown(scope, ids, key)
+        generation = await self._generation_of_unknown(scope, ids, key)
         return Seed(0, generation) if generation is not None else await super().seed(scope, ids, key)
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
@@ -51,18 +48,18 @@ class ServerArchive(DatabaseArchive):
         if wanted.limit == 1 and wanted.before is None:
             generation = await self._generation_of_unknown(scope)
             if generation is not None:
-                learn((self, _unstamped(scope)), generation)  # the first append asks the same a moment later
                 return History(scope.at(generation), (), None)
         return await super().messages(scope, wanted)
 
     async def _generation_of_unknown(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> int | None:
-        return await self._server.read(lambda: generation_of_unknown(_unstamped(scope), ids, key, self._server.dialect))
+        dialect = self._database.dialect
+        return await self._database.read(lambda: generation_of_unknown(_unstamped(scope), ids, key, dialect))
 
     async def _cleaned(self, proof: ErasureProof) -> ErasureProof:
         return replace(proof, notes=(*proof.notes, *await self._sweep()))
 
     async def _sweep(self) -> tuple[str, ...]:
-        """That the rows' pages could not be swept at once is told, not raised."""
+        """Sweep the rows' pages; report, and do not raise, that it could not be done at once."""
         if not self._server.can_vacuum:
             return ()
         try:

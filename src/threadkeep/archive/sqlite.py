@@ -51,11 +51,11 @@ class SqliteArchive(DatabaseArchive):
             newest = rows[0][0] or 0
             return receipt
 
-        receipt = await self._file.write(work, size=size_of(admission))
-        if index_is_due(newest, len(receipt.new or ())):
+        receipt = await self._database.write(work, size=size_of(admission))
+        if index_is_due(newest, len(receipt.new or ())) or (receipt.new and self._file.is_short_of_room()):
             # Whatever it is, the message is stored; what waits to be indexed is found, and taken next time.
             with suppress(Exception):
-                await self._file.write(partial(index_waiting, self._terms_of))
+                await self._database.write(partial(index_waiting, self._terms_of))
         return receipt
 
     def _place(self, entries: Sequence[Entry], words: Sequence[Sequence[Sequence[int]]]) -> Verb[list[Placed]]:
@@ -108,7 +108,7 @@ class SqliteArchive(DatabaseArchive):
         except StoreError:
             pass
         finally:
-            with suppress(StoreError):  # or the log keeps the room that a rewrite took in vain
+            with suppress(StoreError):  # or the log keeps the room that a failed rewrite took
                 await self._file.fold_log()
             self._file.keep_reserve()
         return _NOT_SCRUBBED

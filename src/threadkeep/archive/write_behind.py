@@ -1,6 +1,6 @@
 """The archive behind a hot store: an append is answered when the journal has it, and a worker brings it here later.
 
-Every verb works while one of the two is away. Message ids are fixed before the first attempt, so an append whose
+Every verb works while one of the two is down. Message ids are fixed before the first attempt, so an append whose
 outcome is unknown can be tried on the other store: should both have it, the archive knows the second for a duplicate.
 """
 
@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from threadkeep.archive.front import FrontCheck
-from threadkeep.archive.owed import ArchiveAway, Owed
-from threadkeep.archive.seam import joined, window_of
+from threadkeep.archive.catch_up import ArchiveUnavailable, CatchUp
+from threadkeep.archive.front_check import FrontCheck
+from threadkeep.archive.merge import joined, window_of
 from threadkeep.errors import (
     Conflict,
     HotStoreMismatch,
@@ -50,9 +50,9 @@ from threadkeep.scope import Scope
 
 T = TypeVar("T")
 
-# More than a conversation can have in the journal when its hot store goes away.
+# More than a conversation can have in the journal when its hot store goes down.
 GAP = 100_000
-_MOST_QUEUED = 200  # of those that left the window, where somebody wants to search them
+_MOST_QUEUED = 200  # of those that left the window, where a caller searches them
 NOT_REACHED = Erased(found=1, failed=1)
 _log = logging.getLogger("threadkeep.core.stores")
 
@@ -76,7 +76,7 @@ class WriteBehind:
         self._durability = durability
         self._breaker = breaker
         seed_of = self.seed_of if durability == "fast" else None
-        self._owed = Owed(hot, archive, window, seed_of, front.tell_missed if front else None)
+        self._catch_up = CatchUp(hot, archive, window, seed_of, front.send_missed if front else None)
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
         if self._front is None:
@@ -86,14 +86,14 @@ class WriteBehind:
     async def _append(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
         if self._durability == "durable":
             return await self._append_durably(scope, admission, key)
-        asked = self._breaker.allows()
-        receipt = await self._answered(lambda: self._append_hot(scope, admission, key)) if asked else None
+        allowed = self._breaker.allows()
+        receipt = await self._answered(lambda: self._append_hot(scope, admission, key)) if allowed else None
         if receipt is not None:
             return receipt
         try:
             return await self._append_past_the_journal(scope, admission, key)
         except StoreUnavailable as error:
-            if not asked or isinstance(error, OutcomeUnknown):
+            if not allowed or isinstance(error, OutcomeUnknown):
                 raise
             raise OutcomeUnknown(
                 "the hot store broke off and the archive does not answer: the journal may or may not have it."
@@ -108,56 +108,56 @@ class WriteBehind:
         if self._front is not None and self._front.is_known:
             await self._front.writer()
         elif self._front is not None:
-            await self._asked_hot(self._front.writer)
+            await self._from_hot(self._front.writer)
 
     async def _append_hot(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
         if self._front is not None:
             await self._front.writer()
-        await self._owed.tell(scope)
+        await self._catch_up.bring(scope)
         return await self._hot.append(scope, admission, key)
 
     async def _append_durably(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
-        """A replay is shown too: whoever made the first attempt may have died before it could."""
+        """A replay is shown too: the process that made the first attempt may have died before it could."""
         await self.may_write()
         receipt = await self._archive.append(scope, admission, key)
         if receipt.kept and not await self._shown(scope, receipt):
-            self._owed.note(scope)
-            with suppress(StoreError):  # the message is stored; this process tells the hot store itself
+            self._catch_up.note(scope)
+            with suppress(StoreError):  # the message is stored; this process brings it to the hot store itself
                 await self._note_missed()
         return receipt
 
     async def _shown(self, scope: Scope, receipt: Receipt) -> bool:
         """Whether the window has followed. That it could not is no reason to refuse what is stored."""
         try:
-            return await self._asked_own_hot(lambda: self._refresh(scope, receipt)) is not None
-        except (Conflict, ScopeErased, ArchiveAway) as error:
+            return await self._from_own_hot(lambda: self._refresh(scope, receipt)) is not None
+        except (Conflict, ScopeErased, ArchiveUnavailable) as error:
             _log.warning("a window did not follow the archive (%s)", type(error).__name__)
             return False
 
     async def _refresh(self, scope: Scope, receipt: Receipt) -> bool:
         """Under the generation the messages were read at: an erase in between is noticed."""
-        await self._owed.tell(scope)
+        await self._catch_up.bring(scope)
         try:
             new = await self._archive.messages(scope, HistoryRange(limit=len(receipt.kept), before=receipt.seq + 1))
         except StoreError as error:
-            raise ArchiveAway(str(error)) from error
+            raise ArchiveUnavailable(str(error)) from error
         await self._hot.refresh(new.scope, new.messages)
         return True
 
     async def _append_past_the_journal(self, scope: Scope, admission: Admission, key: str | None) -> Receipt:
-        """What the journal still holds of this conversation keeps its place: the archive goes on past a gap.
+        """What the journal still holds of this conversation keeps its numbers: the archive continues past a gap.
 
         A new gap, unless the last number is still the one given here: else the hot store was back in between, for
         this process or another, and the journal may hold numbers just above.
         """
-        async with self._owed.ordering(scope):
-            given = self._owed.last_seq(scope)
+        async with self._catch_up.ordering(scope):
+            given = self._catch_up.last_seq(scope)
             if given is None or given != await self._archive.last_seq(scope):
                 await self._archive.leave_gap(scope, GAP)
-            self._owed.note(scope)
+            self._catch_up.note(scope)
             await self._note_missed()
             receipt = await self._archive.append(scope, admission, key)
-            self._owed.note(scope, receipt.seq)
+            self._catch_up.note(scope, receipt.seq)
             return receipt
 
     async def _note_missed(self) -> None:
@@ -165,23 +165,23 @@ class WriteBehind:
             await self._front.note_missed()
 
     async def seed_of(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
-        """What the archive knows: the hot store asks for it when it cannot vouch for its own word."""
+        """What the archive knows: the hot store requests it when it cannot vouch for its own record."""
         try:
             return await self._archive.seed(scope, ids, key)
         except StoreError as error:
-            raise ArchiveAway(str(error)) from error
+            raise ArchiveUnavailable(str(error)) from error
 
     async def messages(self, scope: Scope, wanted: HistoryRange) -> History:
-        away: list[ArchiveAway] = []
-        answer = await self._asked_own_hot(lambda: _wrapped(self._read_hot(scope, wanted, away)))
+        failed: list[ArchiveUnavailable] = []
+        answer = await self._from_own_hot(lambda: _wrapped(self._read_hot(scope, wanted, failed)))
         hot = answer[0] if answer else None
-        if away and hot is None:
-            raise away[0]
-        if hot is not None and (away or self._answers(hot, wanted)):
+        if failed and hot is None:
+            raise failed[0]
+        if hot is not None and (failed or self._answers(hot, wanted)):
             return window_of(hot, wanted)
         try:
             kept = await self._archive.messages(scope, wanted)
-        except StoreError:  # away, or refusing us: the window is an answer all the same
+        except StoreError:  # unavailable, or refusing us: the window is an answer all the same
             if hot is None:
                 raise
             return window_of(hot, wanted)
@@ -190,9 +190,9 @@ class WriteBehind:
         return kept if answer or self._durability == "durable" else replace(kept, degraded=True)
 
     async def catch_up(self, scope: Scope) -> None:
-        """Tell the hot store what it has missed of a conversation. While the archive is unavailable it stays behind."""
-        with suppress(ArchiveAway):
-            await self._owed.tell(scope)
+        """Bring to the hot store what it has missed of a conversation. While the archive is down it stays behind."""
+        with suppress(ArchiveUnavailable):
+            await self._catch_up.bring(scope)
 
     async def completed(self, scope: Scope, hot: Hot) -> Hot:
         """The window with what another process appended past the journal, which the hot store does not know of."""
@@ -207,7 +207,7 @@ class WriteBehind:
 
     async def queued(self, scope: Scope) -> Sequence[Message]:
         """What is hot of a conversation, newest last: all that the archive does not hold yet is among it."""
-        hot = await self._asked_own_hot(lambda: self._read_queued(scope))
+        hot = await self._from_own_hot(lambda: self._read_queued(scope))
         return () if hot is None else (*hot.pending, *hot.window)
 
     async def _read_queued(self, scope: Scope) -> Hot | None:
@@ -215,12 +215,12 @@ class WriteBehind:
         await self.catch_up(scope)
         return await self._hot.read(scope, pending=_MOST_QUEUED)
 
-    async def _read_hot(self, scope: Scope, wanted: HistoryRange, away: list[ArchiveAway]) -> Hot | None:
-        """Notes in `away` that the archive did not answer, so that nobody waits for it a second time."""
+    async def _read_hot(self, scope: Scope, wanted: HistoryRange, failed: list[ArchiveUnavailable]) -> Hot | None:
+        """Adds to `failed` that the archive did not answer, so that the caller does not wait for it a second time."""
         try:
-            await self._owed.tell(scope)
-        except ArchiveAway as error:
-            away.append(error)
+            await self._catch_up.bring(scope)
+        except ArchiveUnavailable as error:
+            failed.append(error)
         if wanted.before is None:
             hot = await self._hot.read(scope, pending=0)
             if hot is not None and not self._answers(hot, wanted):  # seldom, and dearer
@@ -252,12 +252,12 @@ class WriteBehind:
         """
         hot: Hot | None = None
         if change.status == "closed":
-            hot = await self._asked_own_hot(lambda: self._hot.read(scope, pending=1))
+            hot = await self._from_own_hot(lambda: self._hot.read(scope, pending=1))
             change = replace(change, up_to=hot.last_seq) if hot else change
         try:
             await self._archive.change(scope, change)
         except NotFound:
-            answer = await self._asked_own_hot(lambda: _wrapped(self._hot.read(scope, pending=1)))
+            answer = await self._from_own_hot(lambda: _wrapped(self._hot.read(scope, pending=1)))
             if answer is None:
                 raise StoreUnavailable("Redis does not answer: the conversation may be known only there") from None
             (hot,) = answer
@@ -269,8 +269,8 @@ class WriteBehind:
     async def erase(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
         """The archive's new generation is what keeps the journal's entries out from then on.
 
-        Entries whose generation nobody could tell are taken from the journal before it is raised. In one conversation
-        the hot store is asked twice and waited for once; a user may have any number of them.
+        Entries whose generation is unknown are taken from the journal before it is raised. In one conversation
+        the hot store is called twice and waited for once; a user may have any number of them.
         """
         with one_call(shared=scope.conversation is not None):
             return await self._erase(scope, message_id)
@@ -280,13 +280,13 @@ class WriteBehind:
         if message_id is not None:
             proof = await self._forget(scope, [(scope.require_conversation(), message_id)])
             return replace(proof, message_id=message_id)
-        before = await self._asked_own_hot(lambda: self._hot.erase(scope, None, 0))
+        before = await self._from_own_hot(lambda: self._hot.erase(scope, None, 0))
         proof = await self._archive.erase(scope)
-        after = None  # one that did not answer just now is not waited for again: it is told once it is back
+        after = None  # one that did not answer just now is not waited for again: it catches up once it is back
         if before is not None:
-            after = await self._asked_own_hot(lambda: self._hot.erase(scope, None, proof.generation))
+            after = await self._from_own_hot(lambda: self._hot.erase(scope, None, proof.generation))
         if after is None:
-            self._owed.note_erasure(scope, None, proof.generation)
+            self._catch_up.note_erasure(scope, None, proof.generation)
             await self._note_missed()
         return _with_hot(proof, before, after)
 
@@ -301,30 +301,30 @@ class WriteBehind:
         self, scope: Scope, spots: Sequence[Spot], texts: Sequence[str] = (), phrases: Sequence[str] = ()
     ) -> ErasureProof:
         """Messages that are only queued are read before they go: the archive has no row to take their texts from."""
-        places = [(scope.with_conversation(name), id_) for name, id_ in spots]
-        queued = await self._asked_own_hot(lambda: self._texts_of(places)) if places else ()
-        before = await self._erased_hot(places) if queued is not None else None
+        scopes = [(scope.with_conversation(name), id_) for name, id_ in spots]
+        queued = await self._from_own_hot(lambda: self._texts_of(scopes)) if scopes else ()
+        before = await self._erased_hot(scopes) if queued is not None else None
         proof = await self._archive.forget(scope, spots, [*texts, *(queued or ())], phrases)
-        after = await self._erased_hot(places) if before is not None else None
-        if proof.buried and (after is not None or not places):
-            await self._asked_own_hot(lambda: self._buried_hot(scope, proof.buried))
+        after = await self._erased_hot(scopes) if before is not None else None
+        if proof.buried and (after is not None or not scopes):
+            await self._from_own_hot(lambda: self._buried_hot(scope, proof.buried))
         if after is None:
-            for place, id_ in places:
-                self._owed.note_erasure(place, id_, proof.generation)
-            if places:
+            for one_scope, id_ in scopes:
+                self._catch_up.note_erasure(one_scope, id_, proof.generation)
+            if scopes:
                 await self._note_missed()
-        return _with_hot(proof, before, after) if places else proof
+        return _with_hot(proof, before, after) if scopes else proof
 
-    async def _texts_of(self, places: Sequence[tuple[Scope, str]]) -> list[str]:
-        wanted = set(places)
-        hot = {place: await self._hot.read(place) for place in dict(places)}
-        found = [(place, one) for place, its in hot.items() if its for one in (*its.pending, *its.window)]
-        return [message.content for place, message in found if (place, message.id) in wanted]
+    async def _texts_of(self, scopes: Sequence[tuple[Scope, str]]) -> list[str]:
+        wanted = set(scopes)
+        hot = {one_scope: await self._hot.read(one_scope) for one_scope in dict(scopes)}
+        found = [(one_scope, one) for one_scope, its in hot.items() if its for one in (*its.pending, *its.window)]
+        return [message.content for one_scope, message in found if (one_scope, message.id) in wanted]
 
-    async def _erased_hot(self, places: Sequence[tuple[Scope, str]]) -> Mapping[str, Erased] | None:
+    async def _erased_hot(self, scopes: Sequence[tuple[Scope, str]]) -> Mapping[str, Erased] | None:
         erased: dict[str, Erased] = {}
-        for place, id_ in places:
-            part = await self._asked_own_hot(lambda place=place, id_=id_: self._hot.erase(place, id_, 0))
+        for one_scope, id_ in scopes:
+            part = await self._from_own_hot(lambda one_scope=one_scope, id_=id_: self._hot.erase(one_scope, id_, 0))
             if part is None:
                 return None
             erased = {name: _both(erased.get(name, Erased()), one) for name, one in part.items()}
@@ -343,7 +343,7 @@ class WriteBehind:
         None while the hot store is unavailable. What is queued or parked is among it, whether or not the archive holds
         it too.
         """
-        return await self._asked_own_hot(lambda: self._waiting(scope))
+        return await self._from_own_hot(lambda: self._waiting(scope))
 
     async def _waiting(self, scope: Scope) -> list[tuple[str, Message]]:
         name = scope.conversation
@@ -364,32 +364,32 @@ class WriteBehind:
         return self._archive.records(scope)
 
     async def close(self) -> None:
-        await self._owed.close()
-        with suppress(StoreError):  # a line that is dead already
+        await self._catch_up.close()
+        with suppress(StoreError):  # its connection may be dead already
             await self._hot.close()
         await self._archive.close()
 
-    async def _asked_hot(self, question: Callable[[], Awaitable[T]]) -> T | None:
-        """The hot store's answer; None while it is away, or cannot do its part."""
-        return await self._answered(question) if self._breaker.allows() else None
+    async def _from_hot(self, call: Callable[[], Awaitable[T]]) -> T | None:
+        """The hot store's answer; None while it is down, or cannot do its part."""
+        return await self._answered(call) if self._breaker.allows() else None
 
-    async def _asked_own_hot(self, question: Callable[[], Awaitable[T]]) -> T | None:
+    async def _from_own_hot(self, call: Callable[[], Awaitable[T]]) -> T | None:
         """None also where the hot store is another archive's: what it holds is not of these conversations."""
 
         async def ask() -> T:
             if self._front is not None:
                 await self._front.hot_store()
-            return await question()
+            return await call()
 
         try:
-            return await self._asked_hot(ask)
+            return await self._from_hot(ask)
         except HotStoreMismatch:
             return None
 
-    async def _answered(self, question: Callable[[], Awaitable[T]]) -> T | None:
+    async def _answered(self, call: Callable[[], Awaitable[T]]) -> T | None:
         try:
-            answer = await question()
-        except (ArchiveAway, HotStoreMismatch):
+            answer = await call()
+        except (ArchiveUnavailable, HotStoreMismatch):
             raise  # says nothing of whether the hot store answers
         except StoreError as error:
             self._breaker.failed(error)
@@ -398,12 +398,12 @@ class WriteBehind:
             self._breaker.succeeded()
             raise
         self._breaker.succeeded()
-        self._owed.tell_all_soon()
+        self._catch_up.bring_all_soon()
         return answer
 
 
 async def _wrapped(answer: Awaitable[T]) -> tuple[T]:
-    """So that "the hot store has none" is told from "the hot store did not answer"."""
+    """So that "the hot store has none" differs from "the hot store did not answer"."""
     return (await answer,)
 
 

@@ -36,7 +36,8 @@ ITEM = {  # by column, where its value is bound
 }
 _REPLACED = ("tenant", "user_id", "value", "facts", "ttl_minutes", "updated_at", "expires_at")
 _ALIVE = "(expires_at IS NULL OR expires_at > :now)"
-# A row that goes when turns of its last writing go, by the setting of whoever looks: it has no time of its own.
+# A row that goes when turns of its last writing go, by the setting of the process that looks: it has no time of its
+# own.
 AGES_WITH_TURNS = -1.0  # its `ttl_minutes`
 AGED = "(ttl_minutes IS NOT NULL AND ttl_minutes < 0 AND updated_at <= :written)"
 _DUE = f"(expires_at <= :now OR {AGED})"
@@ -119,7 +120,7 @@ class SqlItems:
     async def sweep(self, written: int = 0) -> int:
         """Delete what has expired, and what ages with turns and was last written before `written` (microseconds).
 
-        In batches, so that nobody waits long; another sweeper at the same time does no harm.
+        In batches, so that no other writer waits long; another sweeper at the same time does no harm.
         """
         swept = 0
         while True:
@@ -148,8 +149,8 @@ class SqlItems:
         }
         gone = "DELETE FROM tk_store_items WHERE tenant = :tenant AND user_id = :user"
         if scope.conversation is not None:  # rows of an agent's session say which one they belong to
-            gone += " AND substr(facts, 1, 16) = :place"
-            values["place"] = place_of(scope)
+            gone += " AND substr(facts, 1, 16) = :owner_key"
+            values["owner_key"] = place_of(scope)
         count = (await self._database.changed([Change(gone, values)]))[0]
         return Erased(found=count, removed=count)
 
@@ -201,7 +202,7 @@ def _at(item: NewItem, now: int) -> dict[str, Any]:
 
 
 def _holds(fact: str, dialect: Dialect) -> str:
-    """An item without facts is encrypted: whoever can read it looks."""
+    """Return a condition. An item without facts is encrypted: the process that can read it filters."""
     if dialect.is_postgres:
         return f"(length(i.facts) = 0 OR position(CAST(:{fact} AS BYTEA) IN i.facts) > 0)"
     return f"(length(i.facts) = 0 OR instr(i.facts, :{fact}) > 0)"

@@ -10,17 +10,16 @@ from operator import itemgetter
 from typing import Any
 
 from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, pages_of, text_of
-from threadkeep.checkpoints.totals import SECONDS
-from threadkeep.checkpoints.usage import DATASOURCES, MOMENT, READ_TIME, metadata_of, metadata_query, when_of
+from threadkeep.checkpoints.usage import DATASOURCES, MOMENT, READ_TIME, SECONDS, metadata_of, metadata_query, when_of
 from threadkeep.db.database import Database
 from threadkeep.errors import InvalidInput
 from threadkeep.model import Conversation, Erased, Kind, ThreadCounts
 from threadkeep.ports.checkpoints import CheckpointThreads, Page, StoredCheckpoint
 from threadkeep.ports.keepers import Counts, Part, Place
+from threadkeep.ports.threads import Thread, unescaped
 from threadkeep.ports.usage import ConversationMetadata
 from threadkeep.record import UserRecord
 from threadkeep.scope import Scope
-from threadkeep.threads import Thread, unescaped
 
 ReadThread = Callable[[Thread, Sequence[StoredCheckpoint], Sequence[Page]], dict[str, Any]]
 _TITLE_CHARACTERS = 80
@@ -94,7 +93,7 @@ class KeptThreads:
         return [(text_of(tenant), text_of(user), unescaped(text_of(thread))) for tenant, user, thread in rows]
 
     async def parts(self, places: Sequence[Place]) -> Mapping[Place, Part]:
-        """Each thread's own row last: of a thread that was erased meanwhile there is nothing."""
+        """Each thread's own row last: a thread that was erased in between has no part."""
         threads = [Thread(Scope(tenant, user), name) for tenant, user, name in places]
         keys = [thread.key for thread in threads]
         if not keys:
@@ -105,11 +104,11 @@ class KeptThreads:
         found: dict[Place, Part] = {}
         for place, thread in zip(places, threads, strict=True):
             if (row := usage.get(thread.key)) is not None:
-                told, own = metadata_of(row), checkpoints.get(thread.key, [])
+                metadata, own = metadata_of(row), checkpoints.get(thread.key, [])
                 state = await asyncio.to_thread(read, thread, own, pages.get(thread.key, []))
                 kind = _kind(retrieval=row[DATASOURCES] is not None)
-                value = _counted(told) | state
-                found[place] = Part("thread", kind, value, told.started_at, told.last_activity_at)
+                value = _counted(metadata) | state
+                found[place] = Part("thread", kind, value, metadata.started_at, metadata.last_activity_at)
         return found
 
     async def records(self, scope: Scope | None) -> AsyncIterator[UserRecord]:
@@ -184,16 +183,16 @@ def _conversation(row: Iterable[Any]) -> Conversation:
     )
 
 
-def _counted(told: ConversationMetadata) -> dict[str, Any]:
+def _counted(metadata: ConversationMetadata) -> dict[str, Any]:
     return {
-        "first_query": told.first_query,
-        "queries": told.query_count,
-        "contexts": told.context_count,
-        "documents": told.unique_documents,
-        "cache_hits": told.cache_hits,
-        "datasource_ids": list(told.datasource_ids),
-        "access_level": told.access_level,
-        "expired_at": None if told.expired_at is None else told.expired_at.isoformat(),
+        "first_query": metadata.first_query,
+        "queries": metadata.query_count,
+        "contexts": metadata.context_count,
+        "documents": metadata.unique_documents,
+        "cache_hits": metadata.cache_hits,
+        "datasource_ids": list(metadata.datasource_ids),
+        "access_level": metadata.access_level,
+        "expired_at": None if metadata.expired_at is None else metadata.expired_at.isoformat(),
     }
 
 

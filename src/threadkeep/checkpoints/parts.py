@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from threadkeep.ports.checkpoints import Page, StoredCheckpoint, Write
-from threadkeep.threads import unescaped
+from threadkeep.ports.threads import unescaped
 
 PART_BYTES = 1 << 20
 
@@ -28,15 +28,15 @@ def parts_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def pages_of(rows: Iterable[Any]) -> list[Page]:
-    """From rows of strand, start, stop, data, in the order of strand, start and part."""
+    """Return pages from rows of list id, start, stop and data, in the order of list id, start and part."""
     pages: list[Page] = []
-    last_strand, last_start = b"", -1
-    for strand, start, stop, data in rows:
-        if start == last_start and strand == last_strand:
-            pages[-1] = Page(last_strand, start, stop, pages[-1].data + data)
+    last_list, last_start = b"", -1
+    for list_id, start, stop, data in rows:
+        if start == last_start and list_id == last_list:
+            pages[-1] = Page(last_list, start, stop, pages[-1].data + data)
         else:
-            last_strand, last_start = bytes(strand), start
-            pages.append(Page(last_strand, start, stop, bytes(data)))
+            last_list, last_start = bytes(list_id), start
+            pages.append(Page(last_list, start, stop, bytes(data)))
     return pages
 
 

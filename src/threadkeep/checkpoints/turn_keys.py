@@ -9,9 +9,9 @@ from threadkeep.checkpoints.parts import THREAD_HELD, text_of
 from threadkeep.db.database import Database
 from threadkeep.db.statements import Change
 from threadkeep.ports.clock import Clock, system_clock
+from threadkeep.ports.threads import Thread, escaped, ns_key, unescaped
 from threadkeep.ports.turn_keys import OpenTurn, TurnKey, TurnRemains
 from threadkeep.scope import Scope
-from threadkeep.threads import Thread, escaped, ns_key, unescaped
 
 _AT_ONCE = 200
 _GET = "SELECT sealed, began_at FROM tk_turn_keys WHERE thread_key = :key"
@@ -28,7 +28,7 @@ _THREAD_FIRST = (
     "WITH thread AS MATERIALIZED (SELECT 1 FROM conversation_metadata WHERE thread_key = :key FOR NO KEY UPDATE)"
 )
 
-# Whoever writes under a key holds it until the commit, and moves it on: who wants to end the turn sees that, or waits.
+# A writer under a key locks it until the commit, and moves it on: a process that ends the turn sees that, or waits.
 HOLD = {
     "sqlite": "UPDATE tk_turn_keys SET began_at = max(began_at + 1, :now) WHERE thread_key = :key AND sealed = :turn",
     "postgres": (
@@ -39,7 +39,7 @@ HOLD = {
         "UPDATE tk_turn_keys SET began_at = greatest(began_at + 1, :now) WHERE thread_key = :key AND sealed = :turn"
     ),
 }
-# For what stays of a turn: whoever has erased the thread with its key, or has ended the turn, comes first.
+# For what stays of a turn: an erasure of the thread with its key, or the turn's end, comes first.
 _STANDS = "SELECT 1 FROM tk_turn_keys WHERE thread_key = :key AND sealed = :turn"
 STANDS = {
     "sqlite": _STANDS,
@@ -62,13 +62,13 @@ class SqlTurnKeys:
             now = int(self._clock().timestamp() * 1_000_000)
             statement = f"{_INSERT} {_LATER[self._database.dialect.name]}"
             await self._database.changed([Change(statement, {"key": thread.key, "sealed": sealed, "now": now})])
-            if (found := await self.get(thread)) is not None:  # or somebody has ended it in between
+            if (found := await self.get(thread)) is not None:  # or another process has ended it in between
                 return found
 
     async def end(self, thread: Thread, key: TurnKey, remains: TurnRemains) -> bool:
         gone = "DELETE FROM tk_turn_keys WHERE thread_key = :key AND began_at = :used_at"
         first = Change(gone, {"key": thread.key, "used_at": key.used_at})
-        rest = [*self._drop_checkpoints(thread, remains.checkpoints), *self._drop_strands(thread, remains.strands)]
+        rest = [*self._drop_checkpoints(thread, remains.checkpoints), *self._drop_lists(thread, remains.lists)]
         rest += self._drop_writes(thread, remains.writes)
         return bool(await self._database.changed([first, *rest], only_if_first=True))
 
@@ -88,9 +88,9 @@ class SqlTurnKeys:
             place, whose = (self._database.dialect.id(escaped(one)) for one in (id_, task))
             yield Change(gone, {"key": thread.key, "ns": ns_key(ns), "id": place, "task": whose, "idx": idx})
 
-    def _drop_strands(self, thread: Thread, strands: Sequence[bytes]) -> Iterator[Change]:
-        for start in range(0, len(strands), _AT_ONCE):
-            some, values = self._database.dialect.among("strand", strands[start : start + _AT_ONCE])
+    def _drop_lists(self, thread: Thread, lists: Sequence[bytes]) -> Iterator[Change]:
+        for start in range(0, len(lists), _AT_ONCE):
+            some, values = self._database.dialect.among("strand", lists[start : start + _AT_ONCE])
             gone = f"DELETE FROM tk_checkpoint_items WHERE thread_key = :key AND strand IN {some}"  # noqa: S608
             yield Change(gone, values | {"key": thread.key})
 

@@ -1,19 +1,53 @@
-"""What is counted of threads, and their expiry, on any of the databases."""
+"""What is counted of threads, their expiry, and all threads of a store in numbers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from threadkeep.checkpoints.parts import text_of
-from threadkeep.checkpoints.totals import thread_totals
 from threadkeep.db.database import Database
-from threadkeep.db.dialects import Dialect
+from threadkeep.db.dialects import Dialect, Name
 from threadkeep.db.statements import Change
-from threadkeep.ports.usage import Bounds, ConversationMetadata, ThreadTotals, Usage
-from threadkeep.threads import Thread, escaped, unescaped
+from threadkeep.ports.threads import Thread, escaped, unescaped
+from threadkeep.ports.usage import Bounds, ConversationMetadata, Spread, ThreadTotals, Usage
+
+SECONDS: dict[Name, str] = {
+    "sqlite": "(last_activity_at - started_at) / 1000000.0",
+    "postgres": "extract(epoch FROM last_activity_at - started_at)",
+    "mysql": "timestampdiff(MICROSECOND, started_at, last_activity_at) * 0.000001",
+}
+_BYTES = (
+    "SELECT thread_key, length(checkpoint_blob) + coalesce(length(metadata_blob), 0) AS size"
+    " FROM conversation_checkpoints"
+    " UNION ALL SELECT thread_key, length(data) FROM tk_checkpoint_items"
+    " UNION ALL SELECT thread_key, length(data) FROM tk_checkpoint_writes"
+)
+
+
+async def thread_totals(database: Database, bounds: Bounds) -> ThreadTotals:
+    seconds = SECONDS[database.dialect.name]
+    active = "coalesce(sum(CASE WHEN expired_at IS NULL THEN 1 ELSE 0 END), 0)"
+    told = f"SELECT {active}, {_spread('query_count', bounds.queries)}, {_spread(seconds, bounds.seconds)}"
+    ((number, *rest),) = await database.rows(f"{told} FROM conversation_metadata", {})
+    sizes = f"SELECT sum(size) AS bytes FROM ({_BYTES}) rows_of GROUP BY thread_key"  # noqa: S608
+    (row,) = await database.rows(f"SELECT {_spread('bytes', bounds.bytes)} FROM ({sizes}) threads_of", {})  # noqa: S608
+    cut = len(bounds.queries) + 2
+    return ThreadTotals(int(number), _read(rest[:cut]), _read(rest[cut:]), _read(row))
+
+
+def _spread(value: str, bounds: Sequence[float]) -> str:
+    """Columns that `_read` understands. The bounds are ours, so they may stand in the text."""
+    within = [f"coalesce(sum(CASE WHEN {value} <= {bound!r} THEN 1 ELSE 0 END), 0)" for bound in bounds]
+    return ", ".join([*within, "count(*)", f"coalesce(sum({value}), 0)"])
+
+
+def _read(columns: Sequence[Any]) -> Spread:
+    *within, count, total = columns
+    return Spread(tuple(int(one) for one in within), int(count), float(total))
+
 
 _COUNT_DOCUMENTS = "(SELECT count(*) FROM tk_thread_documents d WHERE d.thread_key = m.thread_key)"
 DATASOURCES = 6  # which column of `metadata_query` has them
@@ -36,7 +70,7 @@ _DELETED_WITH_A_THREAD = (
 def recording(thread: Thread, usage: Usage, now: int, dialect: Dialect) -> Iterator[Change]:
     """Statements for the transaction that stores the checkpoint. The cache first: MySQL sets columns in order.
 
-    A thread is marked as active now and then; what was asked is its latest activity at once, since it is counted in how
+    A thread is marked as active now and then; a question is its latest activity at once, since it is counted in how
     long the conversation lasted.
     """
     most = "max" if dialect.is_sqlite else "greatest"
@@ -99,7 +133,7 @@ class SqlUsage:
             return await self._counted(where, {"before": expired_before})
         deleted = 0
         for key in await self._keys(where, {"before": expired_before}, limit):
-            # The thread's row first: who begins it anew meanwhile has taken the mark away, and nothing is deleted.
+            # The thread's row first: a run that begins it anew has removed the mark, and nothing is deleted.
             first = f"DELETE FROM conversation_metadata WHERE thread_key = :key AND {where}"  # noqa: S608
             steps = [Change(first, {"key": key, "before": expired_before})]
             for table in _DELETED_WITH_A_THREAD:

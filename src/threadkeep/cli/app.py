@@ -59,21 +59,21 @@ def threadkeep(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code. Our own errors and wrong usage are told in a line or two; a traceback means a bug."""
+    """The exit code. Our own errors and wrong usage are printed without a traceback; a traceback means a bug."""
     as_json = "--json" in arguments
     ready_streams()
     try:
         ended = commands(args=list(arguments), prog_name="threadkeep", standalone_mode=False)
         sys.stdout.flush()  # what cannot be written shows itself here at the latest
     except ThreadkeepError as error:
-        _tell(_problem(error), str(error), as_json=as_json)
+        _report(_problem(error), str(error), as_json=as_json)
         return FAILED
     except typer.TyperException as error:  # wrong usage
         if message := error.format_message():  # empty when it was answered with the help page
-            _tell({"code": "usage", "detail": message, "retryable": False}, message, as_json=as_json)
+            _report({"code": "usage", "detail": message, "retryable": False}, message, as_json=as_json)
         return error.exit_code
     except typer.Abort:
-        _tell(
+        _report(
             {"code": "aborted", "detail": "nothing was done", "retryable": False},
             "Aborted; nothing was done.",
             as_json=as_json,
@@ -82,7 +82,7 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:  # a full or closed stdout, mostly
         give_up_stdout()
         detail = f"input or output failed ({error.strerror or type(error).__name__})"
-        _tell({"code": "io_error", "detail": detail, "retryable": False}, detail, as_json=as_json)
+        _report({"code": "io_error", "detail": detail, "retryable": False}, detail, as_json=as_json)
         return FAILED
     return ended if isinstance(ended, int) else 0
 
@@ -92,5 +92,5 @@ def _problem(error: ThreadkeepError) -> dict[str, Any]:
     return problem | ({"field": error.field, "fix": error.fix} if isinstance(error, InvalidInput) else {})
 
 
-def _tell(problem: dict[str, Any], text: str, *, as_json: bool) -> None:
+def _report(problem: dict[str, Any], text: str, *, as_json: bool) -> None:
     sys.stderr.write((json.dumps(problem) if as_json else f"threadkeep: {text}") + "\n")

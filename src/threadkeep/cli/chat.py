@@ -1,4 +1,4 @@
-"""`threadkeep chat`: a talk with an assistant in the terminal, remembered like any other."""
+"""`threadkeep chat`: a conversation with an assistant in the terminal, remembered like any other."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from threadkeep.settings import load_settings
 if TYPE_CHECKING:
     from threadkeep.agent.assistant import Assistant
 
-_INTERRUPTED = 130  # as shells tell it
-_HELP = "/end ends the talk, /quit leaves it open, Ctrl-D does too."
+_INTERRUPTED = 130  # as shells report it
+_HELP = "/end ends the conversation, /quit leaves it open, Ctrl-D does too."
 
 
 def chat(
     assistant: Annotated[
         str | None, typer.Option(help="The assistant's folder. Otherwise THREADKEEP_ASSISTANT.")
     ] = None,
-    conversation: Annotated[str, typer.Option(help="The talk to go on with, or to begin.")] = "terminal",
+    conversation: Annotated[str, typer.Option(help="The conversation to continue, or to begin.")] = "terminal",
     user: Annotated[str, typer.Option(help="Whose memory.")] = DEFAULT_USER,
     tenant: Annotated[str, typer.Option(help="Whose user.")] = DEFAULT_TENANT,
     url: Url = None,
     redis: Redis = None,
     json: Json = False,
 ) -> None:
-    """Talk to an assistant; what you said before is remembered. With --json: a line in, a line of JSON out."""
+    """Chat with an assistant; what you said before is remembered. With --json: a message per input row, JSON out."""
     scope = Scope(tenant, user, conversation)
     try:
-        asyncio.run(_talk(scope, assistant, url, redis, as_json=json))
+        asyncio.run(_converse(scope, assistant, url, redis, as_json=json))
     except KeyboardInterrupt:
         notes.print()
         sys.stdout.flush()
-        os._exit(_INTERRUPTED)  # all is closed but the thread that waits for a line, and Python would wait for that
+        os._exit(_INTERRUPTED)  # all is closed but the thread that reads stdin, and Python would wait for that
 
 
-async def _talk(scope: Scope, folder: str | None, url: str | None, redis: str | None, *, as_json: bool) -> None:
+async def _converse(scope: Scope, folder: str | None, url: str | None, redis: str | None, *, as_json: bool) -> None:
     from threadkeep.compose.assistant import open_assistant
 
     settings = load_settings()
@@ -72,14 +72,14 @@ async def _talk(scope: Scope, folder: str | None, url: str | None, redis: str | 
 
 
 async def _answered(assistant: Assistant, asked: Asked, *, as_json: bool) -> None:
-    """Piece by piece for people. What cannot be answered, or not be kept, ends no talk."""
+    """Piece by piece for people. What cannot be answered, or not be kept, does not end the conversation."""
     try:
         if as_json:
             _show(await assistant.respond(asked), as_json=True)
             return
         async for piece in assistant.stream(asked):
             if isinstance(piece, Answer):
-                _told_of(piece)
+                _print_summary(piece)
             else:
                 screen().print(harmless(piece), end="", soft_wrap=True)
     except ThreadkeepError as error:
@@ -102,13 +102,13 @@ def _line(value: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _told_of(answer: Answer) -> None:
+def _print_summary(answer: Answer) -> None:
     screen().print("\n")
-    told = [f"{trace.name} {'✓' if trace.ok else '✗'} {trace.milliseconds} ms" for trace in answer.tools]
+    notable = [f"{trace.name} {'✓' if trace.ok else '✗'} {trace.milliseconds} ms" for trace in answer.tools]
     if answer.usage.input_tokens or answer.usage.output_tokens:
-        told.append(f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens")
-    if told:
-        notes.print(harmless(" · ".join(told)), style="dim", markup=False)
+        notable.append(f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens")
+    if notable:
+        notes.print(harmless(" · ".join(notable)), style="dim", markup=False)
 
 
 def _as_dict(answer: Answer) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _as_dict(answer: Answer) -> dict[str, Any]:
 
 
 async def _lines(*, ask: bool) -> AsyncIterator[str]:
-    """What is typed, until there is no more. Read on a thread: background work goes on meanwhile."""
+    """What is typed, until there is no more. Read on a thread: background work continues concurrently."""
     while True:
         if ask and sys.stdin.isatty():
             notes.print("[bold]> [/bold]", end="")

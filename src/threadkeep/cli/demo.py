@@ -1,4 +1,4 @@
-"""`threadkeep demo`: a talk in four languages; what was kept, refused and masked of it; then erased, with proof."""
+"""`threadkeep demo`: a conversation in four languages; what was kept, refused and masked; then erased, with proof."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _best(memory: SyncMemory, question: str) -> str | None:
 
 def _print(report: dict[str, Any]) -> None:
     console = screen()
-    talk = Table(title="The talk", title_justify="left", show_lines=True)
+    talk = Table(title="The conversation", title_justify="left", show_lines=True)
     for heading in ("", "kept", "refused or stripped", "masked"):
         talk.add_column(heading, overflow="fold")  # Chinese has no spaces to break at
     for turn in report["turns"]:
@@ -177,5 +177,5 @@ SCRIPT = (
     ),
 )
 
-# Asked without diacritics, and in another word order than it was said.
+# Without diacritics, and in another word order than the message.
 QUESTIONS = ("di ung dau phong", "花生過敏", "widok na morze")

@@ -17,7 +17,7 @@ def detach(
     url: Url = None,
     redis: Redis = None,
     lost: Annotated[
-        bool, typer.Option("--lost", help="The Redis is gone for good; what it had queued is given up.")
+        bool, typer.Option("--lost", help="The Redis is lost for good; what it had queued is given up.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about --lost.")] = False,
     json: Json = False,
@@ -40,5 +40,5 @@ def detach(
 
 def _ask(*, as_json: bool) -> None:
     if as_json:
-        raise InvalidInput("--yes", "is missing", "with --json nobody is asked: confirm with --yes")
+        raise InvalidInput("--yes", "is missing", "with --json there is no prompt: confirm with --yes")
     typer.confirm("Give up whatever that Redis had queued? It cannot be undone", abort=True, err=True)

@@ -45,7 +45,7 @@ def list_letters(
 
 @dlq.command()
 def replay(ids: Ids = None, all: All = False, yes: Yes = False, redis: RedisJournal = None, json: Json = False) -> None:
-    """Put entries back into the journal, once their cause is gone. Exit code 1: some were not there."""
+    """Put entries back into the journal, once their cause is mended. Exit code 1: some were not there."""
     _move("replay", ids, redis, everything=all, yes=yes, as_json=json)
 
 
@@ -86,7 +86,7 @@ def _checked(id: str) -> str:
 
 def _ask(verb: str, count: int, *, as_json: bool) -> None:
     if as_json:
-        raise InvalidInput("--yes", "is missing", "with --json nobody is asked: confirm with --yes")
+        raise InvalidInput("--yes", "is missing", "with --json there is no prompt: confirm with --yes")
     question = "Put {} entries back?" if verb == "replay" else "Drop {} entries? Their messages are lost for good"
     typer.confirm(question.format(count), abort=True, err=True)
 

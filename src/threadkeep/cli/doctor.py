@@ -98,7 +98,7 @@ def _store(
 def _check_it_can_be_made(path: Path) -> None:
     """Raise `StoreUnavailable` where neither the file nor its folder could be.
 
-    A folder is made beside them and removed at once: access rights alone do not tell of `/proc`, or of root's.
+    A folder is made beside them and removed at once: access rights alone say nothing of `/proc` or root.
     """
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if not nearest.is_dir():
@@ -146,7 +146,7 @@ def _warnings(report: dict[str, Any], url: str | None) -> list[str]:
     if not sqlite["secure_delete"]:
         warnings.append("this SQLite cannot overwrite what it deletes: erase leaves bytes behind")
     if url is None and report["settings"]["DATABASE_URL"]["source"] == "default":
-        warnings.append("DATABASE_URL is not set: the store's place depends on the current folder")
+        warnings.append("DATABASE_URL is not set: the store's path depends on the current folder")
     if "terms" in store and not store["terms"]["up_to_date"]:
         warnings.append("messages are found by terms of another version: run `threadkeep index rebuild`")
     path = Path(store["path"]) if "path" in store else None
@@ -262,7 +262,7 @@ def redis_described(redis: str | None, settings: Settings) -> dict[str, Any] | N
 
 
 def may_start_with(redis: dict[str, Any] | None) -> bool:
-    """Whether a process that is given this Redis starts, and goes on without it while it is unavailable."""
+    """Whether a process that is given this Redis starts, and continues without it while it is unavailable."""
     return redis is None or bool(redis["version"]) or {one["code"] for one in redis["findings"]} <= _UNAVAILABLE
 
 

@@ -44,7 +44,7 @@ def erase(
 
 def _ask(scope: Scope, message_id: str | None, text: str | None, messages: int, *, as_json: bool) -> None:
     if as_json:
-        raise InvalidInput("--yes", "is missing", "with --json nobody is asked: confirm with --yes")
+        raise InvalidInput("--yes", "is missing", "with --json there is no prompt: confirm with --yes")
     whole = "conversation" if scope.conversation else "user"
     what = "this message" if message_id else "every message that says this text" if text else f"this {whole}"
     among = f" (of a {whole} with" if message_id or text else " ("

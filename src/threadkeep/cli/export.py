@@ -1,4 +1,4 @@
-"""`threadkeep export`: everything that is kept, one conversation a line."""
+"""`threadkeep export`: everything that is kept, as JSON Lines of conversations."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def export(
 
 
 def _given_up_on(memory: SyncMemory) -> int:
-    """How many journal entries, of anybody, never reached the archive. Whoever exports is told."""
+    """How many journal entries, of anybody, never reached the archive. The export warns of them."""
     lag = memory.health().lag
     if lag and lag.dead:
         notes.print(f"{lag.dead} journal entries were given up on and are not in it: see `threadkeep dlq list`")
@@ -128,7 +128,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _takes_a_stream(out: Path) -> bool:
-    """Asked of the name as given: what /dev/stdout leads to may have no name of its own."""
+    """Checked by the name as given: what /dev/stdout leads to may have no name of its own."""
     return out.exists() and not stat.S_ISREG(out.stat().st_mode)
 
 
@@ -159,7 +159,7 @@ def _whole_file(target: Path) -> Generator[IO[bytes]]:
 
 
 def _nameless(folder: Path) -> int | None:
-    """On Linux, a file that is gone with its process, however that ends; None where there is no such thing."""
+    """On Linux, a file that is deleted with its process, however that ends; None where there is no such thing."""
     if hasattr(os, "O_TMPFILE") and _OPEN_FILES.is_dir():
         with suppress(OSError):
             return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o600)

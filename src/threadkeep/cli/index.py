@@ -19,7 +19,7 @@ from threadkeep.compose.upkeep import rebuild_terms
 from threadkeep.errors import EmbedderError
 from threadkeep.ports.embedder import model_of
 from threadkeep.ports.knowledge import Access
-from threadkeep.recall.quoting import on_one_line
+from threadkeep.recall.context import on_one_line
 from threadkeep.scope import DEFAULT_TENANT
 from threadkeep.settings import Settings, load_settings
 
@@ -35,7 +35,7 @@ index = typer.Typer(
 @index.command()
 def add(
     folder: Annotated[Path, typer.Argument(help="Markdown, text, HTML and PDF in it and below it.")],
-    datasource: Annotated[str, typer.Option(help="The name these documents go by. Files gone from DIR leave it.")],
+    datasource: Annotated[str, typer.Option(help="The name these documents go by. Files deleted from DIR leave it.")],
     access: Annotated[Literal["public", "private", "shared"], typer.Option(help="Who may read them.")] = "public",
     owner: Annotated[str | None, typer.Option(help="Whose they are; private and shared ones need it.")] = None,
     reader: Annotated[list[str] | None, typer.Option(help="A user they are shared with; may be repeated.")] = None,
@@ -54,7 +54,7 @@ def add(
 def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     user: Annotated[
-        str | None, typer.Option(help="Who asks; without it somebody unknown, who reads what is public.")
+        str | None, typer.Option(help="The caller; without it an unknown one, who reads what is public.")
     ] = None,
     datasource: Annotated[list[str] | None, typer.Option(help="Look in this one only; may be repeated.")] = None,
     k: Annotated[int, typer.Option(help="At most so many parts of documents.")] = 5,
@@ -63,7 +63,7 @@ def search(
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """Look for passages as somebody would who may read what that user may."""
+    """Search passages with the access of that user."""
     who = Access(tenant or DEFAULT_TENANT, user)
     found = asyncio.run(_search(url, who, query, k, budget, datasource))
     if json:
@@ -76,7 +76,7 @@ def search(
 
 @index.command()
 def rebuild(tenant: Tenant = None, url: Url = None, json: Json = False) -> None:
-    """Make the vectors that are missing, and terms that another version made, anew. Searches go on meanwhile."""
+    """Make the vectors that are missing, and terms that another version made, anew. Searches continue while it runs."""
     settings = of_an_existing_store(url)
     report = asyncio.run(_rebuild(url, tenant, settings))
     _report(report, "Rebuilt", asyncio.run(rebuild_messages(url, settings)), as_json=json)

@@ -13,7 +13,7 @@ _MOST_LISTED = 1_000
 
 
 async def messages_status(url: str | None, settings: Settings) -> dict[str, Any] | None:
-    """None where messages get no vectors and got none. How many wait may be told only by the process that runs."""
+    """None where messages get no vectors and got none. Only the running process knows how many wait."""
     failed = [one.as_dict() for one in await messages_given_up(url, settings, _MOST_LISTED)]
     async with open_embedding(url, settings) as parts:
         if parts is None:

@@ -34,7 +34,7 @@ def create(
         list[str] | None,
         typer.Option(
             help="read, write, write_as (the assistant's turns, and times of one's own), erase, chat, admin or metrics;"
-            " may be repeated. Otherwise all that the role allows; a user's own key has write_as only if asked for."
+            " may be repeated. Otherwise all that the role allows; a user's own key has write_as only if named here."
         ),
     ] = None,
     name: Annotated[str, typer.Option(help="What it is for; shown in the list.")] = "",

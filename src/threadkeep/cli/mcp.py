@@ -84,8 +84,8 @@ def config(
 
 
 def _stores(url: str | None, redis: str | None, settings: Settings) -> tuple[dict[str, str | None], list[str]]:
-    """As a client needs them told, which starts the server in a folder of its own, and without what this shell has set;
-    and which of these settings may hold a password, and are not told, whether they were given or set."""
+    """As a client needs them, which starts the server in a folder of its own, and without what this shell has set;
+    and which of these settings may hold a password, and are left out, whether they were given or set."""
     path = store_path(url, settings)
     place = url if path is None else f"sqlite:///{path.absolute()}"
     told = {"--url": place, "--redis": redis_named(redis, settings)}

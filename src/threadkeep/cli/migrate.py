@@ -18,19 +18,19 @@ def migrate(
     url: Url = None,
     json: Json = False,
 ) -> None:
-    """Bring the store's tables up to date. Safe to repeat, and to run in several places at once."""
+    """Bring the store's tables up to date. Safe to repeat, and to run by several processes at once."""
     settings = load_settings()
     work = check_schema if check else migrate_schema
     report = asyncio.run(work(url or settings.database_url, settings))
     if json:
         print_json(report.as_dict())
     else:
-        screen().print(_told(report))
+        screen().print(_described(report))
     if not report.up_to_date:
         raise typer.Exit(1)
 
 
-def _told(report: SchemaReport) -> str:
+def _described(report: SchemaReport) -> str:
     if report.found == report.newest:
         return f"The tables are up to date ({report.newest})."
     found = report.found or "no tables yet"

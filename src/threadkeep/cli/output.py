@@ -13,7 +13,7 @@ from rich.table import Table
 
 # Progress and questions go here, so that stdout stays clean for a pipe.
 notes = Console(stderr=True)
-# All but line ends and tabs: a terminal obeys them, and they may have come with anybody's words.
+# All but newlines and tabs: a terminal obeys them, and they may have come with anybody's words.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 

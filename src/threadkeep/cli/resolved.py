@@ -16,7 +16,7 @@ Source = Literal["env", "toml", "default"]
 _MASK = "***"
 _PATHS = ("CHROMA_PATH", "THREADKEEP_OUTWARD_LOG", "THREADKEEP_REDACTION_RULES")  # of what any process may use
 _SECRET = re.compile(r"(?i)(KEY|SECRET|TOKEN|PASSWORD)$")  # how the names of such settings end
-# Passwords are often not escaped: before the last @ anything may stand, and an @ after ? or # tells nothing for sure.
+# Passwords are often not escaped: before the last @ anything may stand, and an @ after ? or # proves nothing.
 _URL = re.compile(
     r"""(?P<scheme>[a-z][a-z0-9+.-]*://)
         (?P<user>[^?#]*@)?
@@ -44,7 +44,7 @@ def resolve(settings: Settings) -> list[Resolved]:
 
 def for_elsewhere(settings: Settings) -> tuple[dict[str, str], list[str]]:
     """The environment in which a process that is started in another folder has the same settings; and the names of
-    what it must be told by other means, since it holds secrets. Not which stores: these have options of their own."""
+    what it must get by other means, since it holds secrets. Not which stores: these have options of their own."""
     environment = {CONFIG_FILE_VARIABLE: str(config_file().absolute())} if config_file().is_file() else {}
     secret: list[str] = []
     for one in resolve(settings):

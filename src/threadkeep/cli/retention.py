@@ -1,4 +1,4 @@
-"""`threadkeep retention run`: let go of what has been kept long enough, or only say what that would be."""
+"""`threadkeep retention run`: delete what has been kept long enough, or only say what that would be."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from threadkeep.errors import NotFound
 from threadkeep.ports.usage import Retained
 from threadkeep.settings import Settings, load_settings
 
-retention = typer.Typer(name="retention", no_args_is_help=True, help="Let go of what has been kept long enough.")
+retention = typer.Typer(name="retention", no_args_is_help=True, help="Delete what has been kept long enough.")
 
 
 @retention.callback()

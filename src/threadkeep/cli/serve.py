@@ -1,4 +1,4 @@
-"""`threadkeep serve`: the HTTP service; on loopback only, unless callers are told apart."""
+"""`threadkeep serve`: the HTTP service; on loopback only, unless callers are authenticated."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def serve(
 ) -> None:
     """Serve memory, and an assistant if there is one, over HTTP until SIGTERM or Ctrl-C."""
     _need_service_extra()
-    settings = _as_asked(load_settings(warn=False), url, redis, assistant)
+    settings = _with_options(load_settings(warn=False), url, redis, assistant)
     if no_auth:
         settings = without_authentication(settings)
     check_mapping(settings)
@@ -86,7 +86,7 @@ def _need_service_extra() -> None:
         raise MissingExtra("service", "threadkeep serve")
 
 
-def _as_asked(settings: Settings, url: str | None, redis: str | None, assistant: str | None) -> Settings:
+def _with_options(settings: Settings, url: str | None, redis: str | None, assistant: str | None) -> Settings:
     """What routes other than memory's own (documents, limits) go by."""
     places = {"database_url": url or settings.database_url, "redis_url": redis_named(redis, settings)}
     return when_served(settings).model_copy(update=places | {"assistant": assistant or settings.assistant})
@@ -97,14 +97,14 @@ def _refuse_strangers(host: str, settings: Settings) -> None:
 
     if not is_loopback(host) and not authentication_is_configured(settings):
         fix = (
-            "callers could not be told apart there: set THREADKEEP_API_KEY_SECRET (and make a key with"
+            "callers could not be authenticated there: set THREADKEEP_API_KEY_SECRET (and make a key with"
             " `threadkeep keys create`), THREADKEEP_JWT_SECRET or THREADKEEP_JWT_JWKS, or use 127.0.0.1"
         )
         raise InvalidInput("--host", "is not a loopback address, and no authentication is configured", fix)
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Ours to bind, so that a taken port is told like any other error."""
+    """Ours to bind, so that a taken port is reported like any other error."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
@@ -114,7 +114,7 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen()  # from here on a caller waits its turn instead of being turned away
+        listening.listen()  # from here on a caller waits its turn instead of being refused
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRNOTAVAIL:
@@ -135,7 +135,7 @@ def responder_on(memory: Memory, settings: Settings) -> AbstractAsyncContextMana
 async def _serve(
     listening: socket.socket, opener: MemoryOpener, settings: Settings, *, worker: bool, no_auth: bool, as_json: bool
 ) -> None:
-    """Memory and assistant are opened here, before the server starts: what keeps them from it is told in a line."""
+    """Memory and assistant are opened here, before the server starts: errors need no traceback."""
     import uvicorn
 
     from threadkeep.http.app import create_app
@@ -147,7 +147,7 @@ async def _serve(
     log_authentication(settings)  # first of all lines
     warn_of_unknown_variables()
     stopping = _signals_noted()
-    authenticator(settings, None)  # what is wrong with its settings is told here
+    authenticator(settings, None)  # what is wrong with its settings is reported here
     retaining = retaining_daily(settings.database_url, settings) if worker else nullcontext()
     async with opener() as memory, responder_on(memory, settings) as responder, retaining:
         identities = authenticator(settings, memory.keys, no_auth=no_auth)
@@ -201,4 +201,4 @@ def _announce(listening: socket.socket, *, as_json: bool) -> None:
         sys.stdout.write(f'{{"url": "{address}"}}\n')  # on one line, for a program that waits for it
         sys.stdout.flush()
     else:
-        notes.print(f"Threadkeep listens on {address} (Ctrl-C stops it); talk to it at {address}/console/")
+        notes.print(f"Threadkeep listens on {address} (Ctrl-C stops it); try it at {address}/console/")

@@ -1,5 +1,5 @@
 """Letting go of what has been kept long enough, every day beside what else a process does; and turns of graphs that
-nobody ended, which `threadkeep retention run` finds as well."""
+never ended, which `threadkeep retention run` finds as well."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def retaining_daily(url: str | None, settings: Settings, redis: str | None
 async def sweep_turns(url: str | None, settings: Settings, *, dry_run: bool = False) -> int:
     """How many were abandoned for a day and have been ended, or would be. 0 where LangGraph is not installed."""
     try:
-        # takes a second, in which a service would answer nobody
+        # takes a second, in which a service would answer no request
         adapter = await asyncio.to_thread(import_module, "threadkeep.adapters.langgraph")
     except MissingExtra:
         return 0

@@ -1,4 +1,4 @@
-"""`threadkeep worker`: from the journal to the archive, until it is told to stop."""
+"""`threadkeep worker`: from the journal to the archive, until it is stopped."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _work(url: str | None, redis: str | None, settings: Settings, *, as_js
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with open_worker(url, redis=redis, settings=settings) as opened, retaining_daily(url, settings, redis):
         _announce(opened.name, as_json=as_json)
-        telling = asyncio.create_task(_tell_lag(opened, settings.lag_log_seconds))
+        telling = asyncio.create_task(_log_lag(opened, settings.lag_log_seconds))
         stopping = asyncio.create_task(_stop_when(stop, opened))
         try:
             await opened.run()
@@ -60,8 +60,8 @@ async def _stop_when(stop: asyncio.Event, opened: OpenWorker) -> None:
     opened.stop()
 
 
-async def _tell_lag(opened: OpenWorker, seconds: float) -> None:
-    """At once, and then at intervals, for whoever watches the log."""
+async def _log_lag(opened: OpenWorker, seconds: float) -> None:
+    """At once, and then at intervals, for operators who watch the log."""
     while True:
         try:
             lag = {"journal": "ok", **asdict(await opened.lag())}

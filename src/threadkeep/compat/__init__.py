@@ -5,6 +5,7 @@ from threadkeep.compat.agent_service import AgentService
 from threadkeep.compat.language import detect_language_bcp47
 from threadkeep.compat.memory_service import MemoryService
 from threadkeep.compat.memory_tools import (
+    State,
     before_persist,
     is_persistable_event,
     persist_memory_from_session,
@@ -22,7 +23,6 @@ from threadkeep.compat.reflection import (
     validate_and_normalize,
 )
 from threadkeep.compat.session_store import SessionStore
-from threadkeep.compat.state import State
 
 __all__ = [
     "AgentResponder",

@@ -12,9 +12,9 @@ from functools import partial
 from itertools import dropwhile
 from typing import Any, Protocol, cast
 
-from threadkeep.agent.keeping import BY_ASSISTANT, Earlier, an_answer_that_fits, earlier_in_session, still_there
-from threadkeep.agent.pairs import said_before, vouched_for
-from threadkeep.compat.agent_service import Talk, calls_within
+from threadkeep.agent.keeping import BY_ASSISTANT, Earlier, an_answer_that_fits, earlier_in_session, unerased
+from threadkeep.agent.window import said_before, vouched_for
+from threadkeep.compat.agent_service import ChatCall, calls_within
 from threadkeep.errors import (
     Conflict,
     ModelError,
@@ -89,33 +89,34 @@ class AgentResponder:
     async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
         return None
 
-    async def respond(self, asked: Asked) -> Answer:
+    async def respond(self, question: Asked) -> Answer:
         """Raises what the agent raises: the user's message is kept by then, and stays unanswered.
 
         `ScopeErased` where it was erased before it could be answered; what is erased later keeps nothing of the answer.
         """
-        session = await self._touched(asked.scope)
+        session = await self._touched(question.scope)
         if session is not None:
-            asked = replace(asked, scope=still_there(asked.scope, session.scope))
-        earlier = await self._earlier(asked, session)
-        decided = await self._decided(asked, session, earlier.language)
+            question = replace(question, scope=unerased(question.scope, session.scope))
+        earlier = await self._earlier(question, session)
+        decided = await self._decided(question, session, earlier.language)
         language = decided.settled
-        question = asked.message_id
-        if question is None:
-            question = await self._kept(asked.scope, asked.event or UserMessage(asked.text, language=language))
-        said = asked.history if asked.history is not None else vouched_for(earlier.messages)
-        history = [_entry(one) for one in dropwhile(_is_reply, said_before(asked.message_id, said))]
-        reply, traces = await self._asked(asked, decided.tag, history)
+        question_id = question.message_id
+        if question_id is None:
+            event = question.event or UserMessage(question.text, language=language)
+            question_id = await self._kept(question.scope, event)
+        said = question.history if question.history is not None else vouched_for(earlier.messages)
+        history = [_entry(one) for one in dropwhile(_is_reply, said_before(question.message_id, said))]
+        reply, traces = await self._chat(question, decided.tag, history)
         with an_answer_that_fits():
-            said = ModelResponse(reply, language=language, answers=question, origin=BY_ASSISTANT)
-            message_id = await self._kept(asked.scope, said, asked.answer_key)
+            said = ModelResponse(reply, language=language, answers=question_id, origin=BY_ASSISTANT)
+            message_id = await self._kept(question.scope, said, question.answer_key)
         return Answer(reply, decided.tag or UNDETERMINED, message_id=message_id, tools=_tools(traces))
 
-    async def _asked(self, asked: Asked, language: str | None, history: list[dict[str, Any]]) -> tuple[str, Any]:
+    async def _chat(self, question: Asked, language: str | None, history: list[dict[str, Any]]) -> tuple[str, Any]:
         """Raises `ModelError` for what is no answer, and for what must not pass for an end of the turn itself."""
         try:
-            with calls_within(Talk(self._memory, asked.scope, asked.request_id)):
-                said: Any = await self._agent.chat(asked.text, asked.token, language, history=history)
+            with calls_within(ChatCall(self._memory, question.scope, question.request_id)):
+                said: Any = await self._agent.chat(question.text, question.token, language, history=history)
         except asyncio.CancelledError:
             if (turn := asyncio.current_task()) is not None and turn.cancelling():
                 raise
@@ -130,8 +131,8 @@ class AgentResponder:
             case _:
                 raise ModelError("the agent's chat returned no reply and traces")
 
-    async def stream(self, asked: Asked) -> AsyncIterator[str | Answer]:
-        yield await self.respond(asked)
+    async def stream(self, question: Asked) -> AsyncIterator[str | Answer]:
+        yield await self.respond(question)
 
     async def end(self, scope: Scope) -> None:
         try:
@@ -139,7 +140,7 @@ class AgentResponder:
             if self._memory.slots is not None:
                 await self._memory.slots.erase(scope)
         except (NotFound, ScopeErased, StoreError) as error:
-            _log.warning("the end of a talk was not marked (%s)", type(error).__name__)
+            _log.warning("the end of a conversation was not marked (%s)", type(error).__name__)
 
     async def _touched(self, scope: Scope) -> Session | None:
         try:
@@ -148,25 +149,25 @@ class AgentResponder:
             _log.warning("answering without the session: %s (%s)", error, type(error).__name__)
             return None
 
-    async def _earlier(self, asked: Asked, session: Session | None) -> Earlier:
+    async def _earlier(self, question: Asked, session: Session | None) -> Earlier:
         if session is None:
             return Earlier((), None, is_whole=True)
         window = History(session.scope, session.messages, session.language, None)
-        return await earlier_in_session(self._memory, window, asked.message_id)
+        return await earlier_in_session(self._memory, window, question.message_id)
 
     def _rules_at(self, scope: Scope) -> LanguageRules:
         """Our own, and what they leave open from the tenant's."""
         tenants = self._memory.languages(scope)
         return LanguageRules(self._rules.allowed or tenants.allowed, self._rules.default or tenants.default)
 
-    async def _decided(self, asked: Asked, session: Session | None, kept: str | None) -> Decision:
-        """The session's, if it has one: no detector is asked then. What is found out is kept on the session."""
-        known = asked.language or kept
-        seen = self._memory.redactor_at(asked.scope)(asked.kept_text, known).text
-        decision = await decide(seen, known, self._rules_at(asked.scope), self._detector)
+    async def _decided(self, question: Asked, session: Session | None, kept: str | None) -> Decision:
+        """The session's language, if it has one, without a detector; else the detected one, kept on the session."""
+        known = question.language or kept
+        seen = self._memory.redactor_at(question.scope)(question.kept_text, known).text
+        decision = await decide(seen, known, self._rules_at(question.scope), self._detector)
         if session is not None and decision.settled and decision.settled != session.language:
             try:
-                await self._memory.set_language(asked.scope, decision.settled)
+                await self._memory.set_language(question.scope, decision.settled)
             except (ScopeErased, StoreError) as error:
                 _log.warning("answering without keeping the language (%s)", type(error).__name__)
         return decision

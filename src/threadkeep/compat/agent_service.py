@@ -14,9 +14,7 @@ from typing import Any
 
 from threadkeep.agent.folder import AssistantFolder, load_folder
 from threadkeep.agent.prompt import system_instruction
-from threadkeep.agent.slot_filling import fill_slots
-from threadkeep.agent.tool_loop import answered
-from threadkeep.agent.tools import ToolBench, ToolContext
+from threadkeep.agent.tools import ToolBench, ToolContext, answered, fill_slots
 from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.memory import Memory
 from threadkeep.models.chat.choice import gemini_name
@@ -35,29 +33,29 @@ _CALLER = Scope(user="agent", conversation="agent")
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """The conversation that `chat` is called in: its tools may be given what the user said earlier in it."""
+class ChatCall:
+    """The conversation that `chat` is called in: its tools may read masked values that the user gave earlier in it."""
 
     memory: Memory
     scope: Scope
     request_id: str | None = None
 
 
-_TALK: ContextVar[Talk | None] = ContextVar("threadkeep_talk", default=None)
+_CALL: ContextVar[ChatCall | None] = ContextVar("threadkeep_talk", default=None)
 
 
 @contextmanager
-def calls_within(talk: Talk) -> Generator[None]:
+def calls_within(call: ChatCall) -> Generator[None]:
     """`chat` has no argument for it, and an application may have wrapped the service in an agent of its own."""
-    token = _TALK.set(talk)
+    token = _CALL.set(call)
     try:
         yield
     finally:
-        _TALK.reset(token)
+        _CALL.reset(token)
 
 
 class AgentService:
-    """`client` is a `google.genai.Client`, and `model` takes its place. Without either it is the model that
+    """`client` is a `google.genai.Client`, and `model` replaces it. Without either it is the model that
     `THREADKEEP_CHAT_MODEL` or the folder names, or else Gemini, with a client that is made from `GOOGLE_API_KEY`.
     """
 
@@ -99,7 +97,7 @@ class AgentService:
         is none of them: then, and without one, in the folder's default language.
 
         Entries of `history` with an unexpected role, or without content, are passed over, and so are the assistant's
-        own at its beginning: the model is shown a talk that the user begins.
+        own at its beginning: the model gets a conversation that the user begins.
         """
         language = spoken_as(language_code, self.languages.allowed) or self._folder.config.default_language
         request = ChatRequest(
@@ -114,14 +112,14 @@ class AgentService:
 
     async def _context(self, user_message: str, jwt: str | None, language: str) -> ToolContext:
         """What the folder's slots take from the message is kept for later turns, where it is known whose they are."""
-        talk = _TALK.get()
-        if talk is None:
+        call = _CALL.get()
+        if call is None:
             return ToolContext(_CALLER, language, jwt)
-        slots, wanted = talk.memory.slots, self._folder.config.slots
+        slots, wanted = call.memory.slots, self._folder.config.slots
         if slots is not None and wanted.types:
-            redacted = talk.memory.redactor_at(talk.scope)(user_message, language)
-            await fill_slots(slots, talk.scope, user_message, redacted, wanted.types, wanted.minutes * 60)
-        return ToolContext(talk.scope, language, jwt, talk.request_id, slots)
+            redacted = call.memory.redactor_at(call.scope)(user_message, language)
+            await fill_slots(slots, call.scope, user_message, redacted, wanted.types, wanted.minutes * 60)
+        return ToolContext(call.scope, language, jwt, call.request_id, slots)
 
     def _earlier(self, history: Sequence[Mapping[str, Any]]) -> list[Said]:
         kept, _ = within(earlier_messages(history), self._folder.config.budgets.history, self._count_tokens)

@@ -19,10 +19,9 @@ async def detect_language_bcp47(
 ) -> str | None:
     """The BCP-47 tag of a new session's first message, in the form that `THREADKEEP_LANGUAGES` has it, if set.
 
-    With `ask_model` the model that `GEMINI_MODEL_LANG` names is asked, about the message as memory would keep it;
-    without it, or when it fails, the language is told offline. A message too short to tell is in
-    `THREADKEEP_DEFAULT_LANGUAGE`, or in none: nothing is stored for the session then, and the next message is looked
-    at.
+    With `ask_model` the model that `GEMINI_MODEL_LANG` names decides, given the message as memory would keep it;
+    without it, or when it fails, the offline detector. A message too short to decide is in
+    `THREADKEEP_DEFAULT_LANGUAGE`, or in none: nothing is stored for the session then, and the next message decides.
     """
     settings = settings or load_settings()
     rules = LanguageRules(settings.languages, settings.default_language)

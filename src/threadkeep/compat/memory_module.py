@@ -1,4 +1,4 @@
-"""`MemoryModule`: the pluggable memory of a chat backend, as plain functions that a route can call in one line."""
+"""`MemoryModule`: the pluggable memory of a chat backend, as plain functions for the routes of an application."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class MemoryModule:
         try:
             found = asked.result(patience)
         except (ThreadkeepError, TimeoutError) as error:
-            self._in_loops.failed(error)  # the call goes on: its connection may be there for the next
+            self._in_loops.failed(error)  # the call continues: its connection may be open for the next
             _log.warning("the latest turn could not be read: %s", type(error).__name__)
             return None
         self._in_loops.succeeded()
@@ -203,7 +203,7 @@ class MemoryModule:
             return {"enabled": None, "status": "failed", "error": str(error)}
 
     def close(self) -> None:
-        """Finish what was begun, then let go of the connections. Closing twice is allowed."""
+        """Finish the work that was begun, then close the connections. Closing twice is allowed."""
         self._end_worker()
         self._thread.finish()
         if self._made is not None and self._process == os.getpid():

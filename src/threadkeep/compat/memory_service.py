@@ -24,7 +24,7 @@ from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import load_settings
 
 _OurEvent = UserMessage | ModelResponse
-_BY_PLACE = re.compile(r"(user|media|model)-([0-9]+)-([0-9a-f]{8})")
+_BY_POSITION = re.compile(r"(user|media|model)-([0-9]+)-([0-9a-f]{8})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECONDS = 1e11  # a number of seconds that is as large lies beyond the year 5000
 _PAGE = 1_000
@@ -40,9 +40,9 @@ class MemoryService:
     """Upserts are idempotent: a message's id is made of its time and text, so what is stored is not stored again.
 
     A record's `events`, which `persist_memory_from_session` gives, are kept in their order and with their `ts`; of its
-    three lists, questions and answers are interleaved, pair by pair. An event without `ts` is known by its place in the
-    session, also where the session has lost its oldest events: then by how it goes on from what is stored. It is stored
-    with the record's `endedAt`, a conversation's first message with `startedAt`. The record's intent, and a summary of
+    three lists, questions and answers are interleaved, pair by pair. An event without `ts` is known by its position in
+    the session; where the session has lost its oldest events, by how it continues what is stored. It is stored with the
+    record's `endedAt`, a conversation's first message with `startedAt`. The record's intent, and a summary of
     what is kept of the session, outlive its messages.
 
     Called from a running event loop, `upsert` returns at once and the record is stored behind it, in order; `flush`
@@ -58,13 +58,13 @@ class MemoryService:
 
     @classmethod
     def of_environment(cls, user: str) -> MemoryService:
-        """One for each user and place that `DATABASE_URL` and `REDIS_URL` name, open until the process ends."""
+        """One for each user, `DATABASE_URL` and `REDIS_URL`, open until the process ends."""
         settings = load_settings()
-        place = settings.database_url, settings.redis_url
+        urls = settings.database_url, settings.redis_url
         with _making:
-            if place not in _opened:
-                _opened[place] = _OpenedLater(borrowed(None))
-            return _services.setdefault((*place, user), cls(_opened[place], user))
+            if urls not in _opened:
+                _opened[urls] = _OpenedLater(borrowed(None))
+            return _services.setdefault((*urls, user), cls(_opened[urls], user))
 
     def upsert(self, record: Mapping[str, Any]) -> None:
         """Raises `InvalidInput` when the record names no session."""
@@ -103,20 +103,20 @@ class MemoryService:
     async def _known(self, memory: Memory, scope: Scope) -> list[str]:
         """Ids that are stored, in order; this service's own stay among them unless the conversation is erased."""
         page = await memory.history(scope, limit=1)
-        generation, place = page.scope.generation, scope.require_conversation()
-        if place not in self._stored or self._stored[place][0] != generation:
+        generation, session_id = page.scope.generation, scope.require_conversation()
+        if session_id not in self._stored or self._stored[session_id][0] != generation:
             ids: list[str] = [message.id for message in page.messages]
             while page.before is not None:
                 page = await memory.history(scope, limit=_PAGE, before=page.before)
                 ids = [*(message.id for message in page.messages), *ids]
-            self._stored[place] = (generation, ids)
-        return self._stored[place][1]
+            self._stored[session_id] = (generation, ids)
+        return self._stored[session_id][1]
 
 
 def _new_in(record: Mapping[str, Any], known: Sequence[str]) -> list[_OurEvent]:
     stored, new = set(known), list[_OurEvent]()
-    for event, by_place in _named(record, known):
-        if event.ts is not None and by_place in stored:
+    for event, by_position in _named(record, known):
+        if event.ts is not None and by_position in stored:
             # An earlier version stored it, and all before it: what of that is not stored now was erased.
             new.clear()
         elif event.id not in stored:
@@ -125,20 +125,20 @@ def _new_in(record: Mapping[str, Any], known: Sequence[str]) -> list[_OurEvent]:
 
 
 def _named(record: Mapping[str, Any], known: Sequence[str]) -> Iterator[tuple[_OurEvent, str]]:
-    """Events, and the ids they had in earlier versions. The same time and text, or place and text, the same id: what is
-    stored is not stored again, and what is erased stays erased.
+    """Events, and the ids they had in earlier versions. Equal time and text, or equal position and text, give the same
+    id: a stored event is not stored again, and an erased one stays erased.
 
-    Other text in that place, as in a new talk under an old session id, is another message.
+    Another text at a position, as in a new conversation under an old session id, is another message.
     """
     given, times = _given(record), Counter[str]()
     texts = [_text(one) for one in given]
-    for one, (kind, digest), by_place in zip(given, texts, _by_place(texts, known), strict=True):
-        id_, ts = by_place, _moment(one.get("ts"))
+    for one, (kind, digest), by_position in zip(given, texts, _by_position(texts, known), strict=True):
+        id_, ts = by_position, _moment(one.get("ts"))
         if ts is not None:
             id_ = f"{kind}-at-{(ts - _EPOCH) // timedelta(microseconds=1)}-{digest}"
             times[id_] += 1
             id_ += f"-{times[id_]}" if times[id_] > 1 else ""
-        yield _event(one, id_, ts), by_place
+        yield _event(one, id_, ts), by_position
 
 
 def _given(record: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -158,23 +158,23 @@ def _text(given: Mapping[str, Any]) -> tuple[str, str]:
     return "model" if given["kind"] == "ModelResponse" else said, digest
 
 
-def _by_place(texts: list[tuple[str, str]], known: Sequence[str]) -> list[str]:
-    """Ids by place. A session may have lost its oldest events: it begins where most of it is known then."""
-    placed = [match.groups() for id_ in known if (match := _BY_PLACE.fullmatch(id_))]
+def _by_position(texts: list[tuple[str, str]], known: Sequence[str]) -> list[str]:
+    """Ids by position. A session may have lost its oldest events: it then starts where most of its ids are known."""
+    placed = [match.groups() for id_ in known if (match := _BY_POSITION.fullmatch(id_))]
     starts = [Counter[str]()]
     for start, (first, _, digest) in enumerate(placed):
         if [(first, digest)] == texts[:1]:
-            before = {kind: int(place) + 1 for kind, place, _ in placed[:start]}
-            starts.append(Counter(before | {kind: int(place) for kind, place, _ in reversed(placed[start:])}))
+            before = {kind: int(position) + 1 for kind, position, _ in placed[:start]}
+            starts.append(Counter(before | {kind: int(position) for kind, position, _ in reversed(placed[start:])}))
     stored = set(known)
-    return max((_ids(texts, places) for places in starts), key=lambda ids: len(stored.intersection(ids)))
+    return max((_ids(texts, positions) for positions in starts), key=lambda ids: len(stored.intersection(ids)))
 
 
-def _ids(texts: Sequence[tuple[str, str]], places: Counter[str]) -> list[str]:
+def _ids(texts: Sequence[tuple[str, str]], positions: Counter[str]) -> list[str]:
     ids: list[str] = []
     for kind, digest in texts:
-        ids.append(f"{kind}-{places[kind]}-{digest}")
-        places[kind] += 1
+        ids.append(f"{kind}-{positions[kind]}-{digest}")
+        positions[kind] += 1
     return ids
 
 
@@ -213,7 +213,7 @@ class _OpenedLater:
 _making = Lock()
 _opened: dict[tuple[str, str | None], _OpenedLater] = {}
 _services: dict[tuple[str, str | None, str], MemoryService] = {}
-_behind: set[asyncio.Task[None]] = set()  # a task that nobody holds may be collected before it is done
+_behind: set[asyncio.Task[None]] = set()  # a task without a reference may be collected before it is done
 
 
 def _outlived(storing: Future[None]) -> None:

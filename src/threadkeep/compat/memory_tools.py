@@ -11,7 +11,9 @@ from threadkeep.compat.memory_service import MemoryService
 from threadkeep.errors import InvalidInput
 from threadkeep.policy.redact import RedactionRules, Redactor
 from threadkeep.policy.session_events import is_persistable, kept_events, kept_messages, session_record
+from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.scope import DEFAULT_USER
+from threadkeep.sessions.scratch import DEFAULT_TTL_SECONDS, NAMESPACES, ExpiringValues, check_ttl
 
 _redactor = Redactor(RedactionRules(placeholder="plain"))
 # Callers know this form of an address from their own code; it allows hosts that no mail could reach, such as `x_y.com`.
@@ -54,7 +56,7 @@ def persist_memory_from_session(session: Any) -> None:
     if memory is None:
         memory = MemoryService.of_environment(getattr(session, "user_id", None) or DEFAULT_USER)
     events = _shaped(session.events)
-    if isinstance(memory, MemoryService):  # the record's three lists tell neither order nor times
+    if isinstance(memory, MemoryService):  # the record's three lists have neither order nor times
         memory.upsert(_record(session, ()) | {"events": kept_messages(events, redact)})
     else:
         memory.upsert(_record(session, events))
@@ -86,7 +88,7 @@ def _session_events(event: Any) -> Sequence[Mapping[str, Any]]:
 
 
 def _is_adks(value: Any, module: str, name: str) -> bool:
-    """Whoever has an object of ADK's has loaded ADK."""
+    """Whether it is that class of ADK, without importing ADK: an object of it means that ADK is loaded."""
     adk = sys.modules.get(f"google.adk.{module}")
     return adk is not None and isinstance(value, getattr(adk, name))
 
@@ -106,3 +108,44 @@ def put_tool_cache(state: Any, key: str, value: Any, ttl_seconds: int = 900) -> 
             "state", "has no set(…)", "give threadkeep.compat.State, or what ADK gives a tool: tool_context.state"
         )
     state.set(f"tool.temp.{key}", value, ttl=ttl_seconds, persist=False, ephemeral=True)
+
+
+class State:
+    """Lives in this process only. `tool.temp.*`, `retrieval.cache.*` and `features.*` expire and cannot persist."""
+
+    def __init__(self, clock: Clock = system_clock, never_persist: Iterable[str] = ()) -> None:
+        """`never_persist` flags further namespaces, written `name.*`, beside the three that always are."""
+        self._scratch = ExpiringValues(clock)
+        self._facts: dict[str, Any] = {}
+        self._namespaces = (*NAMESPACES, *map(_prefix, never_persist))
+
+    def set(
+        self,
+        name: str,
+        value: Any,
+        ttl: float | None = None,
+        persist: bool = False,
+        ephemeral: bool = True,
+        *,
+        ttlMs: float | None = None,
+    ) -> None:
+        """`ttl` in seconds or `ttlMs`; a scratch value with neither gets fifteen minutes. Raises `InvalidInput`."""
+        if not name.startswith(self._namespaces):
+            self._facts[name] = value
+            return
+        if persist or not ephemeral:
+            raise InvalidInput("persist", f"{name} is scratch state", "leave persist=False and ephemeral=True")
+        if ttl is None:
+            ttl = DEFAULT_TTL_SECONDS if ttlMs is None else ttlMs / 1000
+        check_ttl(ttl)
+        self._scratch.put(name, value, ttl)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        found = self._scratch.get(name) if name.startswith(self._namespaces) else self._facts.get(name)
+        return default if found is None else found
+
+
+def _prefix(namespace: str) -> str:
+    if len(namespace) < 3 or not namespace.endswith(".*"):
+        raise InvalidInput("never_persist", "names no namespace", "write it as name.*")
+    return namespace.removesuffix("*")

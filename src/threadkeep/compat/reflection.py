@@ -101,7 +101,7 @@ def health() -> dict[str, Any]:
 
 
 def close() -> None:
-    """Finish what was begun and let go of the connections; the next call begins anew."""
+    """Finish the work that was begun and close the connections; the next call opens them again."""
     global _module
     with _changing:
         before, _module = _module, None

@@ -15,7 +15,7 @@ from threadkeep.sessions.document import DocumentMessage, as_document, read_docu
 
 
 class _Stored(dict[str, Any]):
-    """An entry as `get` handed it out: `set` knows it again, whatever others stored or erased meanwhile."""
+    """An entry as `get` returned it: `set` recognises it even where others stored or erased in between."""
 
     def __init__(self, entry: Mapping[str, Any], scope: Scope) -> None:
         super().__init__(entry)
@@ -30,7 +30,7 @@ class SessionStore:
         self._scope = Scope(tenant, user)
 
     async def get(self, session_id: str) -> dict[str, Any] | None:
-        """The document, or None when there is no live session. It holds what was said since the session began."""
+        """The document with the messages of the live session, or None when there is none."""
         scope = self._scope.with_conversation(session_id)
         session = await self._memory.session(scope)
         if session is None:
@@ -73,7 +73,7 @@ def _after_stored(document: Any, scope: Scope) -> tuple[DocumentMessage, ...] | 
 
 
 def _run(known: Sequence[Message], given: Sequence[tuple[DocumentMessage, str]]) -> int:
-    """How far both go together. Without times it counts only if it goes to the end: texts do repeat in a talk."""
+    """The length of the common beginning. Without times it counts only if it is all of `known`: texts do repeat."""
     length = 0
     for message, (entry, content) in zip(known, given, strict=False):
         if (message.role, message.content) != (entry.role, content) or entry.ts not in (None, message.ts):
@@ -84,7 +84,7 @@ def _run(known: Sequence[Message], given: Sequence[tuple[DocumentMessage, str]])
 
 
 def _event(message: DocumentMessage, language: str | None) -> Event:
-    """An answer tells which language the session is held in, should one before it have been held in another."""
+    """An answer carries the session's language, in case the session before it had another."""
     if message.role == "user":
         return UserMessage(message.content, ts=message.ts)
     return ModelResponse(message.content, ts=message.ts, language=language)

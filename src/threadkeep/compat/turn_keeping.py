@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -13,15 +12,18 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
+from cachetools import LRUCache
+
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.compose.mapped import load_redis, mapped_tables, redis_turns, turn_contract
 from threadkeep.errors import InvalidInput, StoreError, StoreUnavailable, ThreadkeepError
+from threadkeep.journal.consumer import Consumer
+from threadkeep.journal.in_process import consumer_name
+from threadkeep.journal.turns import turn_consumer
 from threadkeep.ports.health import BEHIND_SECONDS
-from threadkeep.ports.turns import ParkedTurn, TurnRecord, is_of_this_module, latest_of
+from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord, is_of_this_module, latest_of
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.settings import Settings
-from threadkeep.worker.in_process import consumer_name
-from threadkeep.worker.turns import TurnFlusher
 
 if TYPE_CHECKING:
     from threadkeep.archive.mapped.table import MappedTables
@@ -56,7 +58,8 @@ class TurnKeeping:
         self._config = config
         self._claim_after = claim_after
         self._clock = RisingClock()
-        self._noted: OrderedDict[str, TurnRecord] = OrderedDict()  # the latest turn of each, for what comes after it
+        # the latest turn of each conversation, for what comes after it
+        self._noted: LRUCache[str, TurnRecord] = LRUCache(_MOST_NOTED)
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._redis, self._database = Breaker("The latest turn's Redis"), Breaker("The mapped tables")
         self.contract = turn_contract(settings, self._clock)
@@ -78,8 +81,8 @@ class TurnKeeping:
         return mapped_tables(self._settings, self._config)
 
     @cached_property
-    def flusher(self) -> TurnFlusher:
-        return TurnFlusher(self.turns, self, consumer_name(), self._settings.memory_flush_batch_size)
+    def flusher(self) -> Consumer[QueuedTurn]:
+        return turn_consumer(self.turns, self, consumer_name(), self._settings.memory_flush_batch_size)
 
     async def keep_latest(self, payload: dict[str, Any]) -> None:
         """Show the turn as the latest one, in Redis alone: without it the turn is logged as not shown."""
@@ -91,8 +94,8 @@ class TurnKeeping:
                 _log.warning("the latest turn could not be kept in Redis (%s)", type(error).__name__)
 
     async def keep_and_queue(self, payload: dict[str, Any]) -> None:
-        """Where Redis is away or refuses, the turn goes straight to its table. Where the queue has it too, it is stored
-        once: its time is settled before either sees it."""
+        """Queue the turn in Redis; write it to its table where Redis is unavailable or refuses. A turn in both is
+        stored once, because its time, half of its key, is set before either write."""
         async with self._in_order(payload["conversation_id"]):
             record, turns = self._turn(payload), self.turns
 
@@ -179,9 +182,6 @@ class TurnKeeping:
 
     def _note(self, record: TurnRecord) -> None:
         self._noted[record["conversation_id"]] = record
-        self._noted.move_to_end(record["conversation_id"])
-        if len(self._noted) > _MOST_NOTED:
-            self._noted.popitem(last=False)
 
     async def latest(self, conversation_id: str) -> dict[str, Any] | None:
         """Return the latest turn, after every write to it that this process began; None where there is none.
@@ -273,7 +273,7 @@ class TurnKeeping:
 async def _behind(breaker: Breaker, work: Callable[[], Awaitable[T]]) -> T:
     """Ask a store. Raise `StoreUnavailable` at once while it is known to be down, so that not every call waits."""
     if not breaker.allows():
-        raise StoreUnavailable(f"{breaker.store} has not answered lately; it is asked again soon")
+        raise StoreUnavailable(f"{breaker.store} has not answered lately; it is tried again soon")
     try:
         answer = await work()
     except StoreUnavailable as error:

@@ -9,12 +9,11 @@ from datetime import timedelta
 
 from threadkeep.agent_rows.sql import SqlAgentRows
 from threadkeep.checkpoints.items import SqlItems
-from threadkeep.checkpoints.sqlite import SqliteCheckpoints
-from threadkeep.compose.memory import is_server_url, open_database, open_memory, sql_parts, sqlite_path
+from threadkeep.checkpoints.store import DatabaseCheckpoints
+from threadkeep.compose.memory import is_server_url, open_database, open_memory
 from threadkeep.compose.metrics import meter_for
 from threadkeep.compose.policy import admission_rules
 from threadkeep.compose.vectors import chosen_embedder
-from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.memory import Memory
 from threadkeep.metrics.checkpoints import MeasuredCheckpoints
 from threadkeep.policy.admit import Rules
@@ -28,17 +27,8 @@ from threadkeep.settings import Settings
 async def open_checkpoints(url: str, settings: Settings, clock: Clock = system_clock) -> CheckpointStore:
     """Open and up to date. Raises the `StoreError` that says why it would not open."""
     meter = meter_for(settings)
-    store = await _opened(url, settings, clock)
+    store = DatabaseCheckpoints(await open_database(url, settings), clock, owned=True)
     return store if meter is None else MeasuredCheckpoints(store, meter)
-
-
-async def _opened(url: str, settings: Settings, clock: Clock) -> CheckpointStore:
-    if is_server_url(url):
-        parts = sql_parts(url)
-        return parts.SqlCheckpoints(await parts.open_server(url, settings), clock, owned=True)
-    database = SqliteDatabase(sqlite_path(url))
-    await database.open()
-    return SqliteCheckpoints(database, clock, owned=True)
 
 
 def is_bound_to_its_loop(url: str) -> bool:
@@ -80,7 +70,7 @@ async def open_agent_stores(
             yield AgentStores(memory, memory.agent_rows, clock, WITH_TURNS)
             return
         rows = SqlAgentRows(
-            await sql_parts(url).open_server(url, settings),
+            await open_database(url, settings),
             clock,
             timedelta(days=settings.turn_retention_days),
             owned=True,

@@ -17,7 +17,7 @@ from threadkeep.compose.vectors import count_tokens
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.memory import Memory
 from threadkeep.models.chat.language import model_detector
-from threadkeep.models.chat.question_words import only_asks_on
+from threadkeep.models.chat.question_words import names_no_subject
 from threadkeep.models.language import OfflineDetector
 from threadkeep.ports.chat import ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
@@ -54,7 +54,7 @@ async def open_assistant(
 
     `url` is the memory's archive (or `DATABASE_URL`): the folder's `knowledge/`, which is indexed now, is stored there
     too. `model` and `detector` are an application's own, left open; otherwise the ones that the settings name: beside a
-    model of Gemini, `GEMINI_MODEL_LANG` is asked for the language of a message that leaves the offline detector unsure.
+    model of Gemini, `GEMINI_MODEL_LANG` names the language of a message that leaves the offline detector unsure.
     Raises `InvalidAssistant`, `InvalidSetting`, `MissingExtra` and `StoreError`. While the archive is unavailable the
     assistant answers without its documents, and has them within seconds of its return.
     """
@@ -69,10 +69,10 @@ async def open_assistant(
         chosen = model or chat_model(loaded, settings)
         if model is None:
             stack.push_async_callback(chosen.close)
-            asked = None if detector else _language_model(loaded, settings)
-            if asked is not None:
-                stack.push_async_callback(asked.close)
-                detector = model_detector(asked)
+            language_model = None if detector else _language_model(loaded, settings)
+            if language_model is not None:
+                stack.push_async_callback(language_model.close)
+                detector = model_detector(language_model)
         shelf = _Shelf(loaded)
         if loaded.knowledge is not None:
             learn = None if chosen.generates else shelf.learn
@@ -141,7 +141,7 @@ class _Shelf:
         self.knowledge = knowledge
 
     def learn(self, texts: Iterable[str]) -> None:
-        """The words of the documents: what is one letter away from them was meant to be one."""
+        """Add the words of the documents to those that a misspelt word is corrected to."""
         self._spelling = Spelling(words_in(" ".join((self._keywords, *texts))))
 
     def spelling(self) -> Spelling:
@@ -169,14 +169,14 @@ async def _indexed(
 async def _texts(folder: AssistantFolder, knowledge: Knowledge) -> list[str]:
     infos = await knowledge.store.documents(folder.config.tenant, folder.config.name)
     keys = [ChunkKey(one.document_id, one.version, chunk) for one in infos for chunk in range(one.chunks)]
-    access, told = Access(folder.config.tenant), list[str]()
+    access, texts = Access(folder.config.tenant), list[str]()
     for batch in (keys[at : at + _READ_AT_ONCE] for at in range(0, min(len(keys), _MOST_LEARNT), _READ_AT_ONCE)):
-        told += [passage.content for passage in (await knowledge.store.read(access, batch)).passages]
-    return told
+        texts += [passage.content for passage in (await knowledge.store.read(access, batch)).passages]
+    return texts
 
 
 async def _documents(
-    shelf: _Shelf, folder: AssistantFolder, asked: Asked, question: str, earlier: Sequence[str], budget: int
+    shelf: _Shelf, folder: AssistantFolder, request: Asked, question: str, earlier: Sequence[str], budget: int
 ) -> Documents:
     """The assistant's own documents are public; a user of its own tenant may have more, where it names none."""
     from threadkeep.agent.parts import Documents
@@ -184,11 +184,11 @@ async def _documents(
     config = folder.config
     if shelf.knowledge is None or not question.strip():
         return Documents()
-    given = asked.access or Access(asked.scope.tenant, asked.scope.user)
+    given = request.access or Access(request.scope.tenant, request.scope.user)
     # Roles are left out: an assistant answers a SUPER_ADMIN too from what that user may read, not from everybody's.
     access = Access(config.tenant, given.user, acting=given.acting) if given.tenant == config.tenant else None
     before = [enrich.Asked(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
-    if earlier and only_asks_on(question):
+    if earlier and names_no_subject(question):
         question = f"{earlier[-1]} {question}"
     carried = enrich.enriched(question, before).carried
     found = await shelf.knowledge.ask(

@@ -26,7 +26,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class RedisReport:
-    version: str | None  # None while it cannot be asked
+    version: str | None  # None while it is unavailable
     cluster: bool | None
     findings: Sequence[Found]
 
@@ -94,7 +94,7 @@ def inspect_chroma(settings: Settings) -> ChromaReport | None:
 
 
 async def inspect_redis(url: str, settings: Settings) -> RedisReport:
-    """Raises `InvalidSetting` and `MissingExtra`; a Redis that is away is a finding."""
+    """Raises `InvalidSetting` and `MissingExtra`; a Redis that is down is a finding."""
     version, cluster, findings = await redis_parts().inspected(url, settings)
     return RedisReport(version, cluster, tuple(Found(**asdict(one)) for one in findings))
 

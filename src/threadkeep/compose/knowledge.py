@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from threadkeep.compose.memory import is_server_url, redis_named, redis_parts, sql_parts, sqlite_path
+from threadkeep.compose.memory import open_database, redis_named, redis_parts
 from threadkeep.compose.metrics import meter_for
 from threadkeep.compose.policy import admission_rules
-from threadkeep.compose.vectors import Lent, about_tokens, chosen_embedder, count_tokens, embedder_choice
-from threadkeep.db.sqlite import SqliteDatabase
+from threadkeep.compose.vectors import BorrowedEmbedder, about_tokens, chosen_embedder, count_tokens, embedder_choice
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.model import Erased
 from threadkeep.models.embedders import embedder_by_model, embedder_for
@@ -58,7 +57,7 @@ class Knowledge:
         """At most `k` parts of documents that this access may read and that bear on the query, best first.
 
         `budget` caps `text` in tokens. `carried` are terms that earlier questions lend to a follow-up. An embedder or a
-        cache that is away costs no answer. Raises `InvalidInput` and `StoreError`.
+        cache that is down costs no answer. Raises `InvalidInput` and `StoreError`.
         """
         asking = _part("threadkeep.knowledge.asking").Asking(self.asking)
         return await asking.ask(access, query, k=k, budget=budget, datasources=datasources, carried=carried)
@@ -90,8 +89,9 @@ async def open_knowledge(
         chosen = chosen_embedder(settings, embedder)
         if chosen is not None:
             closing.push_async_callback(chosen.close)
-        database, store = await (_on_server if is_server_url(where) else _on_sqlite)(where, settings)
+        database = await open_database(where, settings)
         closing.push_async_callback(database.close)
+        store: KnowledgeStore = _part("threadkeep.knowledge.store").DatabaseKnowledge(database, indexed_document_terms)
         vectors = _question_vectors(store, settings, embedder)
         if vectors is not None:
             closing.push_async_callback(vectors.close)
@@ -102,27 +102,10 @@ async def open_knowledge(
         yield Knowledge(store, chosen, indexing.FolderIndexer(store, about_tokens(settings), chosen, redact), parts)
 
 
-async def _on_sqlite(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]:
-    database = SqliteDatabase(sqlite_path(url))
-    await database.open()
-    return database, _part("threadkeep.knowledge.sqlite").SqliteKnowledge(database, indexed_document_terms)
-
-
-async def _on_server(url: str, settings: Settings) -> tuple[Any, KnowledgeStore]:
-    parts = sql_parts(url)
-    database = parts.sql_database(url, settings)
-    try:
-        await parts.ensure_schema(database, settings)
-    except BaseException:
-        await database.close()
-        raise
-    return database, _part("threadkeep.knowledge.sql.store").SqlKnowledge(database, indexed_document_terms)
-
-
 def _question_vectors(store: KnowledgeStore, settings: Settings, own: Embedder | None) -> QuestionVectors | None:
-    """A question is asked of a server once: whoever waits for the answer has words to go on with."""
+    """A question is sent to an embedder once: the terms answer where it does not."""
     choice = replace(embedder_choice(settings), pauses=())
-    embedder = embedder_for(choice) if own is None else Lent(own)
+    embedder = embedder_for(choice) if own is None else BorrowedEmbedder(own)
     if embedder is None:
         return None
     earlier = partial(embedder_by_model, choice=choice)

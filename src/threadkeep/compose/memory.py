@@ -1,4 +1,4 @@
-"""Settings and URLs to a working Memory: the one place that knows every backend by name."""
+"""Settings and URLs to a working Memory: the one module that knows every backend by name."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from threadkeep.agent_rows.sql import SqlAgentRows
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.kept import KeptThreads, ReadThread
-from threadkeep.checkpoints.sqlite import SqliteCheckpoints
+from threadkeep.checkpoints.store import DatabaseCheckpoints
 from threadkeep.compose.metrics import meter_for
 from threadkeep.compose.policy import admission_rules
 from threadkeep.compose.policy import redaction_rules as redaction_rules  # named here for other parts
 from threadkeep.compose.vectors import count_tokens, with_vectors
-from threadkeep.core.language import TalkLanguage, TenantLanguages
+from threadkeep.core.language import ConversationLanguage, TenantLanguages
 from threadkeep.db.database import Database
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra, StoreError
 from threadkeep.identity.key_store import SqlKeys
-from threadkeep.index.apart import TellingIndex, stores_apart
-from threadkeep.index.sqlite import SqliteIndex
-from threadkeep.index.sqlite_upkeep import SqliteUpkeep
-from threadkeep.knowledge import sqlite_erase
+from threadkeep.index.external import ListingIndex, external_stores
+from threadkeep.index.terms import DatabaseIndex
+from threadkeep.index.upkeep import DatabaseUpkeep
 from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.memory import Memory, Stores
 from threadkeep.models.language import OfflineDetector
@@ -49,13 +48,11 @@ from threadkeep.ports.language import LanguageDetector, LanguageRules
 from threadkeep.ports.rerank import Rerank
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
-from threadkeep.recall.every_term import every_term
-from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
+from threadkeep.recall.normalise import NORMALISER_VERSION, every_term, indexed_terms
 from threadkeep.reflection.rows import SqlReflections
 from threadkeep.reflection.usage import SqlLedger
 from threadkeep.sessions.database import DatabaseSessions
-from threadkeep.sessions.scratch import InMemoryScratch
-from threadkeep.sessions.slots import InMemorySlots
+from threadkeep.sessions.scratch import InMemoryScratch, InMemorySlots
 from threadkeep.settings import Settings, load_settings
 from threadkeep.wording import ErasedTexts
 
@@ -84,11 +81,11 @@ async def open_memory(
 
     `redis` (otherwise `REDIS_URL`; "" for none) puts a hot store and a journal in front of it, and attaches them to an
     archive that has none, unless `attach=False`; `worker=False` leaves flushing to `threadkeep worker`.
-    `engine` is an application's own, in place of a URL, and `embedder` in place of the one that `THREADKEEP_EMBEDDER`
+    `engine` is an application's own, instead of a URL, and `embedder` instead of the one that `THREADKEEP_EMBEDDER`
     names; both are left open. `detector` detects the language of a conversation; `rerank` reorders what was recalled.
 
     Raises `InvalidSetting`, `CapabilityMissing` and the `StoreError` that says why it would not open. With a Redis,
-    either of the two may be away: the process starts, and goes on with the other. Where the archive has another Redis
+    either of the two may be down: the process starts, and continues with the other. Where the archive has another Redis
     or another mode than this process, reading works, and writing raises `HotStoreMismatch`.
     """
     settings = settings or load_settings()
@@ -100,7 +97,7 @@ async def open_memory(
     else:
         stores = await stores_at(archive, settings, clock)
     stores = replace(with_vectors(stores, settings, worker=worker, embedder=embedder), rerank=rerank)
-    languages = TalkLanguage(detector or OfflineDetector(), tenant_languages(settings))
+    languages = ConversationLanguage(detector or OfflineDetector(), tenant_languages(settings))
     parts = stores, rules, limits, clock, _outward_log(settings), languages, count_tokens(settings)
     memory = (
         Memory(*parts) if meter is None else import_module("threadkeep.metrics.memory").MeasuredMemory(meter, *parts)
@@ -115,7 +112,7 @@ async def open_memory(
 async def memory_to_look_at(archive: str, redis: str | None, settings: Settings) -> AsyncGenerator[Memory]:
     """A Memory of these stores to ask what is in them and how they are. Attaches and flushes nothing.
 
-    A Redis that refuses this process is as unavailable as one that is down, so its `health` tells of both.
+    A Redis that refuses this process is as unavailable as one that is down, so its `health` reports both.
     """
     rules, limits = admission_rules(settings), session_limits(settings)
     if redis:
@@ -147,7 +144,7 @@ async def _behind_redis(
     parts = redis_parts()
     client = await parts.redis_at(redis, settings)
     try:
-        stores = await stores_at(archive, settings, clock, may_be_away=True)
+        stores = await stores_at(archive, settings, clock, may_be_down=True)
     except BaseException:
         await client.close()
         raise
@@ -161,19 +158,19 @@ async def _behind_redis(
 
 
 async def stores_at(
-    where: str | AsyncEngine, settings: Settings, clock: Clock = system_clock, *, may_be_away: bool = False
+    where: str | AsyncEngine, settings: Settings, clock: Clock = system_clock, *, may_be_down: bool = False
 ) -> Stores:
-    """Open and up to date; a server that `may_be_away` is so once it answers."""
+    """Open and up to date; a server that `may_be_down` is so once it answers."""
     limits = session_limits(settings)
     if isinstance(where, str) and not is_server_url(where):
         return await _on_sqlite(sqlite_path(where), settings, limits, clock)
-    return await sql_parts(where).sql_stores(where, settings, limits, clock, may_be_away=may_be_away)
+    return await sql_parts(where).sql_stores(where, settings, limits, clock, may_be_down=may_be_down)
 
 
 async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock: Clock) -> Stores:
     database = SqliteDatabase(path)
     await database.open()
-    upkeep, checkpoints = SqliteUpkeep(database, every_term), SqliteCheckpoints(database, clock)
+    upkeep, checkpoints = DatabaseUpkeep(database, every_term), DatabaseCheckpoints(database, clock)
     try:
         await upkeep.claim(NORMALISER_VERSION)
     except BaseException:
@@ -189,7 +186,7 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
         slots=InMemorySlots(clock),
         reflections=SqlReflections(database),
         ledger=SqlLedger(database),
-        index=SqliteIndex(database, every_term),
+        index=DatabaseIndex(database, every_term),
         upkeep=upkeep,
         checkpoints=checkpoints,
         usage=checkpoints.usage,
@@ -198,8 +195,8 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
         keepers=keepers(database, checkpoints, items, settings, clock),
         agent_rows=SqlAgentRows(database, clock, timedelta(days=settings.turn_retention_days)),
         vectors=partial(_sqlite_vectors, database, clock),
-        knowledge=ErasedDocuments(database, sqlite_erase.erase),
-        document_vectors=partial(_sqlite_documents, database, clock),
+        knowledge=ErasedDocuments(database),
+        document_vectors=partial(document_vectors, database, clock),
         make_room=database.make_room,
     )
 
@@ -217,21 +214,24 @@ async def open_database(url: str, settings: Settings) -> Database:
     return embedded
 
 
-def _sqlite_documents(database: SqliteDatabase, clock: Clock) -> KnowledgeVectors:
-    from threadkeep.knowledge.sqlite import SqliteKnowledge
-
-    return SqliteKnowledge(database, indexed_terms, clock)
-
-
-def _sqlite_vectors(database: SqliteDatabase, clock: Clock, where: TellingIndex | None) -> VectorStores:
+def document_vectors(database: Database, clock: Clock) -> KnowledgeVectors:
     """Imported only now: vectors need numpy, which comes with an extra."""
-    from threadkeep.index.sqlite_backlog import SqliteBacklog
-    from threadkeep.index.sqlite_vectors import SqliteVectors
+    from threadkeep.knowledge.store import DatabaseKnowledge
+
+    return DatabaseKnowledge(database, indexed_terms, clock)
+
+
+def _sqlite_vectors(database: SqliteDatabase, clock: Clock, where: ListingIndex | None) -> VectorStores:
+    """Imported only now: vectors need numpy, which comes with an extra."""
+    from threadkeep.index.backlog import DatabaseBacklog
+    from threadkeep.index.vectors import SqliteVectors
 
     # One writer at a time: a message with a higher number is never seen before one with a lower.
-    backlog = SqliteBacklog(database, clock, apart=where is not None)
-    stores = VectorStores(where or SqliteVectors(database), backlog, late_seconds=0, numbers_return=True)
-    return stores if where is None else stores_apart(where, stores)
+    if where is not None:
+        backlog = DatabaseBacklog(database, None, clock)
+        return external_stores(where, VectorStores(where, backlog, late_seconds=0, numbers_return=True))
+    index = SqliteVectors(database)
+    return VectorStores(index, DatabaseBacklog(database, index, clock), late_seconds=0, numbers_return=True)
 
 
 def sql_parts(where: str | AsyncEngine) -> ModuleType:
@@ -302,10 +302,10 @@ def _outward_log(settings: Settings) -> OutwardLog | None:
     return OutwardLog(partial(_append_line, path))
 
 
-def _append_line(path: Path, line: str) -> None:
-    """Opened anew for each line, so that log rotation and other processes are welcome; for its owner's eyes only."""
+def _append_line(path: Path, text: str) -> None:
+    """Opened anew each time, so that log rotation and other processes are welcome; for its owner's eyes only."""
     with open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        file.write(line + "\n")
+        file.write(text + "\n")
 
 
 def keepers(

@@ -21,14 +21,14 @@ _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 def when_served(settings: Settings) -> Settings:
-    """A process that can be scraped measures, unless it was told not to or has nothing to measure with."""
+    """A process that can be scraped measures, unless a setting forbids it or the library is missing."""
     if settings.metrics == "auto" and find_spec("prometheus_client") is not None:
         return settings.model_copy(update={"metrics": "on"})
     return settings
 
 
 def meter_for(settings: Settings) -> Meter | None:
-    """None where nobody would read it. Raises `MissingExtra` and `InvalidSetting`."""
+    """None where no scraper would read it. Raises `MissingExtra` and `InvalidSetting`."""
     if settings.metrics == "off" or (settings.metrics == "auto" and settings.prometheus_multiproc_dir is None):
         return None
     return scraped_meter(settings)
@@ -47,7 +47,7 @@ def _meter(folder: str | None) -> PrometheusMeter:
 
 
 def _private(folder: str) -> str:
-    """Made if it is not there. Whoever could write to it could tell anything of this service."""
+    """Made if it is not there. A user who could write to it could forge this service's metrics."""
     path = Path(folder).absolute()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ def admission_rules(settings: Settings) -> Rules:
 
     def redactor_for(scope: Scope) -> RedactorPort:
         redactor = own.get(scope.tenant, everyone)
-        return redactor if key is None else _Numbering(redactor, KeyedNumbers(key, _place(scope)))
+        return redactor if key is None else _Numbering(redactor, KeyedNumbers(key, _key(scope)))
 
     return Rules(everyone, settings.max_message_bytes, redactor_for=redactor_for)
 
@@ -44,7 +44,7 @@ def _own_redactors(settings: Settings, rules: RedactionRules) -> dict[str, Redac
     }
 
 
-def _place(scope: Scope) -> bytes:
+def _key(scope: Scope) -> bytes:
     return length_prefixed((scope.tenant, scope.user, scope.conversation or ""))
 
 

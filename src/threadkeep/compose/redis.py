@@ -7,48 +7,48 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from threadkeep.archive.front import CheckedPlacing, FrontCheck
-from threadkeep.archive.guarded import GuardedArchive, GuardedSessions, guard_for
+from threadkeep.archive.database import DatabaseArchive
+from threadkeep.archive.front_check import CheckedPlacing, FrontCheck
 from threadkeep.archive.write_behind import WriteBehind
 from threadkeep.compose.metrics import meter_for
 from threadkeep.core.health import HealthCheck
+from threadkeep.db.guarded import GuardedDatabase
 from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
+from threadkeep.journal.archive import archive_consumer
+from threadkeep.journal.consumer import Consumer, ConsumerLimits
+from threadkeep.journal.in_process import JournalFlushing, consumer_name
 from threadkeep.knowledge.erasing import ErasedCaches
 from threadkeep.memory import Stores
 from threadkeep.metrics.flushing import MeasuredJournal, MeasuredPlacing
 from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
 from threadkeep.ports.clock import Clock
+from threadkeep.ports.journal import JournalEntry
 from threadkeep.ports.placing import ArchiveWithPlacing
 from threadkeep.ports.retention import Turn
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
+from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.fallback import FallbackSessions
 from threadkeep.sessions.hot import HotSessions
-from threadkeep.sessions.redis.absorbed import KeepText
-from threadkeep.sessions.redis.arguments import HotOptions
-from threadkeep.sessions.redis.cache import RedisEntries
-from threadkeep.sessions.redis.claims import RedisClaims
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
+from threadkeep.sessions.redis.encoding import HotOptions, KeepText
 from threadkeep.sessions.redis.front import RedisFront
-from threadkeep.sessions.redis.inspect import Finding, inspect, takes_writes
+from threadkeep.sessions.redis.inspect import Finding, RedisRemains, inspect, takes_writes
 from threadkeep.sessions.redis.journal import RedisJournal
-from threadkeep.sessions.redis.remains import RedisRemains
-from threadkeep.sessions.redis.scratch import RedisScratch
-from threadkeep.sessions.redis.slots import RedisSlots
 from threadkeep.sessions.redis.store import RedisHotStore
-from threadkeep.sessions.redis.vault import slot_key
+from threadkeep.sessions.redis.values import RedisClaims, RedisEntries, RedisScratch, RedisSlots, slot_key
 from threadkeep.settings import Settings
 from threadkeep.wording import ErasedTexts
-from threadkeep.worker.flush import FlushLimits, FlushWorker
-from threadkeep.worker.in_process import JournalFlushing, consumer_name
 
 
 async def redis_at(url: str, settings: Settings, *, must_let_in: bool = False) -> RedisClient:
-    """A Redis that is unavailable is waited for, one that refuses the login or the database's number too, unless it
-    `must_let_in`: whoever uses it has a way to go on, and says so in the log. Raise what will never do: a URL that is
-    none, and a server that is too old."""
+    """Return a client, also of a Redis that is unavailable: its users log that and do without.
+
+    A refused login or database number counts as unavailable too, unless it `must_let_in`. Raise what waiting cannot
+    mend: an invalid URL, and a server that is too old.
+    """
     client = RedisClient(url, RedisOptions(timeout=settings.redis_timeout_seconds))
     try:
         await client.link()
@@ -69,10 +69,10 @@ def behind_redis(
     keep: KeepText,
     attach: bool = True,
 ) -> Stores:
-    """The same stores with Redis in front of them. What others left there goes on as far as `keep` lets it."""
-    archive = cast("ArchiveWithPlacing", archived.archive)
-    breaker, guard = Breaker("Redis"), guard_for(archive)
-    guarded, options = GuardedArchive(archive, guard), replace(hot_options(settings, limits), keep=keep)
+    """Return the same stores with Redis in front. Documents of other applications are continued as `keep` allows."""
+    archive = cast("DatabaseArchive", archived.archive)
+    breaker, database = Breaker("Redis"), GuardedDatabase(archive.database)
+    guarded, options = archive.on(database), replace(hot_options(settings, limits), keep=keep)
     hot = RedisHotStore(client, lambda scope, ids, key: behind.seed_of(scope, ids, key), options, clock)
     front = FrontCheck(guarded, RedisFront(client, hot), settings.durability, attaches=attach)
     window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
@@ -82,7 +82,7 @@ def behind_redis(
         archived,
         archive=behind,
         sessions=FallbackSessions(
-            HotSessions(hot, behind), GuardedSessions(archived.sessions, guard), breaker, front.hot_store
+            HotSessions(hot, behind), DatabaseSessions(database, limits, clock), breaker, front.hot_store
         ),
         scratch=RedisScratch(client, slot_key(settings.slot_key)),
         slots=RedisSlots(client, slot_key(settings.slot_key)),
@@ -119,7 +119,7 @@ def marks_shown(
 async def releases(
     client: RedisClient, archive: ArchiveWithPlacing, settings: Settings, limits: SessionLimits, clock: Clock
 ) -> Callable[[Turn], Awaitable[None]] | None:
-    """How Redis lets go of a message that the archive does; None where no Redis is in front of the archive.
+    """Return how Redis releases a message that retention deleted; None where no Redis is in front of the archive.
 
     Raises `StoreUnavailable` while Redis does not answer, and `HotStoreMismatch` where it is another archive's.
     """
@@ -140,7 +140,7 @@ async def _shown_anew(hot: RedisHotStore, archive: ArchiveWithPlacing, scope: Sc
 
 
 def cache_entries(client: RedisClient, settings: Settings) -> RedisEntries:
-    """Where several processes remember answers from documents."""
+    """Return the cache of answers from documents that several processes share."""
     return RedisEntries(client, slot_key(settings.slot_key), settings.semantic_cache_ttl_seconds)
 
 
@@ -170,18 +170,18 @@ def front_check(client: RedisClient, archive: ArchiveWithPlacing, settings: Sett
 
 def flush_worker(
     journal: RedisJournal, archive: ArchiveWithPlacing, settings: Settings, front: FrontCheck
-) -> FlushWorker:
-    limits, meter = FlushLimits(batch=settings.memory_flush_batch_size), meter_for(settings)
+) -> Consumer[JournalEntry]:
+    limits, meter = ConsumerLimits(batch=settings.memory_flush_batch_size), meter_for(settings)
     placing = CheckedPlacing(archive, front)
     if meter is None:
-        return FlushWorker(journal, placing, consumer_name(), limits, front.hot_store, front.tell_missed)
+        return archive_consumer(journal, placing, consumer_name(), limits, front.hot_store, front.send_missed)
     measured = MeasuredPlacing(placing, meter)
     metered = MeasuredJournal(journal, meter)
-    return FlushWorker(metered, measured, consumer_name(), limits, front.hot_store, front.tell_missed)
+    return archive_consumer(metered, measured, consumer_name(), limits, front.hot_store, front.send_missed)
 
 
 async def inspected(url: str, settings: Settings) -> tuple[str | None, bool | None, list[Finding]]:
-    """The server's version, whether it is a cluster, and what there is to say about it."""
+    """Return the server's version, whether it is a cluster, and the findings about it."""
     client = RedisClient(url, RedisOptions(timeout=settings.redis_timeout_seconds))
     findings: list[Finding] = []
     try:

@@ -14,32 +14,28 @@ from threadkeep.archive.sql import migrate
 from threadkeep.archive.sql.migrate import NEWEST, schema_state
 from threadkeep.archive.sql.taking_over import Redact
 from threadkeep.checkpoints.items import SqlItems
-from threadkeep.checkpoints.sql.store import SqlCheckpoints as SqlCheckpoints
-from threadkeep.compose.memory import keepers
+from threadkeep.checkpoints.store import DatabaseCheckpoints
+from threadkeep.compose.memory import document_vectors, keepers
 from threadkeep.compose.policy import admission_rules
 from threadkeep.db.engine import PoolLimits
 from threadkeep.db.rights import write_obstacle
 from threadkeep.db.server import LateDatabase, ServerDatabase
 from threadkeep.errors import StoreUnavailable
 from threadkeep.identity.key_store import SqlKeys
-from threadkeep.index.apart import TellingIndex, stores_apart
-from threadkeep.index.sql import SqlIndex
-from threadkeep.index.sql_upkeep import SqlUpkeep
+from threadkeep.index.external import ListingIndex, external_stores
+from threadkeep.index.terms import DatabaseIndex
+from threadkeep.index.upkeep import DatabaseUpkeep
 from threadkeep.knowledge.erasing import ErasedDocuments
-from threadkeep.knowledge.sql import erase
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.health import Connections, HealthFinding
-from threadkeep.ports.knowledge import KnowledgeVectors
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.ports.vectors import VectorStores
-from threadkeep.recall.every_term import every_term
-from threadkeep.recall.normalise import NORMALISER_VERSION, indexed_terms
+from threadkeep.recall.normalise import NORMALISER_VERSION, every_term
 from threadkeep.reflection.rows import SqlReflections
 from threadkeep.reflection.usage import SqlLedger
 from threadkeep.sessions.database import DatabaseSessions
-from threadkeep.sessions.scratch import InMemoryScratch
-from threadkeep.sessions.slots import InMemorySlots
+from threadkeep.sessions.scratch import InMemoryScratch, InMemorySlots
 from threadkeep.settings import Settings
 from threadkeep.wording import ErasedTexts
 
@@ -48,21 +44,21 @@ _NUMBERS = re.compile(r"\d+(\.\d+)*")
 
 
 async def sql_stores(
-    where: str | AsyncEngine, settings: Settings, limits: SessionLimits, clock: Clock, *, may_be_away: bool = False
+    where: str | AsyncEngine, settings: Settings, limits: SessionLimits, clock: Clock, *, may_be_down: bool = False
 ) -> Stores:
     """Open, checked and, unless `THREADKEEP_AUTO_MIGRATE` is off, brought up to date.
 
-    A server that `may_be_away` is made ready by the first call that reaches it.
+    A server that `may_be_down` is made ready by the first call that reaches it.
     """
     database = _database(LateDatabase, where, settings)
     database.prepared_by(partial(_made_ready, settings=settings))
     try:
         await database.ready()
     except BaseException as error:
-        if not (may_be_away and isinstance(error, StoreUnavailable)):
+        if not (may_be_down and isinstance(error, StoreUnavailable)):
             await database.close()
             raise
-    checkpoints = SqlCheckpoints(database, clock)
+    checkpoints = DatabaseCheckpoints(database, clock)
     items = SqlItems(database, clock)
     archive = ServerArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
     return Stores(
@@ -73,16 +69,16 @@ async def sql_stores(
         slots=InMemorySlots(clock),
         reflections=SqlReflections(database),
         ledger=SqlLedger(database),
-        index=SqlIndex(database, every_term),
-        upkeep=SqlUpkeep(database, every_term),
+        index=DatabaseIndex(database, every_term),
+        upkeep=DatabaseUpkeep(database, every_term),
         checkpoints=checkpoints,
         usage=checkpoints.usage,
         items=items,
         keepers=keepers(database, checkpoints, items, settings, clock),
         keys=SqlKeys(database),
         vectors=partial(_vectors, database, clock),
-        knowledge=ErasedDocuments(database, erase.erase),
-        document_vectors=partial(_documents, database, clock),
+        knowledge=ErasedDocuments(database),
+        document_vectors=partial(document_vectors, database, clock),
         connections=partial(_connections, database),
     )
 
@@ -92,22 +88,15 @@ def _connections(database: ServerDatabase) -> Connections:
     return Connections(used.in_use, used.most)
 
 
-def _documents(database: ServerDatabase, clock: Clock) -> KnowledgeVectors:
-    """Imported only now, as vectors are."""
-    from threadkeep.knowledge.sql.store import SqlKnowledge
-
-    return SqlKnowledge(database, indexed_terms, clock)
-
-
-def _vectors(database: ServerDatabase, clock: Clock, where: TellingIndex | None) -> VectorStores:
+def _vectors(database: ServerDatabase, clock: Clock, where: ListingIndex | None) -> VectorStores:
     """Imported only now: vectors need numpy, which comes with an extra."""
-    from threadkeep.index.sql_backlog import SqlBacklog
-    from threadkeep.index.sql_vectors import SqlVectors
+    from threadkeep.index.backlog import DatabaseBacklog
+    from threadkeep.index.vectors import ServerVectors
 
     if where is not None:
-        return stores_apart(where, VectorStores(where, SqlBacklog(database, None, clock)))
-    index = SqlVectors(database)
-    return VectorStores(index, SqlBacklog(database, index, clock), tidy=index.grow)
+        return external_stores(where, VectorStores(where, DatabaseBacklog(database, None, clock)))
+    index = ServerVectors(database)
+    return VectorStores(index, DatabaseBacklog(database, index, clock), tidy=index.grow)
 
 
 async def ensure_schema(database: ServerDatabase, settings: Settings) -> None:
@@ -124,7 +113,7 @@ def _redact(settings: Settings) -> Redact:
 async def _made_ready(database: ServerDatabase, settings: Settings) -> None:
     await ensure_schema(database, settings)
     if settings.auto_migrate:
-        await SqlUpkeep(database, every_term).claim(NORMALISER_VERSION)
+        await DatabaseUpkeep(database, every_term).claim(NORMALISER_VERSION)
 
 
 async def open_server(url: str, settings: Settings) -> ServerDatabase:

@@ -23,7 +23,7 @@ def authentication_is_configured(settings: Settings) -> bool:
 
 
 async def refuse_forgotten_authentication(identities: Authenticator, allow: str) -> None:
-    """Raise `InvalidSetting` where keys were made and no setting asks callers for them: every caller would own the
+    """Raise `InvalidSetting` where keys were made and no setting requires them: every caller would own the
     store. `allow` is how to run like that on purpose."""
     if not await identities.forgotten():
         return
@@ -91,13 +91,13 @@ def windows_at(url: str | None, timeout: float) -> SharedWindows | None:
     if url is None:
         return None
     from threadkeep.sessions.redis.client import RedisClient, RedisOptions
-    from threadkeep.sessions.redis.windows import RedisWindows
+    from threadkeep.sessions.redis.rate_limits import RedisWindows
 
     return RedisWindows(RedisClient(url, RedisOptions(timeout)))
 
 
 def media_for(settings: Settings | None = None) -> Media:
-    """Whoever asks for it closes it. Raises `InvalidSetting`, and `MissingExtra` for a provider's package."""
+    """The caller closes it. Raises `InvalidSetting`, and `MissingExtra` for a provider's package."""
     settings = settings or load_settings()
     made: dict[MediaModality, MediaSummariser] = {}
     choices: dict[MediaModality, tuple[str, str]] = {

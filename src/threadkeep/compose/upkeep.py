@@ -70,8 +70,8 @@ async def open_retention(
 
 @asynccontextmanager
 async def _forgetting(where: str, redis: str | None, settings: Settings, clock: Clock) -> AsyncGenerator[list[Forget]]:
-    """Vectors in the same database go with their message. Those in Chroma must be told, and the Redis in front, which
-    shows a message for as long as its session goes on."""
+    """Vectors in the same database are deleted with their message. Those in Chroma are not, nor is the Redis in front,
+    which shows a message for as long as its session lives: both are called."""
     hot, told = redis_named(redis, settings), list[Forget]()
     async with AsyncExitStack() as closing:
         if hot or uses_chroma(settings):
@@ -98,7 +98,7 @@ async def retain_daily(
 ) -> None:
     """Every day at `THREADKEEP_RETENTION_TIME` of the machine's own, for ever; what fails is tried the next day.
 
-    `also` sweeps up what lies elsewhere, and tells how much that was.
+    `also` sweeps up what lies elsewhere, and returns how much that was.
     """
     while True:
         await asyncio.sleep(seconds_until(settings.retention_time, clock().astimezone()))
@@ -150,7 +150,7 @@ async def check_terms(url: str, settings: Settings) -> TermsReport:
 
 
 async def rebuild_terms(url: str, settings: Settings, progress: Callable[[int], None] | None = None) -> int:
-    """Make all terms anew that another version made; of how many messages. `progress` is told how many so far."""
+    """Make all terms anew that another version made; of how many messages. `progress` receives how many so far."""
     done = 0
     async with _upkeep(url, settings) as upkeep:
         while some := await upkeep.rebuild_some(NORMALISER_VERSION):
@@ -234,9 +234,9 @@ class Detached:
 
 
 async def detach(url: str | None, redis: str | None, settings: Settings, *, lost: bool = False) -> Detached:
-    """Free the archive at `url` and the Redis at `redis` from each other; appends are refused meanwhile.
+    """Free the archive at `url` and the Redis at `redis` from each other; appends are refused while it runs.
 
-    `lost`: the Redis is not asked, and what it had queued is given up. Raises `Conflict` while entries or dead letters
+    `lost`: the Redis is not contacted, and its queue is given up. Raise `Conflict` while entries or dead letters
     wait, `HotStoreMismatch` where the Redis is not the archive's, `InvalidSetting` where no Redis is named.
     """
     stores = await stores_at(url or settings.database_url, settings)

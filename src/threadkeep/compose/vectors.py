@@ -16,9 +16,8 @@ from threadkeep.memory import Stores
 from threadkeep.models.embedders import EmbedderChoice, embedder_by_model, embedder_for
 from threadkeep.models.tokens import BYTES, Tokenizer, estimated_count
 from threadkeep.ports.embedder import Embedder, EmbeddingModel, Vectors
-from threadkeep.ports.nearest import Near
-from threadkeep.ports.vectors import VectorIndex
-from threadkeep.recall.render import CountTokens
+from threadkeep.ports.vectors import Near, VectorIndex
+from threadkeep.recall.context import CountTokens
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 from threadkeep.worker.embed import Cut, EmbedParts
@@ -26,8 +25,8 @@ from threadkeep.worker.embedding import InProcessEmbedding
 from threadkeep.worker.vectors_left import VectorsLeft
 
 
-class Lent:
-    """An application's own embedder: used here, held to the port's word, and left open when we are done."""
+class BorrowedEmbedder:
+    """An application's own embedder: checked against the port, and left open at the end."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -47,12 +46,12 @@ class Lent:
             vectors = await self._embedder.embed(texts)
         except ThreadkeepError:
             raise
-        except Exception as error:  # it raises what it likes, and what that says may quote the text
+        except Exception as error:  # it may raise anything, with the text in its message
             raise EmbedderUnavailable(f"{self.name}: failed ({type(error).__name__})") from None
         return checked(vectors, len(texts), self.dimensions, self.name)
 
     async def close(self) -> None:
-        """Whoever opened it, closes it."""
+        """It stays open: the application closes it."""
 
 
 def embedder_choice(settings: Settings) -> EmbedderChoice:
@@ -71,7 +70,7 @@ def chosen_embedder(settings: Settings, own: Embedder | None = None) -> Embedder
         return embedder_for(embedder_choice(settings))
     if find_spec("numpy") is None:
         raise MissingExtra("embeddings", "embedder=")
-    return Lent(own)
+    return BorrowedEmbedder(own)
 
 
 def count_tokens(settings: Settings) -> CountTokens:
@@ -80,7 +79,7 @@ def count_tokens(settings: Settings) -> CountTokens:
 
 
 def about_tokens(settings: Settings) -> CountTokens:
-    """For sizes that nobody holds us to: where the dictionary is not here, an estimate."""
+    """For sizes that need not be exact: where the dictionary is not installed, an estimate."""
     return partial(_about, Tokenizer(settings.tokenizer_name))
 
 
@@ -105,22 +104,22 @@ def with_vectors(stores: Stores, settings: Settings, *, worker: bool, embedder: 
         return (
             replace(stores, embedding=VectorsLeft(partial(_left_in_chroma, settings.chroma_path))) if left else stores
         )
-    late = LateVectors(stores, settings, embedder)
-    embedding = InProcessEmbedding(late.parts, late.close, worker=worker)
-    return replace(stores, embedding=embedding, nearest=late.nearest)
+    lazy = LazyVectors(stores, settings, embedder)
+    embedding = InProcessEmbedding(lazy.parts, lazy.close, worker=worker)
+    return replace(stores, embedding=embedding, nearest=lazy.nearest)
 
 
 def _names_chroma(settings: Settings) -> bool:
     return settings.vector_store == "chroma" or "chroma_path" in settings.model_fields_set
 
 
-def _left_in_chroma(place: str) -> VectorIndex | None:
-    """A folder that nobody made is not made for this. Raises `MissingExtra` where there is one and no Chroma."""
-    if "://" not in place and not Path(place).exists():
+def _left_in_chroma(location: str) -> VectorIndex | None:
+    """None where there is no folder: it is not created for this. Raise `MissingExtra` where Chroma is not installed."""
+    if "://" not in location and not Path(location).exists():
         return None
     if find_spec("chromadb") is None:
         raise MissingExtra("chroma", "CHROMA_PATH")
-    return import_module("threadkeep.index.chroma").ChromaVectors(place)
+    return import_module("threadkeep.index.chroma").ChromaVectors(location)
 
 
 def embeds(settings: Settings) -> bool:
@@ -133,14 +132,14 @@ def embeds(settings: Settings) -> bool:
 
 
 def uses_chroma(settings: Settings) -> bool:
-    """`auto`: where somebody has said where Chroma is, and it is installed."""
+    """`auto`: where `CHROMA_PATH` is set and Chroma is installed."""
     if settings.vector_store == "auto":
         return "chroma_path" in settings.model_fields_set and find_spec("chromadb") is not None
     return settings.vector_store == "chroma"
 
 
-class LateVectors:
-    """Opened by whoever comes first; in a thread, because importing what they need takes a while."""
+class LazyVectors:
+    """Opened by the first caller, in a thread, because the imports take a while."""
 
     def __init__(self, stores: Stores, settings: Settings, embedder: Embedder | None = None) -> None:
         self._stores = stores
@@ -159,7 +158,7 @@ class LateVectors:
     async def nearest(self, scope: Scope, question: str, k: int) -> list[Near]:
         parts = await self.parts()
         if self._nearest is None:
-            # A question is asked once: whoever waits for the answer has words to go on with.
+            # A question is embedded without retries: recall continues with terms alone.
             choice = replace(embedder_choice(self._settings), pauses=())
             embedder = parts.embedder if self._own else embedder_for(choice) or parts.embedder
             from threadkeep.index.nearest import VectorNearest
@@ -187,7 +186,7 @@ class LateVectors:
 
 
 def _document_embedding(embedder: Embedder, stores: Stores) -> Callable[[EmbeddingModel], Awaitable[object]] | None:
-    """After a change of models, and for what was indexed while the embedder was away."""
+    """After a change of models, and for what was indexed while the embedder was unavailable."""
     if stores.document_vectors is None:
         return None
     embed_documents = import_module("threadkeep.knowledge.embedding").embed_documents

@@ -10,19 +10,19 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from threadkeep.compose.memory import redis_named, redis_parts, session_limits, stores_at
-from threadkeep.compose.vectors import LateVectors, embeds, uses_chroma, with_vectors
+from threadkeep.compose.vectors import LazyVectors, embeds, uses_chroma, with_vectors
 from threadkeep.errors import InvalidSetting, StoreUnavailable
 from threadkeep.ports.backlog import EmbedFailed
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.embedder import model_of
-from threadkeep.ports.journal import Depth, Journal
+from threadkeep.ports.journal import Depth, Journal, JournalEntry
 from threadkeep.settings import Settings, load_settings
 from threadkeep.worker.embed import EmbedParts, EmbedWorker, show_marks
 
 if TYPE_CHECKING:
+    from threadkeep.journal.consumer import Consumer
     from threadkeep.sessions.redis.client import RedisClient
     from threadkeep.sessions.redis.journal import RedisJournal
-    from threadkeep.worker.flush import FlushWorker
 
 
 _ALL = 1 << 30
@@ -30,21 +30,21 @@ _ALL = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class OpenWorker:
-    """Any number of them may share a journal, in any number of processes."""
+    """A worker on a journal, which any number of workers in any number of processes may share."""
 
     name: str
     _journal: Journal
-    _flushing: FlushWorker
+    _flushing: Consumer[JournalEntry]
 
     async def run(self) -> None:
-        """Until `stop`; what was claimed by then is placed and settled. A store that is away is waited for."""
+        """Work until `stop`; then store and settle what was claimed. A store that is down is waited for."""
         await self._flushing.run()
 
     def stop(self) -> None:
         self._flushing.stop()
 
     async def drain(self) -> int:
-        """Flush what is there and return; how many entries that were."""
+        """Flush what is queued and return how many entries that were."""
         return await self._flushing.drain()
 
     async def lag(self) -> Depth:
@@ -57,12 +57,12 @@ async def open_worker(
 ) -> AsyncGenerator[OpenWorker]:
     """From the journal on `redis` (or `REDIS_URL`) to the archive at `url` (or `DATABASE_URL`).
 
-    Either may be away. Raises what no waiting will mend: `InvalidSetting`, `MissingExtra`, `LoginRefused`,
+    Either may be down. Raises what waiting cannot mend: `InvalidSetting`, `MissingExtra`, `LoginRefused`,
     `HotStoreMismatch`, `StoreRefused` and the other `StoreError`s.
     """
     settings = settings or load_settings()
     async with _opened_journal(redis, settings, clock) as (client, journal):
-        stores = await stores_at(url or settings.database_url, settings, clock, may_be_away=True)
+        stores = await stores_at(url or settings.database_url, settings, clock, may_be_down=True)
         parts = redis_parts()
         marked = parts.marks_shown(client, stores.archive, settings, session_limits(settings), clock)
         stores = with_vectors(replace(stores, marked=marked), settings, worker=True)
@@ -100,9 +100,9 @@ async def open_embedding(
             limits = session_limits(settings)
             marked = redis_parts().marks_shown(client, stores.archive, settings, limits, system_clock)
             stores = replace(stores, marked=marked)
-        late = LateVectors(stores, settings)
-        closing.push_async_callback(late.close)
-        yield await late.parts()
+        lazy = LazyVectors(stores, settings)
+        closing.push_async_callback(lazy.close)
+        yield await lazy.parts()
 
 
 async def messages_given_up(url: str | None, settings: Settings, limit: int) -> Sequence[EmbedFailed]:
@@ -119,7 +119,7 @@ async def embed_all(parts: EmbedParts) -> tuple[int, int]:
 
     Raises `EmbedderError` when the embedder does not answer.
     """
-    await parts.embedder.embed(["Are you there?"])  # or nobody would ever come to an end
+    await parts.embedder.embed(["Are you there?"])  # raises now; otherwise this would never end
     given_up = await parts.stores.backlog.given_up(_ALL)
     await parts.stores.backlog.forgive()
     await show_marks(parts, [one.key for one in given_up])

@@ -1,4 +1,4 @@
-"""The service's HTTP API, as any other client has it, with the credential of whoever looks at the page."""
+"""The service's HTTP API, as any other client has it, with the credential of the page's user."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Api:
         self._headers = credential_headers(credential)
 
     async def get(self, path: str, **query: Any) -> dict[str, Any]:
-        return await self._asked(
+        return await self._request(
             "GET", path, params={name: value for name, value in query.items() if value is not None}
         )
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        return await self._asked("POST", path, json=body)
+        return await self._request("POST", path, json=body)
 
     async def delete(self, path: str) -> dict[str, Any]:
-        return await self._asked("DELETE", path)
+        return await self._request("DELETE", path)
 
     @asynccontextmanager
     async def lines(self, path: str, after: str | None) -> AsyncGenerator[AsyncIterator[str]]:
@@ -47,7 +47,7 @@ class Api:
         except httpx.TransportError as error:
             raise _unanswered(error) from None
 
-    async def _asked(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+    async def _request(self, method: str, path: str, **given: Any) -> dict[str, Any]:
         try:
             answer = await self._client.request(method, path, headers=self._headers, **given)
         except httpx.TransportError as error:

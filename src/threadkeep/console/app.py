@@ -26,10 +26,10 @@ from threadkeep.console.api import Api, ApiRefused
 from threadkeep.console.guard import FormTooLarge, SafePages, credential_of, form_of, sign_in, sign_out
 
 _HERE = Path(__file__).parent
-_SECONDS = 120.0  # an answer in place may take as long as its model
+_SECONDS = 120.0  # a waited-for answer may take as long as its model
 _PAGE = 50
 MOUNTED_AT = "/console"
-# It trusts nobody, and needs to trust nobody: calls go over plain HTTP. Left to itself, every client would first read
+# It trusts no certificate and needs none: calls go over plain HTTP. Left to itself, every client would first read
 # all the authorities of the world, which takes longer than the call, and everybody else would wait for it.
 _NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
@@ -45,14 +45,14 @@ class Console:
     def app(self) -> Starlette:
         """To be mounted at `MOUNTED_AT`, in an application that may itself be mounted anywhere."""
         routes = [
-            Route("/", self._told(self.conversations)),
-            Route("/conversations", self._told(self.begin), methods=["POST"]),
-            Route("/conversations/{id:path}/messages", self._told(self.say), methods=["POST"]),
-            Route("/conversations/{id:path}/erase", self._told(self.erase), methods=["POST"]),
-            Route("/conversations/{id:path}/events", self._told(self.events)),
-            Route("/conversations/{id:path}", self._told(self.talk)),
-            Route("/sign-in", self._told(self.sign_in), methods=["GET", "POST"]),
-            Route("/sign-out", self._told(self.sign_out), methods=["POST"]),
+            Route("/", self._with_errors_shown(self.conversations)),
+            Route("/conversations", self._with_errors_shown(self.begin), methods=["POST"]),
+            Route("/conversations/{id:path}/messages", self._with_errors_shown(self.say), methods=["POST"]),
+            Route("/conversations/{id:path}/erase", self._with_errors_shown(self.erase), methods=["POST"]),
+            Route("/conversations/{id:path}/events", self._with_errors_shown(self.events)),
+            Route("/conversations/{id:path}", self._with_errors_shown(self.talk)),
+            Route("/sign-in", self._with_errors_shown(self.sign_in), methods=["GET", "POST"]),
+            Route("/sign-out", self._with_errors_shown(self.sign_out), methods=["POST"]),
             Mount("/static", StaticFiles(directory=_HERE / "static")),
         ]
         return Starlette(routes=routes, middleware=[Middleware(SafePages)])
@@ -89,7 +89,7 @@ class Console:
     async def say(self, request: Request) -> Response:
         """Answers with what became of the message; the message itself comes as an event, like everybody else's.
 
-        A browser without scripts gets no events, and is led back to the talk.
+        A browser without scripts gets no events, and is redirected to the conversation.
         """
         form = await form_of(request)
         async with _api(request) as api:
@@ -154,23 +154,23 @@ class Console:
         sign_out(answer, _home(request))
         return answer
 
-    def _told(self, page: Page) -> Page:
-        """What the API refuses is told on a page; who must sign in first is taken there."""
+    def _with_errors_shown(self, page: Page) -> Page:
+        """What the API refuses is shown on a page; who must sign in first is taken there."""
 
-        async def told(request: Request) -> Response:
+        async def shown(request: Request) -> Response:
             try:
                 return await page(request)
             except FormTooLarge:
                 return self._page(request, "problem.html", status=413, problem="that is more than a form can hold")
             except ApiRefused as refused:
-                if _is_from_script(request):  # htmx shows only what succeeded; the note itself tells that this did not
-                    unknown = refused.status == 401  # led away, one would lose what was typed
+                if _is_from_script(request):  # htmx shows only what succeeded; the note itself shows that this did not
+                    unknown = refused.status == 401  # a redirect would lose what was typed
                     return self._page(request, "problem_note.html", problem=refused.detail, sign_in=unknown)
                 if refused.status == 401:
                     return RedirectResponse(f"{_home(request)}/sign-in", 303)
                 return self._page(request, "problem.html", status=refused.status, problem=refused.detail)
 
-        return told
+        return shown
 
     def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         return HTMLResponse(self._render(name, home=_home(request), **values), status)

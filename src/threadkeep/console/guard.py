@@ -19,7 +19,7 @@ _HEADERS: Mapping[str, str] = {
     ),
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",  # what was said must not lie in a browser's cache
+    "Cache-Control": "no-store",  # messages must not stay in a browser's cache
 }
 
 

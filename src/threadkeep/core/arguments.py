@@ -104,7 +104,7 @@ def positive(field: str, value: Any) -> int:
 
 
 def text_length(events: Any) -> int:
-    """Of all texts in the events, as far as it can be told before they are checked."""
+    """Of all texts in the events, as far as it can be known before they are checked."""
     length = 0
     for event in events if isinstance(events, list | tuple) else ():  # pyright: ignore[reportUnknownVariableType]
         for text in (getattr(event, "text", None), getattr(event, "summary", None)):  # pyright: ignore[reportUnknownArgumentType]

@@ -1,4 +1,4 @@
-"""Erasing everywhere: every store tells its part, one that cannot be reached says so, and nothing in flight stays."""
+"""Erasing everywhere: every store reports its part, also where it cannot be reached, and nothing in flight stays."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Erasing:
         self._reflecting = reflecting
 
     async def message(self, scope: Scope, message_id: str) -> ErasureProof:
-        """Reflections and checkpoints after it too, for those that were being made meanwhile."""
+        """Reflections and checkpoints once more afterwards, for those that were being made concurrently."""
         with one_call(shared=False):
             return await self._noted(await self._with_room(lambda: self._message(scope, message_id)))
 
@@ -69,12 +69,12 @@ class Erasing:
         """Remove the threads that assistants once wrote, of which memory has everything; others are not ours."""
         if self._stores.checkpoints is None:
             return Erased()
-        return await _told(self._stores.checkpoints.erase(scope, TELLS_FROM_MEMORY))
+        return await _reported(self._stores.checkpoints.erase(scope, TELLS_FROM_MEMORY))
 
     async def text(self, scope: Scope, phrases: Sequence[str]) -> ErasureProof:
         """Every message that says one of the phrases, hot or stored, every reflection, title and intent that does.
 
-        They are refused before they are looked for: what a model writes meanwhile is either found or not stored. What
+        They are refused before they are looked for: what a model writes concurrently is found or not stored. What
         is hot is looked at first, since messages go from there to the archive and never back.
         """
         with one_call(shared=False):
@@ -93,7 +93,7 @@ class Erasing:
         return _with_checkpoints(proof, _both(before, await self._retold(scope)))
 
     async def _saying(self, scope: Scope, phrases: Sequence[Words]) -> _Saying:
-        """By reading all of the user's messages: search terms tell look-alikes apart, so they cannot find every one."""
+        """By reading all of the user's messages: search terms merge look-alikes, so they cannot find every one."""
         found = _Saying()
         if self._stores.waiting is not None:
             hot = await self._stores.waiting(scope)
@@ -112,7 +112,7 @@ class Erasing:
         return found
 
     async def _several(self, scope: Scope, found: _Saying) -> ErasureProof:
-        """As `message` does for one: what was made of them goes before, and after for what was made meanwhile."""
+        """As `message` does for one: what was made of them is deleted before, and afterwards once more."""
         spots = [(scope.with_conversation(name), id_) for name, id_ in found.spots]
         for place, change in found.named.items():
             await self._stores.archive.change(place, change)
@@ -142,7 +142,7 @@ class Erasing:
         return hot is None or any((name, one.id) in found.spots for name, one in hot)
 
     async def everything(self, scope: Scope) -> ErasureProof:
-        """A store that did not answer is told as such by each of its parts, and waited for by the first."""
+        """Each part of a store that did not answer reports that; only the first waits for it."""
         with one_call(shared=False):
             return await self._noted(await self._with_room(lambda: self._everything(scope)))
 
@@ -156,15 +156,15 @@ class Erasing:
         sessions = await self._stores.sessions.erase(scope)
         before, knowledge = await self._checkpoints(scope), await self._knowledge(scope)
         # At once: both may have to wait for the same store that does not answer.
-        scratch, proof = await asyncio.gather(_told(self._scratch(scope)), self._archive(scope))
-        after = await self._checkpoints(scope)  # those that were being made meanwhile
+        scratch, proof = await asyncio.gather(_reported(self._scratch(scope)), self._archive(scope))
+        after = await self._checkpoints(scope)  # those that were being made concurrently
         if any(part.removed for part in after.values()):
             proof = _joined(proof, await self._archive(scope))  # which scrubs what these have left behind
         made = {name: _both(part, after[name]) for name, part in before.items()}
         return replace(proof, stores={"sessions": sessions, **proof.stores, "scratch": scratch} | made | knowledge)
 
     async def _archive(self, scope: Scope, message_id: str | None = None) -> ErasureProof:
-        """Vectors before it, to tell how many there were; and after it, for those that were being made meanwhile."""
+        """Vectors before it, to count them; and after it, for those that were being made concurrently."""
         embedding = self._stores.embedding
         if embedding is None:
             return await self._stores.archive.erase(scope, message_id)
@@ -185,7 +185,7 @@ class Erasing:
         """Before the archive, which then scrubs what they have left behind."""
         erased: dict[str, Erased] = {}
         for name, keeper in self._stores.keepers.items():
-            erased[name] = await _told(keeper.erase(scope))
+            erased[name] = await _reported(keeper.erase(scope))
         if self._stores.reflections is not None:
             erased["reflections"] = await self._reflecting.erase(scope)
         return erased
@@ -193,7 +193,7 @@ class Erasing:
     async def _knowledge(self, scope: Scope) -> dict[str, Erased]:
         if self._stores.knowledge is None or scope.conversation is not None:
             return {}
-        return {"knowledge": await _told(self._stores.knowledge.erase(scope))}
+        return {"knowledge": await _reported(self._stores.knowledge.erase(scope))}
 
 
 def _with_checkpoints(proof: ErasureProof, checkpoints: Erased) -> ErasureProof:
@@ -224,11 +224,11 @@ def _joined(first: ErasureProof, then: ErasureProof) -> ErasureProof:
 
 
 def _both(first: Erased, then: Erased) -> Erased:
-    """What failed at first may be gone by now."""
+    """What failed at first may be deleted by now."""
     return Erased(first.removed + then.found, first.removed + then.removed, then.failed)
 
 
-async def _told(erasing: Awaitable[Erased]) -> Erased:
+async def _reported(erasing: Awaitable[Erased]) -> Erased:
     try:
         return await erasing
     except StoreUnavailable:

@@ -1,4 +1,4 @@
-"""Whether a turn could be stored now: asked of each store at once, and without writing anything.
+"""Whether a turn could be stored now: checks every store concurrently, without writing anything.
 
 What decides is what an append would meet: does the archive, or the journal where its word is enough, take a write? A
 journal that is not drained, dead letters and a pool without a free connection are reported beside it.
@@ -41,7 +41,7 @@ _log = logging.getLogger("threadkeep.core.stores")
 
 
 class LastWrite:
-    """The outcome of the process's last append. Some causes no store can be asked for, a server's full disk for one.
+    """The outcome of the process's last append. No check can find some causes, such as a server's full disk.
 
     A failure is logged when it is the first of its kind, and again after a minute: at every append of an outage it
     would bury the rest of the log.
@@ -63,7 +63,7 @@ class LastWrite:
             _log.error("an append failed (%s): %s", error.code, error)
 
     def seen_in(self, health: Health) -> Health:
-        """Add that the last append failed. A full store counts for a minute: without traffic no append would tell
+        """Add that the last append failed. A full store counts for a minute: without traffic no append would show
         that there is room again."""
         if self._failed is None:
             return health
@@ -77,7 +77,7 @@ class LastWrite:
 class HealthCheck:
     """Logs nothing and raises no `StoreError`: that a store is unavailable is the answer.
 
-    `takes_writes` asks the journal's server whether it would take a turn: one that can only be read is unavailable.
+    `takes_writes` queries whether the journal's server would take a turn: one that can only be read is unavailable.
     `queues` is True where the journal's word is enough for an append.
     `may_write` raises `HotStoreMismatch` where this process's Redis or mode is not the archive's.
     """
@@ -153,7 +153,7 @@ class HealthCheck:
 
 
 def _state(found: HealthFinding | StoreError | TimeoutError | None) -> StoreState:
-    """`found` is what would keep a write from being stored, or what kept the archive from being asked."""
+    """`found` is what would keep a write from being stored, or what kept the archive from answering."""
     if found is None:
         return "ok"
     if isinstance(found, HealthFinding):
@@ -165,21 +165,23 @@ def _of_archive(error: StoreError | TimeoutError) -> HealthFinding:
     if isinstance(error, StoreBusy):
         return _NO_CONNECTION
     code = error.code if isinstance(error, StoreError) else StoreUnavailable.code
-    return _told(
+    return _as_finding(
         error, code, "the archive", "look at the server and its log, and DATABASE_URL; see `threadkeep doctor`"
     )
 
 
 def _of_redis(error: StoreError | TimeoutError) -> HealthFinding:
     code = error.code if isinstance(error, StoreError) else StoreUnavailable.code
-    return _told(error, f"redis_{code.removeprefix('store_')}", "Redis", "look at the server, its log and REDIS_URL")
+    return _as_finding(
+        error, f"redis_{code.removeprefix('store_')}", "Redis", "look at the server, its log and REDIS_URL"
+    )
 
 
-def _told(error: StoreError | TimeoutError, code: str, store: str, fix: str) -> HealthFinding:
+def _as_finding(error: StoreError | TimeoutError, code: str, store: str, fix: str) -> HealthFinding:
     """In the error's own words, as far as they may be sent to callers."""
     if isinstance(error, StoreError) and error.problem is not None:
         return HealthFinding(code, error.problem, error.fix or fix)
-    problem = "could not be asked" if isinstance(error, StoreError) else "did not answer in time"
+    problem = "could not be checked" if isinstance(error, StoreError) else "did not answer in time"
     return HealthFinding(code, f"{store} {problem}", fix)
 
 

@@ -1,6 +1,6 @@
 """Everything that is kept of a user: one list, one count and one export of the archive and of all other owners.
 
-The owners are those that an erasure asks, so what is listed is erased, and what can be erased was listed.
+The owners are those that an erasure covers, so what is listed is erased, and what can be erased was listed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Keeping:
         """Latest activity first, each id once: where it was active last. A few queries for each owner."""
         owners = self._owners(user, after)
         found: list[Conversation] = []
-        places: list[str] = []  # where the list goes on behind each of them
+        cursors: list[str] = []  # where each of their lists continues
         while len(found) <= limit:
             wanted = limit + 1 - len(found)
             for owner in owners:
@@ -46,8 +46,8 @@ class Keeping:
             for one in taken:
                 if one.owner is max(same[one.name], key=lambda other: other.rank).owner:
                     found.append(_joined([other.listed for other in same[one.name]]))
-                    places.append(one.place)
-        return ConversationPage(tuple(found[:limit]), places[limit - 1] if len(found) > limit else None)
+                    cursors.append(one.cursor)
+        return ConversationPage(tuple(found[:limit]), cursors[limit - 1] if len(found) > limit else None)
 
     async def stats(self, scope: Scope | None) -> Stats:
         counted = await self._stores.archive.stats(scope)
@@ -59,15 +59,15 @@ class Keeping:
         return replace(counted, users=int(bool(anything)))
 
     async def records(self, scope: Scope | None) -> AsyncIterator[Exported]:
-        """Conversations in the order of ids, whoever has them; then what belongs to no conversation."""
+        """Conversations in the order of ids, whichever owner has them; then what belongs to no conversation."""
         others = _Others(self._keepers)
         await others.look(scope)
         async for record in self._stores.archive.records(scope):
-            place = record.tenant, record.user, record.conversation
-            while (before := others.next_before(place)) is not None:
+            key = record.tenant, record.user, record.conversation
+            while (before := others.next_before(key)) is not None:
                 if (alone := await others.alone(before)) is not None:
                     yield alone
-            parts = await others.parts(place)
+            parts = await others.parts(key)
             yield _completed(await self._reflecting.recorded(record), parts)
         while (rest := others.next_before(None)) is not None:
             if (alone := await others.alone(rest)) is not None:
@@ -77,8 +77,8 @@ class Keeping:
                 yield value
 
     async def parts(self, scope: Scope) -> Sequence[Part]:
-        place = scope.tenant, scope.user, scope.require_conversation()
-        return [part for keeper in self._keepers for part in (await keeper.parts([place])).values()]
+        key = scope.tenant, scope.user, scope.require_conversation()
+        return [part for keeper in self._keepers for part in (await keeper.parts([key])).values()]
 
     def _owners(self, user: Scope, after: str | None) -> list[_Owner]:
         archive = self._stores.archive
@@ -141,7 +141,7 @@ class _Owner:
 class _Taken:
     owner: _Owner
     listed: Conversation
-    place: str = ""  # where all the owners' lists go on
+    cursor: str = ""  # where all the owners' lists continue
 
     @property
     def name(self) -> str:
@@ -163,7 +163,7 @@ def _latest(owners: Sequence[_Owner], most: int) -> list[_Taken]:
         if first is None:
             break
         first.owner.take()
-        taken.append(replace(first, place=_BETWEEN.join(owner.taken for owner in owners)))
+        taken.append(replace(first, cursor=_BETWEEN.join(owner.taken for owner in owners)))
     return taken
 
 
@@ -212,40 +212,40 @@ class _Others:
 
     async def look(self, scope: Scope | None) -> None:
         for keeper in self._keepers:
-            for place in await keeper.places(scope):
-                self._having.setdefault(place, []).append(keeper)
+            for key in await keeper.places(scope):
+                self._having.setdefault(key, []).append(keeper)
         self._order = sorted(self._having)
 
-    def next_before(self, place: Place | None) -> Place | None:
+    def next_before(self, key: Place | None) -> Place | None:
         """The next one that stands before this one."""
         if self._next == len(self._order):
             return None
         following = self._order[self._next]
-        return following if place is None or following < place else None
+        return following if key is None or following < key else None
 
-    async def parts(self, place: Place) -> Sequence[Part]:
-        """Of one that is the next, or that nobody else has."""
-        if place not in self._having:
+    async def parts(self, key: Place) -> Sequence[Part]:
+        """Of one that is the next, or that no other owner has."""
+        if key not in self._having:
             return ()
-        if place not in self._loaded:
+        if key not in self._loaded:
             await self._load(self._order[self._next : self._next + _PARTS_AT_ONCE])
         self._next += 1
-        return self._loaded[place]
+        return self._loaded[key]
 
-    async def alone(self, place: Place) -> ConversationRecord | None:
-        """As a record of its own; None where it was erased meanwhile."""
-        parts = await self.parts(place)
+    async def alone(self, key: Place) -> ConversationRecord | None:
+        """As a record of its own; None where it was erased concurrently."""
+        parts = await self.parts(key)
         if not parts:
             return None
         times = min(part.started_at for part in parts), max(part.ended_at for part in parts)
-        return _completed(ConversationRecord(*place, (), *times), parts)
+        return _completed(ConversationRecord(*key, (), *times), parts)
 
-    async def _load(self, places: Sequence[Place]) -> None:
-        self._loaded = {place: [] for place in places}
+    async def _load(self, keys: Sequence[Place]) -> None:
+        self._loaded = {key: [] for key in keys}
         for keeper in self._keepers:
-            found = await keeper.parts([place for place in places if keeper in self._having[place]])
-            for place, part in found.items():
-                self._loaded[place].append(part)
+            found = await keeper.parts([key for key in keys if keeper in self._having[key]])
+            for key, part in found.items():
+                self._loaded[key].append(part)
 
 
 def _completed(record: ConversationRecord, parts: Sequence[Part]) -> ConversationRecord:

@@ -1,6 +1,6 @@
-"""A recording or a picture on its way to memory: held to its limits, looked at, and only words and facts go on.
+"""A recording or a picture on its way to memory: held to its limits, described, and reduced to words and facts.
 
-The bytes are read from a file that its opener closes; nothing here writes them, or what was said, anywhere.
+The bytes are read from a file that its opener closes; nothing here writes them, or their content, anywhere.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import BinaryIO
 
 from threadkeep.errors import CapabilityMissing, InvalidEvent, InvalidInput, TooLarge
 from threadkeep.events import UserMessage
-from threadkeep.policy.media import HEAD_BYTES, check_kind, known_type, modality_of
-from threadkeep.policy.pixels import size_of
+from threadkeep.policy.media import HEAD_BYTES, check_kind, known_type, modality_of, size_of
 from threadkeep.ports.media import MediaModality, MediaSummariser, MediaSummary, Medium
 from threadkeep.record import IMAGE_KIND
 
@@ -57,10 +56,10 @@ class Media:
         typed: str | None = None,
         inside: str = "",
     ) -> Understood:
-        """`mime` is what the sender calls it, `language` the talk's, `typed` what was written beside a picture.
+        """`mime` is what the sender calls it, `language` the conversation's, `typed` what was written beside a picture.
 
         Raises `InvalidEvent` and `TooLarge`, naming `data` or `mimeType` of the field `inside`, for what is not what it
-        is called, cannot be read, is too large or says nothing; `CapabilityMissing` where nobody can look at it; and
+        is called, cannot be read, is too large or says nothing; `CapabilityMissing` where no model can look at it; and
         `ModelError`. Nothing has been stored then.
         """
         try:

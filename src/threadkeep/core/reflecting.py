@@ -32,9 +32,9 @@ class Reflecting:
         redactor: Redactor,
         kind: ReflectionKind = "turn",
     ) -> bool:
-        """False when what it was made of is gone, or when it says what the user has erased.
+        """False when what it was made of is erased, or when it repeats what the user has erased.
 
-        The latest turn, where others read it, is told too."""
+        The latest turn, where others read it, is updated too."""
         if not evidence:
             raise InvalidInput("evidence", "is empty", "name the messages it was made from")
         kept, before = self._kept(), await self._generation(scope)
@@ -51,7 +51,7 @@ class Reflecting:
         if now > before or (scope.generation is not None and scope.generation < max(before, now)):
             await kept.erase(scope)
             return False
-        await self._tell_latest(scope, stored)
+        await self._update_latest(scope, stored)
         return True
 
     async def of(self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50) -> Sequence[StoredReflection]:
@@ -96,10 +96,10 @@ class Reflecting:
         if self._stores.latest is not None:
             for stored in await self._kept().of(scope, "turn", _NEWEST):
                 if message_id in stored.evidence:
-                    await self._tell_latest(scope, replace(stored, reflection=Reflection("")))
+                    await self._update_latest(scope, replace(stored, reflection=Reflection("")))
 
-    async def _tell_latest(self, scope: Scope, stored: StoredReflection) -> None:
-        """It expires by itself: one that is away is not waited for."""
+    async def _update_latest(self, scope: Scope, stored: StoredReflection) -> None:
+        """It expires by itself: a hot store that is unavailable is not waited for."""
         if self._stores.latest is not None and stored.kind == "turn":
             with suppress(StoreUnavailable, ScopeErased):
                 await self._stores.latest.set_latest_reflection(scope, stored.evidence[-1], stored.reflection)

@@ -21,14 +21,13 @@ from threadkeep.ports.keys import KeyStore
 from threadkeep.ports.knowledge import KnowledgeErasure, KnowledgeVectors
 from threadkeep.ports.latest import LatestTurn
 from threadkeep.ports.ledger import Ledger
-from threadkeep.ports.nearest import Nearest
 from threadkeep.ports.reflections import Reflections
 from threadkeep.ports.rerank import Rerank
 from threadkeep.ports.scratch import Scratch
 from threadkeep.ports.sessions import Sessions
 from threadkeep.ports.slots import Slots
 from threadkeep.ports.usage import ThreadUsage
-from threadkeep.ports.vectors import VectorStores
+from threadkeep.ports.vectors import Nearest, VectorStores
 from threadkeep.scope import Scope
 
 
@@ -38,7 +37,7 @@ class Stores:
     sessions: Sessions
     scratch: Scratch
     index: TermIndex
-    slots: Slots | None = None  # for what tools need later in the talk
+    slots: Slots | None = None  # for what tools need later in the conversation
     claims: Claims | None = None  # where several processes share a store for them
     reflections: Reflections | None = None
     ledger: Ledger | None = None  # of chat models
@@ -65,8 +64,8 @@ class Stores:
     remains: Callable[[], Awaitable[tuple[str, ...]]] | None = None  # what a server keeps of what was erased
     may_write: Callable[[], Awaitable[None]] | None = None  # raises `HotStoreMismatch`
     flushing: Flushing | None = None  # where appends are answered before the archive has them
-    queued: Callable[[Scope], Awaitable[Sequence[Message]]] | None = None  # the same: what a talk has waiting there
-    # The same: all that is hot of a user, each message with its conversation; None while that cannot be asked.
+    queued: Callable[[Scope], Awaitable[Sequence[Message]]] | None = None  # the same: what waits in the journal there
+    # The same: all that is hot of a user, each message with its conversation; None while that cannot be read.
     waiting: Callable[[Scope], Awaitable[Sequence[tuple[str, Message]] | None]] | None = None
     health: Callable[[], Awaitable[Health]] | None = None  # where there is more to ask than the archive
     make_room: Callable[[], Awaitable[bool]] | None = None  # for an erase on a full disk, where some was set aside

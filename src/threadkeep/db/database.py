@@ -21,11 +21,20 @@ class Database(ABC):
     def dialect(self) -> Dialect: ...
 
     @abstractmethod
-    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None, seconds: float | None = None) -> T:
+    async def write(
+        self,
+        verb: Callable[[], Verb[T]],
+        *,
+        size: int | None = None,
+        seconds: float | None = None,
+        repeatable: bool = False,
+    ) -> T:
         """Run the verb in a transaction, commit and return its result.
 
         `size`: how much a short verb stores, in characters or bytes; SQLite may then run it on the calling thread.
         `seconds`: how long a server may take over it, where that is longer than usual.
+        `repeatable`: doing it twice is as good as once, so it is begun anew after a commit that was not answered too,
+        and what it does `alone`, before anything else, needs no transaction.
         Raise `OutcomeUnknown` when the connection broke during the commit, and `StoreError`.
         """
 

@@ -13,7 +13,7 @@ Name = Literal["sqlite", "postgres", "mysql"]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """`name` is "mysql" for MariaDB too; `is_mariadb` tells them apart where they differ."""
+    """`name` is "mysql" for MariaDB too; `is_mariadb` is set for MariaDB alone."""
 
     name: Name
     is_mariadb: bool = False
@@ -57,6 +57,15 @@ class Dialect:
     def locked(self) -> str:
         """The end of a query that locks its rows for this transaction. SQLite has one writer at a time anyway."""
         return "" if self.is_sqlite else " FOR UPDATE"
+
+    def locked_in(self, table: str, *, keeps_key: bool = False) -> str:
+        """The end of a query that locks the rows of one of its tables. MariaDB cannot name one: it locks all it read.
+
+        `keeps_key`: the rows stay, with their keys, so that PostgreSQL lets others refer to them.
+        """
+        if self.is_sqlite or self.is_mariadb:
+            return self.locked
+        return f" FOR {'NO KEY ' if keeps_key and self.is_postgres else ''}UPDATE OF {table}"
 
     @property
     def locked_shared(self) -> str:
@@ -102,7 +111,7 @@ class Dialect:
     def upsert(self, table: str, rows: Sequence[Mapping[str, str]], key: str, replaced: Sequence[str]) -> str:
         """`rows`: by column, where its value is bound. `replaced`: columns of a row that is there already by its `key`.
 
-        MySQL warns of VALUES(column) each time, which costs a trip and a line in the log. MariaDB knows no other name
+        MySQL warns of VALUES(column) each time, which costs a round trip and a log entry. MariaDB knows no other name
         of a new row but that of a table it is selected from.
         """
         columns, values = ", ".join(rows[0]), [", ".join(row.values()) for row in rows]

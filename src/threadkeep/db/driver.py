@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 Values = Mapping[str, Any]
 
 _NAMED = re.compile(r"(?<!:):([a-z]\w*)")
-_LOST = {2006, 2013, 2055, 4031}  # what MySQL's clients say of a connection that is gone
+_LOST = {2006, 2013, 2055, 4031}  # codes of MySQL's clients for a lost connection
 _ASTRAY = {"InterfaceError", "InternalClientError", "InternalError"}  # a driver that no longer knows where it is
 _RAISED_BY = {"asyncpg": ("PostgresError", "InterfaceError", "InternalClientError"), "asyncmy.errors": ("MySQLError",)}
 
@@ -48,54 +48,54 @@ class DriverConnection(Protocol):
         ...
 
     def drop(self) -> None:
-        """Without a word to the server: in which state it is, nobody knows."""
+        """Close without notifying the server: the connection's state is unknown."""
         ...
 
 
 async def connect(engine: AsyncEngine) -> AsyncConnection:
     """Raise what keeps it from opening as SQLAlchemy's error, also what SQLAlchemy lets through as the driver's."""
-    with _TOLD:
+    with _TRANSLATING:
         return await engine.connect()
 
 
-async def line_on(connection: AsyncConnection) -> DriverConnection:
+async def driver_connection(connection: AsyncConnection) -> DriverConnection:
     """The driver's side of this connection. Its statements have named parameters, `:name`, for every driver."""
     raw: Any = (await connection.get_raw_connection()).driver_connection
-    return _PostgresLine(raw) if connection.dialect.name == "postgresql" else _MySqlLine(raw)
+    return _PostgresConnection(raw) if connection.dialect.name == "postgresql" else _MySqlConnection(raw)
 
 
-class _PostgresLine:
+class _PostgresConnection:
     def __init__(self, raw: Any) -> None:
         self._raw = raw
 
     async def rows(self, statement: str, values: Values) -> Sequence[Any]:
         text, names = _numbered(statement)
-        with _TOLD:
+        with _TRANSLATING:
             return await self._raw.fetch(text, *(values[name] for name in names))
 
     async def count(self, statement: str, values: Values) -> int:
         text, names = _numbered(statement)
-        with _TOLD:
+        with _TRANSLATING:
             said: str = await self._raw.execute(text, *(values[name] for name in names))
         return int(said.rsplit(" ", 1)[-1])
 
     async def each(self, statement: str, rows: Sequence[Values]) -> None:
         text, names = _numbered(statement)
-        with _TOLD:
+        with _TRANSLATING:
             await self._raw.executemany(text, [tuple(row[name] for name in names) for row in rows])
 
     async def begin(self) -> None:
         """The level is named: a default of REPEATABLE READ would take its snapshot before our locks."""
-        with _TOLD:
+        with _TRANSLATING:
             await self._raw.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
 
     async def commit(self) -> None:
-        with _TOLD:
+        with _TRANSLATING:
             await self._raw.execute("COMMIT")
 
     async def settle(self) -> None:
         if self._raw.is_in_transaction():
-            with _TOLD:
+            with _TRANSLATING:
                 await self._raw.execute("ROLLBACK")
 
     async def autocommit(self, on: bool) -> None:
@@ -105,7 +105,7 @@ class _PostgresLine:
         self._raw.terminate()
 
 
-class _MySqlLine:
+class _MySqlConnection:
     def __init__(self, raw: Any) -> None:
         self._raw = raw
 
@@ -117,13 +117,13 @@ class _MySqlLine:
 
     async def each(self, statement: str, rows: Sequence[Values]) -> None:
         text, names = _formatted(statement)
-        with _TOLD:
+        with _TRANSLATING:
             async with self._raw.cursor() as cursor:
                 await cursor.executemany(text, [tuple(row[name] for name in names) for row in rows])
 
     async def _executed(self, statement: str, values: Values) -> tuple[int, Sequence[Any]]:
         text, names = _formatted(statement) if values else (statement, ())
-        with _TOLD:
+        with _TRANSLATING:
             return await self._run(text, tuple(values[name] for name in names))
 
     async def _run(self, text: str, values: tuple[Any, ...]) -> tuple[int, Sequence[Any]]:
@@ -133,19 +133,19 @@ class _MySqlLine:
             return cursor.rowcount, rows
 
     async def begin(self) -> None:
-        with _TOLD:
+        with _TRANSLATING:
             await self._raw.begin()
 
     async def commit(self) -> None:
-        with _TOLD:
+        with _TRANSLATING:
             await self._raw.commit()
 
     async def settle(self) -> None:
-        with _TOLD:
+        with _TRANSLATING:
             await self._raw.rollback()
 
     async def autocommit(self, on: bool) -> None:
-        with _TOLD:
+        with _TRANSLATING:
             await self._raw.autocommit(on)
 
     def drop(self) -> None:
@@ -164,8 +164,8 @@ def _formatted(statement: str) -> tuple[str, tuple[str, ...]]:
     return _NAMED.sub("%s", statement), tuple(_NAMED.findall(statement))
 
 
-class _Told:
-    """Drivers' errors as SQLAlchemy's, which the rest of the house understands. Never with a value."""
+class _Translating:
+    """Raise drivers' errors as SQLAlchemy's, which `errors.py` maps. Never with a value."""
 
     def __enter__(self) -> None: ...
 
@@ -174,7 +174,7 @@ class _Told:
             raise DBAPIError(None, None, error, hide_parameters=True, connection_invalidated=_is_lost(error)) from None
 
 
-_TOLD = _Told()
+_TRANSLATING = _Translating()
 
 
 @lru_cache(maxsize=1)

@@ -26,7 +26,7 @@ _OUR_OPTIONS = {"pooler", "pgbouncer", "application_name", "charset", *tls.OPTIO
 _POSTGRES_OPTIONS = {"host", "port", *_OUR_OPTIONS} - tls.MYSQL_OPTIONS
 _MYSQL_OPTIONS = {"unix_socket", *_OUR_OPTIONS}
 _WHO = re.compile(r"[^:]+://([^:/]*(:[^@]*)?@)?")  # as SQLAlchemy reads it: a ? in a password is part of that
-_LOST = 2013  # what the clients of MySQL say of a connection that is gone
+_LOST = 2013  # the code of MySQL's clients for a lost connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ async def _connect_mysql(**arguments: Any) -> Any:
     opening = asyncio.create_task(_awaited(asyncmy.connect(**arguments)))
     try:
         return await asyncio.shield(opening)
-    except RuntimeError as error:  # of uvloop, where the other side has closed the line as soon as it was open
+    except RuntimeError as error:  # of uvloop, where the other side has closed the connection as soon as it was open
         raise asyncmy.errors.OperationalError(_LOST, f"the server closed the connection ({error})") from None
     except asyncio.CancelledError:
         close_once_open(opening)
@@ -168,7 +168,7 @@ def close_once_open(opening: asyncio.Task[Any]) -> None:
 
 
 async def none_half_open() -> None:
-    """Of this loop. One that takes too long, since nobody answers at the other end, is told to stop after all."""
+    """Of this loop. One that takes too long, because the other end does not answer, is cancelled after all."""
     loop = asyncio.get_running_loop()
     if not (here := {opening for opening in _unwanted if opening.get_loop() is loop}):
         return

@@ -1,4 +1,4 @@
-"""Drivers' errors, told in our words at the edge. Never a value, a user or a password: only where and what."""
+"""Drivers' errors mapped to ours. Never a value, a user or a password: only the server and the cause."""
 
 from __future__ import annotations
 
@@ -27,12 +27,17 @@ DRIVER_ERRORS = (DBAPIError, PoolTimeout, OSError, TimeoutError)
 
 # Statements that were prepared on a connection, and another was given to the next transaction.
 _POOLED: set[str | int] = {"26000", "42P05"}
-_TOLD_POOLED = (
+_BUSY_POOLER = (
     "a statement that was prepared is not there, or twice; behind PgBouncer in transaction mode, add"
     " ?pooler=transaction to DATABASE_URL"
 )
-_TOLD_STRANGER = (
-    "the server's certificate does not show that it is the one asked for; check host, sslmode and sslrootcert in"
+_NO_CONNECTION: set[str | int] = {"53300", 1040, 1203, 1226}
+_ALL_TAKEN = (
+    "the server has no connection left, for anybody or for this user; close some, raise its max_connections, or lower"
+    " THREADKEEP_POOL_SIZE of the processes that share it"
+)
+_WRONG_CERTIFICATE = (
+    "the server's certificate does not show that it is the one of the URL; check host, sslmode and sslrootcert in"
     " DATABASE_URL"
 )
 _READ_ONLY: set[str | int] = {"25006", 1290, 1792, 1836}
@@ -44,7 +49,10 @@ _KINDS: tuple[tuple[type[StoreError], set[Any]], ...] = (
     (StoreReadOnly, _READ_ONLY),
     (StoreFull, {"53100", 1021, 1114, 3675}),
     (SchemaOutdated, {"42P01", "42703", 1054, 1146}),
-    (StoreUnavailable, {"53200", "53300", "55P03", 1040, 1053, 1205, 1213, 1927, 2002, 2003, 2006, 2013, 2055}),
+    (
+        StoreUnavailable,
+        {"53200", "53300", "55P03", 1040, 1053, 1203, 1205, 1213, 1226, 1927, 2002, 2003, 2006, 2013, 2055},
+    ),
 )
 _OUTAGES = ("08", "57", "40")  # connection trouble; starting, stopping or cancelled; rolled back by the server
 _ROLLED_BACK: set[str | int | None] = {"40001", "40P01", 1213, 1020}  # deadlock, serialisation: the same work may pass
@@ -53,7 +61,7 @@ _ROLLED_BACK: set[str | int | None] = {"40001", "40P01", 1213, 1020}  # deadlock
 _COLUMN = re.compile(r"(?:\(|KEY \(`|column (?:`[^`]*`\.)*['`])([^()'`]+)(?:\)=\(|`|')")
 _NAME = re.compile(r"[a-z_]+")
 
-_TELLING: dict[type[StoreError], str] = {
+_PROBLEMS: dict[type[StoreError], str] = {
     StoreRefused: "the server refused the user, the password, the database or a right; check DATABASE_URL and grants",
     StoreReadOnly: "the server is read-only; point DATABASE_URL at its primary",
     StoreFull: "the server has no space left; free some and retry",
@@ -64,7 +72,7 @@ _TELLING: dict[type[StoreError], str] = {
 }
 
 
-def place_of(url: URL) -> str:
+def server_address(url: URL) -> str:
     """Enough to know which server is meant; no user, no password, no options."""
     backend = url.get_backend_name()
     port = f":{url.port}" if url.port else ""
@@ -77,9 +85,15 @@ def translated(error: BaseException, url: URL) -> StoreError:
     seen = f"{type(_original(error)).__name__}" + (f" {code}" if code is not None else "")
     if (table := _table_in(error)) is not None:
         seen += f" on {table}"
-    told = _TOLD_POOLED if code in _POOLED else _TOLD_STRANGER if _is_a_stranger(error) else _TELLING[kind]
-    problem, _, fix = told.partition("; ")
-    return kind(f"{place_of(url)}: {told} ({seen})", problem=f"{problem} ({seen})", fix=fix or None)
+    text = _PROBLEMS[kind]
+    if code in _POOLED:
+        text = _BUSY_POOLER
+    elif code in _NO_CONNECTION:
+        text = _ALL_TAKEN
+    elif _is_a_stranger(error):
+        text = _WRONG_CERTIFICATE
+    problem, _, fix = text.partition("; ")
+    return kind(f"{server_address(url)}: {text} ({seen})", problem=f"{problem} ({seen})", fix=fix or None)
 
 
 def _table_in(error: BaseException) -> str | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -46,9 +45,8 @@ class Span(NamedTuple):
     ttl: int
 
 
-@dataclass(frozen=True, slots=True)
-class LockedConversation:
-    """A conversation's row, as nobody else can change it before the transaction ends."""
+class LockedConversation(NamedTuple):
+    """A conversation's row, which no other transaction can change before this one ends."""
 
     cid: int
     uid: int
@@ -130,7 +128,7 @@ def lock_or_create(scope: Scope, span: Span, dialect: Dialect) -> Verb[LockedCon
     found = yield from lock(scope, dialect)
     if found is None:
         raise Raced
-    return replace(found, is_new=True)
+    return found._replace(is_new=True)
 
 
 def hold_owner(scope: Scope, dialect: Dialect, *, alone: bool = False) -> Verb[int]:

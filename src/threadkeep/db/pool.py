@@ -17,9 +17,9 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from threadkeep.db.driver import DriverConnection, connect, line_on
+from threadkeep.db.driver import DriverConnection, connect, driver_connection
 from threadkeep.db.engine import PoolLimits
-from threadkeep.db.errors import DRIVER_ERRORS, code_of, place_of
+from threadkeep.db.errors import DRIVER_ERRORS, code_of, server_address
 from threadkeep.errors import StoreBusy
 from threadkeep.resilience.shared import Shared
 
@@ -27,8 +27,8 @@ _RENEWED_AFTER_SECONDS = 1_800.0  # firewalls and poolers end what is older with
 _PARTING_SECONDS = 1.0
 # The server, or this account, has no connection left. MariaDB's 1040 arrives as 2013 under uvloop, which drops what was
 # sent before the server closed the socket (987 of 987 refused connections, asyncmy 0.2.17).
-_FULL = {"53300", 1040, 1203, 2013}
-_FULL_SECONDS = 1.0  # so long a full server is not asked for another one
+_FULL = {"53300", 1040, 1203, 1226, 2013}
+_FULL_SECONDS = 1.0  # pause before a full server gets another request for a connection
 _SHORT_SECONDS = 10.0  # so long its last refusal bounds what `usage` reports
 
 
@@ -41,25 +41,25 @@ class PoolUsage:
 
 
 class PooledConnection:
-    __slots__ = ("connection", "direct", "idle_since", "line", "opened_at", "used")
+    __slots__ = ("connection", "direct", "driver", "idle_since", "opened_at", "used")
 
-    def __init__(self, connection: AsyncConnection, line: DriverConnection, now: float) -> None:
+    def __init__(self, connection: AsyncConnection, driver: DriverConnection, now: float) -> None:
         self.connection = connection
-        self.line = line
-        self.direct = False  # which way it was asked last: on MySQL the two differ in autocommit
+        self.driver = driver
+        self.direct = False  # how it was last used: on MySQL the two ways differ in autocommit
         self.used = False
         self.opened_at = self.idle_since = now
 
     async def settle(self) -> None:
         """Undo what was begun, if anything was."""
         if self.direct:
-            await self.line.settle()
+            await self.driver.settle()
         elif self.connection.in_transaction():
             await self.connection.rollback()
 
     async def turn(self, *, direct: bool) -> None:
         if self.direct != direct:
-            await self.line.autocommit(direct)
+            await self.driver.autocommit(direct)
             self.direct = direct
 
 
@@ -124,8 +124,8 @@ class Pool:
 
     def discard(self, held: PooledConnection) -> None:
         """Close it at once, without a word to the server; its slot is free when that is done."""
-        held.line.drop()
-        self._in_background(self._parted(held, gone=True))
+        held.driver.drop()
+        self._in_background(self._parted(held, broken=True))
 
     def discard_idle(self) -> None:
         """Whatever ended one connection, or keeps it silent, most likely did so to all: each would cost a call."""
@@ -168,7 +168,7 @@ class Pool:
             with suppress(ValueError):
                 self._waiting.remove(waiter)
             raise StoreBusy(
-                f"{place_of(self.engine.url)}: all {self._open} connections of this process were busy for"
+                f"{server_address(self.engine.url)}: all {self._open} connections of this process were busy for"
                 f" {self.limits.wait_seconds:g} s; raise THREADKEEP_POOL_SIZE, or send less at once"
             )
         return waiter.result()
@@ -178,7 +178,7 @@ class Pool:
         while True:
             try:
                 connection = await connect(self.engine)
-                return PooledConnection(connection, await line_on(connection), _now())
+                return PooledConnection(connection, await driver_connection(connection), _now())
             except BaseException as error:
                 if isinstance(error, DRIVER_ERRORS) and code_of(error) in _FULL and self._open > 1:
                     self._open -= 1
@@ -225,23 +225,23 @@ class Pool:
         task.add_done_callback(self._closing.discard)
         return task
 
-    async def _parted(self, held: PooledConnection, *, gone: bool = False) -> None:
+    async def _parted(self, held: PooledConnection, *, broken: bool = False) -> None:
         try:
-            await self._end(held, gone=gone)
+            await self._end(held, broken=broken)
         finally:
             self._pass_on(None)
 
-    async def _end(self, held: PooledConnection, *, gone: bool = False) -> None:
+    async def _end(self, held: PooledConnection, *, broken: bool = False) -> None:
         """Its slot stays taken."""
         try:
             async with asyncio.timeout(_PARTING_SECONDS):
-                if gone:
+                if broken:
                     await held.connection.invalidate()
                 elif held.direct:
                     await held.turn(direct=False)  # an application's pool gets it back as it was
                 await held.connection.close()
         except (TimeoutError, *DRIVER_ERRORS):  # dead already
-            held.line.drop()
+            held.driver.drop()
             with suppress(*DRIVER_ERRORS):
                 await held.connection.invalidate()
                 await held.connection.close()

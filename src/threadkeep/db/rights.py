@@ -38,7 +38,7 @@ _HIDDEN_ON_POSTGRES = """(
     )
 )"""
 _HIDING_ON_POSTGRES = text(f"SELECT {_HIDDEN_ON_POSTGRES} FROM (SELECT CAST(:table AS text)) AS n (table_)")  # noqa: S608
-# A right on some columns alone passes: which of them is not ours to tell here.
+# A right on some columns alone passes: which of them are needed is not checked here.
 _LACKING_ON_POSTGRES = text(
     f"SELECT n.right_, n.table_, to_regclass(n.table_) IS NULL, {_HIDDEN_ON_POSTGRES}"  # noqa: S608
     " FROM unnest(CAST(:tables AS text[]), CAST(:rights AS text[])) AS n (table_, right_)"

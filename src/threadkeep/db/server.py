@@ -23,12 +23,23 @@ from threadkeep.db.errors import (
     is_read_only,
     lost_connection,
     never_answered,
-    place_of,
+    server_address,
     translated,
     was_rolled_back,
 )
 from threadkeep.db.pool import POOLS, Pool, PooledConnection, PoolUsage
-from threadkeep.db.statements import Change, ChangeEach, Query, Raced, Statement, Undo, Verb
+from threadkeep.db.statements import (
+    Change,
+    ChangeEach,
+    KeyTaken,
+    Query,
+    Raced,
+    ReferenceMissing,
+    Statement,
+    Undo,
+    Verb,
+    raise_in,
+)
 from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
 from threadkeep.resilience.one_call import outside_any_call, waiting
 from threadkeep.resilience.shared import Lease
@@ -39,6 +50,12 @@ Work = Callable[[AsyncConnection], Awaitable[T]]
 OLDEST = {"PostgreSQL": (13,), "MariaDB": (10, 6), "MySQL": (8, 0, 13)}
 _MOST_TRIES = 12
 _KEY_TAKEN = 1062
+_VIOLATIONS: dict[str | int | None, type[KeyTaken | ReferenceMissing]] = {
+    "23505": KeyTaken,
+    1062: KeyTaken,
+    "23503": ReferenceMissing,
+    1452: ReferenceMissing,
+}
 _random = random.Random()  # of our own: an application's is seeded, and read, by itself
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.25
 
@@ -83,7 +100,7 @@ class ServerDatabase(Database):
 
     @property
     def place(self) -> str:
-        return place_of(self.engine.url)
+        return server_address(self.engine.url)
 
     @property
     def is_ready(self) -> bool:
@@ -116,7 +133,16 @@ class ServerDatabase(Database):
             return POSTGRES
         return MARIADB if cast("Any", self.engine.dialect).is_mariadb else MYSQL
 
-    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None, seconds: float | None = None) -> T:
+    async def write(
+        self,
+        verb: Callable[[], Verb[T]],
+        *,
+        size: int | None = None,
+        seconds: float | None = None,
+        repeatable: bool = False,
+    ) -> T:
+        if repeatable:
+            return await self.direct(lambda connection: _run_verb(connection, verb(), begins=True))
         attempt = _Attempt(self._pool, direct=True)
 
         async def work(connection: DriverConnection) -> T:
@@ -142,7 +168,7 @@ class ServerDatabase(Database):
         return [count] if count or not only_if_first else []
 
     async def transact(self, work: Work[T], *, seconds: float | None = None) -> T:
-        """Run `work` in a transaction and commit. A deadlock or a lost line before the commit is tried again."""
+        """Run `work` in a transaction and commit. Retry a deadlock, or a connection lost before the commit."""
         return await self._run(_Attempt(self._pool, commit=True), work, seconds)
 
     async def snapshot(self, work: Work[T]) -> T:
@@ -150,9 +176,9 @@ class ServerDatabase(Database):
         return await self._run(_Attempt(self._pool), work, None)
 
     async def direct(self, work: Callable[[DriverConnection], Awaitable[T]]) -> T:
-        """Run `work` on a straight line to the driver: single statements, or a short transaction that it ends itself.
+        """Run `work` on the driver's connection: single statements, or a short transaction that it ends itself.
 
-        It may be run again when the line is lost or the server undid it, so it must not mind being repeated.
+        It may run again when the connection is lost or the server undid it, so it must not mind being repeated.
         """
         attempt = _Attempt(self._pool, direct=True)
         with self._counted():
@@ -169,7 +195,7 @@ class ServerDatabase(Database):
         with self._counted():
             try:
                 with waiting(self, self._limits.work_seconds, own=seconds) as left:
-                    await self._in_time.within(left, attempt.run(lambda line: line.rows(statement, {})))
+                    await self._in_time.within(left, attempt.run(lambda driver: driver.rows(statement, {})))
             except DRIVER_ERRORS as error:
                 raise self._failed(error, attempt) from error
 
@@ -213,12 +239,12 @@ class ServerDatabase(Database):
                 raise self._failed(error, attempt) from (error if never_answered(error) else None)
 
     def _failed(self, error: BaseException, attempt: _Attempt) -> StoreError:
-        """What a server says of a statement may quote its values, so only trouble on the line keeps its cause."""
+        """What a server says of a statement may quote its values, so only a connection's failure keeps its cause."""
         if isinstance(error, TimeoutError):
             self._pool.discard_idle()  # they may be as silent
         if attempt.committing and never_answered(error):
             return OutcomeUnknown(
-                f"{self.place}: the line broke during the commit; it may or may not have been stored."
+                f"{self.place}: the connection broke during the commit; it may or may not have been stored."
                 " Repeat it with the same idempotency key"
             )
         return translated(error, self.engine.url)
@@ -245,7 +271,7 @@ class ServerDatabase(Database):
 class _Attempt:
     pool: Pool
     commit: bool = False
-    direct: bool = False  # a line, whose work ends its own transactions
+    direct: bool = False  # a driver's connection, whose work ends its own transactions
     committing: bool = False
     outlived: bool = False  # what failed was a connection from before a failover: the next one is new
 
@@ -264,7 +290,7 @@ class _Attempt:
 
     async def _worked(self, held: PooledConnection, work: Callable[[Any], Awaitable[T]]) -> T:
         try:
-            result = await work(held.line if self.direct else held.connection)
+            result = await work(held.driver if self.direct else held.connection)
         except Undo as undo:
             await held.settle()
             return undo.result
@@ -350,7 +376,7 @@ class LateDatabase(ServerDatabase):
         return await super()._run(attempt, work, seconds)
 
     async def _ready_in_time(self) -> None:
-        """The attempt goes on when the caller's time is up: it may have to migrate."""
+        """The attempt continues when the caller's time is up: it may have to migrate."""
         if self._prepare is None:
             return
         try:
@@ -369,7 +395,7 @@ class LateDatabase(ServerDatabase):
     def _tried(self, attempt: asyncio.Task[None]) -> None:
         self._trying = None
         if not attempt.cancelled():
-            attempt.exception()  # those who waited have it; perhaps nobody did
+            attempt.exception()  # retrieved, or asyncio would log it when no caller waited
 
 
 _PARTING_SECONDS = 1.0
@@ -406,15 +432,30 @@ class InTime:
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._left_behind.discard(task)
         if not task.cancelled():
-            task.exception()  # nobody waits for it any more
+            task.exception()  # retrieved, or asyncio would log it: no caller waits any more
 
 
-async def _run_verb(connection: DriverConnection, verb: Verb[T]) -> T:
+async def _run_verb(connection: DriverConnection, verb: Verb[T], *, begins: bool = False) -> T:
+    """`begins`: in a transaction of its own, from the first statement on that is not to be committed `alone`."""
+    begun = not begins
     try:
         statement = next(verb)
         while True:
-            statement = verb.send(await _answer(connection, statement))
+            if not (begun or statement.alone):
+                await connection.begin()
+                begun = True
+            try:
+                answer = await _answer(connection, statement)
+            except DBAPIError as error:
+                violation = _VIOLATIONS.get(code_of(error))
+                if violation is None:
+                    raise
+                statement = raise_in(verb, violation(), error)
+            else:
+                statement = verb.send(answer)
     except StopIteration as stop:
+        if begins and begun:
+            await connection.commit()
         return stop.value
 
 

@@ -1,9 +1,9 @@
 """One SQLite file, many processes: a writer thread that commits in groups, and a few reader threads.
 
 SQLite takes one writer at a time. Within the process a single thread owns the writing connection, so tasks never
-fight over it; whatever has queued up meanwhile shares one transaction and one fsync. Between processes WAL and
-`BEGIN IMMEDIATE` with a generous busy timeout keep writers in line. A result is handed out only after its commit.
-A short write may be done on the thread that asks for it, when it would be the only one (`InPlace`), a short read
+fight over it; whatever has queued up by then shares one transaction and one fsync. Between processes WAL and
+`BEGIN IMMEDIATE` with a generous busy timeout serialise writers. A result is handed out only after its commit.
+A short write may run on the calling thread when it would be the only one (`Inline`), a short read
 wherever it is quick (`ReadingHere`).
 """
 
@@ -26,8 +26,8 @@ from threadkeep.db.database import Database
 from threadkeep.db.dialects import SQLITE, Dialect
 from threadkeep.db.sqlite_connection import Taken, WritingConnection, connect, in_transaction, is_busy
 from threadkeep.db.sqlite_errors import our_errors, translated
-from threadkeep.db.sqlite_file import FileIdentity, Reserve, has_room
-from threadkeep.db.statements import ChangeEach, Query, Statement, Undo, Verb
+from threadkeep.db.sqlite_file import FileIdentity, Reserve, has_room, is_short_of_room
+from threadkeep.db.statements import ChangeEach, KeyTaken, Query, Statement, Undo, Verb, raise_in
 from threadkeep.errors import MemoryClosed, StoreUnavailable
 
 T = TypeVar("T")
@@ -52,6 +52,7 @@ _Queue = queue.SimpleQueue[Job | None]  # None: no more will come
 
 
 _MOST_PER_COMMIT = 64
+_LONG_LOG = 1_048_576  # bytes; the log is kept to a quarter of it where room is short (`sqlite_connection`)
 _KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
 
 
@@ -62,7 +63,7 @@ class SqliteDatabase(Database):
         self._in_memory = path == ":memory:"
         self._writes: _Queue = queue.SimpleQueue()
         self._reads: _Queue = queue.SimpleQueue()
-        # Nobody else can see an in-memory database: there the writer reads too.
+        # No other connection can see an in-memory database: there the writer reads too.
         self._readers = [_thread(self._read_until_closed, "reader") for _ in range(0 if self._in_memory else readers)]
         self._writer = _thread(self._write_until_closed, "writer")
         self._closing = threading.RLock()  # the collector may end a forgotten write while its thread is in here
@@ -73,7 +74,7 @@ class SqliteDatabase(Database):
         self._writing: WritingConnection
         self._queued = 0  # writes handed to the thread and not answered yet
         self._short = 0  # short writes under way, wherever
-        self._in_place = InPlace()
+        self._inline = Inline()
         self._reading_here = ReadingHere(lambda: self._connected_to_read(busy_seconds=0.0))
 
     async def open(self) -> None:
@@ -101,10 +102,14 @@ class SqliteDatabase(Database):
     def has_room(self) -> bool:
         return self._in_memory or has_room(self.path)
 
+    def is_short_of_room(self) -> bool:
+        """Whether commits must be small: the log of a large one could take what folding it needs."""
+        return not self._in_memory and is_short_of_room(self.path)
+
     def keep_reserve(self) -> None:
         """Set room aside for an erase on a full disk, unless that was done before."""
         if not self._in_memory:
-            with suppress(OSError):  # of a folder that was removed; whoever reads or writes is told
+            with suppress(OSError):  # the folder was removed: the next read or write reports it
                 self._reserve.keep()
 
     async def make_room(self) -> bool:
@@ -137,7 +142,14 @@ class SqliteDatabase(Database):
     def dialect(self) -> Dialect:
         return SQLITE
 
-    async def write(self, verb: Callable[[], Verb[T]], *, size: int | None = None, seconds: float | None = None) -> T:
+    async def write(
+        self,
+        verb: Callable[[], Verb[T]],
+        *,
+        size: int | None = None,
+        seconds: float | None = None,
+        repeatable: bool = False,
+    ) -> T:
         try:
             return await self.transact(lambda connection: _run(connection, verb()), size=size)
         except Undo as undo:
@@ -150,7 +162,7 @@ class SqliteDatabase(Database):
         """Run `work` in a transaction of the writer thread; it returns after the commit, or leaves no trace.
 
         Work of a few statements says how much it stores, in characters or bytes: where that is little, it may be done
-        here and now (`InPlace`).
+        here and now (`Inline`).
         """
         if size is None or size > SHORT:
             if self._short:
@@ -163,13 +175,15 @@ class SqliteDatabase(Database):
             self._count_short(-1)
 
     async def _write_short(self, work: Work[T]) -> T:
-        await asyncio.sleep(0)  # now whoever else is about to write has come as far as this, and all go on in order
-        if self._in_place.allowed() and self._short == 1 and self._queued == 0:
+        await asyncio.sleep(
+            0
+        )  # every other task that is about to write has come this far by now, and all continue in order
+        if self._inline.allowed() and self._short == 1 and self._queued == 0:
             with suppress(Taken):
                 return self._write_here(work)
         alone = self._short == 1
         result: T = await self._enqueue(self._writes, Job(work))
-        self._in_place.note(alone=alone, seconds=self._writing.commit_seconds)
+        self._inline.note(alone=alone, seconds=self._writing.commit_seconds)
         return result
 
     def _count_short(self, change: int) -> None:
@@ -198,7 +212,7 @@ class SqliteDatabase(Database):
         await self.maintain(_tidy)
 
     async def close(self) -> None:
-        """Finish what was accepted, then let go of the file. Closing twice is allowed."""
+        """Finish what was accepted, then close the file. Closing twice is allowed."""
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -227,7 +241,7 @@ class SqliteDatabase(Database):
             result = self._writing.transact_at_once(work)
         except sqlite3.Error as failure:
             raise translated(failure, self.path) from None
-        self._in_place.note(alone=True, seconds=self._writing.commit_seconds)
+        self._inline.note(alone=True, seconds=self._writing.commit_seconds)
         return result
 
     def _read_here(self, work: Work[T]) -> T:
@@ -239,14 +253,14 @@ class SqliteDatabase(Database):
             raise translated(failure, self.path) from None
 
     def _refuse_if_closed(self) -> None:
-        if os.getpid() != self._process:  # threads do not survive a fork: nobody would ever answer
+        if os.getpid() != self._process:  # threads do not survive a fork: a job would never be answered
             raise MemoryClosed("this memory was opened before the process forked; open one in the child")
         if self._closed:
             raise MemoryClosed("this memory is closed")
 
     def _read_until_closed(self) -> None:
         connection: sqlite3.Connection | None = None
-        with suppress(sqlite3.Error):  # whoever reads will be told, if it is still so
+        with suppress(sqlite3.Error):  # the next read reports it, if it lasts
             connection = self._connected_to_read(self._busy_seconds)  # now, or the first to read would wait for it
         while (job := self._reads.get()) is not None:
             try:
@@ -256,7 +270,7 @@ class SqliteDatabase(Database):
                 job.outcome, _ = in_transaction(connection, "BEGIN", job.work)
                 job.seconds = time.perf_counter() - start
             except BaseException as failure:
-                job.failure = self._told(failure)
+                job.failure = self._ours(failure)
             answer([job])
         if connection is not None:
             connection.close()
@@ -276,7 +290,23 @@ class SqliteDatabase(Database):
             wanted = [job for job in jobs if not job.done.cancelled()]
             self._no_longer_queued(len(jobs) - len(wanted))
             self._run(wanted)
+            self._shorten_log()
         self._writing.close()
+
+    def _shorten_log(self) -> None:
+        """Fold a log that one large commit made long, on a disk that is nearly full.
+
+        SQLite's own attempt fails there, and the commits that follow would use up the log: then the database had to
+        grow by more than the reserve, and nothing could be erased any more.
+        """
+        log = Path(f"{self.path}-wal")
+        with suppress(OSError, sqlite3.Error):  # tried again after the next write
+            if self.is_short_of_room() and log.stat().st_size > _LONG_LOG:
+                erasing = self._reserve.is_in_use  # which needs what was set aside, and sets it aside again at its end
+                with self._writing.held() as connection:
+                    self._fold(connection)
+                if not erasing:
+                    self.keep_reserve()
 
     def _groups(self) -> Iterator[list[Job]]:
         """What has queued up, again and again, until the queue ends. No other thread takes from it."""
@@ -313,7 +343,7 @@ class SqliteDatabase(Database):
             with self._writing.held() as connection:
                 job.outcome = job.work(connection)
         except BaseException as failure:
-            job.failure = self._told(failure)
+            job.failure = self._ours(failure)
         self._answer([job])
 
     def _commit(self, group: list[Job]) -> None:
@@ -334,11 +364,11 @@ class SqliteDatabase(Database):
             try:
                 job.outcome = self._writing.transact(job.work)
             except BaseException as failure:
-                job.failure = self._told(failure)
+                job.failure = self._ours(failure)
             self._answer([job])
 
     def _answer(self, jobs: list[Job]) -> None:
-        self._no_longer_queued(len(jobs))  # first: whoever is woken may write in place
+        self._no_longer_queued(len(jobs))  # first: a task that is woken may write on its own thread
         answer(jobs)
 
     def _no_longer_queued(self, count: int) -> None:
@@ -355,10 +385,10 @@ class SqliteDatabase(Database):
                 if not connection.in_transaction:  # SQLite gave up on the whole transaction
                     raise
                 connection.execute("ROLLBACK TO job")
-                job.failure = self._told(failure)
+                job.failure = self._ours(failure)
             connection.execute("RELEASE job")
 
-    def _told(self, failure: BaseException) -> BaseException:
+    def _ours(self, failure: BaseException) -> BaseException:
         return translated(failure, self.path) if isinstance(failure, sqlite3.Error) else failure
 
 
@@ -385,7 +415,7 @@ def answer(jobs: Sequence[Job]) -> None:
 
 
 def _wake(loop: asyncio.AbstractEventLoop, jobs: Sequence[Job]) -> None:
-    with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
+    with suppress(RuntimeError):  # the loop was closed: no task waits any more
         loop.call_soon_threadsafe(_settle, jobs)
 
 
@@ -417,7 +447,7 @@ _ENOUGH = 24  # of them were alone and quick
 _EVERY = 32  # short ones: one goes to the thread
 
 
-class InPlace:
+class Inline:
     def __init__(self) -> None:
         self._lately = _ALL  # a bit for each of the last ones, set if it was alone and quick; at first we hope so
         self._asked = 0
@@ -432,18 +462,18 @@ class InPlace:
 
 
 class ReadingHere:
-    """One connection, which waits for nobody. As long as reads are quick: a cold disk must not hold up a loop."""
+    """One connection that never waits for a lock. Used while reads are quick: a cold disk must not hold up a loop."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
         self._turn = threading.Lock()
         self._closed = False
-        self._in_place = InPlace()
+        self._inline = Inline()
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Raises `Taken`, with nothing done, where it should be left to a reader thread."""
-        if not self._in_place.allowed() or not self._turn.acquire(blocking=False):
+        if not self._inline.allowed() or not self._turn.acquire(blocking=False):
             raise Taken
         start = time.perf_counter()
         try:
@@ -457,7 +487,7 @@ class ReadingHere:
 
     def note(self, seconds: float) -> None:
         """How long a short read took, here or on its thread."""
-        self._in_place.note(alone=True, seconds=seconds)
+        self._inline.note(alone=True, seconds=seconds)
 
     def close(self) -> None:
         with self._turn:
@@ -467,7 +497,7 @@ class ReadingHere:
 
     def _usable(self) -> sqlite3.Connection:
         if self._closed:
-            raise Taken  # the queue tells that it is closed
+            raise Taken  # the queue reports that it is closed
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
@@ -477,7 +507,14 @@ def _run(connection: sqlite3.Connection, verb: Verb[T]) -> T:
     try:
         statement = next(verb)
         while True:
-            statement = verb.send(_answer(connection, statement))
+            try:
+                answer = _answer(connection, statement)
+            except sqlite3.IntegrityError as error:
+                if error.sqlite_errorcode not in _KEY_TAKEN:
+                    raise
+                statement = raise_in(verb, KeyTaken(), error)
+            else:
+                statement = verb.send(answer)
     except StopIteration as stop:
         return stop.value
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from threadkeep.db.sqlite_file import is_short_of_room
+from threadkeep.db.sqlite_file import is_short_of_room, pages_in, refuse_unfoldable
 from threadkeep.db.sqlite_schema import migrate
 
 T = TypeVar("T")
@@ -71,11 +71,11 @@ _SHORT_LOG_PAGES = 64  # where room is scarce: what folding adds to the database
 
 
 class Taken(Exception):
-    """Somebody else writes at the moment."""
+    """Another writer holds the lock at the moment."""
 
 
 class WritingConnection:
-    """One thread at a time has its turn: the writer thread, which waits, or whoever writes in place, who does not."""
+    """One thread at a time writes: the writer thread, which waits, or a calling thread, which does not."""
 
     def __init__(self, path: str, busy_seconds: float) -> None:
         self._path = path
@@ -96,8 +96,15 @@ class WritingConnection:
             yield connection
 
     def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def foldable(connection: sqlite3.Connection) -> T:
+            before = pages_in(connection) if self._is_short_of_room() else None
+            result = work(connection)
+            if before is not None and pages_in(connection) - before > _SHORT_LOG_PAGES:
+                refuse_unfoldable(connection, self._path)
+            return result
+
         with self.held() as connection:
-            result, self.commit_seconds = in_transaction(connection, "BEGIN IMMEDIATE", work)
+            result, self.commit_seconds = in_transaction(connection, "BEGIN IMMEDIATE", foldable)
             return result
 
     def transact_at_once(self, work: Callable[[sqlite3.Connection], T]) -> T:

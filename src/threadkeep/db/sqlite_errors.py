@@ -1,4 +1,4 @@
-"""sqlite3's errors, told in our words at the edge."""
+"""sqlite3's errors mapped to ours."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def translated(error: sqlite3.Error, path: str) -> StoreError:
     """Our error for theirs. SQLite's message names constraints and tables, never values, so it may be repeated."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     kind = _BY_PRIMARY_CODE.get(code, StoreError)
-    if code == sqlite3.SQLITE_CANTOPEN and _folder_is_read_only(path):  # it could not place its log beside the file
+    if code == sqlite3.SQLITE_CANTOPEN and _folder_is_read_only(path):  # it could not create its log beside the file
         kind = StoreReadOnly
     if code == sqlite3.SQLITE_IOERR and not has_room(path):  # for the index of its log, which it cannot do without
         kind = StoreFull

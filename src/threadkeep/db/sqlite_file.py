@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-from threadkeep.errors import StoreUnavailable
+from threadkeep.errors import StoreFull, StoreUnavailable
 
 _LEAST_ROOM = 65_536
 _RESERVE = 1_048_576
@@ -31,6 +32,22 @@ def is_short_of_room(path: str) -> bool:
         return False
 
 
+def pages_in(connection: sqlite3.Connection) -> int:
+    return connection.execute("PRAGMA page_count").fetchone()[0]
+
+
+def refuse_unfoldable(connection: sqlite3.Connection, path: str) -> None:
+    """Raise `StoreFull`, before a commit, where the log might take the room that folding it into the database needs.
+
+    With a log that cannot be folded nothing could be erased any more. For commits that let the database grow by much:
+    what small ones add is folded into the reserve, and an erasure adds next to nothing.
+    """
+    size = connection.execute("PRAGMA page_size").fetchone()[0]
+    grows = pages_in(connection) * size - os.path.getsize(path)
+    if grows > 0 and 2 * grows > shutil.disk_usage(Path(path).parent).free:
+        raise StoreFull(f"{path}: the disk has no room left for a commit of this size; free some and retry")
+
+
 class FileIdentity:
     def __init__(self, path: str) -> None:
         self._path = path
@@ -46,7 +63,7 @@ class FileIdentity:
     def check(self) -> None:
         """Raises `StoreUnavailable` when the path leads to another file by now, or to none.
 
-        Without it an append would be answered `stored` in a file that nobody can open any more.
+        Without it an append would be answered `stored` in a file that cannot be opened any more.
         """
         if self._identity is not None and self._now() != self._identity:
             raise StoreUnavailable(f"{self._path}: the file was removed or replaced while it was open; open it again")
@@ -72,6 +89,11 @@ class Reserve:
     def __init__(self, path: str) -> None:
         self._path = Path(f"{path}-reserve")
         self._used = False
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether some of it was used up, and not set aside again."""
+        return self._used
 
     def keep(self) -> None:
         """Make it unless it is there. Where the disk has no room now, the next opening or erase tries again.

@@ -133,7 +133,7 @@ CREATE TABLE tk_checkpoint_writes (
 );
 """
 
-# Vectors are clustered by owner, because a search reads all of one owner's. How many were ever added and removed tells
+# Vectors are clustered by owner, because a search reads all of one owner's. How many were ever added and removed shows
 # a reader whether the vectors it has in memory are still those of the file.
 _V3 = """
 CREATE TABLE tk_models (
@@ -220,7 +220,7 @@ CREATE TRIGGER tk_document_gone AFTER DELETE ON tk_documents BEGIN
   DELETE FROM tk_chunk_vectors WHERE did = old.did; END;
 """
 
-# How long what was said is: of a conversation's indexed messages together. `tk_holding` tells how many messages hold a
+# The length in words of a conversation's indexed messages together. `tk_holding` counts how many messages hold a
 # term; it keeps nothing of its own. `tk_indexes` says by which version of the normaliser terms were made, and while
 # they are made anew, how far that has come.
 _V4 = """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 Values = Mapping[str, Any]
@@ -16,19 +16,24 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Answered with a list of rows."""
+    """Answered with a list of rows. `alone`: see `Change`."""
 
     text: str
     values: Values = field(default_factory=dict[str, Any])
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Answered with the number of rows it changed: 0 for an INSERT that `may_exist` and whose key is taken."""
+    """Answered with the number of rows it changed: 0 for an INSERT that `may_exist` and whose key is taken.
+
+    `alone`: it may be committed by itself. A verb that may be repeated then spares a server BEGIN and COMMIT.
+    """
 
     text: str
     values: Values = field(default_factory=dict[str, Any])
     may_exist: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ class ChangeEach:
 
     text: str
     rows: Sequence[Values]
+    alone: ClassVar[bool] = False
 
 
 Statement = Query | Change | ChangeEach
@@ -46,6 +52,14 @@ Steps = Verb[None]
 
 class Raced(Exception):
     """Raised by a verb when another transaction came first in a way that a new attempt will see."""
+
+
+class KeyTaken(Exception):
+    """Raised in a verb at the INSERT whose key is taken. The transaction can only be rolled back."""
+
+
+class ReferenceMissing(Exception):
+    """Raised in a verb at the INSERT that refers to a missing row. The transaction can only be rolled back."""
 
 
 class Undo(Exception):
@@ -81,3 +95,13 @@ def changes(steps: Sequence[Change], *, only_if_first: bool = False) -> Verb[lis
         if only_if_first and not counts[0]:
             raise Undo([])
     return counts
+
+
+def raise_in(verb: Verb[Any], violation: KeyTaken | ReferenceMissing, error: Exception) -> Statement:
+    """The verb's next statement, after it caught the violation. Raise the driver's `error` where it does not."""
+    try:
+        return verb.throw(violation)
+    except (KeyTaken, ReferenceMissing) as uncaught:
+        if uncaught is violation:
+            raise error from None
+        raise

@@ -73,7 +73,7 @@ words = Table(
     Column("cid", BigInteger, primary_key=True, autoincrement=False),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("times", Integer, nullable=False, server_default="1"),
-    Column("length", Integer, nullable=False, server_default="0"),  # of the message, in words; nought: not told
+    Column("length", Integer, nullable=False, server_default="0"),  # of the message, in words; nought: unknown
 )
 
 # By which version of the normaliser terms were made, and while they are made anew, how far that has come.

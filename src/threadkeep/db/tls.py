@@ -1,6 +1,6 @@
-"""TLS to a server database, as its URL asks for it: by libpq's `sslmode` and `sslrootcert` on every server.
+"""TLS to a server database, as its URL requests it: by libpq's `sslmode` and `sslrootcert` on every server.
 
-The drivers are not asked to read these: asyncmy knows no `sslmode`, so whoever wrote `sslmode=require` would send what
+The drivers do not read these: asyncmy knows no `sslmode`, so an operator who wrote `sslmode=require` would send what
 people say in the clear, and asyncpg checks a certificate only against a file in the home folder.
 """
 
@@ -38,7 +38,7 @@ def postgres_tls(query: Mapping[str, Any]) -> ssl.SSLContext | str | None:
 def mysql_tls(query: Mapping[str, Any]) -> ssl.SSLContext | None:
     mode = _mode(query)
     if mode in _UNSURE:
-        raise InvalidSetting("DATABASE_URL", f"asks for sslmode={mode}, which MySQL's driver cannot do", HOW)
+        raise InvalidSetting("DATABASE_URL", f"requests sslmode={mode}, which MySQL's driver cannot do", HOW)
     if mode is None or mode == "disable":
         return None
     context = _context(mode, query.get("sslrootcert") or query.get("ssl_ca"), query.get("ssl_capath"))

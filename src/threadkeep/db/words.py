@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from threadkeep.db.statements import Change, Steps
 from threadkeep.scope import Scope
 
+_ROWS_AT_ONCE = 2_000
 _TERM_BITS = 36  # the other 28 are the owner's
 
 
@@ -42,3 +46,18 @@ def unpacked(stored: bytes) -> list[int]:
     found = array("q")
     found.frombytes(stored)
     return found.tolist()
+
+
+def insert_words(rows: Sequence[Mapping[str, Any]]) -> Steps:
+    """Fill the table of words on MySQL and MariaDB, from rows of messages.
+
+    The values are written into the statement: there may be hundreds to a message, all whole numbers of our making.
+    """
+    found = [
+        f"({row['uid']:d},{word:d},{row['cid']:d},{row['seq']:d},{times:d},{len(row['words']):d})"
+        for row in rows
+        for word, times in Counter[int](row["words"]).items()
+    ]
+    for start in range(0, len(found), _ROWS_AT_ONCE):
+        values = ",".join(found[start : start + _ROWS_AT_ONCE])
+        yield Change(f"INSERT INTO tk_words (uid, word, cid, seq, times, length) VALUES {values}")  # noqa: S608

@@ -1,8 +1,8 @@
-"""Around every request: its id, one log line, and the answer to what nobody foresaw.
+"""Around every request: its id, one log entry, and the answer to unexpected errors.
 
-A log line carries the method, the route's template, the status and the time taken; of a request that reaches memory
-also who called, whose memory and which conversation, as ids, and whether they were let in. No query string, no path as
-sent, no text.
+A log entry carries the method, the route's template, the status and the duration; of a request that reaches memory
+also who called, whose memory and which conversation, as ids, and whether access was granted. No query string, no path
+as sent, no text.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Mapping
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from threadkeep.http.problem import Problem
+from threadkeep.http.responses import Problem
 from threadkeep.identity.audit import Outcome, Trail, trail_of
 from threadkeep.policy.redact import redact
 
@@ -27,10 +26,6 @@ UNEXPECTED = Problem(500, "internal_error", "something unexpected went wrong; th
 _logger = logging.getLogger("threadkeep.http")
 _WELL_FORMED = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-
-def request_id_of(scope: Mapping[str, Any]) -> str:
-    return scope["state"]["request_id"]
 
 
 class AccessLog:
@@ -73,7 +68,7 @@ class _Answered:
 
 
 def _given_id(scope: Scope) -> str | None:
-    """The caller's, if it is plain enough to stand in a log and names nobody."""
+    """Return the caller's id, if it is plain enough for a log and identifies no person."""
     header = next((value for name, value in scope["headers"] if name == HEADER.encode()), b"")
     given = header.decode("ascii") if _WELL_FORMED.fullmatch(header) else ""
     return given if given and redact(given).text == given else None
@@ -84,14 +79,14 @@ def _log_request(scope: Scope, answered: _Answered, trail: Trail, seconds: float
         "event": "request",
         "method": scope["method"] if scope["method"] in _METHODS else "other",
         "route": getattr(scope.get("route"), "path", None),
-        "status": answered.status or 499,  # nobody was left to answer
+        "status": answered.status or 499,  # the client disconnected
         "ms": round(seconds * 1_000, 2),
     }
     _logger.info(json.dumps(line | trail.access(_outcome(answered.status)) | trail.ids()))
 
 
 def _outcome(status: int) -> Outcome:
-    """Whoever asks for what is not theirs is told that it is not there."""
+    """404 is a denial too: another user's data is answered as if it did not exist."""
     if 0 < status < 400:
         return "ok"
     return "denied" if status in (401, 403, 404, 429) else "failed"

@@ -1,7 +1,7 @@
-"""Taking a user's message and having it answered, at once or while others wait.
+"""Accept a user's message and have it answered, at once or after those before it.
 
-The message is stored before it is acknowledged; the answer is a task of the process's own, so that a client that goes
-away costs nobody the answer. One conversation is answered one message at a time, in the order they came.
+The message is stored before it is acknowledged; the answer is a task of the process's own, which a client that
+disconnects does not cancel. One conversation is answered one message at a time, in the order they came.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from threadkeep.agent.pairs import answer_to
+from threadkeep.agent.window import answer_to
 from threadkeep.errors import CapabilityMissing, Conflict, ScopeErased, StoreError, ThreadkeepError
 from threadkeep.events import UserMessage
 from threadkeep.http.streams import Streams, messages_after
@@ -36,7 +36,7 @@ _UNFORESEEN = ("internal_error", False)
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A message that is in memory, and the question it puts."""
+    """A message that is in memory, and the question it asks."""
 
     asked: Asked
     receipt: Receipt | None  # None where memory could not take it
@@ -64,7 +64,7 @@ class Answering:
         return self._responder is not None
 
     def spoken(self, language: str | None) -> str | None:
-        """As the assistant names it; None for one that it does not speak, which would otherwise hold for good."""
+        """The tag by which the assistant names the language; None for one that it does not speak."""
         if language is None or not isinstance(self._responder, OfLanguages):
             return language
         return self._responder.spoken(language)
@@ -80,13 +80,13 @@ class Answering:
     async def greet(self, scope: Scope, language: str | None) -> Answer | None:
         return await self._responder.greet(scope, language) if self._responder else None
 
-    def said_first(self, talk: History) -> Answer | None:
-        """The greeting, if the talk was opened with one and that is still there."""
-        first = talk.messages[0] if talk.messages and talk.before is None else None
+    def greeting_of(self, history: History) -> Answer | None:
+        """The greeting, if the conversation was opened with one and it is still there."""
+        first = history.messages[0] if history.messages and history.before is None else None
         return _answer_of(first, self._default_language) if first is not None and first.role == "assistant" else None
 
     async def language_of(self, scope: Scope) -> str | None:
-        """The talk's, if it has one and memory can tell."""
+        """The conversation's language, or None: it has none, or no store answers."""
         try:
             return (await self._memory.history(scope, 1)).language
         except StoreError:
@@ -100,7 +100,7 @@ class Answering:
         return Taken(replace(asked, message_id=receipt.kept[0] if receipt.kept else None, answer_key=once), receipt)
 
     async def take_if_possible(self, asked: Asked, key: str | None) -> Taken:
-        """The same, for a talk that goes on without memory while no store answers."""
+        """The same, but the conversation continues without memory while no store answers."""
         try:
             return await self.take(asked, key)
         except StoreError as error:
@@ -118,9 +118,9 @@ class Answering:
         return answer
 
     def begin(self, taken: Taken) -> asyncio.Task[Answer]:
-        """Once for each message, however often it is asked for."""
+        """Start the answer, once for each message however often this is called."""
         if self._responder is None:
-            raise CapabilityMissing("no assistant is configured: the message is kept, and nobody answers it")
+            raise CapabilityMissing("no assistant is configured: the message is kept and stays unanswered")
         name = (taken.asked.scope.digest(), taken.message_id or f"unkept {id(taken)}")
         running = self._running.get(name)
         if running is None:
@@ -139,10 +139,10 @@ class Answering:
         if self.possible and not (taken.receipt and taken.receipt.replayed and await self._said_before(taken)):
             self.begin(taken)
 
-    async def _in_turn(self, place: bytes, taken: Taken) -> Answer:
-        """In the order of their beginning, so who waits stands in line before anything else is done."""
-        lock, waiting = self._turns.get(place, (asyncio.Lock(), 0))
-        self._turns[place] = lock, waiting + 1
+    async def _in_turn(self, key: bytes, taken: Taken) -> Answer:
+        """Answer in the order of calls: the place in the queue is taken before anything else is awaited."""
+        lock, waiting = self._turns.get(key, (asyncio.Lock(), 0))
+        self._turns[key] = lock, waiting + 1
         looking = asyncio.create_task(self._as_of_now(taken)) if waiting else None
         try:
             async with lock:
@@ -150,13 +150,13 @@ class Answering:
         finally:
             if looking:
                 looking.cancel()
-            lock, waiting = self._turns[place]
-            self._turns[place] = lock, waiting - 1
+            lock, waiting = self._turns[key]
+            self._turns[key] = lock, waiting - 1
             if waiting == 1:
-                del self._turns[place]
+                del self._turns[key]
 
     async def _as_of_now(self, taken: Taken) -> Taken:
-        """What is erased while it waits must not be answered then, as if it had been said after that."""
+        """Pin the generation, so that what is erased while it waits is not answered afterwards."""
         asked = taken.asked
         if asked.scope.generation is None and taken.receipt is not None:
             with suppress(StoreError):
@@ -164,9 +164,9 @@ class Answering:
         return replace(taken, asked=asked)
 
     async def _unless_erased(self, taken: Taken) -> Taken:
-        """One message may be, and its talk go on. To say it again tells: what is there is not said twice.
+        """Raise `ScopeErased` where the message was erased, even if its conversation continues.
 
-        Raises `ScopeErased`.
+        Appending it again under its id shows that: what is still there is not stored twice.
         """
         if taken.message_id is not None:
             with suppress(Conflict, StoreError):
@@ -179,7 +179,7 @@ class Answering:
         return taken
 
     async def _answered_once(self, taken: Taken) -> Answer:
-        """What came with a key may have come to another process too."""
+        """A message with a key may have reached another process too."""
         key = taken.asked.answer_key
         if key is None or self._memory.claims is None:
             return await self._answered(taken)
@@ -199,8 +199,8 @@ class Answering:
             return await self._responder.respond(asked)
         except Exception as error:  # an application's own agent raises what it likes, and may quote the user
             code, retryable = (error.code, error.retryable) if isinstance(error, ThreadkeepError) else _UNFORESEEN
-            told = {"message_id": asked.message_id, "code": code, "retryable": retryable}
-            self._streams.tell(asked.scope, "failed", told)
+            failure = {"message_id": asked.message_id, "code": code, "retryable": retryable}
+            self._streams.send(asked.scope, "failed", failure)
             raise
         finally:
             self._streams.grown(asked.scope)
@@ -211,14 +211,14 @@ class Answering:
             if isinstance(piece, Answer):
                 answer = piece
             else:
-                self._streams.tell(asked.scope, "delta", {"message_id": asked.message_id, "text": piece})
+                self._streams.send(asked.scope, "delta", {"message_id": asked.message_id, "text": piece})
         assert answer is not None, "a stream ends with its answer"
         return answer
 
     async def _said_before(self, taken: Taken) -> Answer | None:
-        """What followed the message when it came first, if anything did.
+        """The answer the message had when it first came, if any.
 
-        What an application says of its own accord names no message, and is no answer to one that has just come.
+        What an application appends unasked names no message, and is no answer to one that has just come.
         """
         assert taken.receipt is not None
         later = await messages_after(self._memory, taken.asked.scope, taken.receipt.seq)
@@ -231,13 +231,13 @@ class Answering:
         self._running.pop(name, None)
         if done.cancelled():
             return
-        error = done.exception()  # asked for, so that asyncio does not complain of one that nobody awaited
+        error = done.exception()  # read, so that asyncio does not warn of an exception that was never retrieved
         if error is not None:
             code = error.code if isinstance(error, ThreadkeepError) else type(error).__qualname__
             _log.error(json.dumps({"event": "unanswered", "error": code}))
 
     async def close(self) -> None:
-        """Answers under way may finish, but not for long; what they answer is kept, unanswered."""
+        """Give running answers a few seconds to finish; the messages of those cancelled stay unanswered."""
         running = [*self._running.values()]
         if not running:
             return
@@ -260,10 +260,10 @@ def _answer_of(message: Message, default: str) -> Answer:
 
 
 T = TypeVar("T")
-_SECONDS = 10.0  # so long others wait for a process that has died, or that the store can no longer tell of
+_SECONDS = 10.0  # how long others wait for a process that died, or whose claim the store has lost
 _RENEWED_AFTER = 3.0
 _LOOK_AGAIN_AFTER, _LONGEST_PAUSE = 0.1, 1.0
-_PAUSE_OF_THE_WAIT = 0.1  # who has waited long need not look as often
+_PAUSE_OF_THE_WAIT = 0.1  # a share: the longer the wait, the rarer the checks
 
 
 class OneProcess:
@@ -274,7 +274,7 @@ class OneProcess:
 
     @asynccontextmanager
     async def at_work(self, scope: Scope, name: str, look: Callable[[], Awaitable[T]]) -> AsyncGenerator[T | None]:
-        """Begins once no other process is at it, or nobody can tell; with what `look` saw before it had to wait."""
+        """Enter once no other process holds the claim, or the store is down; yield what `look` saw before the wait."""
         holder = secrets.token_hex(8)
         seen = await self._waited(scope, name, holder, look)
         holding = asyncio.create_task(self._hold_on(scope, name, holder), name="threadkeep-claim")
@@ -286,7 +286,7 @@ class OneProcess:
                 await self._claims.give_back(scope, name, holder)
 
     async def _waited(self, scope: Scope, name: str, holder: str, look: Callable[[], Awaitable[T]]) -> T | None:
-        """Another process does not stop because the store is away: it has as long as it would have had to die."""
+        """While the store is down, wait as long for another process as for one that died: it may still be running."""
         seen, others_until, now = None, 0.0, asyncio.get_running_loop().time
         began = now()
         while True:
@@ -311,4 +311,4 @@ class OneProcess:
                 await self._claims.take(scope, name, holder, self._seconds)
                 pause = self._renewed_after
             except StoreError:
-                pause = _LOOK_AGAIN_AFTER  # a store that has lost the claim is told of it before others look again
+                pause = _LOOK_AGAIN_AFTER  # restore a claim that the store has lost before others check again

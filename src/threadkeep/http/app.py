@@ -1,4 +1,4 @@
-"""The ASGI application. Opening the memory is its lifespan's work; nothing is opened by making the app."""
+"""The ASGI application. Its lifespan opens the memory; making the app opens nothing."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ from threadkeep.console.app import MOUNTED_AT, Console
 from threadkeep.http import openapi
 from threadkeep.http.access_log import HEADER, AccessLog
 from threadkeep.http.answering import Answering
-from threadkeep.http.direct import DirectRoutes
-from threadkeep.http.encoded_slashes import EncodedSlashes
 from threadkeep.http.errors import answer_errors_with_problems
 from threadkeep.http.fields import HEADERS
 from threadkeep.http.hosts import LoopbackHostsOnly
 from threadkeep.http.identity import Identify, by_credential
 from threadkeep.http.indexing import Indexing
-from threadkeep.http.json_answer import JsonAnswer
 from threadkeep.http.mcp_endpoint import McpEndpoint
 from threadkeep.http.rate_limits import RateLimits
 from threadkeep.http.request_limits import LimitedRequests, RequestLimits
-from threadkeep.http.routes import admin, agent, conversations, health, memory, metrics, retrieval
+from threadkeep.http.responses import JsonAnswer
+from threadkeep.http.routes import admin, agent, conversations, health, memory, retrieval
 from threadkeep.http.streams import Streams
+from threadkeep.http.strict_request import EncodedSlashes
 from threadkeep.mcp.local import LocalBackend
 from threadkeep.memory import Memory
 from threadkeep.metrics.stored import StoreTeller
@@ -67,10 +66,10 @@ def create_app(
 ) -> FastAPI:
     """`memory_opener` is for a memory that the caller opens its own way; without it, the settings say where.
 
-    `responder_opener` makes whoever answers; without one messages are kept and nobody answers them. `identify` is an
-    application's own way to tell who calls. Where neither that nor the settings tell callers apart, only this machine
-    may call, unless `loopback_only` is turned off behind a proxy that checks who calls. Once API keys exist, an
-    application that asks nobody for one does not start without `no_auth`: it raises `InvalidSetting`.
+    `responder_opener` opens the assistant; without one messages are kept and stay unanswered. `identify` is an
+    application's own authentication. Where neither that nor the settings authenticate callers, only this machine may
+    call, unless `loopback_only` is turned off behind a proxy that checks who calls. Once API keys exist, an
+    application that requires no credential does not start without `no_auth`: it raises `InvalidSetting`.
     """
     settings = when_served(settings or load_settings())
     app = FastAPI(
@@ -90,9 +89,8 @@ def create_app(
         telemetry=_NO_TELEMETRY,
     )
     _configure(app, settings, identify)
-    routers = [routes.router for routes in (health, memory, conversations, agent, retrieval, admin, metrics)]
-    for router in routers:
-        app.include_router(router)
+    for routes in (health, memory, conversations, agent, retrieval, admin):
+        app.include_router(routes.router)
     app.state.mcp = McpEndpoint(settings)
     app.router.routes.append(app.state.mcp.route)
     app.router.routes.append(Route(MOUNTED_AT, _to_the_console, include_in_schema=False))
@@ -100,7 +98,6 @@ def create_app(
     answer_errors_with_problems(app)
     openapi.describe_problems(app)
     app.add_middleware(EncodedSlashes)  # the innermost
-    app.add_middleware(DirectRoutes, routers=routers)
     if loopback_only is None:
         loopback_only = identify is None and not authentication_is_configured(settings)
     if loopback_only:

@@ -1,18 +1,90 @@
-"""What the routes of conversations and assistants accept."""
+"""What the routes of conversations, assistants and retrieval accept.
+
+Recordings and images come as bytes to be understood here, or as the client's own summary without bytes.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 import uuid
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from threadkeep.errors import TooLarge
-from threadkeep.http.fields import LARGEST_NUMBER, Body, Language, MaybeConversation, ScopePart, Text
-from threadkeep.http.media_schemas import AudioBody, ImageBody, MediumBody
-from threadkeep.mcp.arguments import NOT_TEXT
+from threadkeep.errors import InvalidInput, TooLarge
+from threadkeep.events import UserMessage
+from threadkeep.http.fields import LARGEST_NUMBER, Base64, Body, Language, MaybeConversation, ScopePart, Text
+from threadkeep.mcp.arguments import DEFAULT_TOP_K, MOST_TOP_K, NOT_TEXT, whole
+from threadkeep.policy.media import IMAGE_TYPES, VOICE_TYPES, known_type
+from threadkeep.ports.media import ImageKind, MediaModality
+from threadkeep.record import IMAGE_KIND
+
+_ONE = "give `data`, or a `summary` of your own and no bytes"
+
+
+class MediumBody(Body):
+    """`data` to have it understood here. Or a `summary`, with what else is known of it: then nothing is sent."""
+
+    mimeType: str
+    data: Base64 | None = None
+    summary: Text | None = Field(None, description="One to three sentences; the bytes then stay where they are")
+    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$")
+    durationMs: int | None = Field(None, ge=0, le=86_400_000)
+    language: Language | None = None
+
+    def bytes_within(self, most: int, field: str) -> bytes | None:
+        """None where a summary stands for them. Raises `InvalidInput` and `TooLarge`."""
+        if self.data is None:
+            return None
+        if self.summary is not None:
+            raise InvalidInput(f"{field}.summary", "stands beside data", _ONE)
+        if len(self.data) // 4 * 3 - 2 > most:
+            raise TooLarge(f"{field}.data", f"is over the limit of {most:,} bytes", "send a smaller file")
+        try:
+            return base64.b64decode(self.data, validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidInput(f"{field}.data", "is not base64", "encode the file's bytes as base64") from None
+
+    def own_summary(self, modality: MediaModality, field: str, typed: str | None) -> UserMessage:
+        """Raises `InvalidInput` where there is none."""
+        if self.summary is None or not self.summary.strip():
+            raise InvalidInput(f"{field}.data", "is missing", _ONE)
+        summary = f"{typed}\n{self.summary}" if typed else self.summary
+        return UserMessage(modality=modality, summary=summary, meta=self.facts(modality, field), language=self.language)
+
+    def facts(self, modality: MediaModality, field: str) -> dict[str, Any]:
+        facts: dict[str, Any] = {
+            "language": self.language,
+            "mime": self.checked_type(modality, field),
+            "durationMs": self.durationMs,
+            "sha256": self.sha256,
+            IMAGE_KIND: getattr(self, IMAGE_KIND, None),
+        }
+        return {name: value for name, value in facts.items() if value is not None}
+
+    def checked_type(self, modality: MediaModality, field: str) -> str:
+        try:
+            return known_type(self.mimeType, modality)
+        except InvalidInput as error:  # of a request, not of an event
+            raise InvalidInput(f"{field}.{error.field}", error.problem, error.fix) from None
+
+
+class AudioBody(MediumBody):
+    mimeType: str = Field(description="One of " + ", ".join(VOICE_TYPES))
+
+
+class ImageBody(MediumBody):
+    mimeType: str = Field(description="One of " + ", ".join(IMAGE_TYPES))
+    imageKind: ImageKind | None = Field(None, description="Beside a summary of your own")
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"mimeType": "image/png", "summary": "A floor plan."}]})
+
+
+Medium = tuple[Literal["audio", "image"], MediaModality, MediumBody]
+
 
 _DATASOURCE: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 127, "pattern": "^[!-~]+$"}
 _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}")
@@ -60,7 +132,7 @@ def within(text: str, most: int, field: str) -> str:
 
 class ConversationBody(Body):
     conversation_id: MaybeConversation = Field(None, description="Of your own making; otherwise a UUID")
-    language: Language | None = Field(None, description="The language the talk is held in, if it is known")
+    language: Language | None = Field(None, description="The language of the conversation, if it is known")
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"language": "vi"}]})
 
@@ -150,7 +222,24 @@ class ListQuery(BaseModel):
     limit: int = Field(50, ge=1, le=1_000)
 
 
+TopK = Annotated[int, Field(ge=1, le=MOST_TOP_K), BeforeValidator(whole)]
+
+
+class RetrievalBody(Body):
+    """Other fields are ignored, as the gateways do that this stands in for: no field of a body says who calls."""
+
+    query: Said = Field(description="The question, in the user's own words")
+    mode: Literal["retrieval_only"] = Field("retrieval_only", description="Passages are returned, no answer is written")
+    topK: TopK = Field(DEFAULT_TOP_K, description="How many passages at most")
+    useCache: bool = Field(True, description="Whether an answer to nearly the same question will do")
+
+    model_config = ConfigDict(
+        extra="ignore",
+        json_schema_extra={"examples": [{"query": "What is RAG?", "mode": "retrieval_only", "topK": 10}]},
+    )
+
+
 MODELS: tuple[type[BaseModel], ...] = (
     ConversationBody, MessageBody, AudioBody, ImageBody, MediumBody, AgentChatBody, ApiChatBody, IndexBody,
-    PageQuery, ListQuery,
+    PageQuery, ListQuery, RetrievalBody,
 )  # fmt: skip

@@ -16,9 +16,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from threadkeep import errors
-from threadkeep.http import chat_schemas, retrieval_schemas, schemas
+from threadkeep.http import chat_schemas, schemas
 from threadkeep.http.fields import HEADERS
-from threadkeep.http.problem import Problem
+from threadkeep.http.responses import Problem
 
 STATUS: dict[type[errors.ThreadkeepError], int] = {
     errors.InvalidInput: 422,
@@ -57,8 +57,8 @@ _STORE_DETAILS: dict[type[errors.ThreadkeepError], str] = {
     errors.StoreError: "the store refused the work; nothing was changed",
     errors.EmbedderUnavailable: "the embedder could not be reached",
     errors.EmbedderError: "the embedder refused the work; `threadkeep doctor` shows which one is set",
-    errors.ModelTimeout: "the model took too long to answer; what was said is kept, unanswered",
-    errors.ModelError: "the model could not answer; what was said is kept, unanswered",
+    errors.ModelTimeout: "the model took too long to answer; the message is kept, unanswered",
+    errors.ModelError: "the model could not answer; the message is kept, unanswered",
     errors.InvalidSetting: "the service is misconfigured; `threadkeep doctor` says where",
 }
 
@@ -123,7 +123,7 @@ def _handler(problem_from: Callable[[Any], Problem]) -> Callable[[Request, Excep
 
 
 # error type → (what is wrong, what would do); `{…}` comes from the error's context, which only the schema fills
-_SAYINGS: dict[str, tuple[str, str]] = {
+_COMPLAINTS: dict[str, tuple[str, str]] = {
     "missing": ("is missing", "give this field"),
     "extra_forbidden": ("holds a field that is not known", "leave it out; /openapi.json lists the fields"),
     "string_type": ("is not a string", "give a string"),
@@ -154,9 +154,9 @@ _SAYINGS: dict[str, tuple[str, str]] = {
 }
 _OTHERWISE = ("is not valid", "see /openapi.json for what is accepted")
 _ABOUT_THE_KIND = ("union_tag_invalid", "union_tag_not_found")
-_PLACES = {"body", "query", "header", "path"}
+_SOURCES = {"body", "query", "header", "path"}
 # Names that a problem document may repeat; any other name in a request came from the caller.
-_MODELS = (*schemas.MODELS, *chat_schemas.MODELS, *retrieval_schemas.MODELS)
+_MODELS = (*schemas.MODELS, *chat_schemas.MODELS)
 _BODIES = frozenset(name for model in _MODELS for name in model.model_fields)
 FIELD_NAMES = _BODIES | {"wait", "message_id", "job_id"} | HEADERS
 
@@ -166,7 +166,7 @@ def problem_of_validation(error: RequestValidationError) -> Problem:
     first: dict[str, Any] = error.errors()[0]
     kind = str(first["type"])
     field = _field(first["loc"], kind)
-    problem, fix = _SAYINGS.get(kind, _SAYINGS["date_time"] if kind.startswith("datetime") else _OTHERWISE)
+    problem, fix = _COMPLAINTS.get(kind, _COMPLAINTS["date_time"] if kind.startswith("datetime") else _OTHERWISE)
     context: dict[str, Any] = first.get("ctx") or {}
     return Problem(422, _code(field), f"{field} {problem}", field, fix.format_map(context))
 
@@ -174,14 +174,14 @@ def problem_of_validation(error: RequestValidationError) -> Problem:
 def _field(loc: Sequence[str | int], kind: str) -> str:
     """`events[0].text`. Names that came with the request (unknown fields, keys of a mapping) are left out."""
     path = ""
-    for part in loc[1:] if loc and loc[0] in _PLACES else loc:
+    for part in loc[1:] if loc and loc[0] in _SOURCES else loc:
         if isinstance(part, int):
             path += f"[{part}]"
         elif part in FIELD_NAMES:
             path += f".{part}" if path else part
     if kind in _ABOUT_THE_KIND:
         path += ".kind"
-    return path or str(loc[0] if loc and loc[0] in _PLACES else "body")
+    return path or str(loc[0] if loc and loc[0] in _SOURCES else "body")
 
 
 def _code(field: str) -> str:

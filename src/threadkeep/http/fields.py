@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from threadkeep.errors import InvalidScope
 from threadkeep.mcp.arguments import whole
 from threadkeep.policy.fields import MAX_ID_LENGTH
 from threadkeep.scope import MAX_PART_LENGTH
@@ -90,3 +91,11 @@ class Body(BaseModel):
     """An object in a request's body: exactly these fields, exactly these types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def decoded_header(name: str, value: str | None) -> str | None:
+    """Raises `InvalidScope`."""
+    try:
+        return None if value is None else value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        raise InvalidScope(name, "is not UTF-8", "send UTF-8") from None

@@ -8,7 +8,7 @@ import re
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from threadkeep.http.problem import Problem
+from threadkeep.http.responses import Problem
 from threadkeep.identity.loopback import is_loopback
 
 _LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
@@ -46,9 +46,9 @@ def _given(scope: Scope, wanted: bytes) -> list[bytes]:
 
 
 def _of_our_own_pages(scope: Scope) -> bool:
-    """A browser says of which site a page is, in one of two ways; who says nothing is no page.
+    """A browser names the site of a page in one of two headers; a request with neither is not from a page.
 
-    Pages that tell nobody where they are, such as the console's, send `null` for an origin.
+    Pages with `Referrer-Policy: no-referrer`, such as the console's, send `null` for an origin.
     """
     if _given(scope, b"sec-fetch-site") == [b"same-origin"]:
         return True
@@ -65,6 +65,6 @@ def _names_loopback(scope: Scope) -> bool:
 
 
 def _comes_from_here(scope: Scope) -> bool:
-    """Whatever address the process was told to listen on."""
+    """Whether the client is this machine, whatever address the process listens on."""
     client = scope.get("client")
     return client is None or is_loopback(client[0]) or not client[0]

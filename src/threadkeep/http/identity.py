@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Request, Security
-from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+from fastapi import Depends, Header, Request
 from starlette.exceptions import HTTPException
 
 from threadkeep.errors import StoreError, ThreadkeepError
@@ -20,12 +19,7 @@ from threadkeep.scope import MAX_PART_LENGTH, Scope
 
 Identify = Callable[[Request], Awaitable[Principal]]
 
-_ASKED_AGAIN_SECONDS = 5.0
-
-_API_KEY = APIKeyHeader(
-    name=API_KEY_HEADER, scheme_name="ApiKey", description="From `threadkeep keys create`", auto_error=False
-)
-_BEARER = HTTPBearer(scheme_name="Token", bearerFormat="JWT", description="`sub`, `tenant`, `role`", auto_error=False)
+_CHECKED_AGAIN_SECONDS = 5.0
 
 
 class Identified:
@@ -34,16 +28,8 @@ class Identified:
     def __init__(self, permission: Permission) -> None:
         self.permission: Permission = permission
 
-    async def __call__(
-        self,
-        request: Request,
-        api_key: Annotated[str | None, Security(_API_KEY)] = None,
-        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)] = None,
-    ) -> Principal:
-        return await self.identify(request)
-
-    async def identify(self, request: Request) -> Principal:
-        """Once a request, however often it is asked for."""
+    async def __call__(self, request: Request) -> Principal:
+        """Identify the caller once for a request, however often it is called."""
         known: Principal | None = getattr(request.state, "principal", None)
         if known is None:
             called_by(None)
@@ -59,22 +45,22 @@ class Identified:
 
 
 class StillAllowed:
-    """Whether a caller that was let in may still read: what is answered bit by bit outlives tokens and keys."""
+    """Whether an admitted caller may still read: a stream can outlive tokens and keys."""
 
     def __init__(self, request: Request, scope: Scope) -> None:
         self._request = request
         self._scope = scope
-        self._asked_at = time.monotonic()
+        self._checked_at = time.monotonic()
 
     async def __call__(self) -> bool:
-        if time.monotonic() - self._asked_at < _ASKED_AGAIN_SECONDS:
+        if time.monotonic() - self._checked_at < _CHECKED_AGAIN_SECONDS:
             return True
-        self._asked_at = time.monotonic()
+        self._checked_at = time.monotonic()
         try:
             who: Principal = await self._request.app.state.identify(self._request)
             who.need("read")
             who.reach(self._scope)
-        except StoreError:  # for now nobody can revoke anything either
+        except StoreError:  # while the store is down no key can be revoked either
             return True
         except (ThreadkeepError, HTTPException):
             return False
@@ -82,7 +68,7 @@ class StillAllowed:
 
 
 async def by_credential(request: Request) -> Principal:
-    """As the settings say: an API key, a token, or on loopback nobody in particular.
+    """Identify as the settings say: by API key, by token, or on loopback as the local user.
 
     A key may also come as `Authorization: ApiKey …`: some callers, Prometheus among them, send no other header.
     """
@@ -94,7 +80,7 @@ async def by_credential(request: Request) -> Principal:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """For whom the caller asks, where the route itself names nobody: a wish, granted or not."""
+    """The tenant and user named by headers, where the route names none; the credential decides whether they apply."""
 
     tenant: str | None
     user: str | None

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cachetools import FIFOCache
+
 from threadkeep.compose.knowledge import open_knowledge
 from threadkeep.errors import Forbidden, NotFound, ThreadkeepError
 from threadkeep.scope import Scope
@@ -47,7 +49,7 @@ class Job:
 
 
 class Indexing:
-    """One job at a time for each tenant's datasource: who asks meanwhile gets the one that is running.
+    """One job at a time for each tenant's datasource: a second request gets the job that is running.
 
     `datasource` is the name that the folder's documents go by, unless a request gives another. An assistant's own are
     one tenant's, whichever tenant it answers.
@@ -57,7 +59,7 @@ class Indexing:
         self.datasource = datasource
         self._tenant: str | None = None
         self._settings = settings
-        self._jobs: dict[str, Job] = {}
+        self._jobs: FIFOCache[str, Job] = FIFOCache(_MOST_KNOWN)
         self._tasks: dict[tuple[str, str], tuple[Job, asyncio.Task[None]]] = {}
 
     def answers_with(self, responder: object) -> None:
@@ -83,7 +85,7 @@ class Indexing:
         task = asyncio.create_task(self._run(job), name="threadkeep-index")
         self._tasks[place] = job, task
         task.add_done_callback(lambda _: self._tasks.pop(place, None))
-        self._remember(job)
+        self._jobs[job.id] = job
         return job
 
     async def finished(self, job: Job) -> Job:
@@ -104,7 +106,7 @@ class Indexing:
             job.status = "done"
         except ThreadkeepError as error:
             self._failed(job, error.code, error)
-        except Exception as error:  # a folder's rights, a document that breaks its reader in a way nobody foresaw
+        except Exception as error:  # a folder's rights, a document that breaks its reader
             self._failed(job, "internal_error", error)
 
     def _failed(self, job: Job, code: str, error: Exception) -> None:
@@ -126,11 +128,6 @@ class Indexing:
         """An assistant's own, unless the settings name one."""
         own, named = self._settings.assistant, "knowledge_path" in self._settings.model_fields_set
         return Path(self._settings.knowledge_path) if own is None or named else Path(own) / "knowledge"
-
-    def _remember(self, job: Job) -> None:
-        while len(self._jobs) >= _MOST_KNOWN:
-            self._jobs.pop(next(iter(self._jobs)))
-        self._jobs[job.id] = job
 
     async def close(self) -> None:
         for _, task in [*self._tasks.values()]:

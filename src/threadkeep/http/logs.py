@@ -1,6 +1,6 @@
-"""The service's log: one JSON object a line, on the stream given. Exceptions are named, their texts left out.
+"""The service's log as JSON Lines on the given stream. Exceptions are named, their messages left out.
 
-A line that is written while a request is answered has its `request_id` and its `conversation_id`.
+An entry that is written while a request is answered has its `request_id` and its `conversation_id`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_authentication(settings: Settings) -> None:
-    """Log whether callers are asked for a credential; that they are not, as a warning."""
+    """Log whether callers need a credential; as a warning when they do not."""
     required = authentication_is_configured(settings)
     line = {"event": "starting", "authentication": "required" if required else "none"}
     level = logging.INFO if required else logging.WARNING

@@ -1,7 +1,7 @@
-"""MCP over HTTP, at `/mcp`: who calls is known by the same credentials as everywhere, and told to the tools.
+"""MCP over HTTP, at `/mcp`: callers are authenticated as on every route, and the tools receive who calls.
 
-Host and Origin are checked on every request, with or without a credential: a page that was made to point at this
-machine, or one of a stranger's, is turned away.
+Host and Origin are checked on every request, with or without a credential: a rebound DNS name or another site's page is
+refused.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from threadkeep.errors import MissingExtra, ThreadkeepError
 from threadkeep.http.errors import problem_of
-from threadkeep.http.fields import TENANT_HEADER, USER_HEADER
-from threadkeep.http.header_text import decoded_header
+from threadkeep.http.fields import TENANT_HEADER, USER_HEADER, decoded_header
 from threadkeep.http.strict_request import largest_body
 from threadkeep.identity.audit import called_by, reaching
 from threadkeep.identity.principal import Principal

@@ -1,4 +1,4 @@
-"""Memory in an application that is there already, with one line. Its own routes and answers stay as they are."""
+"""Mount memory in an existing application with one call. Its own routes and answers stay as they are."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def mount_memory(
 ) -> FastAPI:
     """The service below `path`, and the opened `Memory` as `app.state.memory` while the application runs.
 
-    `identify` tells who calls, the way the application knows it; otherwise the settings do, and without either only
-    this machine may call what is below `path`. Once API keys exist, an application that asks nobody for one does not
+    `identify` authenticates callers the application's own way; otherwise the settings do, and without either only this
+    machine may call what is below `path`. Once API keys exist, an application that requires no credential does not
     start without `no_auth`. Returns what was mounted. Raises `InvalidInput` for a path that is none.
     """
     if path and not path.startswith("/"):
         raise InvalidInput("path", "does not begin with a slash", f"say /{path}")
     settings = when_served(settings or load_settings())
-    places = {"database_url": url or settings.database_url, "redis_url": redis_named(redis, settings)}
-    settings = settings.model_copy(update=places)
+    urls = {"database_url": url or settings.database_url, "redis_url": redis_named(redis, settings)}
+    settings = settings.model_copy(update=urls)
     opener = partial(open_memory, settings=settings)
     mounted = create_app(settings, opener, responder_opener=responder_opener, identify=identify, no_auth=no_auth)
     app.mount(path, mounted)
@@ -53,7 +53,7 @@ def mount_memory(
 
 
 def _with(mounted: FastAPI, own: Any) -> Any:
-    """Whoever mounts an application runs its lifespan too; the framework does not."""
+    """Run the mounted application's lifespan too; Starlette does not."""
 
     @asynccontextmanager
     async def both(app: FastAPI) -> AsyncGenerator[Any]:

@@ -7,9 +7,19 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from threadkeep.http.problem import MEDIA_TYPE, ErrorEnvelope, ProblemDocument
+from threadkeep.http.fields import API_KEY_HEADER
+from threadkeep.http.responses import MEDIA_TYPE, ErrorEnvelope, ProblemDocument
 
 _SHAPES = (ProblemDocument, ErrorEnvelope)
+_CREDENTIALS = {
+    "ApiKey": {
+        "type": "apiKey",
+        "in": "header",
+        "name": API_KEY_HEADER,
+        "description": "From `threadkeep keys create`",
+    },
+    "Token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "`sub`, `tenant`, `role`"},
+}
 
 _EVERYWHERE = (403, 408, 414, 421, 431, 500, 503)
 _KNOWN_CALLER = (*_EVERYWHERE, 400, 401, 404, 422, 429)
@@ -43,12 +53,16 @@ def describe_problems(app: FastAPI) -> None:
 
     def with_problems() -> dict[str, Any]:
         document = plain()
-        shapes = document.setdefault("components", {}).setdefault("schemas", {})
+        components = document.setdefault("components", {})
+        components["securitySchemes"] = _CREDENTIALS
+        shapes = components.setdefault("schemas", {})
         for shape in _SHAPES:
             shapes[shape.__name__] = shape.model_json_schema(ref_template="#/components/schemas/{model}")
         for path, methods in document["paths"].items():
             for operation in methods.values():
                 _without_frameworks_422(path, operation)
+                if "401" in operation["responses"]:  # either of them
+                    operation["security"] = [{name: []} for name in _CREDENTIALS]
         return document
 
     app.openapi = with_problems

@@ -1,4 +1,4 @@
-"""How often one may ask: counted in Redis where there is one, in this process otherwise or while it is away."""
+"""Rate limits: counted in Redis where there is one, in this process otherwise or while Redis is down."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class RateLimits:
             await self._shared.close()
 
     async def _count(self, limit: RateLimitItem, kind: str, name: str) -> None:
-        """Names may tell something, so only their digest stands in a key."""
-        place = (kind, hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest())
+        """Count under a digest: a name may be personal data, and keys are visible to operators."""
+        key = (kind, hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest())
         if self._shared is not None and self._breaker.allows():
             try:
-                wait = await self._shared.wait(f"{_PREFIX}:{kind}:{place[1]}", limit.amount, limit.get_expiry())
+                wait = await self._shared.wait(f"{_PREFIX}:{kind}:{key[1]}", limit.amount, limit.get_expiry())
             except StoreError as error:
                 self._breaker.failed(error)
             else:
@@ -78,8 +78,8 @@ class RateLimits:
                 if wait:
                     raise _too_often(limit, wait)
                 return
-        if not await self._here.hit(limit, *place):
-            ends = (await self._here.get_window_stats(limit, *place)).reset_time
+        if not await self._here.hit(limit, *key):
+            ends = (await self._here.get_window_stats(limit, *key)).reset_time
             raise _too_often(limit, ends - time.time())
 
 

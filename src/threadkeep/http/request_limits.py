@@ -22,7 +22,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from threadkeep.http.errors import RequestRefused
-from threadkeep.http.problem import MEDIA_TYPE, Problem
+from threadkeep.http.responses import MEDIA_TYPE, Problem
 from threadkeep.settings import Settings
 
 _log = logging.getLogger("threadkeep.http")
@@ -134,7 +134,7 @@ _connection: ContextVar[_Connection | None] = ContextVar("threadkeep_connection"
 class LimitedConnections:
     """The connections of one server: `limits.connections`, and for a moment up to twice as many.
 
-    Past the limit a new connection takes the place of the one that has been without a complete request for the longest:
+    Past the limit a new connection evicts the one that has been without a complete request for the longest:
     slow and idle clients cannot keep others out. Where every connection has a request at work, the new one is answered
     503.
     """
@@ -239,7 +239,7 @@ class _Connection(asyncio.Protocol):
             self._refuse(_MALFORMED)
             return
         if self._expects == _HEAD:
-            # Behind the end of another request the parser does not tell how much is this one's: the next bytes count.
+            # Behind the end of another request the parser does not report how much is this one's: the next bytes count.
             self._head_bytes += 1 if self._completed else len(data)
             if self._head_bytes > self._limits.header_bytes:
                 url_is_long = self._url_bytes > self._limits.url_bytes

@@ -1,30 +1,151 @@
-"""What the service accepts, besides the events themselves."""
+"""What the routes of memory accept: events, scopes, queries. The seven kinds of event are distinguished by `kind`."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from threadkeep import events
 from threadkeep.errors import InvalidScope
-from threadkeep.http.event_bodies import EVENT_BODIES, EventBody
 from threadkeep.http.fields import (
     LARGEST_NUMBER,
     PAGE_MESSAGES,
+    Base64,
     Body,
     Count,
     Generation,
     Key,
+    Language,
     MaybeConversation,
     MessageId,
     ScopePart,
     Text,
+    Time,
     Tokens,
     Words,
 )
 from threadkeep.identity.audit import reaching
 from threadkeep.identity.principal import Principal
 from threadkeep.scope import DEFAULT_TENANT, Scope
+
+
+class _EventBody(Body):
+    @property
+    def needs_to_be_trusted(self) -> bool:
+        """Whether only a credential with `write_as` may send it: it speaks for the assistant, or names its own time."""
+        return False
+
+
+class UserMessageBody(_EventBody):
+    """Voice and image are kept only as `summary`; `data` is never kept."""
+
+    kind: Literal["UserMessage"]
+    text: Text | None = None
+    modality: Literal["text", "voice", "image"] = "text"
+    summary: Text | None = None
+    meta: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description="Of media: language, mime, durationMs, sha256"
+    )
+    language: Language | None = None
+    ts: Time | None = Field(None, description="When it was sent; needs the permission `write_as`")
+    id: MessageId | None = None
+    data: Base64 | None = None
+
+    @property
+    def needs_to_be_trusted(self) -> bool:
+        return self.ts is not None
+
+    def event(self) -> events.Event:
+        # That there were bytes is counted; the bytes themselves have nowhere to go.
+        data = None if self.data is None else b""
+        return events.UserMessage(
+            self.text, self.modality, self.summary, self.meta, self.language, self.ts, self.id, data
+        )
+
+
+class ModelResponseBody(_EventBody):
+    """What the assistant said. Needs the permission `write_as`, which a plain user's key has not."""
+
+    kind: Literal["ModelResponse"]
+    text: Text | None = None
+    channel: Text = "text"
+    language: Language | None = None
+    ts: Time | None = None
+    id: MessageId | None = None
+    function_calls: list[Any] = Field(default_factory=list[Any], description="Counted and stripped")
+
+    @property
+    def needs_to_be_trusted(self) -> bool:
+        return True
+
+    def event(self) -> events.Event:
+        calls = tuple(self.function_calls)
+        return events.ModelResponse(self.text, self.channel, self.language, self.ts, self.id, calls)
+
+
+class ToolRequestBody(_EventBody):
+    kind: Literal["ToolRequest"]
+    name: Text
+    arguments: Any = None
+
+    def event(self) -> events.Event:
+        return events.ToolRequest(self.name, self.arguments)
+
+
+class ToolResultBody(_EventBody):
+    kind: Literal["ToolResult"]
+    name: Text
+    result: Any = None
+
+    def event(self) -> events.Event:
+        return events.ToolResult(self.name, self.result)
+
+
+class SystemNoteBody(_EventBody):
+    kind: Literal["SystemNote"]
+    text: Text
+
+    def event(self) -> events.Event:
+        return events.SystemNote(self.text)
+
+
+class ThoughtBody(_EventBody):
+    kind: Literal["Thought"]
+    text: Text
+
+    def event(self) -> events.Event:
+        return events.Thought(self.text)
+
+
+class DebugTraceBody(_EventBody):
+    kind: Literal["DebugTrace"]
+    text: Text
+
+    def event(self) -> events.Event:
+        return events.DebugTrace(self.text)
+
+
+EventBody = Annotated[
+    UserMessageBody
+    | ModelResponseBody
+    | ToolRequestBody
+    | ToolResultBody
+    | SystemNoteBody
+    | ThoughtBody
+    | DebugTraceBody,
+    Field(discriminator="kind"),
+]
+
+EVENT_BODIES = (
+    UserMessageBody,
+    ModelResponseBody,
+    ToolRequestBody,
+    ToolResultBody,
+    SystemNoteBody,
+    ThoughtBody,
+    DebugTraceBody,
+)
 
 
 class _ScopeBody(Body):
@@ -147,7 +268,7 @@ class ConversationsQuery(UserQuery):
     limit: int = Field(50, ge=1, le=1_000)
 
 
-class PlaceQuery(_Query):
+class OptionalScopeQuery(_Query):
     """A conversation, a user, or (with none of the three) the whole store."""
 
     tenant: ScopePart | None = None
@@ -164,7 +285,7 @@ class PlaceQuery(_Query):
         return who.reach(reaching(Scope(tenant, self.user, self.conversation)))
 
 
-class ExportQuery(PlaceQuery):
+class ExportQuery(OptionalScopeQuery):
     format: Literal["full", "memory"] = Field("full", description="Everything kept, or the memory record's shape")
 
 

@@ -12,10 +12,10 @@ from threadkeep.http.request_limits import LimitedConnections, RequestLimits
 
 
 class Server(uvicorn.Server):
-    """Lets listeners go as soon as it is told to stop: it would wait for them otherwise, and they for the next word.
+    """Calls `before_closing` when it begins to shut down: uvicorn would wait for open streams, and they for messages.
 
-    What is loaded once it has started stays: no collection need go through it, which everybody would wait for.
-    `limits` bounds what a client may cost before it is known; without it there are uvicorn's own limits alone.
+    Freezes what is loaded at startup, so that garbage collection skips it while requests are served. `limits` bounds
+    what a client may cost before it is authenticated; without it uvicorn's own limits hold alone.
     """
 
     def __init__(

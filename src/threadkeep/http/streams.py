@@ -1,7 +1,7 @@
-"""Conversations as they grow, for whoever listens.
+"""Conversations as they grow, as server-sent events for their listeners.
 
-An event's id is the message's `seq` in the archive: a listener that comes back, to this process or to another, says
-which one it saw last and gets what followed. Pieces of an answer that is being made have no id and are not repeated.
+An event's id is the message's `seq` in the archive: a listener that reconnects, to this process or to another, names
+the last one it saw and gets what followed. Pieces of an answer in progress have no id and are not repeated.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Channel:
         return known is not None and self.generation > known
 
     def end(self) -> None:
-        """The conversation is gone. Numbers begin anew: whoever comes back has seen none of those to come."""
+        """Report the erasure. `seq` begins anew: a listener that reconnects has seen none of the messages to come."""
         self.give(framed("erased", {}, 0))
         self.give(None)
 
@@ -81,8 +81,8 @@ class Streams:
         if channel := self._channels.get(scope.digest()):
             channel.grown.set()
 
-    def tell(self, scope: Scope, event: str, data: dict[str, Any]) -> None:
-        """At once, to those who listen now, and to nobody later."""
+    def send(self, scope: Scope, event: str, data: dict[str, Any]) -> None:
+        """Send to the current listeners only; the event is not repeated to later ones."""
         if channel := self._channels.get(scope.digest()):
             channel.give(framed(event, data))
 
@@ -90,12 +90,12 @@ class Streams:
         return scope.digest() in self._channels
 
     def end(self, scope: Scope) -> None:
-        """The conversation is gone."""
+        """Notify listeners that the conversation was erased, and end their streams."""
         if channel := self._channels.get(scope.digest()):
             channel.end()
 
     def close(self) -> None:
-        """Everybody who listens is let go, so that they come back to whoever serves next."""
+        """End all streams, so that listeners reconnect to the next process."""
         self._closed = True
         for channel in self._channels.values():
             channel.give(None)
@@ -161,7 +161,7 @@ class Streams:
             channel.grown.clear()
             with suppress(StoreError):  # listeners wait until it is back
                 generation, messages = await _since(self._memory, channel.scope, channel.last)
-                if channel.is_erased_at(generation):  # through another door, or by another process
+                if channel.is_erased_at(generation):  # by another surface or another process
                     self._forget(channel)
                     channel.end()
                     return
@@ -191,7 +191,7 @@ async def _since(memory: Memory, scope: Scope, seq: int) -> tuple[int | None, li
 
 
 def framed(event: str, data: dict[str, Any], id_: int | None = None) -> bytes:
-    """JSON has no bare line ends, so that an event's data is always one line."""
+    """Encode an event. JSON escapes newlines, so its data is one field."""
     name = b"" if id_ is None else f"id: {id_}\n".encode()
     return name + f"event: {event}\ndata: ".encode() + encoded(data) + b"\n\n"
 

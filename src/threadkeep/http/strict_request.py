@@ -1,20 +1,68 @@
-"""Reading a request strictly: a body no larger than allowed, JSON in UTF-8, and nothing said twice."""
+"""Read a request strictly: its path as it was sent, a limited body, JSON in UTF-8, nothing given twice.
+
+An id may hold a slash: `/conversations/x%2Fmessages%2Fy` is the conversation `x/messages/y`, and not the message `y` of
+`x`. Servers pass paths on decoded, in which the two are the same; the path as it was sent distinguishes them. Before a
+route is matched, slashes that were sent encoded are marked; afterwards they stand in the path parameters. A slash that
+was sent as it is still belongs to an id where no route takes it.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine
-from typing import Any
-from urllib.parse import unquote_to_bytes
+from functools import cached_property
+from typing import Annotated, Any, get_args, get_type_hints
+from urllib.parse import unquote, unquote_to_bytes
 
-from fastapi import Request, Response
+from fastapi import Header, Request, Response
+from fastapi.params import Depends
 from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from threadkeep.http.encoded_slashes import unmark
+from threadkeep.http.answering import Answering
 from threadkeep.http.errors import RequestRefused
-from threadkeep.http.fields import HEADERS
+from threadkeep.http.fields import HEADERS, KEY_HEADER
 from threadkeep.http.identity import Identified
-from threadkeep.http.problem import Problem
+from threadkeep.http.indexing import Indexing
+from threadkeep.http.responses import Problem, path_below
+from threadkeep.http.streams import Streams
+from threadkeep.memory import Memory
+from threadkeep.scope import MAX_PART_LENGTH
+
+_BELOW = "/conversations/"
+_MARK = "\x00"
+_MARKED = "threadkeep.encoded_slashes"
+
+
+class EncodedSlashes:
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and path_below(scope).startswith(_BELOW):
+            _mark(scope)
+        await self._app(scope, receive, send)
+
+
+def _mark(scope: Scope) -> None:
+    """Mark encoded slashes, unless the path holds the mark itself, which no id may hold."""
+    sent = scope.get("raw_path", b"").decode("latin-1")
+    if "%2f" not in sent.lower() or _MARK in scope["path"]:
+        return
+    marked = unquote(sent.replace("%2f", "%00").replace("%2F", "%00"))
+    if marked.replace(_MARK, "/") == scope["path"]:  # otherwise the server's own path is believed
+        scope["path"], scope[_MARKED] = marked, True
+
+
+def unmark(scope: Scope) -> None:
+    """For the route that was found."""
+    if scope.pop(_MARKED, False):
+        scope["path"] = scope["path"].replace(_MARK, "/")
+        given: dict[str, Any] = scope["path_params"]
+        scope["path_params"] = {
+            name: value.replace(_MARK, "/") if isinstance(value, str) else value for name, value in given.items()
+        }
+
 
 # JSON may spell one byte with six (\u0001), and a body holds more than its longest message.
 _ESCAPED = 6
@@ -36,17 +84,40 @@ def too_large(request: Request, limit: int) -> RequestRefused:
     return RequestRefused(Problem(413, "too_large", detail, "body", fix))
 
 
+KeyHeader = Annotated[str | None, Header(alias=KEY_HEADER, min_length=1, max_length=MAX_PART_LENGTH)]
+
+
 class StrictRequest(Request):
+    """A request whose body is read strictly, with what routes work on."""
+
+    _content: bytes | None = None
+
+    @property
+    def memory(self) -> Memory:
+        return self.app.state.memory
+
+    @property
+    def answering(self) -> Answering:
+        return self.app.state.answering
+
+    @property
+    def streams(self) -> Streams:
+        return self.app.state.streams
+
+    @property
+    def indexing(self) -> Indexing:
+        return self.app.state.indexing
+
     async def body(self) -> bytes:
-        if not hasattr(self, "_body"):
+        if self._content is None:
             limit = body_limit(self)
             if announced_length(self) > limit:
                 raise too_large(self, limit)
-            self._body = await self._read(limit)
-        if self._body and not _is_json(self.headers.get("content-type", "")):
+            self._content = await self._read(limit)
+        if self._content and not _is_json(self.headers.get("content-type", "")):
             detail = "the body's Content-Type is not application/json"
             raise RequestRefused(Problem(415, "not_json", detail, fix="send Content-Type: application/json"))
-        return self._body
+        return self._content
 
     async def _read(self, limit: int) -> bytes:
         """Not more than the limit is ever held, whether or not a length was announced."""
@@ -86,10 +157,16 @@ class StrictRoute(APIRoute):
         return strictly
 
     async def identify(self, request: Request) -> None:
-        """Before the body is read: a stranger's is not worth the time."""
-        for needed in self.dependant.dependencies:
-            if isinstance(needed.call, Identified):
-                await needed.call.identify(request)
+        """Identify the caller before the body is read: a stranger's body is not worth the time."""
+        for identified in self._identified:
+            await identified(request)
+
+    @cached_property
+    def _identified(self) -> list[Identified]:
+        """What the endpoint's parameters depend on, read from their annotations."""
+        hints = get_type_hints(self.endpoint, include_extras=True).values()
+        needed = [note.dependency for hint in hints for note in get_args(hint)[1:] if isinstance(note, Depends)]
+        return [one for one in needed if isinstance(one, Identified)]
 
 
 def check_query(query: bytes) -> None:

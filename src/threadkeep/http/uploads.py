@@ -1,22 +1,24 @@
 """`multipart/form-data` read as the JSON it stands for, its one file apart.
 
-The file is streamed into a temporary file that has no name (or into memory while it is small): it is gone when it is
+The file is streamed into a temporary file that has no name (or into memory while it is small): it is deleted when it is
 closed, and also when the process is killed.
 """
 
 from __future__ import annotations
 
+import email.message
 import json
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from fastapi import Request, Response
 from starlette.datastructures import FormData, UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive
 
 from threadkeep.errors import MissingExtra
 from threadkeep.http.errors import RequestRefused
-from threadkeep.http.problem import Problem
+from threadkeep.http.responses import Problem
 from threadkeep.http.strict_request import StrictRoute, announced_length, body_limit, too_large
 
 _MOST_FIELDS = 8
@@ -33,12 +35,11 @@ class UploadRoute(StrictRoute):
             if not is_form(request.scope):
                 return await handle(request)
             await self.identify(request)  # a stranger's body is not worth the time
-            parser = _parser(request)
+            form = await _form_of(request)
             try:
-                return await handle(_as_json(request, await _parsed(parser)))
+                return await handle(_as_json(request, form))
             finally:
-                for file in parser._files_to_close_on_error:  # pyright: ignore[reportPrivateUsage]
-                    file.close()  # all it began, those of a form that was cut off too
+                await form.close()
 
         return reading_forms
 
@@ -48,31 +49,50 @@ def is_form(scope: Mapping[str, Any]) -> bool:
     return next(kinds, b"").partition(b";")[0].strip().lower() == b"multipart/form-data"
 
 
-def _parser(request: Request) -> MultiPartParser:
+async def _form_of(request: Request) -> FormData:
+    """Parse the form. What was begun of one that cannot be parsed is closed by the parser."""
     limit = body_limit(request)
     if announced_length(request) > limit:
         raise too_large(request, limit)
-    stream = _within(request, limit)
+    limited = Request(request.scope, _within(request, limit))
     try:
-        return MultiPartParser(request.headers, stream, max_files=1, max_fields=_MOST_FIELDS, max_part_size=limit)
+        return await limited.form(max_files=1, max_fields=_MOST_FIELDS, max_part_size=limit)
     except AssertionError:
         raise MissingExtra("service", "reading forms") from None
+    except RequestRefused:
+        raise
+    except HTTPException:
+        raise _unreadable() from None
 
 
-async def _parsed(parser: MultiPartParser) -> FormData:
-    try:
-        return await parser.parse()
-    except (MultiPartException, ValueError, KeyError):  # ValueError: not a form; KeyError: no boundary
-        raise _refused("invalid_form", "the form cannot be read", "send one file and a few fields") from None
+def _within(request: Request, limit: int) -> Receive:
+    """Receive a form that ends where it says it ends, and no more than `limit` bytes of it.
 
+    The parser would take a form that is cut off for one without its last part, and leave that part's file open.
+    """
+    end = b"--" + _boundary_of(request) + b"--"
+    seen, tail, ended = 0, b"", False
 
-async def _within(request: Request, limit: int) -> AsyncGenerator[bytes]:
-    seen = 0
-    async for chunk in request.stream():
+    async def receive() -> Message:
+        nonlocal seen, tail, ended
+        message = await request.receive()
+        chunk: bytes = message.get("body", b"")
         seen += len(chunk)
         if seen > limit:
             raise too_large(request, limit)
-        yield chunk
+        ended = ended or end in tail + chunk
+        tail = (tail + chunk)[-len(end) :]
+        if message["type"] == "http.request" and not message.get("more_body", False) and not ended:
+            raise _unreadable()
+        return message
+
+    return receive
+
+
+def _boundary_of(request: Request) -> bytes:
+    header = email.message.Message()
+    header["content-type"] = request.headers["content-type"]
+    return (header.get_boundary() or "").encode("latin-1", "replace")
 
 
 def _as_json(request: Request, form: FormData) -> Request:
@@ -99,6 +119,10 @@ def _as_json(request: Request, form: FormData) -> Request:
 
 
 _OF_THE_FORM = (b"content-type", b"content-length")
+
+
+def _unreadable() -> RequestRefused:
+    return _refused("invalid_form", "the form cannot be read", "send one file and a few fields")
 
 
 def _refused(code: str, detail: str, fix: str) -> RequestRefused:

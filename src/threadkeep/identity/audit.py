@@ -1,7 +1,7 @@
 """Who reached whose memory, by which verb, and how that ended: in the log line of each request, as ids, never as text.
 
 A surface begins a trail for every request; what is found out on the way (who calls, which scope they reach) is noted on
-it, and stands in the line that its end writes. Every other log line of the request gets its ids from here.
+it, and stands in the entry that its end writes. Every other log line of the request gets its ids from here.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Outcome = Literal["ok", "denied", "failed"]
 
 @dataclass(slots=True)
 class Trail:
-    """Of one request. `asked` once a caller was looked for: what needs no caller reaches nobody's memory."""
+    """Of one request. `asked` is set once a caller was looked for: what needs no caller reaches no memory."""
 
     request_id: str | None  # fit for a log
     surface: str
     asked: bool = False
-    who: Principal | None = None  # the real caller, whoever it acts for
-    scope: Scope | None = None  # the one that was last asked for, granted or not
+    who: Principal | None = None  # the real caller, not the user it acts for
+    scope: Scope | None = None  # the last one requested, granted or not
 
     def ids(self) -> dict[str, str | None]:
         """For every line of the request."""
@@ -36,7 +36,7 @@ class Trail:
         return {"request_id": self.request_id, "conversation_id": _shown(talk)}
 
     def access(self, outcome: Outcome) -> dict[str, Any]:
-        """For the line that ends it."""
+        """For the log entry that ends it."""
         if not self.asked:
             return {}
         tenant, user = (self.scope.tenant, self.scope.user) if self.scope else (None, None)
@@ -58,7 +58,7 @@ _current: ContextVar[Trail | None] = ContextVar("threadkeep_trail", default=None
 def trail_of(request_id: str | None, surface: str) -> Generator[Trail]:
     """Of a request, as long as it is worked on here; what it leaves to tasks of its own keeps it.
 
-    The id is fit for a log already: whoever takes it from a caller sees to that.
+    The id is fit for a log already: the surface that takes it from a caller sees to that.
     """
     trail = Trail(request_id, surface)
     before = _current.set(trail)
@@ -82,7 +82,7 @@ def called_by(who: Principal | None) -> None:
 def through() -> Through:
     """Return the surface and the credential of the request at hand, to be recorded with what it writes.
 
-    What an administrator writes in the place of another user is an operator's.
+    What an administrator writes for another user is an operator's.
     """
     trail = _current.get()
     if trail is None:

@@ -1,10 +1,12 @@
-"""From what a request carries to whoever sent it."""
+"""From a request's credential to its caller."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from typing import Protocol
+
+from cachetools import LRUCache
 
 from threadkeep.errors import StoreError, StoreUnavailable, Unauthenticated
 from threadkeep.identity import api_keys
@@ -13,7 +15,7 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.keys import ApiKey, KeyStore
 
 _FRESH_SECONDS = 5.0  # a revoked key is refused so soon at the latest
-_STALE_SECONDS = 900.0  # while the store is away nobody can revoke either: what it last said stands so long
+_STALE_SECONDS = 900.0  # while the store is down no key can be revoked: its last answer holds so long
 _MOST_KNOWN = 10_000
 _UNKNOWN = "the API key is not known, was revoked or has expired"
 
@@ -23,7 +25,7 @@ class Tokens(Protocol):
 
 
 class Authenticator:
-    """With neither keys nor tokens configured everybody is the machine's owner; see to it that only they can call."""
+    """With neither keys nor tokens configured every caller is the machine's owner: let only them reach it."""
 
     def __init__(
         self,
@@ -41,9 +43,9 @@ class Authenticator:
         self._tokens = tokens
         self._clock = clock
         self._monotonic = monotonic
-        self._known: dict[str, tuple[ApiKey, float]] = {}
+        self._known: LRUCache[str, tuple[ApiKey, float]] = LRUCache(_MOST_KNOWN)
         self._open = no_auth or keys is None
-        self._asked_for_keys = -_FRESH_SECONDS
+        self._looked_for_keys = -_FRESH_SECONDS
 
     @property
     def configured(self) -> bool:
@@ -64,20 +66,20 @@ class Authenticator:
         raise Unauthenticated(f"a credential is missing: send {self._accepted()}")
 
     async def forgotten(self) -> bool:
-        """Return whether API keys exist though nobody is asked for one, as where the secret was left out of a
-        deployment. A store that is down cannot tell; it is asked again, at most every five seconds."""
+        """Return whether API keys exist though none is required, as where the secret was left out of a
+        deployment. A store that is down cannot say; it is queried again, at most every five seconds."""
         if self.configured or self._open or self._keys is None:
             return False
-        if self._monotonic() - self._asked_for_keys < _FRESH_SECONDS:
+        if self._monotonic() - self._looked_for_keys < _FRESH_SECONDS:
             return False
-        self._asked_for_keys = self._monotonic()
+        self._looked_for_keys = self._monotonic()
         try:
             exist = bool(await self._keys.all())
         except StoreError:
             return False
         self._open = not exist
         if exist:
-            self._asked_for_keys = -_FRESH_SECONDS  # until it is started otherwise
+            self._looked_for_keys = -_FRESH_SECONDS  # until it is started otherwise
         return exist
 
     def _accepted(self) -> str:
@@ -101,12 +103,8 @@ class Authenticator:
             if known and self._monotonic() - known[1] < _STALE_SECONDS:
                 return known[0]
             raise
-        self._remember(prefix, found)
-        return found
-
-    def _remember(self, prefix: str, found: ApiKey | None) -> None:
-        self._known.pop(prefix, None)
-        if found is not None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.pop(next(iter(self._known)))
+        if found is None:
+            self._known.pop(prefix, None)
+        else:
             self._known[prefix] = found, self._monotonic()
+        return found

@@ -1,4 +1,4 @@
-"""Public keys as whoever signs tokens publishes them (JWKS): in a file, or at an address."""
+"""Public keys as the issuer of tokens publishes them (JWKS): in a file, or at an address."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class KeySet(Protocol):
 def key_set_at(place: str, *, over_http: bool = False) -> KeySet:
     """Raises `InvalidSetting` for a file that cannot be read, and for an address without TLS, unless `over_http`.
 
-    Whoever stands between could put a key of their own into the answer, and sign as anybody. Nobody stands between
+    An attacker in between could put a key of their own into the answer, and sign as anybody. Nothing stands between
     two processes of one machine.
     """
     scheme = place.partition("://")[0].lower()
@@ -82,14 +82,14 @@ class KeySetFile:
             found = jwt.PyJWKSet.from_dict(json.loads(self._path.read_text("utf-8")))
         except (OSError, ValueError, AttributeError, jwt.PyJWTError) as error:
             if self._read_at is not None:
-                return  # half-written, or gone for a moment: the keys known so far stand
+                return  # half-written, or missing for a moment: the keys known so far stand
             problem = f"cannot be read as a JSON Web Key Set ({type(error).__name__})"
             raise InvalidSetting("THREADKEEP_JWT_JWKS", problem, "name a JWKS file or https:// address") from None
         self._keys, self._read_at = _signing(found), changed
 
 
 class KeySetAddress:
-    """Asked anew when its answer has aged, and for a key id that is not in it; seldom, whatever strangers send."""
+    """Fetched anew when its answer has aged, and for a key id that is not in it; seldom, whatever strangers send."""
 
     def __init__(self, address: str, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client = jwt.PyJWKClient(address, cache_jwk_set=False, timeout=_FETCH_SECONDS)
@@ -100,7 +100,7 @@ class KeySetAddress:
 
     async def key(self, wanted: str | None) -> jwt.PyJWK:
         """Raises `jwt.PyJWKClientConnectionError` too, where there was no answer for long."""
-        # Who asks for a key that is known does not wait behind somebody who has gone to ask already.
+        # A lookup of a known key does not wait for another lookup's fetch.
         if self._is_due(wanted) and not (wanted in self._keys and self._asking.locked() and not self._is_stale()):
             async with self._asking:
                 if self._is_due(wanted):

@@ -1,4 +1,4 @@
-"""Whoever a credential stands for, and what that lets them reach. Pure."""
+"""Who a credential stands for, and what that lets them reach. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_A_USER: frozenset[Permission] = OF_A_SERVICE - {"write_as"}
 class Principal:
     """`user` is None for a service, which speaks for any user of its tenant.
 
-    A scope in a request is a wish: `reach` grants it or answers as if there were nothing there, so that nobody learns
+    A scope in a request is a wish: `reach` grants it or answers as if there were nothing there, so that nothing shows
     which ids others use.
     """
 
@@ -51,7 +51,7 @@ class Principal:
         """Return which documents this caller may read for the scope's user: those that both may read.
 
         A USER's service key (no user) speaks for the users of its tenant, so it reads what they may. An ADMIN manages
-        documents and reads for itself only: acting for somebody else it reads what is public and what is shared with
+        documents and reads for itself only: acting for another user it reads what is public and what is shared with
         both. A SUPER_ADMIN reads the whole tenant for itself, and what the user may read when it acts for one.
         """
         user = None if scope.user == ANONYMOUS else scope.user
@@ -65,7 +65,7 @@ class Principal:
         return Access(scope.tenant, user, acting=self.user)
 
     def acting(self, tenant: str | None, user: str | None, conversation: str | None = None) -> Scope:
-        """Where a request that names no scope of its own belongs: the caller's place, or the one it asks for."""
+        """Where a request that names no scope of its own belongs: the caller's own, or the one it names."""
         return self.reach(self.place(tenant, user, conversation))
 
     def place(self, tenant: str | None, user: str | None, conversation: str | None = None) -> Scope:
@@ -83,7 +83,7 @@ class Principal:
             raise Forbidden("only a SUPER_ADMIN may ask for the whole store; name a user")
 
     def writes_for(self, scope: Scope) -> bool:
-        """Whether it is an administrator who writes in another user's place; a service speaks for its users."""
+        """Whether it is an administrator who writes for another user; a service speaks for its users."""
         is_admin = self.role != "USER" and self.user is not None and self.name != LOCAL.name
         return is_admin and (self.tenant, self.user) != (scope.tenant, scope.user)
 
@@ -92,14 +92,14 @@ class Principal:
 
 
 def allowed_to(role: Role, user: str | None, asked: frozenset[Permission] | None) -> frozenset[Permission]:
-    """Return what a credential allows: what was asked for, never more than its role does.
+    """Return what a credential allows: what was requested, never more than its role does.
 
-    A user's own key may not write as the assistant unless that was asked for by name when it was made.
+    A user's own key may not write as the assistant unless that was requested by name when it was made.
     """
     if asked is None:
         return ALL_PERMISSIONS if role != "USER" else OF_A_SERVICE if user is None else OF_A_USER
     return asked & (OF_A_SERVICE if role == "USER" else ALL_PERMISSIONS)
 
 
-# Where no authentication is configured the service listens on loopback only: whoever calls owns the machine.
+# Where no authentication is configured the service listens on loopback only: the caller owns the machine.
 LOCAL = Principal(DEFAULT_TENANT, DEFAULT_USER, "SUPER_ADMIN", ALL_PERMISSIONS, "local")

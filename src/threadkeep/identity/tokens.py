@@ -1,4 +1,4 @@
-"""JSON Web Tokens: signed with a shared secret, or by whoever publishes a key set (JWKS)."""
+"""JSON Web Tokens: signed with a shared secret, or by the publisher of a key set (JWKS)."""
 
 from __future__ import annotations
 

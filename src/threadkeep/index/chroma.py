@@ -1,6 +1,6 @@
 """Vectors in Chroma: a folder that this process alone uses, or a server.
 
-Chroma holds ids, places and vectors, never text; it is given vectors, so it loads no model of its own and downloads
+Chroma holds ids, scopes and vectors, never text; it is given vectors, so it loads no model of its own and downloads
 none. Each embedding model has a collection of its own. A vector's id is the message's (`{message_id}#chunk_{i}` for
 longer messages), unless another conversation's message has taken it.
 """
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from threadkeep.errors import StoreUnavailable
-from threadkeep.index.chroma_client import connected, is_missing, let_go, our_errors
+from threadkeep.index.chroma_client import connected, is_missing, our_errors, release
 from threadkeep.index.chroma_rows import (
     Row,
     collection_name,
@@ -40,12 +40,12 @@ _THREADS = 4
 class ChromaVectors:
     """`where` is a folder, or `http://host:port`. Nothing is opened before the first call.
 
-    It knows nothing of the archive: whoever embeds a message looks afterwards whether it was erased meanwhile, and
-    deletes it here if so. Raises `StoreUnavailable` while a server is away.
+    It knows nothing of the archive: after embedding a message the worker checks whether it was erased, and deletes it
+    here if so. Raise `StoreUnavailable` while a server is down.
     """
 
     def __init__(self, where: str, *, timeout: float = 30.0) -> None:
-        self.place = where
+        self.location = where
         self._timeout = timeout
         self._client: Any = None
         self._opening = asyncio.Lock()
@@ -89,18 +89,18 @@ class ChromaVectors:
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            await asyncio.to_thread(let_go, client)
+            await asyncio.to_thread(release, client)
         self._threads.shutdown(wait=False)
 
     async def _run(self, work: Callable[[Any], T]) -> T:
         """Chroma's client blocks and knows no deadline: it works in threads of its own, and we wait only so long."""
         loop = asyncio.get_running_loop()
-        with our_errors(self.place):
+        with our_errors(self.location):
             try:
                 async with asyncio.timeout(self._timeout):
                     async with self._opening:
                         if self._client is None:
-                            self._client = await loop.run_in_executor(self._threads, connected, self.place)
+                            self._client = await loop.run_in_executor(self._threads, connected, self.location)
                     return await loop.run_in_executor(self._threads, work, self._client)
             except TimeoutError:
                 raise StoreUnavailable(f"chroma: did not answer within {self._timeout:g} s") from None
@@ -123,7 +123,7 @@ def _upsert(client: Any, model: EmbeddingModel, messages: Sequence[MessageVector
         batch = rows[start : start + _AT_ONCE]
         taken = collection.get(ids=[row.id for row in batch], include=["metadatas"])
         ids = row_ids(batch, dict(zip(taken["ids"], taken["metadatas"], strict=True)))
-        collection.upsert(ids=ids, embeddings=[row.vector for row in batch], metadatas=[row.place for row in batch])
+        collection.upsert(ids=ids, embeddings=[row.vector for row in batch], metadatas=[row.metadata for row in batch])
     for message in messages:
         _delete_older(collection, message, [row for row in rows if row.message is message])
 
@@ -133,8 +133,8 @@ def _delete_older(collection: Any, message: MessageVectors, rows: Sequence[Row])
     found = collection.get(where=within(message.scope, message.message_id), include=["metadatas"])
     stale = [
         id_
-        for id_, place in zip(found["ids"], found["metadatas"], strict=True)
-        if place["chunk"] >= len(rows) or place["chunks"] != len(rows)
+        for id_, metadata in zip(found["ids"], found["metadatas"], strict=True)
+        if metadata["chunk"] >= len(rows) or metadata["chunks"] != len(rows)
     ]
     if stale:
         collection.delete(ids=stale)
@@ -150,9 +150,9 @@ def _search(client: Any, scope: Scope, model: EmbeddingModel, vector: list[float
             query_embeddings=[vector], n_results=wanted, where=within(scope), include=["metadatas", "distances"]
         )
         hits: dict[tuple[str, str], VectorHit] = {}
-        for place, distance in zip(answer["metadatas"][0], answer["distances"][0], strict=True):
-            key = place["conversation_id"], place["message_id"]
-            hits.setdefault(key, VectorHit(*key, place["chunk"], 1 - float(distance)))
+        for metadata, distance in zip(answer["metadatas"][0], answer["distances"][0], strict=True):
+            key = metadata["conversation_id"], metadata["message_id"]
+            hits.setdefault(key, VectorHit(*key, metadata["chunk"], 1 - float(distance)))
         if len(hits) >= k or len(answer["ids"][0]) < wanted:
             return tuple(hits.values())[:k]
         wanted *= 4  # chunks of few messages filled it
@@ -176,9 +176,10 @@ def _models(client: Any, scope: Scope | None) -> dict[EmbeddingModel, int]:
     counted: dict[EmbeddingModel, int] = {}
     for collection in _ours(client):
         where = None if scope is None else within(scope)
-        places = collection.get(where=where, include=["metadatas"])["metadatas"]
+        metadatas = collection.get(where=where, include=["metadatas"])["metadatas"]
         messages = {
-            (place["tenant"], place["user_id"], place["conversation_id"], place["message_id"]) for place in places
+            (metadata["tenant"], metadata["user_id"], metadata["conversation_id"], metadata["message_id"])
+            for metadata in metadatas
         }
         model = model_in(collection.metadata)
         if messages and model is not None:
@@ -207,7 +208,7 @@ def _held(client: Any, model: EmbeddingModel, messages: Sequence[MessageKey]) ->
 
 def _page(client: Any, offset: int, size: int) -> list[MessageKey] | None:
     pages = [one.get(limit=size, offset=offset, include=["metadatas"])["metadatas"] for one in _ours(client)]
-    return list(dict.fromkeys(key_of(place) for page in pages for place in page)) if any(pages) else None
+    return list(dict.fromkeys(key_of(metadata) for page in pages for metadata in page)) if any(pages) else None
 
 
 def _forget(client: Any, model: EmbeddingModel) -> int:

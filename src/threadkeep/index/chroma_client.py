@@ -30,7 +30,7 @@ def connected(where: str) -> Any:
     return chromadb.HttpClient(host=address.hostname, port=port, ssl=secure, settings=settings)
 
 
-def let_go(client: Any) -> None:
+def release(client: Any) -> None:
     """Chroma shares what several clients of one address use, and leaves its HTTP connections open at the end."""
     client.close()
     if client._identifier not in client._identifier_to_system:
@@ -44,20 +44,20 @@ def is_missing(error: Exception) -> bool:
 
 
 @contextmanager
-def our_errors(place: str) -> Generator[None]:
+def our_errors(location: str) -> Generator[None]:
     """Chroma raises what its parts raise: httpx's errors, its own, and a ValueError when it cannot connect."""
-    named = place.rpartition("@")[2] if "://" in place else place
+    named = location.rpartition("@")[2] if "://" in location else location
     try:
         yield
     except (ThreadkeepError, TimeoutError):
         raise
     except Exception as error:
         kind = type(error).__name__
-        if _is_about_the_line(error):
+        if _is_about_the_connection(error):
             raise StoreUnavailable(f"{named}: Chroma does not answer ({kind})") from None
         raise StoreError(f"{named}: Chroma could not do it ({kind})") from error
 
 
-def _is_about_the_line(error: Exception) -> bool:
+def _is_about_the_connection(error: Exception) -> bool:
     module = type(error).__module__.partition(".")[0]
     return module in ("httpx", "httpcore") or (isinstance(error, ValueError) and "connect" in str(error).lower())

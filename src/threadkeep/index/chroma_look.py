@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from threadkeep.errors import ThreadkeepError
-from threadkeep.index.chroma_client import connected, let_go, our_errors
+from threadkeep.index.chroma_client import connected, our_errors, release
 
 _FILE = "chroma.sqlite3"
 
@@ -29,14 +29,14 @@ def _at_server(where: str) -> str | None:
             try:
                 client.heartbeat()
             finally:
-                let_go(client)
+                release(client)
     except ThreadkeepError as error:
         return str(error)
     return None
 
 
 def _in_folder(folder: Path) -> str | None:
-    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():
         return "is no folder" if there == folder.absolute() else "cannot be made: a file is in its way"
     if not os.access(there, os.W_OK | os.X_OK):

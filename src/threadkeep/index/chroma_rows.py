@@ -21,18 +21,18 @@ class Row:
     message: MessageVectors
     id: str
     vector: list[float]
-    place: dict[str, str | int]
+    metadata: dict[str, str | int]
 
 
 def rows_of(message: MessageVectors, vectors: Vectors) -> list[Row]:
     count = len(vectors)
     return [
-        Row(message, vector_id(message.message_id, chunk, count), vector.tolist(), _place(message, chunk, count))
+        Row(message, vector_id(message.message_id, chunk, count), vector.tolist(), _metadata(message, chunk, count))
         for chunk, vector in enumerate(vectors)
     ]
 
 
-def _place(message: MessageVectors, chunk: int, chunks: int) -> dict[str, str | int]:
+def _metadata(message: MessageVectors, chunk: int, chunks: int) -> dict[str, str | int]:
     scope = message.scope
     return {
         "tenant": scope.tenant,
@@ -44,17 +44,19 @@ def _place(message: MessageVectors, chunk: int, chunks: int) -> dict[str, str | 
     }
 
 
-def key_of(place: Mapping[str, Any]) -> MessageKey:
-    return MessageKey(Scope(place["tenant"], place["user_id"], place["conversation_id"]), place["message_id"])
+def key_of(metadata: Mapping[str, Any]) -> MessageKey:
+    return MessageKey(
+        Scope(metadata["tenant"], metadata["user_id"], metadata["conversation_id"]), metadata["message_id"]
+    )
 
 
 def row_ids(rows: Sequence[Row], taken: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Ids of messages are unique in a conversation only: one that is another's here gets its place's digest added."""
+    """Message ids are unique in a conversation only: one that is taken gets its scope's digest added."""
     ids: list[str] = []
     given: set[str] = set()
     for row in rows:
         other = taken.get(row.id)
-        mine = row.id not in given and (other is None or _same_message(other, row.place))
+        mine = row.id not in given and (other is None or _same_message(other, row.metadata))
         ids.append(row.id if mine else f"{row.id}@{row.message.scope.digest().hex()}")
         given.add(row.id)
     return ids

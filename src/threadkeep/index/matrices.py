@@ -1,13 +1,13 @@
-"""Owners' vectors in memory, the least recently used given up first."""
+"""Owners' vectors in memory, the least recently used evicted first."""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from threadkeep.ports.embedder import Vector
@@ -51,7 +51,7 @@ class Matrix:
         of_messages = np.maximum.reduceat(scores, starts)[::-1]
         found: list[tuple[int, int, float]] = []
         for turned, score in best(of_messages, k):
-            if score < -1.5:  # not among those asked for
+            if score < -1.5:  # not in `among`
                 break
             start = int(starts[len(starts) - 1 - turned])
             row = start + int(np.argmax(scores[start : start + self._chunks_at(start)]))
@@ -66,24 +66,18 @@ class Matrices:
     """Safe to use from several threads."""
 
     def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
-        self._kept: OrderedDict[Any, Matrix] = OrderedDict()
+        self._kept: LRUCache[Any, Matrix] = LRUCache(most_bytes, getsizeof=lambda matrix: matrix.bytes)
         self._lock = threading.Lock()
 
     def get(self, key: Any) -> Matrix | None:
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
             return self._kept.get(key)
 
     def put(self, key: Any, matrix: Matrix) -> Matrix:
         with self._lock:
-            self._kept[key] = matrix
-            self._kept.move_to_end(key)
-            room = self._most_bytes - sum(kept.bytes for kept in self._kept.values())
-            while room < 0:
-                _, dropped = self._kept.popitem(last=False)
-                room += dropped.bytes
+            self._kept.pop(key, None)
+            if matrix.bytes <= self._kept.maxsize:
+                self._kept[key] = matrix
         return matrix
 
     def clear(self) -> None:

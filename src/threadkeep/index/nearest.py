@@ -1,7 +1,7 @@
 """The messages nearest to a question, by the vectors that are complete.
 
-While the messages of a store are embedded anew by another model, the vectors of the one before answer, as long as its
-embedder can still be asked: a search never meets a half-built index where a whole one is at hand.
+While the messages of a store are embedded anew by another model, the vectors of the one before are searched, as long as
+its embedder still works: no search uses a half-built index where a whole one exists.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import ParamSpec, TypeVar
 from threadkeep.errors import StoreError, StoreUnavailable
 from threadkeep.index.questions import PATIENCE_SECONDS, QuestionEmbedders
 from threadkeep.ports.embedder import Embedder, EmbeddingModel
-from threadkeep.ports.nearest import Near
-from threadkeep.ports.vectors import VectorHit, VectorIndex
+from threadkeep.ports.vectors import Near, VectorHit, VectorIndex
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
 
@@ -40,12 +39,12 @@ class VectorNearest:
         self._breaker = Breaker("The vector index")
 
     async def __call__(self, scope: Scope, question: str, k: int) -> Sequence[Near]:
-        models = await self._asked(self._index.models_of, scope.whole_user)
-        asked = await self._questions.vector(self._in_order(models), question)
-        if asked is None:
+        models = await self._guarded(self._index.models_of, scope.whole_user)
+        embedded = await self._questions.vector(self._in_order(models), question)
+        if embedded is None:
             return ()
-        model, vector = asked
-        hits = await self._asked(self._index.search, scope, model, vector, k)
+        model, vector = embedded
+        hits = await self._guarded(self._index.search, scope, model, vector, k)
         return [_near(hit, model.name) for hit in hits]
 
     async def close(self) -> None:
@@ -56,14 +55,14 @@ class VectorNearest:
         current = self._questions.current.name
         return sorted(models, key=lambda model: (model.name == current, model.name, model.dimensions))
 
-    async def _asked(self, question: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A store of vectors that hangs must not keep the words waiting, nor be asked at every recall."""
+    async def _guarded(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """A vector store that hangs must not delay the terms, nor be called at every recall."""
         breaker = self._breaker
         if not breaker.allows():
-            raise StoreUnavailable("the vector index has not answered lately; it is asked again now and then")
+            raise StoreUnavailable("the vector index has not answered lately; it is tried again now and then")
         try:
             async with asyncio.timeout(self._index_patience):
-                answer = await question(*args, **kwargs)
+                answer = await call(*args, **kwargs)
         except TimeoutError:
             error = StoreUnavailable(f"the vector index did not answer within {self._index_patience:g} s")
             breaker.failed(error)

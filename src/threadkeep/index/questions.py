@@ -1,6 +1,6 @@
-"""A question as a vector of whichever model is asked for, the current one or one before it.
+"""A question as a vector of the current model, or of one before it.
 
-An embedder that hangs must not keep the words waiting, nor be asked at every question.
+An embedder that hangs must not delay the terms, nor be called at every question.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from threadkeep.errors import EmbedderError, EmbedderUnavailable, VectorMismatch
 from threadkeep.ports.embedder import Embedder, EmbeddingModel, Vector
 from threadkeep.resilience.breaker import Breaker
 
-_MOST_CHARACTERS = 2_000  # of a question: a longer one is a document, and its beginning tells what it is about
+_MOST_CHARACTERS = 2_000  # of a question: a longer one is a document, and its beginning says what it is about
 PATIENCE_SECONDS = 2.0
 
 
@@ -65,7 +65,7 @@ class QuestionEmbedders:
     async def _embedded(self, embedder: Embedder, model: EmbeddingModel, question: str) -> Vector:
         breaker = self._breakers.setdefault(embedder.name, Breaker(f"The embedder {embedder.name}"))
         if not breaker.allows():
-            raise EmbedderUnavailable(f"{embedder.name}: has not answered lately; it is asked again now and then")
+            raise EmbedderUnavailable(f"{embedder.name}: has not answered lately; it is tried again now and then")
         try:
             async with asyncio.timeout(self._patience):
                 (vector,) = await embedder.embed([question])

@@ -1,4 +1,4 @@
-"""A question to documents: cache, access, words and vectors, ranking, budget. Who asks is part of every step."""
+"""A question to documents: cache, access, words and vectors, ranking, budget. The access is part of every step."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from threadkeep.ports import knowledge as port
 from threadkeep.ports.cache import CachePlace
 from threadkeep.ports.knowledge import Access, ChunkKey, KnowledgeStore
 from threadkeep.recall.cache import SemanticCache, cache_place
+from threadkeep.recall.context import CountTokens
 from threadkeep.recall.passages import Answered, Ranked, answered, ranked
 from threadkeep.recall.question import Question
-from threadkeep.recall.render import CountTokens
 
 _CANDIDATES = 100  # by words, and as many by vectors
 _MOST_TERMS = 512  # of a question
@@ -65,7 +65,7 @@ class Asking:
         """At most `k` parts of documents that this access may read and that bear on the query, best first.
 
         `budget` caps `text` in tokens. `carried` are terms that earlier questions lend to a follow-up. An embedder or a
-        cache that is away costs no answer. Raises `InvalidInput` and `StoreError`.
+        cache that is down costs no answer. Raises `InvalidInput` and `StoreError`.
         """
         question, most, room = (
             Question(checked_query(query), carried=carried or {}),

@@ -1,7 +1,7 @@
 """Blocks to chunks of 200–512 tokens, cut where the text is: at headings, paragraphs, sentences, and only then words.
 
 Chunks are what is found; the part around them is what is shown. A chunk begins with the headings it stands under, and
-where it goes on under others, they stand in it, as in Markdown.
+where it continues under others, they stand in it, as in Markdown.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Group:
         return _path(self.pieces[0].headings)
 
     def text(self, before: Headings) -> str:
-        """As it goes on after something that stands under `before`."""
+        """As it continues after something that stands under `before`."""
         told: list[str] = []
         for piece in self.pieces:
             if piece.headings != before:

@@ -1,7 +1,7 @@
-"""Vectors for documents that lack them, one document at a time. Their words find them meanwhile.
+"""Vectors for documents that lack them, one document at a time. Until then their words find them.
 
-A document that the embedder refuses while it takes others is left out and told; whatever keeps it from embedding at all
-is raised. Once nothing lacks vectors of the model in use, those of earlier ones have served and are forgotten.
+A document that the embedder refuses while it takes others is left out and reported; whatever keeps it from embedding at
+all is raised. Once nothing lacks vectors of the model in use, those of earlier ones have served and are forgotten.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A folder into the index: new and changed files are cut and put, files that are gone leave it, the rest is left alone.
+"""A folder into the index: new and changed files are cut and put, deleted files leave it, the rest is left alone.
 
 A run changes and removes only documents of its own datasource that have no owner or its own (`Source.may_replace`).
 
@@ -50,7 +50,7 @@ class Source:
             if name is not None:
                 Scope(self.tenant, name)  # raises for what no id may be made of
         if self.access != "public" and self.owner is None:
-            raise InvalidInput("owner", "is missing", f"a {self.access} document belongs to somebody: name them")
+            raise InvalidInput("owner", "is missing", f"a {self.access} document has an owner: name them")
         if self.readers and self.access != "shared":
             raise InvalidInput("readers", "are given", "only shared documents have readers")
 
@@ -60,7 +60,7 @@ class Source:
 
     def may_replace(self, document: DocumentInfo) -> bool:
         """Return whether a document of the tenant is this source's to change: one of its datasource that has no owner,
-        which makes it public, or the same owner. Whoever runs the index, others' documents stay as they are."""
+        which makes it public, or the same owner. Another owner's documents stay as they are."""
         return document.datasource == self.datasource and document.owner in (None, self.owner)
 
 
@@ -156,7 +156,7 @@ class FolderIndexer:
         return report
 
     async def _embed(self, report: IndexReport, tenant: str | None, progress: Progress | None = None) -> None:
-        """Documents can be found by their words meanwhile: an embedder that fails is told, not raised."""
+        """Documents are found by their words until then: an embedder that fails is reported, not raised."""
         if self._embedder is None:
             return
         try:
@@ -252,7 +252,7 @@ def listing_of(folder: Path) -> Listing:
 
 
 def _note(found: Listing, error: OSError) -> None:
-    """One that went away while others were read is gone like any other."""
+    """One that was deleted while others were read counts like any other."""
     if not isinstance(error, FileNotFoundError):
         found.closed[Path(os.fsdecode(error.filename))] = error.strerror or type(error).__name__
 

@@ -39,7 +39,7 @@ def read_markdown(text: str) -> Text:
 
 
 def _level_of_title(lines: list[str], line: str) -> int:
-    """Of a heading that is one line with another drawn under it; 0 for anything else."""
+    """Of a heading that is underlined by the row below; 0 for anything else."""
     drawn = _UNDERLINE.match(line)
     if drawn is None or len(lines) != 1 or _NO_TITLE.match(lines[0]):
         return 0

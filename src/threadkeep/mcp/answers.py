@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from threadkeep.recall.quoting import visible
+from threadkeep.recall.context import visible
 
 _TEXTS = frozenset(("content", "documentTitle", "heading", "query", "sectionPath", "summary", "text", "title"))
 
@@ -30,7 +30,7 @@ def _shown(name: str, value: Any) -> Any:
 
 
 class Answer(BaseModel):
-    """Open: a server may tell more than an older client knows."""
+    """Open: a server may return more than an older client knows."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -64,7 +64,7 @@ class Metrics(Answer):
 
 class RetrieveAnswer(Answer):
     success: bool
-    query: str = Field(description="As it was asked.")
+    query: str = Field(description="As it was sent.")
     contexts: list[Context] = Field(description="Passages, best first.")
     metrics: Metrics
     cached: bool

@@ -14,7 +14,7 @@ MOST_TOP_K = 50
 DEFAULT_TOP_K = 10
 LONGEST_QUERY = 20_000  # characters
 _LONGEST_ID = 255
-# What no keyboard types: control characters but for tabs and line ends, and halves of characters.
+# What no keyboard types: control characters but for tabs and newlines, and lone surrogates.
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
@@ -79,7 +79,7 @@ class ForgetArguments(Arguments):
     """An empty id is refused here: what it was meant to narrow would be erased everywhere."""
 
     messageId: str | None = Field(
-        default=None, min_length=1, max_length=_LONGEST_ID, description="One message, by the id that recall told."
+        default=None, min_length=1, max_length=_LONGEST_ID, description="One message, by the id that recall returned."
     )
     conversation: str | None = Field(
         default=None,

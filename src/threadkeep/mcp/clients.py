@@ -26,7 +26,7 @@ def snippet(
 
 
 def snippet_over_http(client: ClientName, url: str) -> dict[str, Any]:
-    """For a service that is running already. The token is asked for or read from the environment, not written here."""
+    """For a service that is running already. The client prompts for the token or reads it from the environment."""
     if client == "vscode":
         headers = {"Authorization": "Bearer ${input:threadkeep-token}"}
         asked = [

@@ -39,7 +39,7 @@ _STATUS: dict[int, type[ThreadkeepError]] = {401: Unauthenticated, 403: Forbidde
 
 @asynccontextmanager
 async def open_gateway(url: str, credential: str | None) -> AsyncGenerator[GatewayBackend]:
-    """`credential` is an API key of the service, told by its form, or a token."""
+    """`credential` is an API key of the service, recognised by its form, or a token."""
     headers: dict[str, str] = {}
     if credential:
         is_key = prefix_of(credential) is not None
@@ -55,7 +55,7 @@ class GatewayBackend:
         self._client = client
 
     async def retrieve(self, call: Call, given: RetrieveArguments) -> dict[str, Any]:
-        """The service knows the caller by the token; the process's own user is not told to it."""
+        """The service knows the caller by the token; the process's own user is not sent."""
         if call.conversation is not None and not _fits_a_header(call.conversation):
             return await self._forwarded("retrieve", call, given)
         body = {"query": given.query, "mode": "retrieval_only", "topK": given.topK, "useCache": True}
@@ -104,7 +104,7 @@ def _json_of(answer: httpx.Response) -> Any:
 
 
 def _seconds(retry_after: str | None) -> float:
-    """A date, which it may also be, is somebody else's clock."""
+    """A date, which the header may also hold, is by the server's clock and ignored."""
     return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else 1.0
 
 
@@ -150,7 +150,7 @@ def request_of(tool: str, call: Call, given: Arguments) -> dict[str, Any]:
 
 
 def answer_in(body: Any) -> dict[str, Any]:
-    """What the tool answered. Raises the error that it told, as far as it is one of ours."""
+    """Return what the tool answered. Raises the error that it reported, where it is one of ours."""
     try:
         result = body["result"]
         if not result.get("isError"):
@@ -162,10 +162,10 @@ def answer_in(body: Any) -> dict[str, Any]:
     raise _error(told, message)
 
 
-def _error(told: Mapping[str, Any], message: str) -> ThreadkeepError:
-    if told.get("field"):
-        field = str(told["field"])
+def _error(answer: Mapping[str, Any], message: str) -> ThreadkeepError:
+    if answer.get("field"):
+        field = str(answer["field"])
         problem = message.removeprefix(f"{field}: ").partition(";")[0]
-        return InvalidInput(field, problem, str(told.get("fix") or "correct it"))
-    kind = _KNOWN.get(str(told.get("code")))
+        return InvalidInput(field, problem, str(answer.get("fix") or "correct it"))
+    kind = _KNOWN.get(str(answer.get("code")))
     return StoreUnavailable(message) if kind is None else kind(message)

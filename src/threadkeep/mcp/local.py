@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PAGE = 50
 _SHOWN_MESSAGES = 100
 _PAGE_CHARS = 4_194_304  # of the text in one answer, as over HTTP
-OpenRetrieval = Callable[[], Awaitable["Retrieval"]]  # opened when it is first asked for
+OpenRetrieval = Callable[[], Awaitable["Retrieval"]]  # opened at its first use
 
 
 class LocalBackend:
@@ -55,7 +55,7 @@ class LocalBackend:
     async def remember(self, call: Call, given: RememberArguments) -> dict[str, Any]:
         call.principal.need("write")
         scope = call.in_conversation(given.conversation)
-        note = ModelResponse(given.text, origin=Origin("model", "mcp"))  # whoever calls a tool is a model
+        note = ModelResponse(given.text, origin=Origin("model", "mcp"))  # the caller of a tool is a model
         with _called("events[0].text", "text"):
             receipt = await self._memory.append(scope, [note], given.key)
         return {"conversation": scope.conversation, **receipt.as_dict()}
@@ -92,7 +92,7 @@ class LocalBackend:
             return await self._memory.conversations(call.scope(), after, _PAGE)
 
     async def conversation(self, call: Call, name: str) -> dict[str, Any]:
-        """What was said and what was retrieved, the latter as far as this caller may read it now."""
+        """The messages and what was retrieved, the latter as far as this caller may read it now."""
         call.principal.need("read")
         scope = call.scope(name)
         found = await self._memory.history(scope, _SHOWN_MESSAGES)
@@ -107,7 +107,7 @@ class LocalBackend:
         told = {"conversation": name, "messages": [one.as_dict() for one in messages], "retrieval": retrieved}
         return told | {
             part.name: _shown(part) for part in parts if part.kind != "retrieval"
-        }  # which asks who may read it
+        }  # which checks who may read it
 
     async def _state(self, call: Call, conversation: str) -> dict[str, Any]:
         try:

@@ -1,4 +1,4 @@
-"""Conversations as resources: listed for whoever asks, read as far as they may."""
+"""Conversations as resources: a caller lists and reads their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEMPLATE = types.ResourceTemplate(
     name="conversation",
     title="A conversation",
     uri_template=f"{_PREFIX}{{conversation}}",
-    description="Its newest messages, the questions asked of the documents, the passages that were found, and what a"
+    description="Its newest messages, the queries to the documents, the passages that were found, and what a"
     " framework keeps of it.",
     mime_type=_MIME,
 )

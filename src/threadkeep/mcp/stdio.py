@@ -26,7 +26,7 @@ Received = SessionMessage | Exception
 async def serve_stdio(
     backend: Any, principal: Principal, tools: Sequence[ToolSpec] = TOOLS, *, with_resources: bool = True
 ) -> None:
-    """Until the client closes its end. Whoever started the process is the one it was configured for."""
+    """Until the client closes its end. The user who started the process is the one it was configured for."""
     owner = principal.acting(None, None)
     server = mcp_server(backend, lambda _: (principal, owner), tools, with_resources=with_resources)
     async with stdio_server() as (reading, writing), anyio.create_task_group() as tasks:

@@ -71,7 +71,7 @@ TOOLS = (
     ToolSpec(
         "recall",
         "Recall",
-        "Find what was said earlier, in any conversation of this user, that bears on a query.",
+        "Find earlier messages, in any conversation of this user, that bears on a query.",
         arguments.RecallArguments,
         answers.RecallAnswer,
         "reads",
@@ -79,7 +79,7 @@ TOOLS = (
     ToolSpec(
         "history",
         "Conversation history",
-        "The newest messages of a conversation in order, and the questions that were asked of the documents in it.",
+        "The newest messages of a conversation in order, and the queries to documents that were made in it.",
         arguments.HistoryArguments,
         answers.HistoryAnswer,
         "reads",

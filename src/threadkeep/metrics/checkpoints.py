@@ -20,10 +20,10 @@ from threadkeep.ports.checkpoints import (
     Write,
 )
 from threadkeep.ports.meter import Meter
+from threadkeep.ports.threads import Thread
 from threadkeep.ports.turn_keys import TurnKeys
 from threadkeep.ports.usage import ThreadUsage
 from threadkeep.scope import Scope
-from threadkeep.threads import Thread
 
 
 class MeasuredCheckpoints:

@@ -1,4 +1,4 @@
-"""What the stores told, in Prometheus's terms."""
+"""What the stores reported, as Prometheus's metric families."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _of_threads(threads: ThreadTotals) -> Iterator[Metric]:
     queries = _histogram(
         "conversation_queries_per_conversation", "Queries of each stored conversation", QUERIES, threads.queries
     )
-    # A histogram has no series of its bare name, and a panel that was written for one asks for `avg(…)` of it.
+    # A histogram has no series of its bare name, and a panel that was written for one queries `avg(…)` of it.
     average = threads.queries.sum / threads.queries.count if threads.queries.count else 0.0
     queries.add_sample("conversation_queries_per_conversation", {}, average)
     yield queries

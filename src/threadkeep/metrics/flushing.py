@@ -1,6 +1,6 @@
 """The way from the journal to the archive, measured: batches placed, entries settled.
 
-How many wait, and how many were given up on, the journal tells itself, at every scrape.
+How many wait, and how many were given up on, the journal reports itself, at every scrape.
 """
 
 from __future__ import annotations
@@ -59,6 +59,9 @@ class MeasuredJournal:
 
     async def standing(self, entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
         return await self._journal.standing(entries)
+
+    async def give_back(self, consumer: str) -> int:
+        return await self._journal.give_back(consumer)
 
     async def retire(self, consumer: str | None = None) -> int:
         return await self._journal.retire(consumer)

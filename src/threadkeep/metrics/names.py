@@ -1,4 +1,4 @@
-"""Every metric that a process counts by itself. What the stores tell at a scrape is in `stored.py`.
+"""Every metric that a process counts by itself. What the stores report at a scrape is in `stored.py`.
 
 Labels take a few fixed values each: never a user, a conversation, a tenant or a text.
 """

@@ -48,7 +48,7 @@ class PrometheusMeter:
         (metric.labels(**labels) if labels else metric).observe(value)
 
     def exposition(self, accept: str, more: Iterable[Metric] = ()) -> tuple[str, bytes]:
-        """The content type that was asked for, and all metrics in it: this process's, or those of all that share."""
+        """The content type that was accepted, and all metrics in it: this process's, or those of all that share."""
         if self._folder is None:
             own = [_without_birthdays(metric) for metric in self._registry.collect()]
         else:
@@ -88,7 +88,7 @@ class _These:
 
 
 def _without_birthdays(metric: Metric) -> Metric:
-    """The library adds when each series was made; files have no such thing, and nobody asks."""
+    """The library adds when each series was made; files do not record it, and no dashboard uses it."""
     metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
     return metric
 
@@ -146,7 +146,7 @@ def _runs(path: Path) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True  # somebody else's
+        return True  # another process's
     return True
 
 

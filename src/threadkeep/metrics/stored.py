@@ -1,4 +1,4 @@
-"""What the stores tell of themselves, asked at a scrape and by whichever process is scraped.
+"""What the stores report of themselves, read at a scrape and by whichever process is scraped.
 
 These are facts of stores that all processes share, so no process counts them: with four processes they are the same as
 with one. Histograms here are of what is stored now; they shrink when conversations are deleted.
@@ -23,7 +23,7 @@ _SELDOM = 9  # times as long as it took, it rests
 
 @dataclass(frozen=True, slots=True)
 class StoredFacts:
-    """None: not there, or it could not be asked in time."""
+    """None: not there, or it did not answer in time."""
 
     health: Health
     threads: ThreadTotals | None = None
@@ -31,7 +31,7 @@ class StoredFacts:
 
 class StoreTeller:
     """Threads are counted at most once in `fresh_seconds`, and on a large store so seldom that it costs a tenth of the
-    time at most. A count that takes longer than a scrape may wait goes on, and is told at the next one.
+    time at most. A count that takes longer than a scrape may wait continues, and is reported at the next one.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class StoreTeller:
         return self._counted
 
     async def _count(self, usage: ThreadUsage) -> None:
-        """A store that is away costs these few numbers, not the scrape."""
+        """A store that is down costs these few numbers, not the scrape."""
         began = time.monotonic()
         try:
             self._counted = await usage.totals(BOUNDS)

@@ -1,7 +1,7 @@
 """Where sentences end, in English, Vietnamese, Polish and Chinese, as people type them in a chat.
 
 A full stop ends a sentence unless it belongs to an abbreviation, an initial, an ordinal or a list number. Lines that
-stand by themselves (bullets, paragraphs) end it too; a line that goes on in lower case does not.
+stand by themselves (bullets, paragraphs) end it too; one whose next begins in lower case does not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ tp tx tt q đc ts ths pgs gs bs cn ks sđt
 """
 _OPENING = frozenset(_OPENING_WORDS.split())
 _BEFORE_A_NUMBER = frozenset(("no", "ok", "nr", "tel", "str", "poz", "art", "ust", "pkt", "fig", "vol", "p", "pp", "h"))
-# At the end of a phrase as often as inside one: the next letter tells.
+# At the end of a phrase as often as inside one: the next letter decides.
 _CLOSING_WORDS = "etc inc ltd co corp jr sr am pm a.m p.m itd itp r w zł zl gr min sek tys mln mld đ vnđ v.v vv i"
 _CLOSING = frozenset(_CLOSING_WORDS.split())
 
@@ -52,11 +52,11 @@ def _ends(text: str, start: int, mark: re.Match[str]) -> bool:
     if shown[0] in "。！？；" or shown.startswith("……"):
         return True
     following = text[mark.end() : mark.end() + _REACH].lstrip()
-    goes_on = following[:1].islower()
+    continues_below = following[:1].islower()
     if shown[0] in "!?":
-        return not (goes_on and shown[-1] not in "!?.…")  # "Really?" she asked
+        return not (continues_below and shown[-1] not in "!?.…")  # "Really?" she asked
     if shown[0] == "…" or shown.startswith("..."):
-        return not goes_on
+        return not continues_below
     return not _is_abbreviated(text[max(start, mark.start() - _REACH) : mark.start()], following)
 
 
@@ -74,11 +74,13 @@ def _is_abbreviated(before: str, following: str) -> bool:
     if found is None:
         return False
     word = found.group().lower()
-    goes_on = following[:1].islower()
+    continues_below = following[:1].islower()
     if word.isdecimal():
-        return goes_on or (len(word) <= 3 and not before[: found.start()].strip())  # "5. maja"; the number of a list
+        return continues_below or (
+            len(word) <= 3 and not before[: found.start()].strip()
+        )  # "5. maja"; the number of a list
     if word in _CLOSING:
-        return goes_on
+        return continues_below
     if word in _BEFORE_A_NUMBER:
         return following[:1].isdecimal()
     return word in _OPENING or _INITIAL.fullmatch(word) is not None

@@ -1,7 +1,7 @@
-"""A session in a few sentences, made of its own words: what the user told, and what was answered.
+"""An extractive summary of a session: the user's statements, and the answers.
 
-Of a long one the weightiest sentences, of a short one what is left without the little words: never all that was said.
-What is one word long ("Noted.") sums up nothing.
+Of a long one the weightiest sentences, of a short one what is left without function words: never the whole session.
+A message of one word ("Noted.") adds nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _USERS_SHARE = 800  # characters
 
 
 def summarise_session(user: Sequence[str], answers: Sequence[str], language: str | None = None) -> str:
-    """Empty where nothing was said that could be summed up."""
-    told = _shortened(user, _OF_USER, _USERS_SHARE, language)
+    """Empty for a session without anything to summarise."""
+    stated = _shortened(user, _OF_USER, _USERS_SHARE, language)
     answered = _shortened(answers, _OF_ANSWERS, LONGEST - _USERS_SHARE - 1, language)
-    return "\n".join(filter(None, (told, answered)))
+    return "\n".join(filter(None, (stated, answered)))
 
 
 def _shortened(texts: Sequence[str], most: int, longest: int, language: str | None) -> str:

@@ -3,7 +3,7 @@
 Give these functions redacted text only: token numbers are the text in another spelling, and they are kept.
 
 The numbers are tiktoken's. Where tiktoken or the dictionary is not here they are the UTF-8 bytes of the text. Decoding
-gives back the very text, lone surrogates included, in both, and tells by the numbers which of them they are.
+gives back the very text, lone surrogates included, in both, and recognises the encoding by the numbers.
 """
 
 from __future__ import annotations
@@ -12,14 +12,68 @@ import json
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from threadkeep.errors import InvalidInput, MissingExtra
-from threadkeep.models.pieces import KnownPieces
 from threadkeep.models.vocabularies import VOCABULARIES, load
 from threadkeep.settings import load_settings
+
+# As that encoding cuts, for texts in which a letter is a-z and a digit 0-9.
+_PIECES = re.compile(
+    r"'(?:[sdmtSDMT]|[lL][lL]|[vV][eE]|[rR][eE])"
+    r"|[^\r\na-zA-Z0-9]?+[a-zA-Z]++"
+    r"|[0-9]{1,3}+"
+    r"| ?[^\sa-zA-Z0-9]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+    re.ASCII,
+)
+_MOST_PIECES = 50_000
+_LONGEST_PIECE = 24
+
+
+class KnownPieces:
+    """`encode` gives the numbers of a single piece."""
+
+    def __init__(self, encode: Callable[[str], Sequence[int]]) -> None:
+        self._known = _Known(encode)
+        self._written = _Written(self._known)
+
+    def encode(self, text: str) -> list[int]:
+        known = self._known
+        return [number for piece in _PIECES.findall(text) for number in known[piece]]
+
+    def written(self, text: str) -> bytes:
+        """The numbers with commas between them."""
+        return b",".join(map(self._written.__getitem__, _PIECES.findall(text)))
+
+
+class _Known(dict[str, tuple[int, ...]]):
+    def __init__(self, encode: Callable[[str], Sequence[int]]) -> None:
+        super().__init__()
+        self._encode = encode
+
+    def __missing__(self, piece: str) -> tuple[int, ...]:
+        numbers = tuple(self._encode(piece))
+        if len(piece) <= _LONGEST_PIECE and len(self) < _MOST_PIECES:
+            self[piece] = numbers
+        return numbers
+
+
+class _Written(dict[str, bytes]):
+    """A piece has one number or more, so its text is never empty."""
+
+    def __init__(self, known: _Known) -> None:
+        super().__init__()
+        self._known = known
+
+    def __missing__(self, piece: str) -> bytes:
+        text = b",".join([b"%d" % number for number in self._known[piece]])
+        if len(piece) <= _LONGEST_PIECE and len(self) < _MOST_PIECES:
+            self[piece] = text
+        return text
+
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -36,7 +90,7 @@ _OTHER_BYTES_PER_TOKEN = 1.7
 
 _SURROGATES = re.compile("([\ud800-\udfff]+)")
 # tiktoken overflows its stack on a run of some hundred thousand blanks, so long texts go in parts. They end where a
-# piece ends in every encoding: after a letter, before a blank or a mark. Only a part without such a place is cut
+# piece ends in every encoding: after a letter, before a blank or a mark. Only a part without such an end is cut
 # anywhere; its numbers may then differ from tiktoken's there, never the text they decode to.
 _LONGEST_PART = 65_536
 _END_OF_PIECE = re.compile(r"(?<=[^\W\d_])(?=[\s,.;:!?，。、；：！？])")
@@ -159,7 +213,7 @@ def decode(ids: Sequence[int], encoding: str | None = None) -> str:
 def _writer_of(ids: Sequence[int]) -> Tokenizer:
     """A text has one list of numbers in each encoding: one that does not give the same list again did not write it.
 
-    That tells bytes from words. Numbers of one dictionary may be words of another too: then the setting's counts.
+    That distinguishes bytes from words. Numbers may be words of two dictionaries: then the setting's counts.
     """
     default = default_tokenizer()
     for one in (default, tokenizer(BYTES), *map(tokenizer, VOCABULARIES)):

@@ -1,4 +1,4 @@
-"""The one door: what may be kept of a list of events, redacted and stripped, and a count of everything else.
+"""Admission: what may be kept of a list of events, redacted and stripped, and a count of everything else.
 
 Pure. Only user text, a summary of voice or image, and model text pass; nothing else can, because nothing else is
 ever turned into a `Draft`.
@@ -6,8 +6,10 @@ ever turned into a `Draft`.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -27,7 +29,6 @@ from threadkeep.events import (
     UserMessage,
 )
 from threadkeep.model import Admission, Draft
-from threadkeep.policy.digest import NO_DIGEST, digest_of
 from threadkeep.policy.fields import (
     ANSWERS,
     DEFAULT_MAX_BYTES,
@@ -59,13 +60,13 @@ class Rules:
     redactor: Redactor
     max_bytes: int = DEFAULT_MAX_BYTES  # of one message
     max_events: int = 1_000  # of one append
-    redactor_for: Callable[[Scope], Redactor] | None = None  # where it is not the same for every place
+    redactor_for: Callable[[Scope], Redactor] | None = None  # where it differs by scope
 
     def redactor_at(self, scope: Scope) -> Redactor:
         return self.redactor if self.redactor_for is None else self.redactor_for(scope)
 
     def kept_text(self, scope: Scope, text: str, language: str | None) -> str | None:
-        """As memory keeps it, of what somebody else has stored; None for what is too large or says nothing."""
+        """The text as memory keeps it, for text stored by another program; None where it is too large or empty."""
         try:
             checked = checked_text("text", text, self.max_bytes)
         except InvalidInput:
@@ -78,7 +79,7 @@ class Through(NamedTuple):
 
     surface: str
     credential: str | None = None
-    by_operator: bool = False  # an administrator writes in the place of the user
+    by_operator: bool = False  # an administrator writes on behalf of the user
 
 
 DIRECTLY = Through(IN_PROCESS)
@@ -87,7 +88,7 @@ _SURFACE = re.compile(r"[a-z][a-z0-9_-]*")
 
 
 @dataclass(slots=True)
-class _Door:
+class _AppendState:
     """One append on its way through: what it is held to, and what was counted of it."""
 
     rules: Rules
@@ -110,17 +111,17 @@ def admit(
 ) -> Admission:
     """Raises `InvalidEvent` or `TooLarge`, naming `events[i].field`, when an event is malformed: then nothing passes.
 
-    `language` is the session's: it tells the redactor which national formats to expect. `through` is the surface and
+    `language` is the session's: it selects the redactor's national formats. `through` is the surface and
     the credential of the caller, recorded as the origin of every event that names none of its own.
     """
     if rules.redactor_for is not None:
         rules = replace(rules, redactor=rules.redactor_for(ids.scope))
-    door = _Door(rules, ids, now, language, through, {}, {}, {})
+    state = _AppendState(rules, ids, now, language, through, {}, {}, {})
     given = _checked_list(events, rules.max_events)
     drafts: list[Draft] = []
     for index, event in enumerate(given):
         try:
-            draft = _admit_one(event, door)
+            draft = _admit_one(event, state)
         except InvalidInput as error:
             raise error.inside(f"events[{index}]") from None
         if draft is not None:
@@ -128,10 +129,10 @@ def admit(
     secret = ids.secret()
     if secret is None:
         new_ids = all(getattr(event, "id", None) is None for event in given)
-        return Admission(tuple(drafts), NO_DIGEST, door.refused, door.stripped, door.redacted, new_ids)
-    digest = digest_of(drafts, door.refused, secret)
+        return Admission(tuple(drafts), NO_DIGEST, state.refused, state.stripped, state.redacted, new_ids)
+    digest = digest_of(drafts, state.refused, secret)
     placed = tuple(ids.complete(draft, index, now) for index, draft in enumerate(drafts))
-    return Admission(placed, digest, door.refused, door.stripped, door.redacted)
+    return Admission(placed, digest, state.refused, state.stripped, state.redacted)
 
 
 def _count(counts: dict[str, int], what: str, times: int = 1) -> None:
@@ -147,46 +148,46 @@ def _checked_list(events: Any, most: int) -> list[Any]:
     return given
 
 
-def _admit_one(event: Any, door: _Door) -> Draft | None:
+def _admit_one(event: Any, state: _AppendState) -> Draft | None:
     kind: Any = type(event)  # pyright: ignore[reportUnknownVariableType]
     if (reason := REFUSED_KINDS.get(kind)) is not None:
-        _count(door.refused, reason)
+        _count(state.refused, reason)
         return None
     if isinstance(event, ModelResponse):
-        return _admit_response(event, door)
+        return _admit_response(event, state)
     if isinstance(event, UserMessage):
-        return _admit_message(event, door)
+        return _admit_message(event, state)
     raise InvalidEvent("kind", f"is {kind.__name__}", "use one of the event kinds threadkeep exports")
 
 
-def _admit_response(event: ModelResponse, door: _Door) -> Draft | None:
+def _admit_response(event: ModelResponse, state: _AppendState) -> Draft | None:
     if event.function_calls:
-        _count(door.stripped, "function_call_arguments", _how_many(event.function_calls))
+        _count(state.stripped, "function_call_arguments", _how_many(event.function_calls))
     if event.channel != "text":
-        _count(door.refused, "non_text_channel")
+        _count(state.refused, "non_text_channel")
         return None
-    draft = _draft(event, event.text, "text", door)
+    draft = _draft(event, event.text, "text", state)
     meta = response_meta(event.type, event.answers)
     if ANSWERS in meta:
-        _harmless(meta[ANSWERS], door.rules, ANSWERS)
+        _harmless(meta[ANSWERS], state.rules, ANSWERS)
     return replace(draft, meta=meta) if draft is not None and meta else draft
 
 
-def _admit_message(event: UserMessage, door: _Door) -> Draft | None:
+def _admit_message(event: UserMessage, state: _AppendState) -> Draft | None:
     if event.modality not in ("text", "voice", "image"):
         raise InvalidEvent("modality", "is not one that memory knows", "use text, voice or image")
     if event.data is not None:
-        _count(door.stripped, "raw_media")
+        _count(state.stripped, "raw_media")
     if event.modality == "text":
         if event.meta:
-            _count(door.stripped, "meta", _how_many(event.meta))
-        return _draft(event, event.text, "text", door)
+            _count(state.stripped, "meta", _how_many(event.meta))
+        return _draft(event, event.text, "text", state)
     if event.text:
-        _count(door.stripped, "media_text")  # a transcript is not a summary
+        _count(state.stripped, "media_text")  # a transcript is not a summary
     if not event.summary:
-        _count(door.refused, "media_without_summary")
+        _count(state.refused, "media_without_summary")
         return None
-    return _draft(event, event.summary, event.modality, door)
+    return _draft(event, event.summary, event.modality, state)
 
 
 def _harmless(id_: str, rules: Rules, field: str = "id") -> str:
@@ -194,38 +195,38 @@ def _harmless(id_: str, rules: Rules, field: str = "id") -> str:
     random numbers, which look like anything: one UUID in a hundred holds what could be a phone number."""
     named = id_ if " " in id_ or "+" in id_ else _COUNTER.sub("", id_)
     if named and rules.redactor(named).text != named:
-        raise InvalidEvent(field, "holds personal data or a secret", "use an id that names nobody, or none")
+        raise InvalidEvent(field, "holds personal data or a secret", "use an id without personal data, or none")
     return id_
 
 
 def _how_many(stripped: Any) -> int:
-    """Of what is thrown away anyway, so its type is not worth an error."""
+    """The size of something that is dropped anyway, so a wrong type is no error."""
     return len(stripped) if isinstance(stripped, Sized) else 1
 
 
-def _draft(event: UserMessage | ModelResponse, text: str | None, modality: Any, door: _Door) -> Draft | None:
-    checked = checked_text("text" if modality == "text" else "summary", text, door.rules.max_bytes)
+def _draft(event: UserMessage | ModelResponse, text: str | None, modality: Any, state: _AppendState) -> Draft | None:
+    checked = checked_text("text" if modality == "text" else "summary", text, state.rules.max_bytes)
     if not checked or checked.isspace():
-        _count(door.refused, "empty_text")
+        _count(state.refused, "empty_text")
         return None
     own_language = checked_language("language", event.language)
-    redacted = door.rules.redactor(checked, own_language or door.language)
+    redacted = state.rules.redactor(checked, own_language or state.language)
     for kind, times in redacted.counts.items():
-        _count(door.redacted, kind, times)
+        _count(state.redacted, kind, times)
     meta, dropped = (
         kept_meta(event.meta, modality) if isinstance(event, UserMessage) and modality != "text" else ({}, 0)
     )
     if dropped:
-        _count(door.stripped, "meta", dropped)
-    id_, ts = door.ids.begun(_harmless(checked_id(event.id), door.rules), checked_time(event.ts), door.now)
+        _count(state.stripped, "meta", dropped)
+    id_, ts = state.ids.begun(_harmless(checked_id(event.id), state.rules), checked_time(event.ts), state.now)
     role = "user" if isinstance(event, UserMessage) else "assistant"
-    origin = _origin(event, door)
-    stored_at = ts if origin.author == "import" and event.ts is not None else door.now
+    origin = _origin(event, state)
+    stored_at = ts if origin.author == "import" and event.ts is not None else state.now
     return Draft(id_, role, redacted.text, ts, modality, own_language, meta, origin, stored_at)
 
 
-def _origin(event: UserMessage | ModelResponse, door: _Door) -> Origin:
-    surface, credential, by_operator = door.through
+def _origin(event: UserMessage | ModelResponse, state: _AppendState) -> Origin:
+    surface, credential, by_operator = state.through
     own: Any = event.origin
     if own is None:
         user: Author = "operator" if by_operator else "user"
@@ -239,3 +240,17 @@ def _origin(event: UserMessage | ModelResponse, door: _Door) -> Origin:
     if len(own.credential) > _LONGEST_CREDENTIAL or not own.credential.isprintable():
         raise InvalidEvent("origin.credential", "is too long or not printable", "name the credential in a few words")
     return own
+
+
+NO_DIGEST = bytes(16)  # of an append without a key, which is never compared
+
+
+def digest_of(drafts: Sequence[Draft], refused: Mapping[str, int], secret: bytes = b"") -> bytes:
+    """Equal for a retry: ids and times that the caller did not give are not in it yet.
+
+    `secret` is made of the scope and the idempotency key, which is not stored: equal texts of two users, or under two
+    keys, have nothing in common, and who does not know the key cannot try texts against the digest.
+    """
+    parts = [[d.id, d.role, d.content, d.ts.isoformat(), d.modality, d.language, dict(d.meta)] for d in drafts]
+    canonical = json.dumps([parts, dict(refused)], sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=16, key=secret).digest()

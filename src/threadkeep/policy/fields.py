@@ -16,13 +16,14 @@ DEFAULT_MAX_BYTES = 1_048_576
 MAX_ID_LENGTH = 255
 ANSWERS = "answers"
 RESPONSE_TYPES = ("clarify", "greeting")  # an answer has none
-# Stand-ins for "not given", told apart from any real value; `MessageIds.complete` fills them in.
+# Stand-ins for "not given", distinct from any real value; `MessageIds.complete` fills them in.
 NO_ID = ""
 NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 _MIME = re.compile(r"[a-z]{3,12}/[a-z0-9][a-z0-9.+-]{0,63}")
 _IMAGE_KINDS = frozenset(get_args(ImageKind))
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_MILLISECONDS = re.compile(r"[0-9]{1,12}")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -88,8 +89,24 @@ def kept_meta(meta: Any, modality: str = "image") -> tuple[dict[str, Any], int]:
     if "lang" in given and given.get("language") is None:
         given["language"] = given.pop("lang")
     keys = (*MEDIA_META_KEYS, IMAGE_KIND) if modality == "image" else MEDIA_META_KEYS
-    kept = {key: given[key] for key in keys if key in given and _well_formed(key, given[key])}
+    usual = {key: _in_usual_form(key, given[key]) for key in keys if key in given}
+    kept = {key: value for key, value in usual.items() if _well_formed(key, value)}
     return kept, len(given) - len(kept)
+
+
+def _in_usual_form(key: str, value: Any) -> Any:
+    """As stores keep it, of what recorders and libraries write: `audio/webm;codecs=opus`, `vi_VN`, digits as text."""
+    if not isinstance(value, str):
+        return value
+    if key == "mime":
+        return value.partition(";")[0].strip().lower()
+    if key == "sha256":
+        return value.lower().removeprefix("sha256:")
+    if key == "language":
+        return value.replace("_", "-")
+    if key == "durationMs" and _MILLISECONDS.fullmatch(value):
+        return int(value)
+    return value
 
 
 def _well_formed(key: str, value: Any) -> bool:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from threadkeep.policy.redact import redact
 
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)  # its digits are nobody's number
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)  # its digits are no personal number
 _LONGEST = 128
 
 

@@ -17,9 +17,9 @@ _log = logging.getLogger(__name__)
 
 
 class OutwardLog:
-    """One JSON line per message when it is first kept, and one per append; none for what was all there already.
+    """Writes one JSON record per message when it is first kept, and one per append; none for a replay.
 
-    The sink gets a line without a line end.
+    The sink gets each record as text without a newline.
     """
 
     def __init__(self, sink: Sink) -> None:

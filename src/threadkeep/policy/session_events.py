@@ -1,6 +1,6 @@
 """Session events as agents write them, plain objects with `kind`, `modality` and `channel`: which may be kept, and how.
 
-`masked` redacts a text. Whoever calls chooses the rules; what stays and in which shape is the same for all.
+`masked` redacts a text by the caller's rules; what stays, and in which shape, is the same for all.
 """
 
 from __future__ import annotations

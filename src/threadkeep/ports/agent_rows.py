@@ -1,7 +1,7 @@
 """Rows that an agent framework's sessions need besides the messages: heads, frames, work in flight, state.
 
-No row holds what somebody said, but for items that an application encrypted itself: the rest stands in the archive
-alone. A head is changed only by whoever has read its latest
+No row holds messages, but for items that an application encrypted itself: the rest stands in the archive
+alone. A head is changed only by a writer that has read its latest
 version, together with the rows that go with it, in one step.
 """
 
@@ -19,7 +19,7 @@ WITH_TURNS = float("inf")  # a row's `ttl_seconds`: as long after it was last wr
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`space` is what rows are read together by; `place` says whose it is: erasing that place removes the row."""
+    """`space` is what rows are read together by; `place` is its owner's key: erasing the owner removes the row."""
 
     key: bytes
     space: bytes
@@ -63,7 +63,7 @@ class AgentRows(Protocol):
         """False, and nothing is stored, when there is such a row already."""
         ...
 
-    async def swap(self, old: StoredRow, head: Row, put: Sequence[Row] = (), gone: Sequence[bytes] = ()) -> bool:
+    async def swap(self, old: StoredRow, head: Row, put: Sequence[Row] = (), deleted: Sequence[bytes] = ()) -> bool:
         """False, and nothing is changed, when the head is no longer the one that was read."""
         ...
 

@@ -76,7 +76,7 @@ class Archive(Protocol):
     async def write_obstacle(self) -> HealthFinding | None:
         """Return what would keep an append from being stored now, None where nothing would. Writes nothing.
 
-        Raises `StoreError` where it cannot be asked.
+        Raises `StoreError` where it does not answer.
         """
         ...
 

@@ -71,19 +71,19 @@ class Backlog(Protocol):
         ...
 
     async def waiting(self, model: EmbeddingModel, span: Span, limit: int) -> Sequence[Waiting]:
-        """Messages of the span without vectors of this model that nobody gave up on, newest first."""
+        """Return messages of the span without vectors of this model that were not given up, newest first."""
         ...
 
     async def count(self, model: EmbeddingModel) -> int:
-        """How many are waiting in all. For people: it looks at every message."""
+        """Return how many are waiting in all. It reads every message, so it is for operators, not for a loop."""
         ...
 
     async def seqs(self, messages: Sequence[MessageKey]) -> Sequence[int | None]:
-        """Where each stands in its conversation; None for one that is not, or no longer, stored."""
+        """Return the `seq` of each message, None for one that is not, or no longer, stored."""
         ...
 
     async def give_up(self, model: EmbeddingModel, reasons: Mapping[MessageKey, str]) -> None:
-        """Mark these with `embed_failed` and why. One that was erased meanwhile is left out."""
+        """Mark these with `embed_failed` and the reason. A message that was erased is left out."""
         ...
 
     async def given_up(self, limit: int) -> Sequence[EmbedFailed]:

@@ -58,7 +58,7 @@ class Entries(Protocol):
         ...
 
     async def erase(self, scope: Scope) -> int:
-        """Of every place of the user."""
+        """Delete all entries of the user; return how many keys they had."""
         ...
 
 

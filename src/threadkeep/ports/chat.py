@@ -1,4 +1,4 @@
-"""Chat models: a system instruction, the talk so far, what was found, and tools; an answer, or calls of tools."""
+"""Chat models: a system instruction, the conversation, what was found, and tools; an answer, or calls of tools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class CalledTools:
-    """What the model said while it called tools; part of the talk within one turn, and of nothing that is kept.
+    """The model's message with tool calls; part of the conversation within one turn, and of nothing that is kept.
 
     `native` is the model's own form of it, for models that sign their calls."""
 
@@ -56,7 +56,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Something that was found: of a document, of an earlier talk, or said by a tool.
+    """Something that was found: in a document, in an earlier conversation, or by a tool.
 
     `heading` is what its first paragraph stands under in the document; others stand in the text, as in Markdown."""
 
@@ -95,14 +95,14 @@ class ChatReply:
 
 
 class ChatModel(Protocol):
-    """Raises `ModelTimeout` and `ModelUnavailable`; never anything that quotes what was said."""
+    """Raises `ModelTimeout` and `ModelUnavailable`; never an error that quotes the conversation."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def generates(self) -> bool:
-        """False for one that only quotes what was found: it is asked for answers, and for nothing else."""
+        """False for one that only quotes what was found: it gives answers, no intents or summaries."""
         ...
 
     async def reply(self, request: ChatRequest) -> ChatReply: ...

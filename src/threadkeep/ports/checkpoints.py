@@ -1,6 +1,6 @@
 """Checkpoints of graph runs: rows of bytes that an adapter can read, and the rules that keep them whole.
 
-A checkpoint's body refers to list items and large values by position: `(strand, start, stop)`. A strand is a list that
+A checkpoint's body refers to list items and large values by position: `(list_id, start, stop)`. A stored list
 only grows; a position is written once and means the same for ever. So a new version of a list costs what was added.
 """
 
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from threadkeep.model import Erased
+from threadkeep.ports.threads import Thread
 from threadkeep.ports.turn_keys import TurnKeys
 from threadkeep.ports.usage import ThreadUsage, Usage
 from threadkeep.scope import Scope
-from threadkeep.threads import Thread
 
 FROM_MEMORY: Final = "threadkeep_from_memory"
 """In the metadata of checkpoints that assistants once wrote: all that their thread holds is in memory as well."""
@@ -40,15 +40,15 @@ def is_taken_over(stored: bytes) -> bool:
 
 
 class PositionTaken(Exception):
-    """Another run has grown this strand from the same place: begin a strand of your own."""
+    """Another run has grown this list from the same position: begin a list of your own."""
 
 
-class ParentGone(Exception):
+class ParentMissing(Exception):
     """The checkpoint that the new one builds on is not there (any more)."""
 
 
 class TurnOver(Exception):
-    """The key under which this was encrypted is gone: begin another turn."""
+    """The key under which this was encrypted was destroyed: begin another turn."""
 
 
 class NotTheLatest(Exception):
@@ -57,20 +57,20 @@ class NotTheLatest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Items `start` to `stop` of a strand."""
+    """Items `start` to `stop` of a stored list."""
 
-    strand: bytes
+    list_id: bytes
     start: int
     stop: int
 
 
 class Page(NamedTuple):
-    """Items of a strand, packed together by the adapter. `if_absent`: the strand's name is its content.
+    """Items of a stored list, packed together by the adapter. `if_absent`: the list's id is made of its content.
 
-    A tuple, since a long talk has hundreds of them.
+    A tuple, since a long conversation has hundreds of them.
     """
 
-    strand: bytes
+    list_id: bytes
     start: int
     stop: int
     data: bytes
@@ -84,9 +84,9 @@ class NewCheckpoint:
     parent: str | None
     body: bytes
     metadata: bytes
-    facts: bytes | None  # eight bytes for each entry of the metadata, to filter by; None: not to be told
+    facts: bytes | None  # eight bytes for each entry of the metadata, to filter by; None: not to be stored
     pages: Sequence[Page] = ()
-    builds_on_parent: bool = False  # its body refers to strands of the parent's
+    builds_on_parent: bool = False  # its body refers to the parent's stored lists
     parent_must_be_latest: bool = False
     turn: bytes | None = None  # the sealed key that it is encrypted under, which must still stand
     ends_turn: bool = False  # it is what stays of that turn: the key is looked at, and not moved on
@@ -114,7 +114,7 @@ class StoredCheckpoint:
     body: bytes
     metadata: bytes
     writes: tuple[Write, ...] = ()  # by task path, task id and idx
-    pages: tuple[Page, ...] = ()  # of what it refers to, where that was asked for
+    pages: tuple[Page, ...] = ()  # of what it refers to, where that was wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Search:
     ns: str | None = None
     id: str | None = None
     before: str | None = None
-    facts: tuple[bytes, ...] = ()  # each must be among the checkpoint's, unless it tells none
+    facts: tuple[bytes, ...] = ()  # each must be among the checkpoint's, unless it has none
     after: StoredCheckpoint | None = None  # the last one of the page before
 
 
@@ -134,7 +134,8 @@ class Search:
 class Removal:
     """Checkpoints by namespace and id, with their writes; and what the others still refer to.
 
-    `emptied` makes of a page's data one with nothing at some of its places: those that nobody refers to any more.
+    `emptied` makes of a page's data one with nothing at some of its positions: those that no checkpoint refers to any
+    more.
     """
 
     checkpoints: Sequence[tuple[str, str]]
@@ -150,8 +151,8 @@ class Checkpoints(Protocol):
     async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
         """All of it or nothing; a checkpoint of the same id is replaced.
 
-        Raises `PositionTaken`, `ParentGone`, `NotTheLatest`, `TurnOver`, and `ScopeErased` when the thread was erased
-        under it.
+        Raises `PositionTaken`, `ParentMissing`, `NotTheLatest`, `TurnOver`, and `ScopeErased` when the thread was
+        erased under it.
         """
         ...
 
@@ -200,7 +201,7 @@ class CheckpointThreads(Protocol):
         ...
 
     async def thin_out(self, thread: Thread, plan: Plan) -> None:
-        """Remove what `plan` says of all the thread's checkpoints, in one step: nobody writes to it meanwhile."""
+        """Remove what `plan` says of all the thread's checkpoints, in one transaction that locks the thread."""
         ...
 
     async def generation(self, thread: Thread) -> int:
@@ -214,7 +215,7 @@ class CheckpointThreads(Protocol):
     async def erase(self, scope: Scope, fact: bytes | None = None) -> Erased:
         """Every thread of the user, or the one that has the conversation's name. Counts checkpoints.
 
-        With `fact` only threads in which a checkpoint tells it: the others are found, and not removed.
+        With `fact` only threads in which a checkpoint has it: the others are found, and not removed.
         """
         ...
 
@@ -223,7 +224,7 @@ TypeName = tuple[str, str]  # module and name
 
 
 class ValueTypes(Protocol):
-    """Names of the classes whose values were put into this database, whoever's threads they stand in."""
+    """Names of the classes whose values were put into this database, in any user's threads."""
 
     async def add(self, names: Collection[TypeName]) -> None:
         """Those that are there already stay."""

@@ -49,7 +49,7 @@ class Embedder(Protocol):
 
 
 async def model_of(embedder: Embedder) -> EmbeddingModel:
-    """Asks the embedder for a vector where its size is not known yet."""
+    """The embedder's name and size. Embeds a text where the size is not known yet."""
     if embedder.dimensions is None:
         return EmbeddingModel(embedder.name, len((await embedder.embed(["size"]))[0]))
     return EmbeddingModel(embedder.name, embedder.dimensions)

@@ -1,4 +1,4 @@
-"""What stands between a message that was stored and its vector."""
+"""The step from a stored message to its vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from threadkeep.scope import Scope
 
 class Embedding(Protocol):
     def wake(self) -> None:
-        """Something was stored. Only a note, taken in no time: the work is done later, by somebody else."""
+        """Note that something was stored, and return at once: a worker embeds it later."""
         ...
 
     async def at_once(self, scope: Scope, drafts: Sequence[Draft]) -> bool:
@@ -19,7 +19,7 @@ class Embedding(Protocol):
         ...
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
-        """The vectors of a message, a conversation or a user. One that cannot be reached is told, not raised."""
+        """Erase the vectors of a message, a conversation or a user. An index that is down is reported, not raised."""
         ...
 
     async def flushed(self, timeout: float) -> None:  # noqa: ASYNC109

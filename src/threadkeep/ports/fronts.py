@@ -14,7 +14,7 @@ Durability = Literal["fast", "durable"]
 class Front:
     """What the archive records of its hot store. `address` is where it was when it was attached.
 
-    `missed` counts what was stored while the hot store could not be told: it trusts nothing from before the last one.
+    `missed` counts what was stored while the hot store was unavailable: it trusts nothing from before the last one.
     """
 
     id: str

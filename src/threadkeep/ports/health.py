@@ -36,7 +36,7 @@ class Health:
     """`down`: no turn can be stored. `degraded`: turns are stored, but something is to be mended."""
 
     stores: Mapping[str, StoreState]  # `archive`, and `redis` where there is one
-    lag: Depth | None = None  # None without a journal, and while it cannot be asked
+    lag: Depth | None = None  # None without a journal, and while it is unavailable
     findings: tuple[HealthFinding, ...] = ()
     connections: Connections | None = None  # None where the archive is on no server
     queues: bool = False  # the journal's word is enough for an append, so the archive may be unavailable

@@ -15,8 +15,8 @@ from threadkeep.scope import Scope
 class Seed:
     """What the archive knows of a conversation: all nought for one it has never heard of.
 
-    Of the message ids and the idempotency key it was asked about: which messages it holds, which it was told to
-    forget, and what the key's first use was answered.
+    Of the message ids and the idempotency key of the query: which messages it holds, which were erased, and the receipt
+    of the key's first use.
     """
 
     last_seq: int = 0
@@ -39,8 +39,8 @@ class Hot:
     """What is hot of a conversation.
 
     `window` is what the limits leave of the session; `pending` what is not in the archive yet and has left the window,
-    so that archive, `pending` and `window`, in this order, are the whole talk. `whole` says that the window alone holds
-    the newest messages there are: nothing that its limits would admit is only in the archive. Messages whose `seq` is
+    so that archive, `pending` and `window`, in this order, are the whole conversation. `whole` says that the window
+    alone holds the newest messages: nothing that its limits would admit is only in the archive. Messages whose `seq` is
     nought or less came with a document that another application had left; they are in no archive.
     """
 
@@ -51,7 +51,7 @@ class Hot:
     language: str | None
     created_at: datetime | None  # None once the session has ended and something of it is still pending
     whole: bool
-    stale: bool = False  # from before a restart of the store, which may have gone back past an erasure
+    stale: bool = False  # from before a restart of the store, which may have lost an erasure
 
 
 class HotStore(Protocol):
@@ -60,10 +60,10 @@ class HotStore(Protocol):
     ) -> Receipt:
         """Place all drafts under the next `seq`, in the window and in the journal, or none; one atomic step.
 
-        Answers `queued`. A store that cannot vouch for its counter asks the archive first, and takes its word on the
-        ids and the key at hand. A draft whose id is known with the same content is not stored twice. With `key`, a
+        Answers `queued`. A store that cannot vouch for its counter first queries the archive, also about the ids
+        and the key at hand. A draft whose id is known with the same content is not stored twice. With `key`, a
         replay returns the first receipt.
-        Raises `Conflict` (same id or key, other payload), `ScopeErased`, and what the archive raised when asked.
+        Raises `Conflict` (same id or key, other payload), `ScopeErased`, and what the archive raised.
         """
         ...
 
@@ -88,11 +88,11 @@ class HotStore(Protocol):
         ...
 
     async def set_language(self, scope: Scope, language: str) -> None:
-        """Remember the language the talk is held in, creating the session if there is none."""
+        """Remember the language of the conversation, creating the session if there is none."""
         ...
 
     async def seed(self, scope: Scope, seed: Seed) -> None:
-        """The counter goes past what the archive holds; called when others wrote there while this store was away.
+        """Raise the counter past what the archive holds, after others wrote there while this store was unavailable.
 
         What is hot of an older generation than the seed's is purged. The counter never goes back.
         """

@@ -15,7 +15,7 @@ _LABEL_END = b"\x00"
 
 @dataclass(frozen=True, slots=True)
 class NewItem:
-    """`user` is who can have it erased; empty where nobody can, since a tenant's users share it."""
+    """`user` is who can have it erased; empty where a tenant's users share it."""
 
     key: bytes
     space: bytes

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from threadkeep.model import Message, Receipt
 from threadkeep.scope import Scope
+
+E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,7 @@ class JournalEntry:
     """One append on its way. `id` is the journal's own; `key` and `payload` are digests, never the text."""
 
     id: str
-    scope: Scope  # stamped with the generation it was appended under; None when nobody could tell
+    scope: Scope  # with the generation it was appended under; None when that was not known
     messages: tuple[Message, ...]  # with their `seq`
     receipt: Receipt
     payload: bytes
@@ -36,7 +38,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """How far the archive is behind: entries not settled, those of them that a worker has in hand, dead letters."""
+    """How far the archive is behind: entries not settled, those of them that a consumer has claimed, dead letters."""
 
     entries: int
     claimed: int
@@ -44,67 +46,78 @@ class Depth:
     oldest_seconds: float  # age of the oldest entry, nought when there is none
 
 
-class Journal(Protocol):
-    async def claim(self, consumer: str, count: int, wait: float = 0) -> Sequence[JournalEntry]:
-        """At most `count` entries, first those that a worker has held for too long, then new ones.
+class EntryQueue(Protocol[E]):
+    """What a consumer claims from, at least once: an entry that is not settled is handed out again, to this consumer
+    or, when it was killed, to another.
+    """
 
-        Waits up to `wait` seconds for the first. An entry is handed out again when it is not settled in time: placing
-        must be idempotent. Entries that cannot be read are parked, not returned.
+    async def claim(self, consumer: str, count: int, wait: float = 0) -> Sequence[E]:
+        """Return at most `count` entries: first those that a consumer has held for too long, then new ones.
+
+        Wait up to `wait` seconds for the first.
         """
         ...
 
-    async def standing(self, entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
-        """Those of them that were neither settled nor erased meanwhile."""
+    async def settle(self, entries: Sequence[E]) -> None:
+        """Acknowledge and delete entries that are stored, or dropped for good. Safe to repeat."""
         ...
 
-    async def settle(self, entries: Sequence[JournalEntry]) -> None:
-        """They are in the archive (or dropped for good): acknowledged, deleted, no longer pending. Safe to repeat."""
+    async def park(self, entry: E, reason: str) -> bool:
+        """Move an entry to the dead letters; return False when it was settled or erased in the meantime."""
+        ...
+
+    async def give_back(self, consumer: str) -> int:
+        """Hand what this consumer has claimed to the next one that claims; return how many entries that were."""
+        ...
+
+    async def retire(self, consumer: str | None = None) -> int:
+        """Forget names of consumers that hold nothing: this one, or all that were silent for long.
+
+        A consumer that is alive after all is known again when it next claims.
+        """
+        ...
+
+
+class Journal(EntryQueue[JournalEntry], Protocol):
+    """Entries that cannot be read are parked, not returned by `claim`. A parked entry stays readable."""
+
+    async def standing(self, entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
+        """Return those of them that were neither settled nor erased since they were claimed."""
         ...
 
     async def evict(self, scope: Scope) -> None:
-        """Remove the hot window and counter of a conversation, which the archive then tells anew.
+        """Remove the hot window and counter of a conversation, which are then seeded from the archive.
 
-        For one whose messages the archive stored under other numbers. Does nothing while something of it waits.
+        For one whose messages the archive stored under other numbers. Does nothing while an entry of it waits.
         """
         ...
 
     async def erase(self, scope: Scope, message_ids: Sequence[str]) -> None:
-        """The archive refused these messages as erased: they leave the hot window and their entry too.
+        """Remove messages that the archive refused as erased from the hot window and from their entry.
 
-        What is left of the entry is handed out again, and is a duplicate then.
-        """
-        ...
-
-    async def park(self, entry: JournalEntry, reason: str) -> bool:
-        """Into the dead letters, still readable; False when the entry was settled or erased meanwhile."""
-        ...
-
-    async def retire(self, consumer: str | None = None) -> int:
-        """Forget names of workers that have nothing in hand: this one, or all that were not heard of for long.
-
-        A worker that is alive after all is known again when it next claims.
+        The rest of the entry is handed out again, and is a duplicate then.
         """
         ...
 
     async def depth(self) -> Depth: ...
 
     async def unsettled(self, of: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        """A mark of all that is not settled now, empty where nothing is; given a mark, what of it is not settled yet.
+        """Return a mark of all that is not settled now, empty where nothing is; given a mark, what is left of it.
 
-        Entries that come later are never among it, so a journal that is never empty can be waited for.
+        Entries that come later are never part of it, so a caller can wait for a journal that is never empty.
         """
         ...
 
     async def dead(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """The oldest first."""
+        """Return dead letters, the oldest first."""
         ...
 
     async def replay(self, ids: Sequence[str]) -> int:
-        """Back into the journal; how many there were."""
+        """Put dead letters back into the journal; return how many there were."""
         ...
 
     async def drop(self, ids: Sequence[str]) -> int:
-        """Give them up for good; how many there were."""
+        """Delete dead letters; return how many there were."""
         ...
 
     async def close(self) -> None:

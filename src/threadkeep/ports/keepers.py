@@ -1,4 +1,4 @@
-"""Owners of what is kept of users beside messages. Each is asked for its part of a list of conversations, of counts and
+"""Owners of what is kept of users beside messages. Each returns its part of a list of conversations, of counts and
 of an export, and erases it: what one of them keeps is in all four, or in none."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    users: int = 0  # who have no messages, and nothing at the owners that are asked before this one
+    users: int = 0  # who have no messages, and nothing at the owners that are queried before this one
     threads: ThreadCounts = field(default_factory=ThreadCounts)
     sessions: int = 0
     items: int = 0

@@ -1,4 +1,4 @@
-"""API keys as they are kept: whose they are and what they allow, with a digest in place of the key itself."""
+"""API keys as they are kept: whose they are and what they allow, with a digest instead of the key itself."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class KeyStore(Protocol):
     async def add(self, key: ApiKey) -> None: ...
 
     async def find(self, prefix: str) -> ApiKey | None:
-        """Revoked and expired ones too: whoever asks looks at them."""
+        """Revoked and expired ones too: the caller checks for them."""
         ...
 
     async def all(self, tenant: str | None = None) -> Sequence[ApiKey]:

@@ -20,10 +20,13 @@ _NOBODY = "nobody"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who asks. A SUPER_ADMIN reads all of the tenant. Everybody else, an ADMIN too, reads what is public, what is
-    theirs, and what is shared with them; an ADMIN may besides manage the tenant's documents. `user=None` is somebody
-    unknown, who reads what is public. `acting` is a user of the tenant who asks in the place of `user`: then a document
-    is read only where both may read it."""
+    """The identity behind a question: what it may read.
+
+    A SUPER_ADMIN reads all of the tenant. Everybody else, an ADMIN too, reads what is public, what is theirs, and what
+    is shared with them; an ADMIN may besides manage the tenant's documents. `user=None` is an unknown user, who reads
+    what is public. `acting` is a user of the tenant who asks for `user`: then a document is read only where both may
+    read it.
+    """
 
     tenant: str
     user: str | None = None
@@ -142,7 +145,7 @@ class ChunkKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """What somebody may read, in numbers: it changes whenever a document is put, removed, or closed to them."""
+    """What an access may read, in numbers: it changes whenever a document is put, removed, or closed to them."""
 
     documents: int = 0
     newest: int = 0  # the highest version
@@ -151,7 +154,7 @@ class Readable:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Each chunk once, most telling terms first. Counted is what the asker may read, and nothing else."""
+    """Each chunk once, rarest terms first. Counted is what the access may read, and nothing else."""
 
     passages: tuple[Passage, ...] = ()
     readable: Readable = Readable()
@@ -187,7 +190,7 @@ class KnowledgeVectors(Protocol):
     """Vectors of several models may stand side by side, so that a change of models leaves no gap."""
 
     async def embed(self, found: Unembedded, model: EmbeddingModel, vectors: Any) -> bool:
-        """Vectors of a document's chunks; False when it has changed or gone meanwhile. Raises `VectorMismatch`."""
+        """Vectors of a document's chunks; False when it was changed or removed since. Raises `VectorMismatch`."""
         ...
 
     async def unembedded(
@@ -211,11 +214,11 @@ class KnowledgeVectors(Protocol):
 
 class KnowledgeStore(KnowledgeErasure, KnowledgeVectors, Protocol):
     async def put(self, tenant: str, document: Document) -> DocumentInfo:
-        """The whole document in place of what it was, all or nothing, without vectors."""
+        """Replace the whole document, all or nothing, without vectors."""
         ...
 
     async def grant(self, tenant: str, document_id: str, readership: Readership) -> bool:
-        """From now on these may read it, and nobody else, whatever it says; False where they did before.
+        """From now on these may read it, and no others, whatever it says; False where they did before.
 
         Its digest is forgotten, so that the next put is a change.
         """
@@ -226,13 +229,13 @@ class KnowledgeStore(KnowledgeErasure, KnowledgeVectors, Protocol):
         ...
 
     async def documents(self, tenant: str | None = None, datasource: str | None = None) -> Sequence[DocumentInfo]:
-        """For whoever runs the index: no access filter. By datasource and id."""
+        """For the operator of the index: no access filter. By datasource and id."""
         ...
 
     async def search(self, access: Access, question: Question) -> Found:
-        """Chunks this access may read that hold the most telling of the terms, and those nearest to the vector.
+        """Chunks this access may read that hold the rarest of the terms, and those nearest to the vector.
 
-        A document that goes meanwhile is left out. Raises `VectorMismatch`.
+        A document that is removed in between is left out. Raises `VectorMismatch`.
         """
         ...
 

@@ -1,6 +1,6 @@
-"""Telling the language of a text.
+"""Language detection.
 
-The port is async because one of its implementations asks a model over the network; the offline one never waits. Code
+The port is async because one of its implementations calls a model over the network; the offline one never waits. Code
 that wants no port (scripts, benchmarks) calls the plain function `threadkeep.models.language.detect`.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
-UNDETERMINED = "und"  # what BCP 47 calls a language that nobody can tell
+UNDETERMINED = "und"  # the BCP 47 tag of an undetermined language
 LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 
 
@@ -20,7 +20,7 @@ def is_language_tag(value: Any) -> TypeGuard[str]:
 
 
 def names_a_language(value: Any) -> TypeGuard[str]:
-    """A tag, and not the one that says nobody could tell: a talk marked with that has no language yet."""
+    """Whether it is a tag other than `und`: a conversation marked with that has no language yet."""
     return is_language_tag(value) and value.lower() != UNDETERMINED
 
 
@@ -52,15 +52,14 @@ class LanguageDetector(Protocol):
         ...
 
 
-# Below it a message is too short to tell. Of 200 first messages in eight languages (tests/data/language) none reaches
+# Below it a message is too short to decide. Of 200 first messages in eight languages (tests/data/language) none reaches
 # it in a wrong one, and 93 % of those over three words reach it (84 % without pycld2).
 CERTAIN = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageRules:
-    """What is spoken: the only tags there are, in the form to answer with (none: any language), and the one for when
-    nothing tells."""
+    """What is spoken: the only tags there are, in the form to answer with (none: any language), and the default."""
 
     allowed: tuple[str, ...] = ()
     default: str | None = None

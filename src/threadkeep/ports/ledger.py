@@ -1,4 +1,4 @@
-"""What chat models were asked for, by whom: counts only."""
+"""Usage of chat models, by user: counts only."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class Ledger(Protocol):
         ...
 
     async def erase(self, scope: Scope) -> Erased:
-        """A user's lines; a conversation has none of its own."""
+        """A user's rows; a conversation has none of its own."""
         ...

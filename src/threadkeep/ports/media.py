@@ -6,24 +6,24 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Literal, Protocol
 
 MediaModality = Literal["voice", "image"]
-# What a picture is of. Whoever looked says which; a picture whose words were read and nothing else is "text".
+# What a picture is of, by the model; a picture of which only the text was read is "text".
 ImageKind = Literal["photo", "screenshot", "document", "drawing", "chart", "map", "text", "other"]
 
 
 @dataclass(frozen=True, slots=True)
 class Medium:
-    """Bytes that are there while they are looked at: nobody keeps `file`, and whoever opened it closes it."""
+    """A recording or picture during one call: no implementation keeps `file`; the caller that opened it closes it."""
 
     file: BinaryIO = field(repr=False)  # seekable, at its beginning
     mime: str  # what the bytes are, which is what the sender said they are
     modality: MediaModality
-    language: str | None = None  # the talk's, where it is known
+    language: str | None = None  # the conversation's, where it is known
 
 
 @dataclass(frozen=True, slots=True)
 class MediaSummary:
     """`summary` is for memory, one to three sentences. `words` are for the model that answers this turn, and for
-    nothing that is kept: what was said in the recording, or what stands in the picture."""
+    nothing that is kept: the transcript of the recording, or the text in the picture."""
 
     summary: str = field(repr=False)
     words: str = field(repr=False)

@@ -1,4 +1,4 @@
-"""Counting and timing what happens, for whoever runs the service. Numbers only: no text, no id of anybody."""
+"""Counting and timing what happens, for operators. Numbers only: no text, no id of anybody."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Meter(Protocol):
-    """Both are quick, never wait and never raise for what they are told of a known metric."""
+    """Both are quick, never wait and never raise for a value of a known metric."""
 
     def count(self, name: str, amount: float = 1, **labels: str) -> None: ...
 

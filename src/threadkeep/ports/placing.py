@@ -61,7 +61,7 @@ class Placing(Protocol):
         ...
 
     async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
-        """What a hot store must know to go on with the conversation, and about these message ids and this key.
+        """Return what a hot store must know to continue the conversation, and about these message ids and this key.
 
         An erasure that comes in between is seen as a generation, or as messages, that are not those of the seed.
         """
@@ -74,7 +74,7 @@ class Placing(Protocol):
     async def leave_gap(self, scope: Scope, size: int) -> int:
         """Raise the conversation's last `seq` by `size`, and return it; the conversation is made if there is none.
 
-        What a journal still holds of it then keeps its place, below what is appended here meanwhile. Raises
+        What a journal still holds of it then keeps its `seq`, below what is appended here concurrently. Raises
         `ScopeErased`.
         """
         ...

@@ -1,4 +1,4 @@
-"""Reflections: what turns meant, beside the turns and never in their place."""
+"""Reflections: what turns meant, beside the turns and never instead of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_EVIDENCE = 200  # ids: one that names as many may be made from more
 
 class Reflections(Protocol):
     async def put(self, scope: Scope, stored: StoredReflection) -> bool:
-        """One for each last message of the evidence, one rolling one, one of the session; a later one takes its place.
+        """One for each last message of the evidence, one rolling one, one of the session; a later one replaces it.
 
         False when a message of the evidence was erased: nothing is kept then.
         """

@@ -1,10 +1,10 @@
-"""Weighing the best of what was found once more, by something slower that reads question and text together."""
+"""Reordering the best hits, by something slower that reads question and text together."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
 # The question, and the texts found for it, best first; their positions (from 0) in a better order. Positions that are
-# left out follow in the order they had, ones that stand for nothing are passed over. It may raise `ThreadkeepError`, or
+# left out follow in the order they had, unknown ones are ignored. It may raise `ThreadkeepError`, or
 # take too long: then the order stays as it was. Both are given redacted, since some send them to a server.
 Rerank = Callable[[str, Sequence[str]], Awaitable[Sequence[int]]]

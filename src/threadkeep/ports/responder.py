@@ -1,4 +1,4 @@
-"""Who answers what a user says: an assistant's graph, or whatever else an application puts in its place."""
+"""Who answers what a user says: an assistant's graph, or an application's own."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ AnswerKind = Literal["answer", "clarify", "greeting"]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One turn of a user, as it was said: seen by the model and its tools, never stored like this."""
+    """One turn of a user, as it was sent: seen by the model and its tools, never stored like this."""
 
     scope: Scope  # with its conversation
     text: str = field(repr=False)
-    language: str | None = None  # what the client says the talk is held in
+    language: str | None = None  # the language of the conversation, as the client says
     history: Sequence[Message] | None = None  # None: the responder reads it from memory
     token: str | None = field(default=None, repr=False)  # the caller's own, handed on to tools
     request_id: str | None = None
-    # Of the user's message where it is in memory already (whoever acknowledged it stored it); it is then not appended
-    # again, only answered. None: the responder keeps it.
+    # Of the user's message, where it was stored before it was acknowledged; it is then not appended again, only
+    # answered. None: the responder keeps it.
     message_id: str | None = None
     # Idempotency key for the answer, where the message may come again, to another process too: one answer is kept.
     answer_key: str | None = None
@@ -81,14 +81,14 @@ class Responder(Protocol):
         """Open a conversation: the persona's greeting, stored; None where there is none."""
         ...
 
-    async def respond(self, asked: Asked) -> Answer: ...
+    async def respond(self, question: Asked) -> Answer: ...
 
-    def stream(self, asked: Asked) -> AsyncIterator[str | Answer]:
+    def stream(self, question: Asked) -> AsyncIterator[str | Answer]:
         """Pieces of the reply as they come, the whole answer last."""
         ...
 
     async def end(self, scope: Scope) -> None:
-        """The talk is over: mark it inactive and let retention run."""
+        """The conversation is over: mark it inactive and let retention run."""
         ...
 
 
@@ -98,7 +98,7 @@ class OfLanguages(Protocol):
 
     @property
     def default_language(self) -> str:
-        """In which it answers while a talk has none."""
+        """In which it answers while a conversation has none."""
         ...
 
     @property

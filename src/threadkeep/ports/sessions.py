@@ -12,9 +12,9 @@ from threadkeep.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """How much of a talk is hot, and for how long after the last word. `max_chars=None` leaves length alone.
+    """How much of a conversation is hot, and for how long after its last message. `max_chars=None` leaves length alone.
 
-    `carried_over`: an assistant goes on from the archive after the TTL, instead of beginning anew.
+    `carried_over`: an assistant continues from the archive after the TTL, instead of beginning anew.
     """
 
     max_messages: int = 20
@@ -37,7 +37,7 @@ class Sessions(Protocol):
         ...
 
     async def set_language(self, scope: Scope, language: str) -> None:
-        """Remember the language the talk is held in, creating the session if there is none."""
+        """Remember the language of the conversation, creating the session if there is none."""
         ...
 
     async def erase(self, scope: Scope) -> Erased:

@@ -1,4 +1,4 @@
-"""Slots: values that a tool needs later in the talk (the phone number for the booking), encrypted, with a TTL."""
+"""Slots: values that a tool needs later in the conversation (a phone number for a booking), encrypted, with a TTL."""
 
 from __future__ import annotations
 

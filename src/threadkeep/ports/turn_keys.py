@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from threadkeep.ports.threads import Thread
 from threadkeep.scope import Scope
-from threadkeep.threads import Thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class TurnRemains:
     """What goes with a turn's key."""
 
     checkpoints: Sequence[tuple[str, str]]  # namespace and id; with their writes
-    strands: Sequence[bytes]
+    lists: Sequence[bytes]
     writes: Sequence[tuple[str, str, str, int]] = ()  # namespace, checkpoint, task, idx; of checkpoints that stay
 
 
@@ -35,13 +35,13 @@ class TurnKeys(Protocol):
     async def get(self, thread: Thread) -> TurnKey | None: ...
 
     async def begin(self, thread: Thread, sealed: bytes) -> TurnKey:
-        """The key that stands there, or this one; from now on nobody ends the turn who has not seen this call."""
+        """The key that stands there, or this one; from now on no process ends the turn that has not seen this call."""
         ...
 
     async def end(self, thread: Thread, key: TurnKey, remains: TurnRemains) -> bool:
         """Destroy the key with what was stored under it, in one step.
 
-        False, and nothing is changed, when another run has begun under the key meanwhile.
+        False, and nothing is changed, when another run has begun under the key since.
         """
         ...
 

@@ -69,28 +69,6 @@ class ParkedTurn:
     record: str
 
 
-class TurnQueue(Protocol):
-    """At least once: what was taken and not settled is handed out again, also after its taker was killed."""
-
-    async def take(self, consumer: str, most: int, wait: float = 0) -> Sequence[QueuedTurn]: ...
-
-    async def settle(self, turns: Sequence[QueuedTurn]) -> None:
-        """They are stored: forget them."""
-        ...
-
-    async def park(self, turn: QueuedTurn, reason: str) -> None:
-        """Given up on: kept aside with the reason."""
-        ...
-
-    async def give_back(self, consumer: str) -> int:
-        """What this one has in hand goes to whoever asks next, at once; how many that were."""
-        ...
-
-    async def retire(self, consumer: str | None = None) -> int:
-        """Forget names of workers that have nothing in hand: this one, or all that were not heard of for long."""
-        ...
-
-
 class TurnStore(Protocol):
     async def persist(self, records: Sequence[dict[str, Any]], *, apart: bool = False) -> int:
         """Store all of them or none. Storing the same turn again changes nothing.

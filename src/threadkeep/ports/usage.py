@@ -1,4 +1,4 @@
-"""What is counted of a thread, for whoever runs the service: how much was asked, what was read, since when."""
+"""What is counted of a thread, for the operator: how many questions, what was read, since when."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from threadkeep.threads import Thread
+from threadkeep.ports.threads import Thread
 
 AccessLevel = Literal["public", "private", "mixed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """As a state tells it, in all; no number goes back. `cached`: whether the latest query was answered from a cache,
+    """As a state reports it, in all; no number goes back. `cached`: whether the latest query was answered from a cache,
     where the state does not count such answers itself."""
 
     query_count: int

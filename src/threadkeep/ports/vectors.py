@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from threadkeep.model import Erased
 from threadkeep.ports.backlog import Backlog
@@ -41,10 +41,10 @@ class VectorIndex(Protocol):
     """Vectors of several models may stand side by side, so that a change of models leaves no gap."""
 
     async def upsert(self, model: EmbeddingModel, messages: Sequence[MessageVectors]) -> int:
-        """Put these messages' vectors in place of those they had of this model, all or nothing; how many messages.
+        """Replace the vectors that these messages had of this model, all or nothing. Return how many messages.
 
         Safe to repeat. Where the index shares the archive's database, a message that the archive does not hold (it was
-        erased meanwhile) is left out. Raises `VectorMismatch`.
+        erased) is left out. Raises `VectorMismatch`.
         """
         ...
 
@@ -86,3 +86,19 @@ class VectorStores:
     tidy: Callable[[], Awaitable[object]] | None = None  # upkeep, now and then: see the index
     late_seconds: float = 60.0  # by which a message may be seen after one with a higher number
     numbers_return: bool = False  # those of erased messages are given again
+
+
+class Near(NamedTuple):
+    """A message the archive holds, and the cosine of its nearest chunk with the question."""
+
+    conversation: str
+    seq: int
+    message_id: str
+    cosine: float
+    model: str = ""  # that made the vectors
+
+
+# The `k` nearest messages of the scope's user, or of its one conversation, best first; empty where none has a vector
+# yet. Give it a redacted question: some embedders send it to a server. Raises `EmbedderError` or `StoreError` when it
+# cannot be answered now: the caller continues with terms alone, and reports that.
+Nearest = Callable[[Scope, str, int], Awaitable[Sequence[Near]]]

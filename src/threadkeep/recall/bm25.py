@@ -1,4 +1,4 @@
-"""BM25: what a term tells, how soon repeating it stops helping, how long a text should be. Rare terms weigh more."""
+"""BM25: the weight of a term by its rarity, its repeats in a text, and the text's length."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Answers to questions that were asked before, in nearly the same words.
+"""Answers cached by the question's vector, for later questions in nearly the same words.
 
 A hit needs a cosine of 0.95, the same access, embedder, datasources and numbers, and an answer that still stands: the
-documents it names are the versions it was made from, and nothing the asker may read has come or gone since. A follow-up
-needs the same words besides, lent the same by its conversation. What is cached for one never answers another. A cache
-that fails is a miss: no question fails because of it.
+documents it names are the versions it was made from, and no document that the caller may read was added or deleted
+since. A follow-up needs the same words besides, lent the same by its conversation. What is cached for one access never
+answers another. A cache that fails is a miss: no question fails because of it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 
 from threadkeep.errors import ThreadkeepError
 from threadkeep.ports.cache import SAME, SIMILAR, TTL_SECONDS, CachePlace, Entries, Entry
@@ -97,7 +98,7 @@ class SemanticCache:
         return [one for one in entries if one.until > self._clock() and len(one.vector) == len(wanted)]
 
     async def put(self, place: CachePlace, vector: Vector, answer: Any) -> None:
-        """Remember an answer in place of an older one to the same words; the oldest makes room.
+        """Store an answer and replace an older one to the same words; the oldest is evicted.
 
         A vector of zeros says nothing and is not kept.
         """
@@ -112,7 +113,7 @@ class SemanticCache:
             self._failed("write", problem)
 
     async def erase(self, scope: Scope) -> int:
-        """All that was answered to a user. Unlike the others this raises: what is erased must be known to be gone."""
+        """Delete all answers to a user. Unlike the others this raises: the caller must know that they were deleted."""
         return await self._entries.erase(scope.whole_user)
 
     def _failed(self, doing: str, problem: ThreadkeepError) -> None:
@@ -127,25 +128,20 @@ def _cosine(entry: Entry, wanted: Vector) -> float:
 
 @dataclass(slots=True)
 class InMemoryEntries:
-    """Of this process. The place that was asked least recently makes room."""
+    """In this process. The least recently used key is evicted."""
 
     most_places: int = MOST_PLACES
-    _kept: dict[bytes, tuple[CachePlace, tuple[Entry, ...]]] = field(
-        default_factory=dict[bytes, tuple[CachePlace, tuple[Entry, ...]]]
-    )
+    _kept: LRUCache[bytes, tuple[CachePlace, tuple[Entry, ...]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kept = LRUCache(self.most_places)
 
     async def read(self, place: CachePlace) -> Sequence[Entry]:
-        found = self._kept.pop(place.key, None)
-        if found is None:
-            return ()
-        self._kept[place.key] = found
-        return found[1]
+        found = self._kept.get(place.key)
+        return () if found is None else found[1]
 
     async def write(self, place: CachePlace, entries: Sequence[Entry]) -> None:
-        self._kept.pop(place.key, None)
         self._kept[place.key] = place, tuple(entries)
-        while len(self._kept) > self.most_places:
-            del self._kept[next(iter(self._kept))]
 
     async def erase(self, scope: Scope) -> int:
         doomed = [key for key, (place, _) in self._kept.items() if _is_of(place, scope)]

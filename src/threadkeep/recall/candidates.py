@@ -1,42 +1,43 @@
-"""Which turns are worth a close look, told from postings alone: no text is read before this.
+"""Which turns are worth a close look, decided from postings alone: no text is read before this.
 
-A turn may be the answer without holding a word of the question, because the turn before it asked. So what a posting
-says counts for the places around it too, as much as turns of that conversation lean on their neighbours.
+A turn may be the answer without holding a word of the question, because the turn before it holds them. So a posting
+counts for the turns around it too, as much as turns of that conversation depend on their neighbours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from heapq import nsmallest
+from typing import NamedTuple
 
+from threadkeep.errors import ThreadkeepError
+from threadkeep.model import Message
+from threadkeep.ports.index import Evidence, Position, Posting, Shape, Statistics, TermIndex, Turn
+from threadkeep.ports.vectors import Near, Nearest
 from threadkeep.recall.bm25 import Saturation, rarity, saturated
-from threadkeep.recall.evidence import Place, Posting, Shape, Statistics
-from threadkeep.recall.surroundings import Fading, leaning_of
+from threadkeep.recall.normalise import terms_of
+from threadkeep.recall.question import Question
+from threadkeep.recall.words import Fading, leaning_of
+from threadkeep.scope import Scope
 
-MOST_POSTINGS = 1_000  # to read for one question
+MOST_POSTINGS = 1_000  # read for one question
 MOST_CANDIDATES = 60
+MOST_NEAR = 200
+_MOST_TERMS = 512  # of a question; a longer one is a document, and its first words say what it is about
+_MOST_NEAREST = 50  # that are candidates by their vectors alone
 REACH = 8  # turns on either side that ranking reads
 REACH_OF_NEAREST = 2  # of those found by their vectors, which seldom stand among the question's words
-_MOST_FAR = 300  # places; where candidates stand far apart, that is the best score of them
+_MOST_FAR = 300  # positions; of candidates far apart, about the best twenty
 _HOW = Saturation()
 _NEAR = Fading(0.7, 4)
-_TELLING = 3  # times as many as are wanted: places whose own words say something to those around them
+_TELLING = 3  # times as many as are wanted: positions whose own words say something to those around them
 _LEANS = 0.01  # less is nothing
 _DIGITS = 9  # of a worth; what follows is chance
 _CHANCE = 2 * 10**-_DIGITS  # what is behind by more stays behind when rounded; rounding all of them is dear
-
-
-def worth_reading(statistics: Statistics, most: int = MOST_POSTINGS) -> list[str]:
-    """Terms whose postings should be read, rarest first: as many as fit, and always the rarest.
-
-    Common terms of a large archive find nothing by themselves; they are counted in the candidates later.
-    """
-    chosen: list[str] = []
-    read = 0
-    for term, holding in sorted(statistics.holding.items(), key=lambda one: (one[1], one[0])):
-        if holding and (not chosen or read + holding <= most):
-            chosen.append(term)
-            read += holding
-    return chosen
+_log = logging.getLogger("threadkeep.recall")
 
 
 def promising(
@@ -45,21 +46,21 @@ def promising(
     shapes: Mapping[str, Shape],
     weights: Mapping[str, float],
     most: int = MOST_CANDIDATES,
-) -> list[Place]:
-    """The best places, best first; equal ones the latest first. `weights` are the question's.
+) -> list[Position]:
+    """The best positions, best first; equal ones the latest first. `weights` are the question's.
 
-    Worth is kept by conversation and `seq`, with no object for each place: thousands of them at each question would
+    Worth is kept by conversation and `seq`, with no object for each position: thousands of them at each question would
     make the interpreter look through everything it holds, time and again.
     """
     worth = _by_their_words(postings, statistics, weights)
     spread: dict[str, dict[int, float]] = {}
-    for place, own in _best(worth, _TELLING * most):
-        around = spread.setdefault(place.conversation, {})
-        around[place.seq] = around.get(place.seq, 0.0) + own
-        lean = leaning_of(shapes[place.conversation]) if shapes[place.conversation].turns > 1 else 0.0
+    for position, own in _best(worth, _TELLING * most):
+        around = spread.setdefault(position.conversation, {})
+        around[position.seq] = around.get(position.seq, 0.0) + own
+        lean = leaning_of(shapes[position.conversation]) if shapes[position.conversation].turns > 1 else 0.0
         if lean > _LEANS:
-            _lend(around, place.seq, lean * own)
-    return [place for place, _ in _best(spread, most)]
+            _lend(around, position.seq, lean * own)
+    return [position for position, _ in _best(spread, most)]
 
 
 def _by_their_words(
@@ -79,7 +80,7 @@ def _by_their_words(
     return worth
 
 
-def _best(worth: Mapping[str, Mapping[int, float]], most: int) -> list[tuple[Place, float]]:
+def _best(worth: Mapping[str, Mapping[int, float]], most: int) -> list[tuple[Position, float]]:
     """Best first; equal ones the latest first, then by conversation."""
     values = sorted((one for its in worth.values() for one in its.values()), reverse=True)
     least = values[most - 1] - _CHANCE if most < len(values) else 0.0
@@ -89,20 +90,107 @@ def _best(worth: Mapping[str, Mapping[int, float]], most: int) -> list[tuple[Pla
         for seq, own in its.items()
         if own >= least
     ]
-    return [(Place(conversation, -seq), own) for _, seq, conversation, own in sorted(kept)[:most]]
+    return [(Position(conversation, -seq), own) for _, seq, conversation, own in sorted(kept)[:most]]
 
 
 def _lend(worth: dict[int, float], seq: int, lent: float) -> None:
-    """To the places around it. Whether a turn stands there shows when it is read."""
+    """Add to the `seq`s around it. Whether a turn has that `seq` shows when it is read."""
     for distance, share in enumerate(_NEAR.shares[1:], 1):
         for near in (seq - distance, seq + distance):
             worth[near] = worth.get(near, 0.0) + share * lent
 
 
-def with_neighbours(places: Sequence[Place], reach: int = REACH) -> set[Place]:
-    """The places to read: these, best first, and as far around them as ranking looks; of the last ones not so far."""
-    read: set[Place] = set()
-    for name, seq in places:
+def with_neighbours(positions: Sequence[Position], reach: int = REACH) -> set[Position]:
+    """These, best first, and their neighbours as far as ranking reads; of the last ones fewer neighbours."""
+    read: set[Position] = set()
+    for name, seq in positions:
         far = reach if len(read) < _MOST_FAR else min(reach, REACH_OF_NEAREST)
-        read.update(Place(name, seq + step) for step in range(-far, far + 1) if seq + step > 0)
+        read.update(Position(name, seq + step) for step in range(-far, far + 1) if seq + step > 0)
     return read
+
+
+class Nearby(NamedTuple):
+    """The messages whose vectors are nearest to the question's, by id."""
+
+    found: Mapping[str, Near]
+    degraded: bool = False  # there is an embedder, and it or its index did not answer
+    model: str = ""  # that made the vectors
+
+
+async def nearby(nearest: Nearest | None, scope: Scope, question: str, k: int = MOST_NEAR) -> Nearby:
+    """`question` is redacted. Without an embedder nothing is near; one that does not answer leaves the terms alone."""
+    if nearest is None or not question.strip():
+        return NOTHING_NEAR
+    try:
+        found = await nearest(scope, question, k)
+    except ThreadkeepError as error:
+        _log.info("recalling by words alone (%s)", type(error).__name__)
+        return Nearby({}, degraded=True)
+    return Nearby({one.message_id: one for one in reversed(found)}, model=found[0].model if found else "")
+
+
+NOTHING_NEAR = Nearby({})
+
+
+async def evidence_for(
+    question: Question, index: TermIndex, scope: Scope, looking: Awaitable[Nearby] | None = None
+) -> Evidence:
+    """Look up the question's terms, choose the turns worth reading, and read them.
+
+    `looking` is awaited once the terms are looked up, while no connection is held.
+    """
+    terms = terms_to_look_up(question)
+    lookup = await index.lookup(scope, terms, MOST_POSTINGS)
+    weights = {term: question.weights[term] for term in terms}
+    by_terms = with_neighbours(promising(lookup.postings, lookup.statistics, lookup.shapes, weights))
+    near = NOTHING_NEAR if looking is None else await looking
+    turns, shapes = await index.turns(lookup, by_terms | _by_vectors(near))
+    cosines = {id_: one.cosine for id_, one in near.found.items()}
+    return Evidence(lookup.statistics, turns, shapes, cosines, near.model)
+
+
+def terms_to_look_up(question: Question) -> list[str]:
+    return list(question.weights)[:_MOST_TERMS]
+
+
+def _by_vectors(near: Nearby) -> set[Position]:
+    positions = ((-one.cosine, Position(one.conversation, one.seq)) for one in near.found.values())
+    return with_neighbours([position for _, position in nsmallest(_MOST_NEAREST, positions)], REACH_OF_NEAREST)
+
+
+def with_queued(evidence: Evidence, conversation: str, messages: Sequence[Message], terms: Sequence[str]) -> Evidence:
+    """The evidence with these messages among its turns. Some of them may be in the index by now: they count once."""
+    known = {turn.position for turn in evidence.turns}
+    more = [
+        turn_of(message, conversation, frozenset(terms))
+        for message in messages
+        if message.seq > 0 and Position(conversation, message.seq) not in known
+    ]
+    if not more:
+        return evidence
+    return replace(
+        evidence,
+        statistics=_counted(evidence.statistics, more),
+        turns=[*evidence.turns, *more],
+        shapes={conversation: _shape(more), **evidence.shapes},
+    )
+
+
+def turn_of(message: Message, conversation: str, wanted: frozenset[str]) -> Turn:
+    terms = terms_of(message.content)
+    return Turn(message, conversation, len(terms), {term: terms.count(term) for term in wanted.intersection(terms)})
+
+
+def _counted(known: Statistics, more: Sequence[Turn]) -> Statistics:
+    """At least what is seen here; what the index has counted may include it."""
+    holding = Counter(term for turn in more for term in turn.counts)
+    mean = known.mean_length or sum(turn.length for turn in more) / len(more)
+    return Statistics(max(known.turns, len(more)), mean, _at_least(known.holding, holding))
+
+
+def _at_least(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {term: max(one.get(term, 0), other.get(term, 0)) for term in {**one, **other}}
+
+
+def _shape(turns: Sequence[Turn]) -> Shape:
+    return Shape(len(turns), sum(turn.length for turn in turns))

@@ -1,4 +1,4 @@
-"""Follow-up questions, made whole by rule: "how deadly is it?" borrows what the talk was about.
+"""Follow-up questions, made whole by rule: "how deadly is it?" takes over the subject of the conversation.
 
 Terms of the last three questions are carried on, fading with each turn, more of those that recur or stand in the last
 answer; and some of the first question, which set the topic. How much is carried depends on how little the question
@@ -16,19 +16,21 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from threadkeep.ports.knowledge import Passage
-from threadkeep.recall.function_words import BY_LANGUAGE, function_words, likely_language
 from threadkeep.recall.normalise import (
+    BY_LANGUAGE,
     document_terms,
     fold,
+    function_words,
+    is_vietnamese,
     is_written_without_spaces,
+    likely_language,
     query_weights,
     split,
+    stem,
     terms_of,
     words_of,
 )
 from threadkeep.recall.question import Question
-from threadkeep.recall.stem import stem
-from threadkeep.recall.syllables import is_vietnamese
 
 _A_LATER_WORD = re.compile(r"(?<=[\w,;:] )\w{2,}")
 _AMONG_CHINESE = re.compile("[A-Za-z]{2,}")
@@ -91,17 +93,17 @@ def enriched(
 ) -> Question:
     """Return the question with the terms that its conversation lends, of which none is its own.
 
-    `given` are ids of what was handed out before: a follow-up seldom asks for it again. `at_least` is the share that is
+    `given` are ids of what was handed out before: a follow-up seldom needs it again. `at_least` is the share that is
     lent whatever the question says by itself.
     """
     share = max(at_least, missing(text, earlier, language)) if earlier else 0.0
     return Question(text, language, _carried(text, earlier, language, share) if share else {}, frozenset(given))
 
 
-def language_of_talk(text: str, earlier: Sequence[str]) -> str | None:
+def language_of_conversation(text: str, earlier: Sequence[str]) -> str | None:
     """Return the language of a question: its own little words', or where they leave it open, of those before it.
 
-    "A gwarancja?" has one little word, which is English as well. None where no word of the conversation tells.
+    "A gwarancja?" has one little word, which is English as well. None where no word of the conversation shows it.
     """
     for asked in (text, " ".join([*earlier, text])):
         if is_written_without_spaces(asked):
@@ -118,7 +120,7 @@ def language_of_talk(text: str, earlier: Sequence[str]) -> str | None:
 def kept_to_its_subject(question: Question, passages: Sequence[Passage], last: str | None) -> Question:
     """Return the question without what another document lends it, where it turns to a document by itself.
 
-    `last` is the document that answered before. "And the Aurora?" takes along what was asked of the Borealis, its
+    `last` is the document that answered before. "And the Aurora?" takes over the question about the Borealis, its
     price, as far as the Aurora has one; the name of the Borealis stays behind.
     """
     if not question.carried:
@@ -148,8 +150,8 @@ class _Document:
 
 
 def _turned_to(question: Question, documents: Sequence[_Document], last: _Document | None) -> Sequence[_Document]:
-    """Documents that the question names with a capital, or in words of their title; else those that hold all it asks
-    for, of which the last holds nothing. What the last one speaks of too, as of a warranty, names no other.
+    """Documents that the question names with a capital, or in words of their title; else those that hold all its terms,
+    of which the last holds none. What the last one speaks of too, as of a warranty, names no other.
     """
     spoken = _spoken(question.text, question.language)
     text = _THEN.sub("", question.text)
@@ -178,7 +180,7 @@ def _most(documents: Sequence[_Document], shared: Callable[[_Document], Collecti
 def missing(text: str, earlier: Sequence[Asked] = (), language: str | None = None) -> float:
     """How much of a question is left unsaid, from 0 to 1.
 
-    One that points back, or goes on, leaves something unsaid; a short one only where it speaks of what was spoken of.
+    One that points back, or continues, leaves something unsaid; a short one only where it speaks of what was spoken of.
     """
     folded = fold(text)
     spoken = _spoken(text, language)
@@ -190,6 +192,12 @@ def missing(text: str, earlier: Sequence[Asked] = (), language: str | None = Non
         return 0.0
     unsaid = 0.15 + 0.4 * back + 0.3 * on + 0.5 * max(0.0, 1 - says / 6)
     return min(1.0, unsaid) * min(1.0, max(0.0, (_MANY - says) / (_MANY - 5)))
+
+
+def stands_alone(text: str, language: str | None = None) -> bool:
+    """Whether nothing in its wording points back, or continues an earlier question."""
+    spoken = _spoken(text, language)
+    return not (_points_back(text, spoken) or _GOES_ON[spoken].search(fold(text)))
 
 
 def _points_back(text: str, spoken: str) -> bool:
@@ -211,9 +219,9 @@ def _names(text: str, spoken: str) -> list[re.Match[str]]:
 
 
 def _subject(text: str, spoken: str, weights: Mapping[str, float]) -> list[str]:
-    """Terms that would have been heard before if the question goes on with the talk: of its names, if it has any.
+    """Terms that would have been heard before if the question continues the conversation: of its names, if it has any.
 
-    A Vietnamese name is made of syllables that are common by themselves; there, and in Chinese, pairs tell.
+    A Vietnamese name is made of syllables that are common by themselves; there, and in Chinese, pairs are used.
     """
     named = [term for name in _names(text, spoken) for term in terms_of(name[0], spoken)] if spoken != "vi" else []
     pairs = [term for term in weights if _is_a_pair(term)] if spoken in _IN_SYLLABLES else []
@@ -225,7 +233,7 @@ def _is_a_pair(term: str) -> bool:
 
 
 def _spoken_of(words: Sequence[str], earlier: Sequence[Asked], language: str | None) -> bool:
-    """Whether the last answer, or a question remembered, holds any of it; or nothing is said that could tell."""
+    """Whether the last answer, or a question remembered, holds any of it; or nothing in it could show that."""
     if not words:
         return True
     before = set(terms_of(earlier[-1].answer, language)) if earlier else set[str]()
@@ -243,7 +251,7 @@ def _spoken(text: str, language: str | None) -> str:
 
 def _carried(text: str, earlier: Sequence[Asked], language: str | None, share: float) -> dict[str, float]:
     own = query_weights(text, language)
-    topics = [_topic(asked.question, language_of_talk(asked.question, ()) or language) for asked in earlier]
+    topics = [_topic(asked.question, language_of_conversation(asked.question, ()) or language) for asked in earlier]
     recurring = Counter(term for topic in topics for term in topic)
     answered = frozenset(terms_of(earlier[-1].answer, language))
     fading = [(topics[0], _TOPIC), *((topic, _FADES**age) for age, topic in enumerate(reversed(topics[-_REMEMBERED:])))]

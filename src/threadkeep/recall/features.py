@@ -1,8 +1,9 @@
-"""What speaks for each turn: legs (its words, its surroundings, its vector, its conversation) and small hints.
+"""What speaks for each turn: legs (its words, its neighbours, its vector, its conversation) and small hints.
 
-Every feature is between 0 and 1 and free of the set's size, so that one list of weights (`presets`) serves a chat of
-ten turns and one of a hundred thousand. Legs are relative to the best turn at hand. What rests on neighbours is scaled
-by how much turns lean on them (`surroundings.leaning`).
+Every feature is between 0 and 1 and free of the set's size, so that one list of weights (`score.DEFAULT`) serves a chat
+of ten turns and one of a hundred thousand. Legs are relative to the best turn. What rests on neighbours is scaled by
+how much turns depend on them (`words.leaning`). A long turn may hold every word of a question and be about something
+else, so its best stretch counts: where most of the question's terms are close together.
 """
 
 from __future__ import annotations
@@ -11,20 +12,104 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
+from itertools import pairwise
+from typing import NamedTuple
 
+from threadkeep.ports.index import Evidence, Statistics, Turn
 from threadkeep.recall.bm25 import Saturation, rarity, score
-from threadkeep.recall.dates import nearness
-from threadkeep.recall.evidence import Evidence, Statistics, Turn
-from threadkeep.recall.normalise import CJK, fold, terms_of
-from threadkeep.recall.question import Question
-from threadkeep.recall.stem import stem
-from threadkeep.recall.stretch import Phrase, Stretch
-from threadkeep.recall.surroundings import leaning
-from threadkeep.recall.times import other_numbers, tells_number, tells_time
-from threadkeep.recall.words import Words, relative
+from threadkeep.recall.normalise import CJK, fold, is_written_without_spaces, split, stem, terms_of, words_apart
+from threadkeep.recall.question import Question, has_number, has_time, nearness, other_numbers
+from threadkeep.recall.words import Words, leaning, relative
+
+_WIDE = 240  # characters of what is written with spaces, some forty words
+_WIDE_WITHOUT_SPACES = 40
+_SIDE_BY_SIDE = 0.25
+_GAP = 2  # characters between words that stand side by side: no word fits there
+# Python takes milliseconds to compile the second, for its many characters; so it is left to questions of both kinds.
+_LETTER = r"[^\W_]"
+_LETTER_AMONG_OTHERS = rf"[^\W_{CJK}]"
+
+
+class Stretch(NamedTuple):
+    share: float  # of the question, by weight, that is in it; 1 for all of it
+    text: str  # folded, with what stands beside it
+
+
+_NOWHERE = Stretch(0.0, "")
+
+
+class Phrase:
+    """What to look for: terms with their weights, and besides what two words say by standing side by side."""
+
+    def __init__(self, question: str, weights: Mapping[str, float]) -> None:
+        words, characters = split(question)
+        told = {word: weights.get(stem(word), 0.0) for word in words}
+        pairs = {f"{a}_{b}": _SIDE_BY_SIDE * (told[a] + told[b]) for a, b in pairwise(words)}
+        self._weights = {**{pair: weight for pair, weight in pairs.items() if weight}, **weights}
+        self._whole = sum(self._weights.values())
+        self._width = _WIDE_WITHOUT_SPACES if characters else _WIDE
+        self._beside = self._width // 2
+        self._stems = {stem(word) for word in words}
+        self._characters = {one for one in characters if len(one) == 1}
+
+    def best_stretch(self, text: str) -> Stretch:
+        folded = fold(text)
+        found = list(self._occurrences(folded)) if self._whole else []
+        best, where = 0.0, (0, 0)
+        held = 0.0
+        inside: dict[str, int] = {}
+        first = 0
+        for position, term in found:
+            inside[term] = inside.get(term, 0) + 1
+            if inside[term] == 1:
+                held += self._weights[term]
+            while found[first][0] <= position - self._width:
+                gone = found[first][1]
+                inside[gone] -= 1
+                if not inside[gone]:
+                    held -= self._weights[gone]
+                first += 1
+            if held > best:
+                best, where = held, (found[first][0], position)
+        if not best:
+            return _NOWHERE
+        return Stretch(best / self._whole, folded[max(0, where[0] - self._beside) : where[1] + self._beside])
+
+    @cached_property
+    def _in_text(self) -> re.Pattern[str]:
+        return _pattern(self._stems, self._characters, _LETTER)
+
+    @cached_property
+    def _in_mixed_text(self) -> re.Pattern[str]:
+        return _pattern(self._stems, self._characters, _LETTER_AMONG_OTHERS)
+
+    def _occurrences(self, folded: str) -> Iterator[tuple[int, str]]:
+        before, ended = "", -1
+        pattern, searched = self._in_text, folded
+        if self._stems and is_written_without_spaces(folded):
+            pattern, searched = (self._in_mixed_text, folded) if self._characters else (pattern, words_apart(folded))
+        for match in pattern.finditer(searched):
+            piece, start = match[0], match.start()
+            term = stem(piece) if match.lastgroup == "word" else piece
+            if term in self._weights:
+                yield start, term
+            if match.lastgroup == "word" and start - ended <= _GAP and f"{before}_{piece}" in self._weights:
+                yield start, f"{before}_{piece}"
+            elif start == ended and before + piece in self._weights:
+                yield start, before + piece
+            before, ended = piece, match.end()
+
+
+def _pattern(stems: set[str], characters: set[str], letter: str) -> re.Pattern[str]:
+    """A word begins with its stem, so words worth a look are found without taking the text apart."""
+    beginnings = "|".join(map(re.escape, sorted(stems, key=lambda one: (-len(one), one))))
+    ways = [rf"(?<!{letter})(?P<word>(?:{beginnings}){letter}*)"] if stems else []
+    ways += [f"[{re.escape(''.join(sorted(characters)))}]"] if characters else []
+    return re.compile("|".join(ways) or "(?!)")
+
 
 _HOW = Saturation()
 _SHORT = 15  # terms; a shorter turn seldom says anything worth finding
@@ -33,7 +118,7 @@ _READ_AS_WRITTEN = 60  # turns, if the question has marks
 _READ_FOR_HINTS = 80  # turns, those whose surroundings do
 _READ = 1_000  # characters of a turn that are searched for times and numbers
 _CHATS = 0.9  # turns that lean so much are too short for words to stand apart in them
-_SYLLABLES = 0.25  # how much standing together tells of syllables, whose pairs are terms already
+_SYLLABLES = 0.25  # the weight of syllables next to each other, whose pairs are terms already
 _MONTH = 30  # days
 _SPREAD = 0.7  # of cosines between the most alike text and one of quite another kind
 
@@ -55,7 +140,7 @@ class Reading:
         self._asks = [float("?" in turn.message.content or "？" in turn.message.content) for turn in self.turns]
 
     def _weights(self) -> dict[str, float]:
-        """Of each term looked for: its rarity. Speakers' names are left to `speaker`, if anything else is asked."""
+        """Each term with its rarity. Speakers' names count in `speaker` only, if the question has other terms."""
         statistics = self.evidence.statistics
         wanted = self.question.weights
         asked = {term: share for term, share in wanted.items() if term not in self.named and term in statistics.holding}
@@ -67,7 +152,7 @@ class Reading:
 
     @cached_property
     def _stretches(self) -> Mapping[int, Stretch]:
-        """Of long turns that promise most the place where most of what was asked stands together."""
+        """Of the most promising long turns, the stretch that holds most of the question."""
         own, phrase = self.words.own, Phrase(self.question.text, self.words.weights)
         rows = (row for row in self._best(own, _READ_CLOSELY) if self._leaning[row] < _CHATS)
         return {row: phrase.best_stretch(self.turns[row].message.content) for row in rows}
@@ -85,10 +170,10 @@ class Reading:
         return column
 
     @cached_property
-    def told_there(self) -> Column:
-        """A number stands in that stretch or beside it, and one was asked for."""
+    def number_there(self) -> Column:
+        """The question wants a number, and one is in that stretch or next to it."""
         column = [*self._nothing]
-        if self.question.asks_when or self.question.asks_how_many:
+        if self.question.wants_time or self.question.wants_number:
             for row, stretch in self._stretches.items():
                 if other_numbers(stretch.text, self.question.folded):
                     column[row] = (1 - self._leaning[row]) * stretch.share
@@ -108,7 +193,7 @@ class Reading:
     def alike(self) -> Column:
         """The vector's leg: 1 for the most alike. Less where the embedder does not know the language.
 
-        How far behind the others are is told by the cosines themselves, so it does not matter how many the index names.
+        The distance to the best cosine counts, so it does not matter how many messages the index returns.
         """
         known, trust = self.evidence.cosines, self.question.trust_in(self.evidence.model)
         if not known or not trust:
@@ -137,7 +222,7 @@ class Reading:
 
     @cached_property
     def addressed(self) -> Column:
-        """The one who is asked about is spoken to, or of."""
+        """The turn addresses or names the speaker in question."""
         if not self.named:
             return self._nothing
         return [
@@ -145,12 +230,12 @@ class Reading:
             for turn, names in zip(self.turns, self._speakers, strict=True)
         ]
 
-    def told(self, asked: bool, tells: Callable[[str], bool]) -> Column:
-        if not asked:
+    def hinted(self, wanted: bool, hints: Callable[[str], bool]) -> Column:
+        if not wanted:
             return self._nothing
         column = [*self._nothing]
         for row in self._best(self.words.near, _READ_FOR_HINTS):
-            column[row] = self._leaning[row] * tells(fold(self.turns[row].message.content[:_READ]))
+            column[row] = self._leaning[row] * hints(fold(self.turns[row].message.content[:_READ]))
         return column
 
     @cached_property
@@ -175,7 +260,7 @@ class Reading:
 
     @cached_property
     def same_conversation(self) -> Column:
-        """Said where the question is asked, as far as the turn bears on it at all."""
+        """In the conversation of the question, as far as the turn bears on it at all."""
         name = self.question.asked_in
         if name is None:
             return self._nothing
@@ -185,9 +270,9 @@ class Reading:
     def _bears(self) -> Column:
         return [max(pair) for pair in zip(self.words.near, self.alike, strict=True)]
 
-    def said_by(self, asked: bool, role: str) -> Column:
+    def written_by(self, wanted: bool, role: str) -> Column:
         """Only where several kinds of speakers stand to choose from."""
-        if not asked or len({turn.message.role for turn in self.turns}) < 2:
+        if not wanted or len({turn.message.role for turn in self.turns}) < 2:
             return self._nothing
         return [float(turn.message.role == role) for turn in self.turns]
 
@@ -201,14 +286,14 @@ class Reading:
         return {
             "near": words.near,
             "around": words.around,
-            "previous": self.lean(words.line.before(words.own)),
-            "answers": self.lean(words.line.before(asked_before)),
+            "previous": self.lean(words.neighbours.before(words.own)),
+            "answers": self.lean(words.neighbours.before(asked_before)),
             "asks": self.lean(self._asks),
             "short": [max(0.0, 1 - turn.length / _SHORT) for turn in self.turns],
             "leaning long": self.lean(self._long()),
             "covered": self.lean(words.covered),
             "together": self.together,
-            "told there": self.told_there,
+            "told there": self.number_there,
             "as written": self.as_written,
             "speaker": self.speaker,
             "addressed": self.addressed,
@@ -220,10 +305,10 @@ class Reading:
             "dated": self.dated,
             "fresh": self.fresh,
             "same conversation": self.same_conversation,
-            "time": self.told(question.asks_when, tells_time),
-            "number": self.told(question.asks_how_many, tells_number),
-            "user's own words": self.said_by(question.is_about_me, "user"),
-            "the other's words": self.said_by(question.is_about_you, "assistant"),
+            "time": self.hinted(question.wants_time, has_time),
+            "number": self.hinted(question.wants_number, has_number),
+            "user's own words": self.written_by(question.is_about_me, "user"),
+            "the other's words": self.written_by(question.is_about_you, "assistant"),
         }
 
 

@@ -3,19 +3,131 @@
 Case, compatibility forms and diacritics are folded (also đ and ł, which Unicode does not decompose). A word becomes its
 stem. Runs of Han, kana and Hangul, written without spaces, become single characters and pairs. Vietnamese, written in
 syllables, gets pairs of those besides. Nothing depends on a language being known: a hint can only add pairs, so a
-question and a message always share the terms of the words they share.
+question and a message always share the terms of the words they share. Function words are left out of questions only.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from operator import add
 
-from threadkeep.recall.function_words import function_words
-from threadkeep.recall.stem import stem
-from threadkeep.recall.syllables import is_vietnamese, pairs
+_ENGLISH = """
+a about after again all also am an and any are aren as at be because been before being between both but by can could
+couldn d did didn do does doesn doing don down during each few for from further had hadn has hasn have haven having he
+her here hers herself him himself his how i if in into is isn it its itself just ll m me more most much must my myself
+no nor not now of off on once only or other our ours ourselves out over own re s same shall she should shouldn so some
+such t than that the their theirs them themselves then there these they this those through to too under until up upon
+us ve very was wasn we were weren what when where which while who whom whose why will with won would wouldn you your
+yours yourself yourselves many
+"""
+_POLISH = """
+a aby albo ale ani az bardzo bez bo byc byl byla byli bylo byly bym byt by bys bedzie beda chce ci cie co cos czego
+czemu czy czyj czyja czyje czym dla dlaczego do gdy gdyz gdzie go i ich ile im ja jak jaka jaki jakie jakich jakiego
+jakiej jakim jakimi jako je jednak jego jej jemu jest jestem jestes jesli jeszcze juz kazdy kiedy kim kogo komu kto
+ktora ktore ktorego ktorej ktory ktorych ktorym ktorymi lecz lub ma mam masz mi mial miala mna mnie moj moja moje moze
+mozna mu my na nad nam nas nasz nawet nia nich nie niego niej nim niz no o od on ona one oni ono oraz pan pana pani po
+pod poniewaz przed przez przy roku sa sie skad soba sobie ta tak taka taki takie tam te tego tej temu ten teraz tez to
+toba tobie tu twoj twoja twoje ty tych tylko tym u w we wam was wasz wiec wszystko wtedy z za ze zeby
+"""
+# Few, since one folded syllable is many words: "da" is already, skin and stone.
+_VIETNAMESE = """
+bao bi cac cua dau duoc gi khi khong la mot nao nay nhieu nhu nhung o tai thi tu va vao voi
+"""
+_CHINESE = frozenset("的是了在和有一不個个這这那為为什麼么嗎吗哪誰谁何與与於于及")  # as single characters only
+
+BY_LANGUAGE: dict[str, frozenset[str]] = {
+    "en": frozenset(_ENGLISH.split()) | _CHINESE,
+    "pl": frozenset(_POLISH.split()) | _CHINESE,
+    "vi": frozenset(_VIETNAMESE.split()) | _CHINESE,
+}
+
+
+def function_words(words: Collection[str], language: str | None = None) -> frozenset[str]:
+    """Of the language named (`vi`, `pl-PL`), or of the one whose little words the text holds most."""
+    return BY_LANGUAGE[likely_language(words, language)]
+
+
+def likely_language(words: Collection[str], language: str | None = None) -> str:
+    """The one named if it is known here, or the one whose little words the text holds most; English if none."""
+    named = (language or "").split("-")[0].lower()
+    if named in BY_LANGUAGE:
+        return named
+    return max(BY_LANGUAGE, key=lambda tag: sum(word in BY_LANGUAGE[tag] for word in words))
+
+
+_LONGEST = 6  # letters of a stem; two longer words differ mostly by grammar
+_LONGEST_CODE = 64  # of what holds digits: order numbers and the like are kept whole, megabytes are not
+_SHORTEST = 3  # letters that must be left
+_LONGEST_ENDING = 4
+
+_ENGLISH_ENDINGS = "s es ed ing ings ly ies ied er ers"
+# Folded, so ą and ę stand here as a and e.
+_POLISH_ENDINGS = """
+a e i o u y
+ac al am ec ej em ia ie ic il im iu om ow yl ym
+ach ala ali alo aly ami ego emu ich iej iem ila ili ilo imi nej nym owi ych yla yli ymi
+ania anie aniu enie eniu iach iami nego nych owac
+"""
+_ENDINGS = frozenset((_ENGLISH_ENDINGS + " " + _POLISH_ENDINGS).split())
+_DOUBLING = frozenset(("ed", "ing", "ings", "er", "ers"))  # "running" is of "run"
+
+
+# Bounded, and of single words only: an index built twice a second would otherwise cut the same words again and again.
+@lru_cache(maxsize=16_384)
+def stem(word: str) -> str:
+    """The word is folded already. What is not purely letters stays as it is."""
+    if not word.isalpha():
+        return word[:_LONGEST_CODE]
+    if word.endswith("ss"):
+        return word[:_LONGEST]
+    for size in range(min(_LONGEST_ENDING, len(word) - _SHORTEST), 0, -1):
+        if word[-size:] in _ENDINGS:
+            return _single(word[:-size], word[-size:])[:_LONGEST]
+    return word[:_LONGEST]
+
+
+def _single(rest: str, ending: str) -> str:
+    doubled = len(rest) > _SHORTEST and rest[-1] == rest[-2] and rest[-1] not in "aeioulsz"
+    return rest[:-1] if doubled and ending in _DOUBLING else rest
+
+
+# Letters and marks that no other of the languages around uses: ă đ ơ ư, the block of vowels with two marks, and, where
+# marks stand apart, horn, hook and dot below.
+_ITS_OWN = re.compile("[ăđơưĂĐƠƯ\u1ea0-\u1ef9\u031b\u0309\u0323]")
+_NEVER_ITS_OWN = "fjwz"
+_SYLLABLE = re.compile(
+    "(?:ngh?|nh|ch|gi|gh|kh|ph|qu|th|tr|[bcdghklmnprstvx])?"
+    "(?:uye|uya|uoi|uou|ieu|yeu|oai|oay|oeo|uay|uyu|ai|ao|au|ay|eo|eu|ia|ie|iu|oa|oe|oi|oo|ua|ue|ui|uo|uu|uy|ye|[aeiouy])"
+    "(?:ng|nh|ch|[cmnpt])?"
+)
+
+
+def is_vietnamese(text: str, words: Sequence[str], share: float = 0.8) -> bool:
+    """Whether about this share of the words is. They are those of the text, folded.
+
+    Names and borrowed words always stand among them; a short text shows little, and needs a lower share to be seen.
+    """
+    if not text.isascii():
+        return len(_ITS_OWN.findall(text)) * 4 > len(words) * share
+    foreign = sum(map(text.count, _NEVER_ITS_OWN))  # rules most other texts out at once
+    if len(words) < 2 or foreign > len(words) * (1 - share):
+        return False
+    return sum(map(is_syllable, words)) >= len(words) * share
+
+
+@lru_cache(maxsize=16_384)
+def is_syllable(word: str) -> bool:
+    """Cached: a conversation repeats the same few thousand words."""
+    return _SYLLABLE.fullmatch(word) is not None
+
+
+def pairs(words: Sequence[str]) -> list[str]:
+    return [first + "_" + second for first, second in pairwise(words)]
+
 
 NORMALISER_VERSION = 2  # raise it when the terms of any text change: an index holds terms of one version only
 
@@ -25,7 +137,7 @@ _CJK_CHARACTER = re.compile(rf"[{CJK}]")
 _HYPHENATED = re.compile(r"(?<![\w-])[^\W\d_]+(?:-[^\W\d_]+)+(?![\w-])")
 _SHARE_OF_A_MESSAGE = 0.8
 _PAIR = (0.5, 0.3, 0.0)  # by how many of the two are little words
-_SHARE_OF_A_QUESTION = 0.5  # pairs looked for in vain cost little, pairs stored in vain cost space
+_SHARE_OF_A_QUESTION = 0.5  # a pair looked up without a match costs little, a stored one costs space
 
 
 def fold(text: str) -> str:
@@ -137,3 +249,8 @@ class _Folded(dict[int, str]):
 
 
 FOLDED = _Folded()
+
+
+def every_term(text: str) -> str:
+    """Separated by spaces. How often one is repeated, and how many there are, is part of what ranking weighs."""
+    return " ".join(terms_of(text))

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, zip_longest
 
 from threadkeep.model import Hit, Message
-from threadkeep.ports.evidence import Evidence, Shape, Statistics
-from threadkeep.recall.fuse import fused
+from threadkeep.ports.index import Evidence, Shape, Statistics
+from threadkeep.recall.candidates import turn_of
 from threadkeep.recall.question import Question
-from threadkeep.recall.queued import turn_of
+from threadkeep.recall.score import fused
 from threadkeep.record import StoredReflection
 
 
@@ -20,7 +20,7 @@ def text_of(summary: StoredReflection) -> str:
 
 
 def sessions_on(question: Question, summaries: Sequence[StoredReflection]) -> list[StoredReflection]:
-    """Those that hold something asked for, best first."""
+    """Those that hold a term of the question, best first."""
     wanted = frozenset(question.weights)
     turns = [
         turn_of(Message(1, str(place), "assistant", text_of(one), one.at), str(place), wanted)
@@ -36,7 +36,7 @@ def sessions_on(question: Question, summaries: Sequence[StoredReflection]) -> li
 
 
 def in_turns(hits: Sequence[Hit], summaries: Sequence[Hit]) -> Iterator[Hit]:
-    """By their ranks, since their scores are of two kinds; what was said goes first."""
+    """By their ranks, since their scores are of two kinds; messages come first."""
     return (one for one in chain.from_iterable(zip_longest(hits, summaries)) if one is not None)
 
 

@@ -11,7 +11,7 @@ from threadkeep.db.statements import Change
 _EMPTY = "messages = 0 AND last_activity_at < :before"
 _TOLD = "(title IS NOT NULL OR intent IS NOT NULL OR language IS NOT NULL)"
 _TALKS = f"SELECT cid FROM tk_conversations WHERE {_EMPTY} AND {_TOLD} LIMIT :most"  # noqa: S608
-# The row stays, so that what is said there next goes on counting where it was.
+# The row stays, so that the next turns continue counting from it.
 _FORGET = f"UPDATE tk_conversations SET title = NULL, intent = NULL, language = NULL WHERE cid = :cid AND {_EMPTY}"  # noqa: S608
 _OLD = "SELECT reflection_key FROM tk_reflections WHERE created_at < :before LIMIT :most"
 _DROP = "DELETE FROM tk_reflections WHERE reflection_key = :key AND created_at < :before"

@@ -29,7 +29,7 @@ class SqlReflections:
         self._database = database
 
     async def put(self, scope: Scope, stored: StoredReflection) -> bool:
-        """Looked for once it is there: who erases a message looks for reflections once that is gone."""
+        """Looked for once it is there: who erases a message looks for reflections once that is deleted."""
         named = ("turn", stored.evidence[-1]) if stored.kind == "turn" else (stored.kind,)
         body = {
             "summary": stored.reflection.summary,

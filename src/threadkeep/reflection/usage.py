@@ -1,4 +1,4 @@
-"""The ledger of chat models as rows: one for each user and model, counted up in place."""
+"""The ledger of chat models as rows: one for each user and model, counted up by each turn."""
 
 from __future__ import annotations
 

@@ -1,12 +1,16 @@
-"""A circuit breaker: a store that is down is not asked again at every request, only now and then."""
+"""A circuit breaker, and a guard before a store: a store that is down is not called at every request."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
-from threadkeep.errors import StoreBusy, StoreError
+from threadkeep.errors import InvalidSetting, StoreBusy, StoreError, StoreUnavailable, ThreadkeepError
 from threadkeep.resilience.one_call import NotAskedAgain
 
 _log = logging.getLogger("threadkeep.core.stores")
@@ -39,14 +43,14 @@ class Breaker:
         self._pause = first_pause
         self._next_try = 0.0
         self._trying = False
-        self._last_told = float("-inf")
+        self._last_logged = float("-inf")
 
     @property
     def is_open(self) -> bool:
         return self._failures >= self._most_failures
 
     def allows(self) -> bool:
-        """Whether to ask the store now. An open breaker that says yes has let one caller through for this pause."""
+        """Return whether to call the store now. An open breaker lets one caller through per pause."""
         if not self.is_open:
             return True
         now = self._monotonic()
@@ -57,16 +61,16 @@ class Breaker:
         return True
 
     def succeeded(self) -> None:
-        if self._last_told != float("-inf"):
+        if self._last_logged != float("-inf"):
             _log.warning("%s answers again", self.store)
         self._failures = 0
         self._pause = self._first_pause
         self._trying = False
-        self._last_told = float("-inf")
+        self._last_logged = float("-inf")
 
     def failed(self, error: BaseException) -> None:
         if isinstance(error, NotAskedAgain | StoreBusy) or _is_of_an_ending_process(error):
-            return  # the store was not asked, which proves nothing
+            return  # the store was not called, which proves nothing
         self._failures += 1
         now = self._monotonic()
         if self._failures == self._most_failures:
@@ -75,9 +79,9 @@ class Breaker:
             self._trying = False
             self._pause = min(self._pause * 2, self._longest_pause)
             self._next_try = now + self._pause
-        if now - self._last_told >= 60:
-            self._last_told = now
-            _log.warning("%s does not answer (%s); going on without it", self.store, _told(error))
+        if now - self._last_logged >= 60:
+            self._last_logged = now
+            _log.warning("%s does not answer (%s); going on without it", self.store, _described(error))
 
 
 def _is_of_an_ending_process(error: BaseException) -> bool:
@@ -85,6 +89,78 @@ def _is_of_an_ending_process(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and str(error).startswith("cannot schedule new futures after")
 
 
-def _told(error: BaseException) -> str:
-    """What stores say of themselves names the server and the setting, never a value; others may repeat anything."""
-    return f"{type(error).__name__}: {error}" if isinstance(error, StoreError) else type(error).__name__
+def _described(error: BaseException) -> str:
+    """Errors of stores and settings name the server and the setting, never a value; others may quote anything."""
+    return (
+        f"{type(error).__name__}: {error}" if isinstance(error, StoreError | InvalidSetting) else type(error).__name__
+    )
+
+
+T = TypeVar("T")
+_random = random.Random()  # of our own: an application's is seeded, and read, by itself
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """How the guard probes for the store's return: after a pause that doubles, each time not for long."""
+
+    first_pause: float = 0.25
+    longest_pause: float = 2.0
+    patience: float = 3.0
+
+
+class Guard:
+    """`probe` is a small question to the store; any answer to it but `StoreUnavailable` means that it is back."""
+
+    def __init__(
+        self, breaker: Breaker, probe: Callable[[], Awaitable[object]], watching: Watching | None = None
+    ) -> None:
+        self._breaker = breaker
+        self._probe = probe
+        self._watching = watching or Watching()
+        self._watch: asyncio.Task[None] | None = None
+
+    async def ask(self, question: Callable[[], Awaitable[T]]) -> T:
+        """The store's answer. Raises what it raises, and `StoreUnavailable` at once while it is known to be down."""
+        if self._breaker.is_open:
+            self._keep_watch()
+            raise StoreUnavailable(f"{self._breaker.store} has not answered lately; it is being retried")
+        try:
+            answer = await question()
+        except StoreUnavailable as error:
+            self._failed(error)
+            raise
+        except ThreadkeepError:
+            self._breaker.succeeded()  # a refusal is an answer
+            raise
+        self._breaker.succeeded()
+        return answer
+
+    async def close(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+
+    def _failed(self, error: BaseException) -> None:
+        self._breaker.failed(error)
+        if self._breaker.is_open:
+            self._keep_watch()
+
+    def _keep_watch(self) -> None:
+        if self._watch is None or self._watch.done():
+            self._watch = asyncio.create_task(self._until_it_is_back(), name="threadkeep-guard")
+
+    async def _until_it_is_back(self) -> None:
+        pause = self._watching.first_pause
+        while self._breaker.is_open:
+            await asyncio.sleep(pause * _random.uniform(0.9, 1.1))  # so that processes do not retry all at once
+            pause = min(pause * 2, self._watching.longest_pause)
+            try:
+                async with asyncio.timeout(self._watching.patience):
+                    await self._probe()
+            except (StoreUnavailable, TimeoutError) as error:
+                self._breaker.failed(error)
+                continue
+            except ThreadkeepError:
+                pass  # it answers; the error is for its callers
+            self._breaker.succeeded()

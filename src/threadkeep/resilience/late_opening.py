@@ -1,4 +1,4 @@
-"""What cannot be opened at the start, because its store is away, is opened beside the work once the store is back."""
+"""Open a resource in the background once its store is back, where it was down at the start."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ async def opened_once_possible(
     use: Callable[[T], None],
     pause: float = PAUSE_SECONDS,
 ) -> AsyncGenerator[None]:
-    """`use` is given what was opened: before this is entered, or later, after one of the tries that follow each other.
+    """Call `use` with what was opened: before this is entered, or later, after one of the retries.
 
-    Whatever is open by the end is closed then. The first try raises what is no outage; a later one only logs it.
+    What is open at the end is closed then. The first try raises what is no outage; a later one only logs it.
     """
     async with AsyncExitStack() as stack:
         try:
@@ -48,7 +48,7 @@ async def _until_open(
         try:
             use(await stack.enter_async_context(opening()))
         except StoreUnavailable:
-            continue  # it was told once
+            continue  # it was logged once
         except ThreadkeepError as error:
             _log.warning("still without %s: %s (%s)", what, error, type(error).__name__)
             continue

@@ -100,8 +100,8 @@ threading._register_atexit(_finish_all)  # type: ignore[attr-defined]
 
 
 async def outlasting(begun: Future[T]) -> T:
-    """What was begun on another thread. A loop that ends meanwhile, as `asyncio.run` does by cancelling its tasks,
-    waits for it a while."""
+    """Return the result of work on another thread. A loop that ends first, as `asyncio.run` does by cancelling its
+    tasks, waits for it for a limited time."""
     now = asyncio.get_running_loop().time
     ends: float | None = None
     here = asyncio.wrap_future(begun)
@@ -124,7 +124,7 @@ def _looked_at(done: asyncio.Future[Any]) -> None:
 
 
 async def _wound_down() -> None:
-    """What nobody waits for any more, such as a connection that came too late, ends by itself or is ended."""
+    """Let tasks without a waiter, such as a connection that came too late, end by themselves, or cancel them."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     if left:
         await asyncio.wait(left, timeout=_LEFT_BEHIND_SECONDS)
@@ -142,7 +142,7 @@ def in_running_loop() -> bool:
 
 
 def log_failure(done: Future[Any] | asyncio.Future[Any], what: str = "a turn was not stored") -> None:
-    """For work that nobody waits for. Never a text: only what kind of error it was, or ours, which holds none."""
+    """Log the failure of background work: the kind of error, or Threadkeep's own error, which quotes no text."""
     error = None if done.cancelled() else done.exception()
     if error is not None:
         _log.error("%s: %s", what, error if isinstance(error, ThreadkeepError) else type(error).__name__)

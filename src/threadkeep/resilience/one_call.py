@@ -1,18 +1,17 @@
-"""One call, one wait: however many questions a call has for a store, it waits for it no longer than one may take.
+"""One deadline per call: however many questions a call has for a store, it waits for it no longer than one may take.
 
     with one_call():                                # around a verb
         with sparing(): ...                         # what the verb could do without may not use up its time
         with waiting(self, seconds) as left: ...    # in a store, around each question
-        learn(what, answer) ... learned(what)       # what needs no second question
 
-Every store has its own time in a call, counted while anybody in the call waits for it. Outside a call each question
-has all of it. What a task that outlives the call asks afterwards is no longer the call's.
+Every store has its own time in a call, counted while any task of the call waits for it. Outside a call each question
+has all of it. Questions of a task that outlives the call are no longer the call's.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
@@ -25,8 +24,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Monotonic = Callable[[], float]
 
-_FRESH_SECONDS = 0.1  # a call may ask a model in between
-
 
 class Store(Protocol):
     @property
@@ -34,12 +31,12 @@ class Store(Protocol):
 
 
 class NotAskedAgain(StoreUnavailable):
-    """The store was not asked: this call has waited for it as long as it may. Nothing has happened there."""
+    """The store was not called: this call has waited for it as long as it may. Nothing has happened there."""
 
 
 @dataclass(slots=True)
 class _Spent:
-    """On one store. Those who wait at the same time wait for it once."""
+    """Time spent on one store. Concurrent waits count once."""
 
     seconds: float = 0.0
     waiting: int = 0
@@ -60,15 +57,14 @@ class _Spent:
 
 
 class _Call:
-    """Made for every verb, also of a memory that waits for nobody: what most never need is made when it is needed."""
+    """Made for every verb, also on a store that never waits, so its parts are made when they are first needed."""
 
-    __slots__ = ("_spent", "is_over", "learned", "monotonic")
+    __slots__ = ("_spent", "is_over", "monotonic")
 
     def __init__(self, monotonic: Monotonic = time.monotonic) -> None:
         self.monotonic = monotonic
         self.is_over = False
         self._spent: dict[Store, _Spent] | None = None
-        self.learned: dict[Hashable, tuple[Any, float]] | None = None
 
     def on(self, store: Store) -> _Spent:
         if self._spent is None:
@@ -78,7 +74,7 @@ class _Call:
 
 class _Part(NamedTuple):
     call: _Call
-    shared: bool  # questions share a store's time; else each has all of it, until one has waited in vain
+    shared: bool  # questions share a store's time; else each has all of it, until one has timed out
     share: float = 1.0  # of what is left
 
 
@@ -95,7 +91,7 @@ def one_call(*, shared: bool | None = None, monotonic: Monotonic = time.monotoni
     """Inside another call it is a part of that one.
 
     `shared=False` is for work of any size, such as erasing a user: what a store answers costs nothing there, but one
-    that did not answer in time is not asked again.
+    that timed out is not called again.
     """
     outer = _part()
     if outer is not None:
@@ -141,22 +137,6 @@ def in_one_call(verb: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, A
     return called
 
 
-def learn(what: Hashable, answer: Any) -> None:
-    """A store's answer, for whoever asks it the same in this call."""
-    part = _part()
-    if part is not None:
-        part.call.learned = {what: (answer, part.call.monotonic())}
-
-
-def learned(what: Hashable) -> Any:
-    """None if nobody has, a moment ago. Told once: whoever asks again has a reason to."""
-    part = _part()
-    if part is None or not part.call.learned or what not in part.call.learned:
-        return None
-    answer, at = part.call.learned.pop(what)
-    return answer if part.call.monotonic() - at < _FRESH_SECONDS else None
-
-
 def outside_any_call() -> Context:
     """For a task that others will wait for, too."""
     context = copy_context()
@@ -167,8 +147,8 @@ def outside_any_call() -> Context:
 class waiting:
     """`with waiting(store, seconds) as left`: how long this question may take. Raises `NotAskedAgain`.
 
-    `own` is for work with a time of its own, which is given whole: only a store that has already kept the call waiting
-    in vain is not asked for it.
+    `own` is for work with a time of its own, which is given whole: only a store that has already timed out
+    in this call is not called.
     """
 
     __slots__ = ("_began", "_own", "_part", "_seconds", "_spent", "_store")

@@ -1,4 +1,4 @@
-"""Trying again, for what says of itself that a retry can help."""
+"""Retry of errors that are `retryable`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAUSES = (0.2, 0.8, 2.0)
 async def retried(work: Callable[[], Awaitable[T]], pauses: Sequence[float] = PAUSES) -> T:
     """The first outcome that is no retryable error; after the last pause, that error.
 
-    A pause is drawn between half of what is given and all of it, so that many who failed together do not come back
+    A pause is drawn between half of what is given and all of it, so that callers that failed together do not retry
     together.
     """
     for pause in pauses:

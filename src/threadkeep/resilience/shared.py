@@ -23,14 +23,14 @@ class _Counted(Generic[T]):
 
 class Shared(Generic[T]):
     def __init__(self) -> None:
-        # Weak: a loop that ended without a word takes its objects along.
+        # Weak: a loop that was never closed properly takes its objects along.
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, _Counted[T]]] = WeakKeyDictionary()
         self._changing = Lock()  # loops run in threads of their own
 
     def take(self, key: Hashable, make: Callable[[], T]) -> Lease[T]:
         """Return a lease on the running loop's object for `key`, made if there is none. Raise what `make` raises.
 
-        Where no loop is running, nobody else gets the object: which loop it will belong to is not known yet.
+        Where no loop is running, the object is not shared: which loop it will belong to is not known yet.
         """
         try:
             loop = asyncio.get_running_loop()
@@ -58,7 +58,7 @@ def _always() -> bool:
 
 
 class Lease(Generic[T]):
-    """`Lease(value)` is on an object that nobody else takes."""
+    """`Lease(value)` is on an object that is not shared."""
 
     def __init__(self, value: T, released: Callable[[], bool] = _always) -> None:
         self.value = value

@@ -1,12 +1,13 @@
-"""Sessions on a hot store, with the archive's own to fall back on while it is away."""
+"""Sessions on a hot store, with the archive's own as the fallback while it is unavailable."""
 
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
+
+from cachetools import LRUCache
 
 from threadkeep.errors import HotStoreMismatch, StoreError, ThreadkeepError
 from threadkeep.model import Erased, Message, Session
@@ -16,7 +17,7 @@ from threadkeep.scope import Scope
 
 T = TypeVar("T")
 _log = logging.getLogger("threadkeep.core.stores")
-_MOST_OWED = 10_000
+_MOST_UNSYNCED = 10_000
 
 
 class FallbackSessions:
@@ -34,8 +35,8 @@ class FallbackSessions:
         self._archived = archived
         self._breaker = breaker
         self._is_ours = is_ours
-        # Languages that were set while the hot store was away: it must not answer with an older one.
-        self._owed: OrderedDict[Scope, str] = OrderedDict()
+        # Languages that were set while the hot store was unavailable: it must not answer with an older one.
+        self._unsynced: LRUCache[Scope, str] = LRUCache(_MOST_UNSYNCED)
 
     async def touch(self, scope: Scope) -> Session:
         return await self._first_hot(scope, lambda sessions: sessions.touch(scope))
@@ -53,14 +54,14 @@ class FallbackSessions:
         await self._first_hot(scope, lambda sessions: sessions.extend(scope, messages))
 
     async def set_language(self, scope: Scope, language: str) -> None:
-        if not await self._told_hot(scope, language):
+        if not await self._set_on_hot(scope, language):
             await self._archived.set_language(scope, language)
             self._note(scope, language)
             return
         try:
             await self._archived.set_language(scope, language)
         except StoreError as error:
-            _log.warning("the archive was not told a session's language (%s)", type(error).__name__)
+            _log.warning("a session's language is not in the archive (%s)", type(error).__name__)
 
     async def erase(self, scope: Scope) -> Erased:
         """The archive's sessions only: the hot ones go with the archive's erase, under its generation."""
@@ -70,26 +71,26 @@ class FallbackSessions:
         await self._hot.close()
         await self._archived.close()
 
-    async def _told_hot(self, scope: Scope, language: str) -> bool:
-        async def tell() -> bool:
+    async def _set_on_hot(self, scope: Scope, language: str) -> bool:
+        async def set_language() -> bool:
             await self._hot.set_language(scope, language)
-            self._owed.pop(_place(scope), None)
+            self._unsynced.pop(_key(scope), None)
             return True
 
-        return await self._asked_hot(tell) is not None
+        return await self._from_hot(set_language) is not None
 
     async def _first_hot(self, scope: Scope, verb: Callable[[Sessions], Awaitable[T]]) -> T:
         async def ask() -> tuple[T]:
-            if (language := self._owed.get(_place(scope))) is not None:
+            if (language := self._unsynced.get(_key(scope))) is not None:
                 await self._hot.set_language(scope, language)
-                self._owed.pop(_place(scope), None)
+                self._unsynced.pop(_key(scope), None)
             return (await verb(self._hot),)
 
-        answer = await self._asked_hot(ask)
+        answer = await self._from_hot(ask)
         return answer[0] if answer is not None else await verb(self._archived)
 
-    async def _asked_hot(self, question: Callable[[], Awaitable[T]]) -> T | None:
-        """None while it is away."""
+    async def _from_hot(self, question: Callable[[], Awaitable[T]]) -> T | None:
+        """Return None while it is unavailable."""
         if not self._breaker.allows():
             return None
         try:
@@ -108,10 +109,8 @@ class FallbackSessions:
         return answer
 
     def _note(self, scope: Scope, language: str) -> None:
-        self._owed[_place(scope)] = language
-        if len(self._owed) > _MOST_OWED:
-            self._owed.popitem(last=False)
+        self._unsynced[_key(scope)] = language
 
 
-def _place(scope: Scope) -> Scope:
+def _key(scope: Scope) -> Scope:
     return Scope(scope.tenant, scope.user, scope.conversation)

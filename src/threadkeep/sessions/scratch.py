@@ -1,4 +1,4 @@
-"""Scratch state in this process's memory: what must not persist is never on a disk to begin with."""
+"""Scratch state and slots in this process's memory: what must not persist is never written to a disk."""
 
 from __future__ import annotations
 
@@ -61,28 +61,30 @@ class ExpiringValues:
             del self._kept[key]
 
 
-class InMemoryScratch:
-    """Gone with the process, gone after the TTL, gone on erase."""
+class _InMemory:
+    """Values that end with the process, after their TTL, and on erase: what scratch values and slots share."""
 
     def __init__(self, clock: Clock = system_clock, most_values: int = MOST_VALUES) -> None:
         self._values = ExpiringValues(clock, most_values)
 
+    async def delete(self, scope: Scope, name: str) -> bool:
+        return self._values.remove(lambda key: key == (_key(scope), name)) > 0
+
+    async def erase(self, scope: Scope) -> int:
+        owner = _key(scope)
+        if owner.conversation is None:
+            return self._values.remove(lambda key: key[0].whole_user == owner)
+        return self._values.remove(lambda key: key[0] == owner)
+
+
+class InMemoryScratch(_InMemory):
     async def put(self, scope: Scope, name: str, value: Any, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> None:
         check_name(name)
         check_ttl(ttl_seconds)
-        self._values.put((_place(scope), name), value, ttl_seconds)
+        self._values.put((_key(scope), name), value, ttl_seconds)
 
     async def get(self, scope: Scope, name: str) -> Any | None:
-        return self._values.get((_place(scope), name))
-
-    async def delete(self, scope: Scope, name: str) -> bool:
-        return self._values.remove(lambda key: key == (_place(scope), name)) > 0
-
-    async def erase(self, scope: Scope) -> int:
-        place = _place(scope)
-        if place.conversation is None:
-            return self._values.remove(lambda key: key[0].whole_user == place)
-        return self._values.remove(lambda key: key[0] == place)
+        return self._values.get((_key(scope), name))
 
 
 def check_name(name: Any) -> None:
@@ -95,5 +97,30 @@ def check_ttl(ttl_seconds: Any) -> None:
         raise InvalidInput("ttl_seconds", "is out of range", f"give more than 0 and at most {LONGEST_TTL_SECONDS}")
 
 
-def _place(scope: Scope) -> Scope:
+def _key(scope: Scope) -> Scope:
     return Scope(scope.tenant, scope.user, scope.conversation)
+
+
+LONGEST_NAME = 255
+LONGEST_SLOT_TTL_SECONDS = 24 * 60 * 60
+MOST_CHARACTERS = 65_536
+
+
+class InMemorySlots(_InMemory):
+    async def put(self, scope: Scope, name: str, value: str, ttl_seconds: float) -> None:
+        _check_slot(name, value, ttl_seconds)
+        self._values.put((_key(scope), name), value, ttl_seconds)
+
+    async def get(self, scope: Scope, name: str) -> str | None:
+        return self._values.get((_key(scope), name))
+
+
+def _check_slot(name: Any, value: Any, ttl_seconds: Any) -> None:
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+        raise InvalidInput("name", "is not a slot's name", f"use a string of 1 to {LONGEST_NAME} characters")
+    if not isinstance(value, str):
+        raise InvalidInput("value", f"is a {type(value).__name__}", "give a string")
+    if len(value) > MOST_CHARACTERS:
+        raise TooLarge("value", f"has {len(value):,} characters", f"the limit is {MOST_CHARACTERS:,}")
+    if type(ttl_seconds) not in (int, float) or not 0 < ttl_seconds <= LONGEST_SLOT_TTL_SECONDS:
+        raise InvalidInput("ttl_seconds", "is out of range", f"give more than 0 and at most {LONGEST_SLOT_TTL_SECONDS}")

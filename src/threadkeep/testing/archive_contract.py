@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from threadkeep.testing.archive_cases.closing import ClosingCases
 from threadkeep.testing.archive_cases.content import ContentCases
-from threadkeep.testing.archive_cases.conversations import ConversationCases
-from threadkeep.testing.archive_cases.counting import CountingCases
-from threadkeep.testing.archive_cases.erasure import ErasureCases
-from threadkeep.testing.archive_cases.generations import GenerationCases
+from threadkeep.testing.archive_cases.conversations import ConversationCases, CountingCases, RecordCases
+from threadkeep.testing.archive_cases.erasure import ErasureCases, GenerationCases
 from threadkeep.testing.archive_cases.isolation import IsolationCases
-from threadkeep.testing.archive_cases.order import OrderCases
-from threadkeep.testing.archive_cases.paging import PagingCases
+from threadkeep.testing.archive_cases.order import OrderCases, PagingCases
 from threadkeep.testing.archive_cases.placing import PlacingCases
-from threadkeep.testing.archive_cases.records import RecordCases
 from threadkeep.testing.archive_cases.retry import RetryCases
 from threadkeep.testing.archive_cases.seeding import SeedingCases
 

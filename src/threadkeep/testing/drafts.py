@@ -10,12 +10,11 @@ from typing import Any
 import uuid_utils
 
 from threadkeep.model import Admission, Draft, HistoryRange, Message, Receipt
-from threadkeep.policy.digest import digest_of
+from threadkeep.policy.admit import digest_of
 from threadkeep.ports.archive import Archive
-from threadkeep.ports.evidence import Turn
-from threadkeep.ports.index import TermIndex
+from threadkeep.ports.index import TermIndex, Turn
+from threadkeep.recall.candidates import evidence_for
 from threadkeep.recall.question import Question
-from threadkeep.recall.search import search_for
 from threadkeep.scope import Scope
 from threadkeep.testing.clock import START
 
@@ -23,7 +22,7 @@ _numbers = count()
 
 
 def new_scope(tenant: str = "shop", user: str | None = None, conversation: str = "c1") -> Scope:
-    """A conversation of a user nobody has used yet, so that a store may be shared between tests."""
+    """A conversation of a new user, so that a store may be shared between tests."""
     return Scope(tenant, user or f"u-{uuid_utils.uuid7()}", conversation)
 
 
@@ -53,13 +52,13 @@ async def texts(archive: Archive, scope: Scope) -> list[str]:
 
 
 async def found(index: TermIndex, scope: Scope, text: str) -> list[Turn]:
-    """Turns that hold one of the words, asked for as `Memory` asks: how words are normalised is no matter here."""
-    evidence = await index.evidence(scope, search_for(Question(text)))
+    """Turns that hold one of the words, by the search that `Memory` makes and its normalisation of words."""
+    evidence = await evidence_for(Question(text), index, scope)
     return [turn for turn in evidence.turns if turn.counts]
 
 
 def a_tenant() -> str:
-    """One that nobody has used yet, for tests that name their users."""
+    """A new tenant, for tests that name their users."""
     return f"t-{uuid_utils.uuid7()}"
 
 

@@ -1,10 +1,10 @@
-"""A loopback TCP proxy that misbehaves on request, to see what a client does when the line to its server fails.
+"""A loopback TCP proxy that misbehaves on request, to see what a client does when the connection to its server fails.
 
     async with FaultProxy("127.0.0.1", 6379) as proxy:
         client = connect(proxy.url_for("redis://127.0.0.1:6379/0"))
         proxy.delay(0.5)     # the server acts at once, its answers come late
         proxy.reset()        # open and new connections get a TCP reset
-        proxy.half_open()    # bytes vanish both ways, nothing is closed: the other end is gone without a word
+        proxy.half_open()    # bytes vanish both ways, nothing is closed: as after a power cut at the other end
         proxy.blackhole()    # nothing moves, nothing is lost: it all flows on after restore()
         proxy.restore()
 
@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 LOOPBACK = "127.0.0.1"
 CHUNK = 1 << 20
-# "On close, throw away what is unsent": the kernel then sends RST instead of FIN.
+# SO_LINGER with a timeout of 0: on close the kernel drops what is unsent and sends RST instead of FIN.
 LINGER_NOT = struct.pack("ii", 1, 0)
 
 
@@ -146,7 +146,9 @@ class FaultProxy:
     async def _serve_link(self, link: _Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._connect_and_pump(link, reader, writer)
-        except* OSError:  # the server is down, or one side was reset: so is the other, once the line carries word of it
+        except* (
+            OSError
+        ):  # the server is down, or one side was reset: the other is reset once the mode lets packets through
             await self._while_in(_Mode.BLACKHOLE, _Mode.HALF_OPEN)
             link.reset()
         finally:
@@ -189,7 +191,7 @@ class FaultProxy:
         await self._hand_on_the_end(writer)
 
     async def _hand_on(self, link: _Link, chunk: bytes, writer: asyncio.StreamWriter) -> bool:
-        """Forward or swallow; says whether the chunk went on."""
+        """Forward the chunk or drop it; True where it was forwarded."""
         if self._mode is _Mode.HALF_OPEN:
             link.has_hole = True
             self.traffic.dropped += len(chunk)

@@ -9,7 +9,7 @@
             yield HotUnderTest(hot, journal, archive)
         return open_
 
-Tests keep to scopes of their own, but a journal is one for all: give each test run a journal that nobody else reads.
+Tests keep to scopes of their own, but a journal is one for all: give each test run a journal of its own.
 """
 
 from __future__ import annotations

@@ -7,14 +7,13 @@ spaces; what is compared are counts, never scores.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from threadkeep.model import Message
-from threadkeep.ports.evidence import Evidence, Place, Posting, Shape, Statistics, Turn
-from threadkeep.ports.index import Search, nowhere
+from threadkeep.ports.index import Evidence, Position, Posting, Shape, Statistics, Turn
 from threadkeep.ports.placing import Entry, Placing
 from threadkeep.scope import Scope
 from threadkeep.testing.clock import START
@@ -24,36 +23,33 @@ from threadkeep.testing.stores import StoresUnderTest, WithStores
 _MORE_THAN_CONNECTIONS = 30
 
 
+async def _nothing() -> None: ...
+
+
 @dataclass
 class Asking:
-    """A search that reads every term and every place with a posting, `reach` around it, and remembers what it saw."""
+    """A question that reads every message with a posting, `reach` around it, and records what it saw."""
 
     terms: Sequence[str]
     reach: int = 0
     most: int = 1_000
-    also: Collection[Place] = ()
-    besides: Callable[[], Awaitable[Collection[Place]]] = nowhere
+    also: Collection[Position] = ()
+    between: Callable[[], Awaitable[None]] = _nothing  # awaited before turns are read
     postings: list[Posting] = field(default_factory=list[Posting])
     shapes: dict[str, Shape] = field(default_factory=dict[str, Shape])
 
-    @property
-    def search(self) -> Search:
-        return Search(self.terms, self._worth_reading, self._places, self.most, self.besides)
-
-    def _worth_reading(self, statistics: Statistics) -> Sequence[str]:
-        return sorted(statistics.holding)
-
-    def _places(
-        self, postings: Iterable[Posting], statistics: Statistics, shapes: Mapping[str, Shape]
-    ) -> Collection[Place]:
-        self.postings, self.shapes = list(postings), dict(shapes)
+    async def of(self, stores: StoresUnderTest, scope: Scope) -> Evidence:
+        lookup = await stores.index.lookup(scope, self.terms, self.most)
+        self.postings, self.shapes = list(lookup.postings), dict(lookup.shapes)
+        await self.between()
         around = range(-self.reach, self.reach + 1)
-        near = {Place(name, seq + step) for name, seq in (one.place for one in self.postings) for step in around}
-        return near | set(self.also)
+        near = {Position(name, seq + step) for name, seq in (one.position for one in self.postings) for step in around}
+        turns, shapes = await stores.index.turns(lookup, near | set(self.also))
+        return Evidence(lookup.statistics, turns, shapes)
 
 
 async def asked(stores: StoresUnderTest, scope: Scope, *terms: str) -> Evidence:
-    return await stores.index.evidence(scope, Asking(terms).search)
+    return await Asking(terms).of(stores, scope)
 
 
 def by_place(evidence: Evidence) -> dict[tuple[str, int], Turn]:
@@ -108,70 +104,65 @@ class StatisticsCases(WithStores):
         for number in range(0, 200, 5):
             await say(stores.archive, scope, *(f"melon n{one} n{one}" for one in range(number, number + 5)))
         asking = Asking(["melon", "n7"])
-        told = await stores.index.evidence(scope, asking.search)
+        told = await asking.of(stores, scope)
         assert (told.statistics.turns, told.statistics.mean_length) == (200, 3.0)
         assert dict(told.statistics.holding) == {"melon": 200, "n7": 1}
-        assert [(one.place.seq, one.count, one.length) for one in asking.postings if one.term == "n7"] == [(8, 2, 3)]
+        assert [(one.position.seq, one.count, one.length) for one in asking.postings if one.term == "n7"] == [(8, 2, 3)]
         assert asking.shapes == {"c1": Shape(200, 600)}
 
 
 class TurnCases(WithStores):
-    async def test_a_turn_tells_its_length_and_how_often_it_holds_each_word(self, stores: StoresUnderTest) -> None:
+    async def test_a_turn_has_its_length_and_how_often_it_holds_each_word(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         await say(stores.archive, scope, "melon pear melon mel", "melonx fig", "pear")
         asking = Asking(["melon", "pear", "mel"])
-        told = await stores.index.evidence(scope, asking.search)
+        told = await asking.of(stores, scope)
         turns = by_place(told)
         assert (turns["c1", 1].length, dict(turns["c1", 1].counts)) == (4, {"melon": 2, "pear": 1, "mel": 1})
         assert dict(turns["c1", 3].counts) == {"pear": 1}
         expected = {("melon", 1, 2, 4), ("pear", 1, 1, 4), ("mel", 1, 1, 4), ("pear", 3, 1, 1)}
-        seen = {(one.term, one.place.seq, one.count, one.length) for one in asking.postings}
+        seen = {(one.term, one.position.seq, one.count, one.length) for one in asking.postings}
         assert expected <= seen
 
-    async def test_neighbours_come_with_what_was_asked_for(self, stores: StoresUnderTest) -> None:
+    async def test_neighbours_come_with_what_was_found(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         await say(stores.archive, scope, "fig", "plum", "melon", "pear", "lemon")
         await say(stores.archive, scope.with_conversation("c2"), "corn")
-        told = await stores.index.evidence(scope, Asking(["melon"], reach=1).search)
+        told = await Asking(["melon"], reach=1).of(stores, scope)
         assert sorted(turn.message.content for turn in told.turns) == ["melon", "pear", "plum"]
         assert dict(told.shapes) == {"c1": Shape(5, 5)}
 
-    async def test_a_place_may_be_named_that_holds_none_of_the_words(self, stores: StoresUnderTest) -> None:
+    async def test_a_message_may_be_requested_that_holds_none_of_the_words(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         await say(stores.archive, scope, "melon")
         await say(stores.archive, scope.with_conversation("c2"), "plum fig", "pear")
-        named = [Place("c2", 1), Place("c2", 99), Place("nowhere", 1)]
-        told = await stores.index.evidence(scope.whole_user, Asking(["melon"], also=named).search)
+        named = [Position("c2", 1), Position("c2", 99), Position("nowhere", 1)]
+        told = await Asking(["melon"], also=named).of(stores, scope.whole_user)
         assert sorted(turn.message.content for turn in told.turns) == ["melon", "plum fig"]
         assert dict(told.shapes) == {"c1": Shape(1, 1), "c2": Shape(2, 3)}
 
-    async def test_what_is_found_out_besides_is_read_too_and_nothing_is_held_up_until_then(
-        self, stores: StoresUnderTest
-    ) -> None:
-        """More questions than a store has connections, none of which goes on before all of them have come so far."""
+    async def test_nothing_is_held_between_the_lookup_and_the_reading_of_turns(self, stores: StoresUnderTest) -> None:
+        """More searches than a store has connections, each of which waits until all of them have come this far."""
         scope = new_scope()
         await say(stores.archive, scope, "melon")
         await say(stores.archive, scope.with_conversation("c2"), "plum fig", "pear")
         everybody = asyncio.Barrier(_MORE_THAN_CONNECTIONS)
 
-        async def besides() -> Collection[Place]:
+        async def between() -> None:
             await everybody.wait()
-            return [Place("c2", 1)]
 
-        search = Asking(["melon"], besides=besides).search
-        told = await asyncio.gather(
-            *(stores.index.evidence(scope.whole_user, search) for _ in range(_MORE_THAN_CONNECTIONS))
-        )
+        askings = [Asking(["melon"], also=[Position("c2", 1)], between=between) for _ in range(_MORE_THAN_CONNECTIONS)]
+        told = await asyncio.gather(*(one.of(stores, scope.whole_user) for one in askings))
         assert {tuple(sorted(turn.message.content for turn in one.turns)) for one in told} == {("melon", "plum fig")}
 
     async def test_one_conversation_is_searched_where_one_is_named(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         for name in ("c1", "c2", "C1"):
             await say(stores.archive, scope.with_conversation(name), f"melon {name}x")
-        asking = Asking(["melon"], also=[Place("c2", 1)])
-        told = await stores.index.evidence(scope.with_conversation("c1"), asking.search)
+        asking = Asking(["melon"], also=[Position("c2", 1)])
+        told = await asking.of(stores, scope.with_conversation("c1"))
         assert [(turn.conversation, turn.message.content) for turn in told.turns] == [("c1", "melon c1x")]
-        assert {one.place.conversation for one in asking.postings} == {"c1"}
+        assert {one.position.conversation for one in asking.postings} == {"c1"}
         whole = await asked(stores, scope.whole_user, "melon")
         assert sorted(turn.conversation for turn in whole.turns) == ["C1", "c1", "c2"]
 
@@ -188,8 +179,8 @@ class TurnCases(WithStores):
         scope = new_scope()
         await say(stores.archive, scope, *["melon"] * 100)
         asking = Asking(["melon"], most=10)
-        told = await stores.index.evidence(scope, asking.search)
-        indexed = [one.place.seq for one in asking.postings]
+        told = await asking.of(stores, scope)
+        indexed = [one.position.seq for one in asking.postings]
         assert len(indexed) <= 10 + 64
         assert {*range(91, 101)} <= {*indexed}
         assert told.statistics.holding["melon"] == 100
@@ -235,7 +226,7 @@ class ForgettingCases(WithStores):
 
 
 class ManyAtOnceCases(WithStores):
-    async def test_whoever_asks_while_others_write_gets_whole_turns(self, stores: StoresUnderTest) -> None:
+    async def test_a_search_while_others_write_gets_whole_turns(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         writing = [say(stores.archive, scope.with_conversation(f"c{n % 4}"), f"melon n{n}") for n in range(40)]
         reading = [asked(stores, scope.whole_user, "melon") for _ in range(10)]

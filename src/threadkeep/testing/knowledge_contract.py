@@ -124,7 +124,7 @@ class KnowledgeContract:
         for question in (asking("secret recipe"), asking(model=model, vector=vector)):
             hits = await found(knowledge, access, question)
             assert {one.document_id for one in hits} == expected
-        # The filter is part of the query: what may not be read takes no place among the k.
+        # The filter is part of the query: unreadable chunks do not count among the k.
         assert len(await found(knowledge, access, asking("secret recipe", k=len(expected)))) == len(expected)
         assert len(await found(knowledge, access, asking(model=model, vector=vector, k=1))) == 1
         assert await ids(knowledge, anybody(tenant + "x", user, role), asking("secret recipe")) == []
@@ -163,7 +163,7 @@ class KnowledgeContract:
         assert access.key != Access(tenant, user).key
 
     @pytest.mark.parametrize(("user", "role", "expected"), READERS, ids=[f"{user}-{role}" for user, role, _ in READERS])
-    async def test_a_chunk_asked_for_by_its_key_is_read_by_who_may_and_counted_for_nobody_else(
+    async def test_a_chunk_read_by_its_key_is_read_by_who_may_and_counted_for_no_other(
         self, knowledge: KnowledgeStore, user: str | None, role: Role, expected: set[str]
     ) -> None:
         tenant, access = a_tenant(), {"public": "public", "private": "private", "shared": "shared", "anns": "private"}

@@ -1,6 +1,6 @@
 """Memory's semantics in dicts and lists, to hold a real Memory against. Nothing here is fast, durable or private.
 
-Messages that the caller gave no id have none here: a real store makes one up. Everything else is told exactly.
+Messages that the caller gave no id have none here: a real store makes one up. Everything else is exact.
 """
 
 from __future__ import annotations

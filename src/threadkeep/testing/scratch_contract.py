@@ -14,7 +14,7 @@ from threadkeep.testing.drafts import new_scope
 
 NAME = "tool.temp.search"
 TTL = 900.0
-LAST_MINUTE = 60  # a server's own clock goes on beside the one that is advanced here
+LAST_MINUTE = 60  # a server's own clock runs beside the one that is advanced here
 
 BAD_NAMES: list[Any] = [
     "",
@@ -50,7 +50,7 @@ class ScratchContract:
         await scratch.store.put(scope, name, "value", TTL)
         assert await scratch.store.get(scope, name) == "value"
 
-    async def test_a_value_is_gone_when_its_time_has_passed(self, scratch: ScratchUnderTest) -> None:
+    async def test_a_value_expires(self, scratch: ScratchUnderTest) -> None:
         scope = new_scope()
         await scratch.store.put(scope, NAME, "value", TTL)
         scratch.clock.advance(TTL - LAST_MINUTE)
@@ -68,7 +68,7 @@ class ScratchContract:
         scratch.clock.advance(TTL - LAST_MINUTE)
         assert await scratch.store.get(scope, NAME) == "new"
 
-    async def test_a_deleted_value_is_gone(self, scratch: ScratchUnderTest) -> None:
+    async def test_a_deleted_value_is_not_returned(self, scratch: ScratchUnderTest) -> None:
         scope = new_scope()
         await scratch.store.put(scope, NAME, "value", TTL)
         assert await scratch.store.delete(scope, NAME) is True
@@ -82,7 +82,7 @@ class ScratchContract:
             await scratch.store.put(place, NAME, number, TTL)
         assert [await scratch.store.get(place, NAME) for place in places] == [0, 1, 2, 3, 4]
 
-    async def test_a_generation_does_not_make_another_place(self, scratch: ScratchUnderTest) -> None:
+    async def test_a_generation_does_not_make_another_scope(self, scratch: ScratchUnderTest) -> None:
         scope = new_scope()
         await scratch.store.put(scope.at(3), NAME, "value", TTL)
         assert await scratch.store.get(scope, NAME) == "value"

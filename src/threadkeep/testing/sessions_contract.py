@@ -1,6 +1,6 @@
 """The contract of the `Sessions` port: subclass, and give it `open_stores` (see `threadkeep.testing.stores`).
 
-Messages reach a session the way they do in `Memory`: the archive places them, then the window takes them in. A store
+Messages reach a session the way they do in `Memory`: the archive stores them, then the window takes them in. A store
 whose window is read from the archive's own rows passes the same tests as one that keeps a copy.
 """
 
@@ -22,7 +22,7 @@ from threadkeep.testing.drafts import a_tenant, new_scope, say
 from threadkeep.testing.stores import OpenStores, StoresUnderTest, WithStores
 
 TTL = SessionLimits().ttl_seconds
-LAST_MINUTE = 60  # a server's own clock goes on beside the one that is advanced here
+LAST_MINUTE = 60  # a server's own clock runs beside the one that is advanced here
 
 
 async def talk(stores: StoresUnderTest, scope: Scope, *texts: str) -> None:
@@ -48,7 +48,7 @@ class SessionsContract(WithStores):
     async def test_touching_opens_an_empty_session(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         session = await stores.sessions.touch(scope)
-        assert session.scope.same_place(scope)
+        assert session.scope.same_key(scope)
         assert (session.created_at, session.messages, session.language) == (START, (), None)
         assert await live(stores, scope) == session
 
@@ -86,7 +86,7 @@ class SessionsContract(WithStores):
             await talk(stores, scope, "short", "x" * 1_000)
             assert await window(stores, scope) == ["x" * 1_000]
 
-    async def test_tasks_that_talk_at_once_leave_one_ordered_window(self, stores: StoresUnderTest) -> None:
+    async def test_tasks_that_append_at_once_leave_one_ordered_window(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         await asyncio.gather(*(talk(stores, scope, f"text {number}") for number in range(15)))
         session = await live(stores, scope)

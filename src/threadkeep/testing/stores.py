@@ -15,7 +15,7 @@ A backend is put under test by one fixture, `open_stores`, and one class per por
     class TestMySessions(SessionsContract): ...
 
 Run it with pytest-asyncio in its `auto` mode. `pytest.register_assert_rewrite("threadkeep.testing")` in a conftest
-makes failures tell the values. Tests keep to scopes of their own, so a server's tables need no wiping in between.
+makes failures show the values. Tests keep to scopes of their own, so a server's tables need no wiping in between.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class Trace:
 
 class Traces:
     """Needles are looked for as given, in lower and upper case, and folded. Give each a digit: a full-text vocabulary
-    holds words of letters alone by their stem. A needle of bytes is looked for as it is, in the same forms, and told
-    in hexadecimal.
+    holds words of letters alone by their stem. A needle of bytes is looked for as it is, in the same forms,
+    and reported in hexadecimal.
 
     Token numbers are read by every one of `decode_tokens`, which give back a text for any numbers; `unpack_ids` finds
     them in the bytes of a cell.

@@ -87,7 +87,7 @@ class VectorsContract:
         assert await ids(vectors, model, scope.with_conversation("none"), 1) == []
 
     @pytest.mark.parametrize("change", ["tenant", "user"])
-    async def test_ids_that_look_alike_are_two_places(self, vectors: VectorsUnderTest, change: str) -> None:
+    async def test_ids_that_look_alike_are_two_scopes(self, vectors: VectorsUnderTest, change: str) -> None:
         model, scope = a_model(), new_scope()
         await put(vectors, model, scope, a=towards(1))
         for other in ("upper", "accent", "space"):
@@ -115,7 +115,7 @@ class VectorsContract:
         with pytest.raises(VectorMismatch):
             await vectors.index.search(scope, model, np.ones(3, "f4"), 5)
 
-    async def test_a_deleted_message_is_gone_with_all_its_chunks(self, vectors: VectorsUnderTest) -> None:
+    async def test_a_deleted_message_loses_all_its_chunks(self, vectors: VectorsUnderTest) -> None:
         model, scope = a_model(), new_scope()
         await put(vectors, model, scope, a=[towards(1), towards(0, 1)], ab=towards(1))
         assert await vectors.index.delete(scope, "a") == 2

@@ -1,7 +1,7 @@
 """From stored messages to their vectors: find a batch without, embed it, put it into the index; newest first.
 
 What is missing is read from the stores, so a worker that is killed leaves nothing to repair: the next one finds the
-same messages, and an upsert does not double any. An embedder that is away, or refuses everything, is waited for and
+same messages, and an upsert does not double any. An embedder that is down, or refuses everything, is waited for and
 nothing is given up. A message that it refuses while it takes others is tried again after 1, 2 and 4 seconds, and then
 marked `embed_failed` with the reason; its words still find it.
 """
@@ -69,7 +69,7 @@ class EmbedWorker:
         self._parts = parts
         self._limits = limits or EmbedLimits()
         self._spans = Spans(parts.stores.late_seconds)
-        self._health = Breaker(f"The embedder {parts.embedder.name} or its index")  # only for telling
+        self._health = Breaker(f"The embedder {parts.embedder.name} or its index")  # for the log alone
         self._woken, self._hurry, self._stopping = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._last_woken = 0.0
         self._next_sweep = 0.0
@@ -77,12 +77,12 @@ class EmbedWorker:
         self._retried: dict[int, asyncio.Task[None]] = {}
 
     def wake(self) -> None:
-        """Something was stored."""
+        """Note that something was stored."""
         self._last_woken = _now()
         self._woken.set()
 
     def erased(self) -> None:
-        """Where numbers are given again, one that was looked at may be another message's by now."""
+        """Look at everything again where row numbers are reused: a number may be another message's by now."""
         if self._parts.stores.numbers_return:
             self._next_sweep = 0.0
 
@@ -114,7 +114,7 @@ class EmbedWorker:
                 pause = min(pause * 2, self._limits.longest_pause)
 
     async def _embed_documents(self) -> None:
-        """Beside the messages: there are few of them, and each is long. Their words find them meanwhile."""
+        """Embed documents concurrently with messages: few and long. Until then they are found by their words."""
         while self._parts.documents is not None and not self._stopping.is_set():
             try:
                 await self._parts.documents(await model_of(self._parts.embedder))
@@ -151,7 +151,7 @@ class EmbedWorker:
             if asked and self._retried:
                 await asyncio.wait(set(self._retried.values()))
         except BaseException:
-            self._asked = asked + self._asked  # they go on waiting
+            self._asked = asked + self._asked  # they are still waited for
             raise
         for one in asked:
             if not one.done():
@@ -248,7 +248,7 @@ class EmbedWorker:
         await _until(self._woken, self._limits.poll_seconds * _random.uniform(0.9, 1.1))
 
     async def _rest(self, seconds: float) -> None:
-        """A stop, or somebody who waits for all to be done, ends it."""
+        """Sleep; a stop, or a caller that waits for all to be done, ends it."""
         await _until(self._hurry, seconds)
 
 
@@ -282,7 +282,7 @@ async def _until(event: asyncio.Event, seconds: float) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Our own errors tell nothing that was sent; what others say might."""
+    """Threadkeep's own errors quote nothing that was sent; others might."""
     return f"{type(error).__name__}: {error}" if isinstance(error, ThreadkeepError) else type(error).__name__
 
 
@@ -333,7 +333,7 @@ class Spans:
             self._open.append(Span(span.after, upto))
 
     def all_seen(self) -> bool:
-        """Whether a look through everything has come to its end; told once."""
+        """Return once whether a look through everything has come to its end."""
         seen = self._sweeping and not self._open
         if seen:
             self._sweeping = False

@@ -18,7 +18,7 @@ from threadkeep.scope import Scope
 from threadkeep.worker.embed import EmbedLimits, EmbedParts, EmbedWorker, embed
 
 _log = logging.getLogger("threadkeep.worker")
-_FIRST_LOOK_SECONDS = 1.0  # for what was left over, where nothing is stored meanwhile
+_FIRST_LOOK_SECONDS = 1.0  # for what was left over, where nothing else is stored
 _LONGEST_PAUSE = 30.0
 _CLOSE_SECONDS = 10.0
 _AT_ONCE_SECONDS = 10.0

@@ -1,4 +1,4 @@
-"""Retention: threads expire and go, turns and memories go, in batches. What is cut off, the next run does."""
+"""Retention: expire and delete threads, delete turns and memories, in batches that a later run can finish."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from threadkeep.ports.usage import Retained, ThreadUsage
 
 _BATCH = 200
 # A daily run deletes a day's turns, a ninetieth of what is kept. A quarter of everything at once is a wrong clock, a
-# wrong setting or a store that nobody looked after: then a person decides. A small store may lose all of it.
+# wrong setting or a neglected store: then a person decides. A small store may lose all of it.
 _MOST_SHARE = 0.25
 _ALWAYS_ALLOWED = 1_000  # turns
 Forget = Callable[[Turn], Awaitable[object]]
 
 
 class Retention:
-    """Each of `told` is told of every turn that went: an index that lies elsewhere, a store that still shows it."""
+    """Each of `forgetting` is called with every deleted turn: an index elsewhere, a store that still shows it."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Retention:
         turns: TurnRetention,
         rules: RetentionRules,
         clock: Clock = system_clock,
-        told: Sequence[Forget] = (),
+        forgetting: Sequence[Forget] = (),
         memories: MemoryRetention | None = None,
         rows: RowRetention | None = None,
     ) -> None:
@@ -35,12 +35,12 @@ class Retention:
         self._turns = turns
         self._rules = rules
         self._clock = clock
-        self._told = told
+        self._forgetting = forgetting
         self._memories = memories
         self._rows = rows
 
     async def run(self, *, dry_run: bool = False, force: bool = False) -> Retained:
-        """Delete and expire what is due, or in a dry run only count it. Safe to repeat, and in several places at once.
+        """Delete and expire what is due, or in a dry run only count it. Safe to repeat and to run concurrently.
 
         Raises `RetentionStopped`, before anything is changed, where more than a quarter of all turns would go, unless
         `force` is set or they are at most a thousand.
@@ -81,11 +81,11 @@ class Retention:
         return await memories.count_before(old) if dry_run else await _all(lambda: memories.delete_before(old, _BATCH))
 
     async def _delete_turns(self, before: int) -> int:
-        gone = await self._turns.delete_before(before, _BATCH)
-        for turn in gone:
-            for forget in self._told:
+        deleted = await self._turns.delete_before(before, _BATCH)
+        for turn in deleted:
+            for forget in self._forgetting:
                 await forget(turn)
-        return len(gone)
+        return len(deleted)
 
 
 async def _all(batch: Callable[[], Awaitable[int]]) -> int:

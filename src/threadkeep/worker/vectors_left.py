@@ -17,7 +17,7 @@ _log = logging.getLogger("threadkeep.worker")
 class VectorsLeft:
     """An `Embedding` that embeds nothing: what an earlier run put into a store apart from the archive is erased there.
 
-    `opened` is that store, asked for when something is first erased; None where there is nothing to open.
+    `opened` returns that store when something is first erased; None where there is nothing to open.
     """
 
     def __init__(self, opened: Callable[[], VectorIndex | None]) -> None:
@@ -25,7 +25,7 @@ class VectorsLeft:
         self._index: VectorIndex | None = None
 
     def wake(self) -> None:
-        """Nobody embeds."""
+        """Do nothing: there is no embedder."""
 
     async def at_once(self, scope: Scope, drafts: Sequence[Draft]) -> bool:
         return False

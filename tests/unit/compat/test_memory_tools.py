@@ -116,6 +116,26 @@ def test_words_typed_beside_a_picture_are_a_user_message() -> None:
     assert [one["modality"] for one in memory.records[0]["user_media_summaries"]] == ["image", "voice"]
 
 
+@pytest.mark.parametrize(
+    ("key", "given", "kept"),
+    [
+        ("mime", "audio/webm;codecs=opus", "audio/webm"),
+        ("mime", "image/JPEG", "image/jpeg"),
+        ("mime", "audio/ogg; codecs=opus; title=call me at 0912345678", "audio/ogg"),
+        ("mime", "call me at 0912345678", None),
+        ("sha256", "A" * 64, "a" * 64),
+        ("sha256", f"sha256:{'a' * 64}", "a" * 64),
+        ("durationMs", "1200", 1200),
+        ("durationMs", "0912345678901234", None),
+        ("language", "vi_VN", "vi-VN"),
+        ("language", "Vietnamese, call me", None),
+    ],
+)
+def test_media_meta_is_kept_as_recorders_write_it(key: str, given: str, kept: Any) -> None:
+    (event,) = before_persist([{**VOICE, "meta": {key: given}}])
+    assert event["meta"][key] == kept
+
+
 def test_a_session_becomes_one_record_with_its_meta() -> None:
     memory = Upserts()
     persist_memory_from_session(session_with([USER_TEXT, TOOL, VOICE, ANSWER], memory))

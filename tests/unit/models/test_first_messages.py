@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from threadkeep.models.language import cld2, detect
+from threadkeep.models.language import detect
+from threadkeep.models.language import detection as cld2
 from threadkeep.ports.language import CERTAIN
 
 JUDGED = [

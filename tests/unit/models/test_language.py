@@ -14,7 +14,8 @@ from bench.language_sets import sets
 from tests.unit.growth import assert_growth
 from tests.unit.models.language_samples import SENTENCES, TOO_SHORT
 from threadkeep.errors import InvalidInput
-from threadkeep.models.language import cld2, closest, detect
+from threadkeep.models.language import closest, detect
+from threadkeep.models.language import detection as cld2
 from threadkeep.models.language.latin import folded
 from threadkeep.ports.language import CERTAIN
 

@@ -28,7 +28,7 @@ from threadkeep.errors import (
 )
 from threadkeep.models.chat.langchain import native_messages
 from threadkeep.models.media import text_in_image, whisper_weights
-from threadkeep.models.media.briefly import told_briefly
+from threadkeep.models.media.briefly import shortened
 from threadkeep.models.media.hosted import HostedMedia
 from threadkeep.models.media.text_in_image import TesseractImages
 from threadkeep.models.media.voice import Listener, WhisperVoice
@@ -49,7 +49,7 @@ from threadkeep.settings import Settings
     ],
 )
 def test_a_short_message_is_told_without_its_little_words(said: str, language: str, told: str) -> None:
-    assert told_briefly(said, language) == told
+    assert shortened(said, language) == told
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_short_message_is_told_without_its_little_words(said: str, language: s
     ],
 )
 def test_what_is_told_is_never_all_that_was_said(said: str) -> None:
-    told = told_briefly(said)
+    told = shortened(said)
 
     assert said.strip() not in told
     assert 1 <= len(sentences(told)) <= 3

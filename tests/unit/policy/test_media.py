@@ -7,8 +7,7 @@ import pytest
 
 from tests.media.made import blank
 from threadkeep.errors import InvalidEvent
-from threadkeep.policy.media import IMAGE_TYPES, VOICE_TYPES, check_kind, known_type, sniffed
-from threadkeep.policy.pixels import size_of
+from threadkeep.policy.media import IMAGE_TYPES, VOICE_TYPES, check_kind, known_type, size_of, sniffed
 
 HEADS = {
     "audio/wav": b"RIFF\x24\x00\x00\x00WAVEfmt ",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from threadkeep.model import Message, Role
-from threadkeep.recall.evidence import Evidence, Shape, Statistics, Turn
+from threadkeep.ports.index import Evidence, Shape, Statistics, Turn
 from threadkeep.recall.normalise import terms_of
 from threadkeep.recall.question import Question
 

@@ -16,8 +16,8 @@ from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import Access
 from threadkeep.recall.cache import InMemoryEntries, SemanticCache
 from threadkeep.scope import Scope
-from threadkeep.sessions.redis.cache import RedisEntries
 from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.values import RedisEntries
 from threadkeep.testing.clock import FakeClock
 from threadkeep.testing.drafts import a_tenant
 

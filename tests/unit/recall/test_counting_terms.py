@@ -2,7 +2,7 @@
 
 import pytest
 
-from threadkeep.index.sqlite_found import _count
+from threadkeep.index.fts5 import count_of
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from threadkeep.index.sqlite_found import _count
     ],
 )
 def test_a_term_is_counted_where_it_stands_by_itself(terms: str, own: str, count: int) -> None:
-    assert _count(terms, own) == count == terms.split().count(own)
+    assert count_of(own, terms) == count == terms.split().count(own)

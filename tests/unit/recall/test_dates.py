@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from threadkeep.recall.dates import Named, dates_in, nearness
+from threadkeep.recall.question import Named, dates_in, nearness
 
 NAMED = {
     "What did we eat on 19 August, 2023?": Named(2023, 8, 19),

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.recall.said import evidence_of
 from threadkeep.recall.features import Reading
-from threadkeep.recall.presets import DEFAULT
 from threadkeep.recall.question import Question
+from threadkeep.recall.score import DEFAULT
 
 LONG = "which is why the committee took the whole of the afternoon over it and wrote a report of several pages " * 8
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from tests.unit.recall.said import evidence_of
-from threadkeep.recall.fuse import fused
+from threadkeep.recall.normalise import stem
 from threadkeep.recall.question import Question
-from threadkeep.recall.stem import stem
+from threadkeep.recall.score import fused
 
 TEXTS: list[str | tuple[str, str]] = [
     "I am allergic to peanuts",

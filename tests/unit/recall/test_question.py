@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from threadkeep.recall.normalise import stem
 from threadkeep.recall.question import Question
-from threadkeep.recall.stem import stem
 
 
 @pytest.mark.parametrize(

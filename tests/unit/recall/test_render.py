@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from threadkeep.model import Hit, Message
 from threadkeep.models.tokens import ENCODINGS, Tokenizer, estimated_count
-from threadkeep.ports.evidence import Evidence, Statistics, Turn
+from threadkeep.ports.index import Evidence, Statistics, Turn
 from threadkeep.recall.context import assembled
 
 COUNT = {name: Tokenizer(name).count for name in ENCODINGS}

@@ -12,7 +12,7 @@ from threadkeep.errors import ModelTimeout, ModelUnavailable
 from threadkeep.models.chat.reranking import ModelReranker
 from threadkeep.ports.chat import ChatReply, ChatRequest
 from threadkeep.ports.rerank import Rerank
-from threadkeep.recall.weighing import in_order, reranked
+from threadkeep.recall.rerank import in_order, reranked
 
 ME = Scope("shop", "u1", "c1")
 SAID = ["the red bicycle is in the shed", "the bicycle was stolen", "a bicycle for Anna, 0912 345 678"]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-from threadkeep.recall.features import speakers
-from threadkeep.recall.normalise import CJK
-from threadkeep.recall.stem import stem
-from threadkeep.recall.stretch import Phrase
+from threadkeep.recall.features import Phrase, speakers
+from threadkeep.recall.normalise import CJK, stem
 
 BICYCLE = Phrase("bicycle red", {"red": 1.0, stem("bicycle"): 3.0})
 FILLER = "word " * 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from threadkeep.recall.normalise import fold
-from threadkeep.recall.times import asks_how_many, asks_when, tells_number, tells_time
+from threadkeep.recall.question import has_number, has_time, wants_number, wants_time
 
 WHEN = [
     "When did we meet?",
@@ -21,27 +21,27 @@ NUMBERS = ["3 of them", "two cats", "hai con", "dwa koty", "三隻"]
 
 @pytest.mark.parametrize("text", WHEN)
 def test_a_question_for_a_time_is_known(text: str) -> None:
-    assert asks_when(fold(text))
-    assert not asks_how_many(fold(text))
+    assert wants_time(fold(text))
+    assert not wants_number(fold(text))
 
 
 @pytest.mark.parametrize("text", HOW_MANY)
 def test_a_question_for_a_number_is_known(text: str) -> None:
-    assert asks_how_many(fold(text))
-    assert not asks_when(fold(text))
+    assert wants_number(fold(text))
+    assert not wants_time(fold(text))
 
 
 @pytest.mark.parametrize("text", TIMES)
 def test_a_turn_that_tells_a_time_is_known(text: str) -> None:
-    assert tells_time(fold(text))
+    assert has_time(fold(text))
 
 
 @pytest.mark.parametrize("text", NUMBERS)
 def test_a_turn_that_tells_a_number_is_known(text: str) -> None:
-    assert tells_number(fold(text))
+    assert has_number(fold(text))
 
 
 @pytest.mark.parametrize("text", ["", "we like tea", "ładna pogoda", "我喜歡茶"])
 def test_a_turn_that_tells_neither_is_not(text: str) -> None:
-    assert not tells_time(fold(text))
-    assert not tells_number(fold(text))
+    assert not has_time(fold(text))
+    assert not has_number(fold(text))

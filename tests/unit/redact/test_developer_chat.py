@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.redact.test_first_families import masked
 from threadkeep.policy.redact import redact
-from threadkeep.policy.redact.patterns import why_slow
+from threadkeep.policy.redact.custom import why_slow
 
 
 @pytest.mark.parametrize(

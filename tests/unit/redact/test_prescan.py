@@ -113,7 +113,7 @@ FORMS = {
     "Polish postcode": (address_pl._POSTCODE, _narrow("address.pl.postcode")),
     "British postcode": (re.compile(address_latin._UK_POSTCODE), _narrow("address.postcode.gb")),
     "English street": (address_latin._ENGLISH, _narrow("address.english")),
-    "told address": (address_latin._TOLD, _narrow("address.told")),
+    "told address": (address_latin._CUED, _narrow("address.told")),
     "unit": (address_latin._WITH_UNIT, _narrow("address.unit")),
     "wrapped phone": (wrapped._PHONE, _narrow("phone.wrapped")),
     "wrapped e-mail": (re.compile(wrapped._EMAIL), Prescan.of(BUILT_IN)),

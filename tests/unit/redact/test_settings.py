@@ -6,7 +6,7 @@ import pytest
 
 from threadkeep.errors import InvalidSetting
 from threadkeep.policy.redact import Ordinals, PresidioRecogniser, RedactionRules, Redactor, load_rules, redact
-from threadkeep.policy.redact.patterns import why_slow
+from threadkeep.policy.redact.custom import why_slow
 
 KEY = b"0123456789abcdef"
 TICKETS = """

@@ -61,3 +61,25 @@ def test_lines_that_only_follow_each_other_stay(text):
 def test_a_number_that_is_whole_takes_nothing_from_the_next_line():
     assert redact("tel. 601 234 567\n12 osób").text == "tel. [REDACTED:PHONE]\n12 osób"
     assert redact("call 415 555 2671\n22 guests").text == "call [REDACTED:PHONE]\n22 guests"
+
+
+@pytest.mark.parametrize(
+    "address", ["jane@corp\n.com", "jane@corp.\ncom", "jane@corp-mail.\r\n  com", "jane@gmail.\r\ncom"]
+)
+def test_an_address_whose_domain_a_line_end_cuts_in_two_is_masked(address: str) -> None:
+    assert redact(f"Write to {address} today").text == "Write to [REDACTED:EMAIL] today"
+
+
+@pytest.mark.parametrize("text", ["meet me @home\n.net rocks", "see a@b\nand c", "Ask jane@corp.\nCompany matters"])
+def test_what_only_looks_like_the_end_of_an_address_stays(text: str) -> None:
+    assert redact(text).text == text
+
+
+def test_the_secret_behind_an_access_key_is_masked_with_it() -> None:
+    pair = "AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY12"
+    assert "wJalr" not in redact(f"use {pair} for the bucket").text
+
+
+def test_a_chinese_date_of_birth_in_years_of_the_republic_is_masked_behind_each_label() -> None:
+    for label in ("生日", "出生日期", "出生年月日："):
+        assert redact(f"{label} 79/05/12").text == f"{label} [REDACTED:DATE_OF_BIRTH]"

@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from threadkeep.errors import Conflict, StoreUnavailable
-from threadkeep.resilience.breaker import Breaker
-from threadkeep.resilience.guard import Guard, Watching
+from threadkeep.resilience.breaker import Breaker, Guard, Watching
 
 QUICK = Watching(first_pause=0.001, longest_pause=0.001, patience=5)
 NEVER = Watching(first_pause=3_600)

@@ -12,8 +12,6 @@ from threadkeep.resilience.breaker import Breaker
 from threadkeep.resilience.one_call import (
     NotAskedAgain,
     in_one_call,
-    learn,
-    learned,
     one_call,
     outside_any_call,
     sparing,
@@ -190,27 +188,3 @@ def test_a_store_that_was_not_asked_is_not_counted_as_failing() -> None:
     assert not breaker.is_open
     breaker.failed(StoreUnavailable("asked, in vain"))
     assert breaker.is_open
-
-
-def test_what_a_call_has_learned_is_told_once_and_in_no_other_call() -> None:
-    learn("a", 1)
-    assert learned("a") is None  # outside any call
-    with one_call():
-        with sparing():
-            learn("a", 0)
-        assert learned("b") is None
-        assert learned("a") == 0
-        assert learned("a") is None
-        learn("a", 2)
-    with one_call():
-        assert learned("a") is None
-
-
-def test_what_was_learned_a_while_ago_is_asked_again(time: Time) -> None:
-    with one_call(monotonic=time):
-        learn("a", 1)
-        time.now += 0.09
-        assert learned("a") == 1
-        learn("a", 1)
-        time.now += 0.11
-        assert learned("a") is None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from threadkeep.db.engine import behind_a_transaction_pooler, engine_for
-from threadkeep.db.errors import place_of
+from threadkeep.db.errors import server_address
 from threadkeep.errors import InvalidSetting
 
 
@@ -144,4 +144,4 @@ def test_statements_never_show_their_values_in_errors() -> None:
 
 def test_a_place_is_named_without_user_password_or_options() -> None:
     url = engine_for("postgresql://ann:hunter2@db:5433/memory?application_name=shop").url
-    assert place_of(url) == "postgresql://db:5433/memory"
+    assert server_address(url) == "postgresql://db:5433/memory"

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from threadkeep.db.driver import _TOLD
+from threadkeep.db.driver import _TRANSLATING
 
 ASTRAY = [
     asyncpg.InternalClientError("cannot switch to idle state"),
@@ -21,6 +21,6 @@ AT_WORK = [asyncpg.UniqueViolationError("taken"), asyncmy.errors.OperationalErro
 @pytest.mark.parametrize(("errors", "lost"), [(ASTRAY, True), (AT_WORK, False)], ids=["astray", "at work"])
 def test_a_driver_that_no_longer_knows_where_it_is_has_lost_its_server(errors: list[Exception], lost: bool) -> None:
     for error in errors:
-        with pytest.raises(DBAPIError) as told, _TOLD:
+        with pytest.raises(DBAPIError) as told, _TRANSLATING:
             raise error
         assert told.value.connection_invalidated is lost

@@ -1,7 +1,7 @@
-"""ADK's events as events of ours, and back. A frame is an event without anything that was said or done in it.
+"""ADK's events as events of ours, and back. A frame is an event without its text, calls and results.
 
-After a turn only frames remain, and the archive has what was said. What a frame cannot hold (calls, results, media,
-metadata of a search) rests encrypted while the turn is in flight, and goes with it.
+After a turn only frames remain, and the archive has the text. What a frame cannot hold (calls, results, media,
+metadata of a search) is stored encrypted while the turn is in flight, and deleted with it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FIELDS = {
     "interrupted",
     "node_info",
 }
-_GIVEN = ("author", "branch", "isolation_scope", "error_code", "node_info")  # by whoever writes the agent
+_GIVEN = ("author", "branch", "isolation_scope", "error_code", "node_info")  # by the author of the agent
 # An agent's failure may carry any text here: ADK takes an exception's `status`, whatever it says.
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,63}|[0-9]{1,4}")
 _ACTIONS = {
@@ -51,14 +51,14 @@ _BY_USER, _BY_MODEL = Origin("user", "adk"), Origin("model", "adk")
 
 
 class Kept(NamedTuple):
-    """What of an event is a message: its id, and its place in the conversation."""
+    """The message of an event: its id, and its `seq` in the conversation."""
 
     message_id: str
     seq: int
 
 
 def said_in(event: Event) -> list[OurEvent]:
-    """What policy is asked about. At most one of them is a message, and it has the event's id."""
+    """The event's parts as events for policy. At most one of them is a message, and it has the event's id."""
     parts = _parts(event)
     ts = datetime.fromtimestamp(event.timestamp, UTC)
     text = "\n".join(part.text for part in parts if part.text and not part.thought)
@@ -156,7 +156,7 @@ def _medium_kept(frame: Frame, text: str) -> dict[str, Any]:
 
 
 def without_words(event: Event, state: Mapping[str, Any]) -> bytes:
-    """The event as it rests in flight: what was said stands in the archive alone, and `state` is all that is kept."""
+    """The event as it is stored in flight: without its text, which is in the archive alone, and with `state`."""
     copy = event.model_copy(deep=True)
     copy.actions.state_delta = dict(state)
     if message_in(said_in(event)) is not None:
@@ -207,7 +207,7 @@ def answered_calls(event: Event) -> set[str]:
 
 
 def ends_turn(event: Event) -> bool:
-    """An agent's last word, as far as one event can tell."""
+    """Whether it looks like an agent's last event of a turn."""
     if event.author == "user" or event.long_running_tool_ids:
         return False
     return event.is_final_response() and (bool(_parts(event)) or event.error_code is not None)

@@ -1,7 +1,7 @@
-"""Where ADK's sessions stand: a head each, a frame for each event, and what is in flight, sealed.
+"""The rows of ADK's sessions: a head each, a frame for each event, and what is in flight, sealed.
 
-Every change goes through the head: whoever has read its latest version may write, together with the rows of the event,
-in one step. So a number (and with it a place in the order) is given out once, whatever the clocks say.
+Every change is a compare-and-set of the head's version, in one transaction with the rows of the event. So each number
+in the order is given out once, whatever the clocks say.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class Ledger:
         body: Body,
         put: Sequence[Entry] = (),
         more: Sequence[Row] = (),
-        gone: Sequence[tuple[int, bytes]] = (),
+        deleted: Sequence[tuple[int, bytes]] = (),
     ) -> Head | None:
-        """The new head; None, and nothing is changed, when somebody else was first."""
+        """The new head; None, and nothing is changed, when another writer was first."""
         row = _head_row(scope, body, old.version + 1, self._keep)
         rows = [*(_entry_row(scope, entry, self._keep) for entry in put), *more]
-        doomed = [_entry_key(scope, number, kind) for number, kind in gone]
+        doomed = [_entry_key(scope, number, kind) for number, kind in deleted]
         if not await self.rows.swap(old.row, row, rows, doomed):
             return None
         return Head(StoredRow(row.key, row.namespace, row.name, row.value, row.facts), body)

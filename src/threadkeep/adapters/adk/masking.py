@@ -14,7 +14,7 @@ Masked = Callable[[str], str]
 
 
 async def masked_at(stores: AgentStores, scope: Scope) -> Masked:
-    """With the operator's rules, for the tenant and the language of the talk as it is now."""
+    """With the operator's rules, for the tenant and the conversation's current language."""
     redactor = stores.memory.redactor_at(scope)
     try:
         language = (await stores.memory.history(scope, 1)).language or None

@@ -1,4 +1,7 @@
-"""ADK's memory service on Threadkeep: what was said in any session of a user, found by words and by meaning."""
+"""ADK's memory service on Threadkeep: search by words and meaning over all sessions of a user.
+
+A session says which app it belongs to; other conversations have a row for that.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.sessions.session import Session
 from google.genai import types
 
-from threadkeep.adapters.adk.belonging import is_of_app, of_app
 from threadkeep.adapters.adk.events import checked, message_in, said_in
+from threadkeep.adapters.adk.ledger import Ledger
 from threadkeep.adapters.adk.masking import Masked, masked_at
 from threadkeep.adapters.remembering import Remembering
 from threadkeep.adapters.stores_thread import StoresThread, Work, borrowed, last_of
@@ -26,6 +29,7 @@ from threadkeep.errors import InvalidInput
 from threadkeep.events import Event as OurEvent
 from threadkeep.events import ModelResponse, UserMessage
 from threadkeep.model import Hit
+from threadkeep.ports.agent_rows import AgentRows, Row, place_of
 from threadkeep.ports.reflections import MOST_EVIDENCE
 from threadkeep.recall.candidates import MOST_CANDIDATES
 from threadkeep.recall.question import Question
@@ -33,6 +37,26 @@ from threadkeep.recall.sessions import as_hit, in_turns, sessions_on
 from threadkeep.resilience.loop_thread import log_failure
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings
+
+
+async def of_app(rows: AgentRows, scope: Scope, app: str) -> None:
+    """Say so, unless another app was first."""
+    row = Row(_key(scope), _key(scope), b"", scope.tenant, scope.user, place_of(scope), app.encode())
+    await rows.create(row)
+
+
+async def is_of_app(rows: AgentRows, scope: Scope, app: str) -> bool:
+    """True also for a conversation that no app has claimed."""
+    head = await Ledger(rows).head(scope)
+    if head is not None:
+        return head.body["app"] == app
+    found = await rows.get([_key(scope)])
+    return not found or found[0].value == app.encode()
+
+
+def _key(scope: Scope) -> bytes:
+    return scope.digest("adk app of")
+
 
 _AT_ONCE = 500
 
@@ -76,7 +100,7 @@ class ThreadkeepMemoryService(BaseMemoryService):
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
         summary = self._stores.begin(self._remembered(session))
-        if self._remembering.asks_a_model:
+        if self._remembering.uses_a_model:
             self._behind.add(summary)
             summary.add_done_callback(self._summarised)
         else:
@@ -118,7 +142,7 @@ class ThreadkeepMemoryService(BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Beside the sessions, by the same policy: metadata is not kept."""
-        await self._add(self._scope(user_id, _loose(app_name)), app_name, [_told(entry) for entry in memories])
+        await self._add(self._scope(user_id, _loose(app_name)), app_name, [_as_event(entry) for entry in memories])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Erased everywhere, from its session too. One that is not there is no error."""
@@ -198,7 +222,7 @@ def _kept_of(events: Sequence[Event]) -> list[OurEvent]:
     return [message for message in messages if message is not None]
 
 
-def _told(entry: MemoryEntry) -> OurEvent:
+def _as_event(entry: MemoryEntry) -> OurEvent:
     text = "\n".join(part.text for part in entry.content.parts or [] if part.text and not part.thought)
     kind = UserMessage if entry.author in (None, "user") else ModelResponse
     return kind(text, id=entry.id, ts=_moment(entry.timestamp))
@@ -244,7 +268,7 @@ _MOST_SUMMARIES = 1_000  # of the user's sessions, the latest
 
 
 async def found_in_app(stores: AgentStores, user: Scope, app: str, query: str, most: int) -> list[Hit]:
-    """Best first: what was said, and between it sessions whose turns are kept no longer, by their summaries."""
+    """Hits, best first: messages, and sessions whose messages have expired by their summaries."""
     said = await _said_in_app(stores, user, app, query, most)
     return [*islice(in_turns(said, await _sessions_of_app(stores, user, app, query, most)), most)]
 
@@ -254,20 +278,24 @@ async def _sessions_of_app(stores: AgentStores, user: Scope, app: str, query: st
     kept = await stores.memory.reflections(user, "session", _MOST_SUMMARIES)
     found: list[Hit] = []
     for hit in map(as_hit, await asyncio.to_thread(sessions_on, Question(query), kept)):
-        place = user.with_conversation(hit.conversation)
-        if len(found) < most and await is_of_app(stores.rows, place, app) and not await _is_whole(stores, place, hit):
+        conversation = user.with_conversation(hit.conversation)
+        if (
+            len(found) < most
+            and await is_of_app(stores.rows, conversation, app)
+            and not await _is_whole(stores, conversation, hit)
+        ):
             found.append(hit)
     return found
 
 
-async def _is_whole(stores: AgentStores, place: Scope, summary: Hit) -> bool:
-    history = await stores.memory.history(place, MOST_EVIDENCE)
+async def _is_whole(stores: AgentStores, conversation: Scope, summary: Hit) -> bool:
+    history = await stores.memory.history(conversation, MOST_EVIDENCE)
     return {one.id for one in history.messages}.issuperset(summary.why["made_of"])
 
 
 async def _said_in_app(stores: AgentStores, user: Scope, app: str, query: str, most: int) -> list[Hit]:
-    """Where other apps' messages took the places of the app's own, its latest conversations are asked one by one, and
-    what they add stands behind."""
+    """Messages of one app. Where other apps' messages filled the result, its latest conversations are searched one by
+    one, and what they add comes last."""
     looked_through = most * _LOOKED_THROUGH
     recalled = await stores.memory.recall(user, query, k=looked_through)
     names = {hit.conversation for hit in recalled.hits}

@@ -21,7 +21,7 @@ from threadkeep.settings import load_settings
 Record = dict[str, Any]
 _making = Lock()
 _services: dict[tuple[str, str | None], ThreadkeepMemoryService] = {}  # of the environment, open until the process ends
-_behind: set[asyncio.Task[Record]] = set()  # a task that nobody holds may be collected before it is done
+_behind: set[asyncio.Task[Record]] = set()  # a task without a reference may be collected before it is done
 
 
 class Persisting:

@@ -1,4 +1,4 @@
-"""ADK's plugin: a turn ends when its run ends, and whoever looks on sees only what policy keeps."""
+"""ADK's plugin: a turn ends when its run ends, and `outward` gets only what policy keeps."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ThreadkeepPlugin(BasePlugin):
     With it a turn lasts until its run has ended or failed, however many agents speak in it: until then others are kept
     out, and what is in flight stays. Then the session is added to `memory_service`, where one is given. `outward` gets
     each event that policy keeps, redacted by the rules it is kept under, in the shape of `before_persist`; of tools,
-    thoughts and media nothing. Where it is a coroutine function it is awaited, before the turn goes on. The model and
-    the tools see what was said as it was said: policy is about what is kept.
+    thoughts and media nothing. Where it is a coroutine function it is awaited, before the turn continues. The model and
+    the tools see the original text: policy is about what is kept.
 
     A run on any other session service passes untouched: ADK's `AgentTool` makes one for the agent it calls, with these
     plugins and a session of its own, and what goes in and out of it is traffic of a tool.
@@ -54,7 +54,7 @@ class ThreadkeepPlugin(BasePlugin):
         told = None if run is None else run.custom_metadata
         invocation = invocation_context.invocation_id
         said = Event(author="user", content=user_message, invocation_id=invocation, custom_metadata=told)
-        await self._tell(invocation_context.session, said)
+        await self._notify(invocation_context.session, said)
         self._sessions.hold_turn(invocation_context.session, invocation)
         return None
 
@@ -65,7 +65,7 @@ class ThreadkeepPlugin(BasePlugin):
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
         if _is_ours(invocation_context) and not event.partial:
-            await self._tell(invocation_context.session, event)
+            await self._notify(invocation_context.session, event)
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
@@ -84,7 +84,7 @@ class ThreadkeepPlugin(BasePlugin):
         session = invocation_context.session
         return memory_record(session, await self._sessions.masking(session))
 
-    async def _tell(self, session: Session, event: Event) -> None:
+    async def _notify(self, session: Session, event: Event) -> None:
         shaped = session_events(event)
         if self._outward is None or not any(map(is_persistable, shaped)):
             return

@@ -9,6 +9,7 @@ from typing import Any
 from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
+from pydantic import PrivateAttr
 
 from threadkeep.adapters.adk import events
 from threadkeep.adapters.adk.ledger import FLIGHT, FRAME, Head, Ledger
@@ -21,7 +22,7 @@ from threadkeep.ports.agent_rows import place_of
 from threadkeep.scope import Scope
 
 _PAGE = 500
-_FOREIGN = 200  # messages of others that are looked through for those of events that do not know their places
+_FOREIGN = 200  # messages of other writers that are searched for those of events without a noted `seq`
 Entries = Mapping[int, dict[bytes, bytes]]
 
 
@@ -78,10 +79,10 @@ class Reader:
     async def _events(
         self, scope: Scope, head: Head, entries: Entries, before: int | None = None
     ) -> tuple[list[Event], int | None]:
-        """Also where the words of events before these are looked for, as `before` tells it for these."""
+        """The events, and the `seq` from which the text of events before these is searched, as `before` for these."""
         frames = {number: events.unpacked(kinds[FRAME]) for number, kinds in entries.items() if FRAME in kinds}
-        places = {frame["message"]: frame.get("seq") for frame in frames.values() if "message" in frame}
-        texts, before = await self._texts(scope, places, before)
+        seqs = {frame["message"]: frame.get("seq") for frame in frames.values() if "message" in frame}
+        texts, before = await self._texts(scope, seqs, before)
         keys = self._turns(head).keys(place_of(scope))
         found: list[Event] = []
         for number in sorted(entries):
@@ -99,18 +100,18 @@ class Reader:
         return found, before
 
     async def _texts(
-        self, scope: Scope, places: Mapping[str, int | None], before: int | None
+        self, scope: Scope, seqs: Mapping[str, int | None], before: int | None
     ) -> tuple[dict[str, str], int | None]:
-        """From there back until all are found, and how far back that was; `places` are ids and where each was put, as
-        far as that was noted. What was erased is not looked for through the whole talk."""
+        """The texts, searched back from `before` until all are found, and how far back that was. `seqs` are ids and the
+        `seq` of each where it was noted. Erased messages are not searched through the whole conversation."""
         found: dict[str, Message] = {}
-        missing, seen, after = {*places}, 0, before
-        while missing and (seen <= len(places) + _FOREIGN or _lies_before(after, [places[id_] for id_ in missing])):
+        missing, seen, after = {*seqs}, 0, before
+        while missing and (seen <= len(seqs) + _FOREIGN or _lies_before(after, [seqs[id_] for id_ in missing])):
             most = _PAGE if seen else min(_PAGE, len(missing) + 1)
             page = await self._stores.memory.history(scope, most, after)
             found |= {one.id: one for one in page.messages if one.id in missing}
             missing -= found.keys()
-            seen, after = seen + len(page.messages), _past_others(page.before, [places[id_] for id_ in missing])
+            seen, after = seen + len(page.messages), _past_others(page.before, [seqs[id_] for id_ in missing])
             if after is None or not page.messages:
                 break
         oldest = min((one.seq for one in found.values()), default=before)
@@ -126,13 +127,26 @@ def _lies_before(after: int | None, seqs: Sequence[int | None]) -> bool:
 
 
 def _past_others(after: int | None, seqs: Sequence[int | None]) -> int | None:
-    """Right behind the newest of them, where all places are known: what others have said since is not read."""
+    """Right behind the newest of them, where each `seq` is known: later messages of others are not read."""
     known = [seq for seq in seqs if seq is not None]
     return after if after is None or not known or len(known) < len(seqs) else min(after, max(known) + 1)
 
 
+class StoredSession(Session):
+    """A session that was read from the store, with the version of its head; copies of it keep that."""
+
+    _version: int | None = PrivateAttr(default=None)
+
+    @property
+    def version(self) -> int | None:
+        return self._version
+
+    def note_version(self, version: int) -> None:
+        self._version = version
+
+
 def built(scope: Scope, head: Head, state: dict[str, Any], found: list[Event]) -> Session:
-    session = Session(
+    session = StoredSession(
         id=scope.require_conversation(),
         app_name=head.body["app"],
         user_id=scope.user,
@@ -140,5 +154,5 @@ def built(scope: Scope, head: Head, state: dict[str, Any], found: list[Event]) -
         events=found,
         last_update_time=head.body["updated"],
     )
-    session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
+    session.note_version(head.version)
     return session

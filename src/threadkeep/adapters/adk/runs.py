@@ -1,6 +1,6 @@
-"""Runs of this process that hold a session's turn, and whether anybody still drives them.
+"""Runs of this process that hold a session's turn, and whether a task still drives them.
 
-ADK tells a plugin when a run has ended or failed, but not when it was cancelled: a client went away, or time was up.
+ADK calls a plugin when a run has ended or failed, but not when it was cancelled by a disconnect or a timeout.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Run(NamedTuple):
 
 
 class Runs:
-    """May be asked from any thread."""
+    """Thread-safe."""
 
     def __init__(self) -> None:
         self._driven: dict[Scope, dict[str, _Run]] = {}
@@ -49,7 +49,7 @@ class Runs:
             self._driven.pop(scope, None)
 
     def over(self, scope: Scope, invocation: str) -> list[str]:
-        """Others that hold this session's turn and that nobody drives any more."""
+        """Other runs that hold this session's turn and that no task drives any more."""
         held = list(self._driven.get(scope, {}).items())
         found = [other for other, run in held if other != invocation and self._is_over(run)]
         for other in found:
@@ -64,9 +64,9 @@ class Runs:
         task = run.task()
         if task is not None and (task is _current_task() or task.cancelled()):
             return True
-        return (task is None or task.done()) and self._is_gone(run.session)
+        return (task is None or task.done()) and self._is_collected(run.session)
 
-    def _is_gone(self, session: weakref.ref[Session]) -> bool:
+    def _is_collected(self, session: weakref.ref[Session]) -> bool:
         """What a cancelled run has left may hang together in circles."""
         if session() is not None and time.monotonic() - self._collected >= _COLLECT_SECONDS:
             gc.collect()

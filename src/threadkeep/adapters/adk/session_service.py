@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-from google.adk.errors._stale_session_error import StaleSessionError  # pyright: ignore[reportPrivateUsage]
+from google.adk.errors import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
@@ -15,7 +15,7 @@ from google.adk.sessions.session import Session
 from threadkeep.adapters.adk import events
 from threadkeep.adapters.adk.ledger import Head, Ledger
 from threadkeep.adapters.adk.masking import Masked, masked_at
-from threadkeep.adapters.adk.reading import Reader
+from threadkeep.adapters.adk.reading import Reader, StoredSession
 from threadkeep.adapters.adk.runs import Runs
 from threadkeep.adapters.adk.state import USER, delta_of, scratch_name, state_rows
 from threadkeep.adapters.adk.turns import TurnLimits
@@ -66,7 +66,7 @@ class ThreadkeepSessionService(BaseSessionService):
         settings: Settings | None = None,
     ) -> Self:
         """On `sqlite:///path.db`, `postgresql://…` or `mysql://…`, opened by the first call; `redis` puts a hot store
-        in front. `keep_memories` leaves what was said searchable when a session is deleted."""
+        in front. `keep_memories` leaves messages searchable when a session is deleted."""
         seal = Seal((settings or load_settings()).slot_key)
         stores = borrowed(url, redis, settings)
         return cls(stores, tenant or DEFAULT_TENANT, seal, limits, keep_memories=keep_memories)
@@ -136,7 +136,7 @@ class ThreadkeepSessionService(BaseSessionService):
         self._runs.hold(self._known(session).scope, invocation_id, session)
 
     async def end_turn(self, session: Session, invocation_id: str) -> None:
-        """What was in flight is gone, but for calls that wait for an answer. Ending twice is allowed."""
+        """Delete what was in flight, but for calls that wait for an answer. Ending twice is allowed."""
         known = self._known(session)
         self._runs.let_go(known.scope, invocation_id)
         head = await self._stores.in_turn(
@@ -154,7 +154,7 @@ class ThreadkeepSessionService(BaseSessionService):
         await self._stores.use(lambda stores: stores.memory.flushed())
 
     async def sweep(self) -> int:
-        """Delete what has expired, of every session; how many rows. Nobody sees them meanwhile."""
+        """Delete the expired rows of every session and return how many. No read returns an expired row before that."""
         return await self._stores.use(lambda stores: stores.rows.sweep())
 
     async def close(self) -> None:
@@ -232,8 +232,8 @@ class ThreadkeepSessionService(BaseSessionService):
         return Scope(self._tenant, user, session)
 
     def _known(self, session: Session) -> Known:
-        marker = session._storage_update_marker  # pyright: ignore[reportPrivateUsage]
-        return Known(self._scope(session.user_id, session.id), session.app_name, marker, session.last_update_time)
+        version = session.version if isinstance(session, StoredSession) else None
+        return Known(self._scope(session.user_id, session.id), session.app_name, version, session.last_update_time)
 
 
 async def _nothing(stores: AgentStores) -> None:
@@ -241,9 +241,9 @@ async def _nothing(stores: AgentStores) -> None:
 
 
 def _mark(session: Session, head: Head | None) -> None:
-    """The session knows of all that stands there."""
-    if head is not None:
-        session._storage_update_marker = str(head.version)  # pyright: ignore[reportPrivateUsage]
+    """Note the version that the session has. A session that the application made itself goes by its time."""
+    if head is not None and isinstance(session, StoredSession):
+        session.note_version(head.version)
 
 
 def _has_it(session: Session, event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""State in its four scopes: of the app, of the user, of the session, and `temp:`, which nobody keeps."""
+"""State in its four scopes: of the app, of the user, of the session, and `temp:`, which is never stored."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def user_space(tenant: str, user: str, app: str) -> bytes:
 def state_rows(scope: Scope, app: str, delta: Delta, packed: Callable[[Any], bytes], keep_seconds: float) -> list[Row]:
     """One row a key: two sessions that set two keys at once both keep theirs.
 
-    A user's go `keep_seconds` after they were last written; the app's are nobody's personal data, and stay.
+    A user's expire `keep_seconds` after they were last written; the app's are no personal data, and stay.
     """
     shared, own = app_space(scope.tenant, app), user_space(scope.tenant, scope.user, app)
     nobody = place_of(Scope(scope.tenant, _NOBODY))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from google.adk.errors._stale_session_error import StaleSessionError  # pyright: ignore[reportPrivateUsage]
+from google.adk.errors import StaleSessionError
 from google.adk.events.event import Event
 
 from threadkeep.adapters.adk.events import answered_calls
@@ -45,7 +45,7 @@ class Turns:
         self._turns: dict[str, dict[str, Any]] = body.setdefault("turns", {})
 
     def check(self, writer: str) -> None:
-        """Raises `StaleSessionError` while somebody else's turn is under way."""
+        """Raises `StaleSessionError` while another writer's turn is under way."""
         lease = self._body.get("lease")
         if lease and lease["by"] != writer and lease["until"] > self._now:
             raise StaleSessionError(BUSY)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from google.adk.errors._stale_session_error import StaleSessionError  # pyright: ignore[reportPrivateUsage]
+from cachetools import LRUCache
+from google.adk.errors import StaleSessionError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events.event import Event
 
@@ -38,24 +38,21 @@ class Known:
 
     scope: Scope
     app: str
-    marker: str | None
+    version: int | None
     last_update_time: float
 
 
 class Heads:
-    """Of sessions whose lease this process holds: nobody else can have changed them since."""
+    """Heads of sessions whose lease this process holds: no other process can have changed them since."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Scope, Head] = OrderedDict()
+        self._known: LRUCache[Scope, Head] = LRUCache(_MOST_REMEMBERED)
 
     def get(self, scope: Scope) -> Head | None:
         return self._known.get(scope)
 
     def keep(self, scope: Scope, head: Head) -> None:
         self._known[scope] = head
-        self._known.move_to_end(scope)
-        if len(self._known) > _MOST_REMEMBERED:
-            self._known.popitem(last=False)
 
     def forget(self, scope: Scope) -> None:
         self._known.pop(scope, None)
@@ -70,7 +67,7 @@ class Writer:
         self._heads = heads
 
     async def append(self, known: Known, event: Event, *, held: bool) -> Head:
-        """`held`: the turn goes on after an agent's last word; who holds it says when it ends."""
+        """`held`: the turn continues after an agent's last event, until its holder ends it."""
         head = await self._current(known, event)
         turns = self._turns(head.body)
         writer = event.invocation_id or event.id
@@ -99,23 +96,23 @@ class Writer:
         body = copy.deepcopy(head.body)
         turns = self._turns(body)
         turns.release()
-        gone = turns.ended()
+        deleted = turns.ended()
         self._heads.forget(known.scope)
-        ended = await self._ledger.swap(known.scope, head, body, gone=gone) if lease or gone else head
-        return ended if known.marker == str(head.version) else None
+        ended = await self._ledger.swap(known.scope, head, body, deleted=deleted) if lease or deleted else head
+        return ended if known.version == head.version else None
 
     async def _current(self, known: Known, event: Event) -> Head:
         """The head that the caller's session was read from. Raises `SessionNotFoundError` and `StaleSessionError`."""
         head = self._heads.get(known.scope)
         held = head is not None and self._turns(head.body).holds(event.invocation_id or event.id)
-        if head is None or not held or known.marker != str(head.version):
+        if head is None or not held or known.version != head.version:
             head = await self._ledger.head(known.scope)
         if head is None or head.body["app"] != known.app:
             raise SessionNotFoundError(f"Session {known.scope.conversation} not found.")
-        if known.marker is None:
+        if known.version is None:
             stale = abs(head.body["updated"] - known.last_update_time) > _SAME_MOMENT
         else:
-            stale = known.marker != str(head.version)
+            stale = known.version != head.version
         if stale:
             raise StaleSessionError(STALE)
         return head
@@ -136,7 +133,7 @@ class Writer:
     async def _placed(self, known: Known, head: Head, event: Event, message: Kept | None, *, ends: bool) -> Head:
         body = copy.deepcopy(head.body)
         turns = self._turns(body)
-        gone = turns.begun(event.invocation_id) if events.has_content(event) else []
+        deleted = turns.begun(event.invocation_id) if events.has_content(event) else []
         delta = delta_of(event.actions.state_delta, self._stores.memory.redacted, self._limits.not_persisted)
         body |= {"n": body["n"] + 1, "updated": event.timestamp, "state": body["state"] | delta.session}
         if delta.scratch:
@@ -144,13 +141,13 @@ class Writer:
         put = await self._entries(known.scope, body, turns, event, (message, delta), ends=ends)
         turns.answered(event)
         if ends:
-            gone += turns.ended()
+            deleted += turns.ended()
         if ends or event.long_running_tool_ids or not event.invocation_id:
             turns.release()
         elif events.has_content(event):
             turns.take(event.invocation_id)
         more = state_rows(known.scope, known.app, delta, events.packed, self._stores.keep_seconds)
-        placed = await self._swapped(known.scope, head, body, put, more, gone)
+        placed = await self._swapped(known.scope, head, body, put, more, deleted)
         for name, (value, seconds) in delta.scratch.items():
             await self._stores.memory.scratch.put(known.scope, scratch_name(name), value, seconds)
         self._heads.keep(known.scope, placed)

@@ -35,14 +35,14 @@ class Inline:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A value that is the only item of a strand."""
+    """A value that is the only item of its stored list."""
 
     run: Run
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list, as runs of strands. `snapshot`: the list inside a delta channel's snapshot."""
+    """A list, as runs of stored lists. `snapshot`: the list inside a delta channel's snapshot."""
 
     runs: tuple[Run, ...]
     snapshot: bool = False
@@ -81,7 +81,7 @@ def unpack_body(stored: bytes, codec: Codec, where: str) -> Body:
 
 
 def _taken_over(stored: bytes, codec: Codec) -> Body:
-    """Values that are encoded here, for a checkpoint that goes on from them to keep them as they are."""
+    """Values that are encoded here, so that a checkpoint that continues from them keeps them as they are."""
     found = json.loads(stored)
     encoded = {name: codec.encode(value, name) for name, value in found["channel_values"].items()}
     checkpoint = {
@@ -101,7 +101,7 @@ def runs_in(stored: bytes, where: str) -> list[Run]:
 
 
 def kind_of(stored: bytes, where: str) -> str:
-    """How a row is encoded, which its kind tells without the serializer."""
+    """Return how a row is encoded: its kind, read without the serializer."""
     return _opened(stored, where)[0]
 
 
@@ -130,8 +130,8 @@ def _packed_ref(ref: Ref) -> list[Any]:
     if isinstance(ref, Inline):
         return [_INLINE, ref.kind, ref.data]
     if isinstance(ref, Whole):
-        return [_WHOLE, ref.run.strand]
-    return [_SNAPSHOT if ref.snapshot else _LIST, *([run.strand, run.start, run.stop] for run in ref.runs)]
+        return [_WHOLE, ref.run.list_id]
+    return [_SNAPSHOT if ref.snapshot else _LIST, *([run.list_id, run.start, run.stop] for run in ref.runs)]
 
 
 def _ref(stored: list[Any]) -> Ref:
@@ -143,12 +143,12 @@ def _ref(stored: list[Any]) -> Ref:
     return Listed(tuple(_run(*run) for run in rest), snapshot=what == _SNAPSHOT)
 
 
-def _run(strand: object, start: object, stop: object) -> Run:
-    if not isinstance(strand, bytes) or not isinstance(start, int) or not isinstance(stop, int):
+def _run(list_id: object, start: object, stop: object) -> Run:
+    if not isinstance(list_id, bytes) or not isinstance(start, int) or not isinstance(stop, int):
         raise TypeError("a run of something else")
     if not 0 <= start < stop:
         raise ValueError("a run of nothing")
-    return Run(strand, start, stop)
+    return Run(list_id, start, stop)
 
 
 def without_values(checkpoint: Checkpoint) -> dict[str, Any]:

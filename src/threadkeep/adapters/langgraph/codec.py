@@ -11,8 +11,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from threadkeep.adapters.langgraph.messages import plain_fingerprint
-from threadkeep.adapters.langgraph.plain_messages import MORE, as_read, plain_value
+from threadkeep.adapters.langgraph.messages import MORE, as_read, plain_fingerprint, plain_value
 from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
 from threadkeep.adapters.langgraph.value_types import KnownTypes, TypeNotAllowed, blocked_types, is_absent
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
@@ -36,7 +35,7 @@ class Encoded(NamedTuple):
 
 
 class Codec:
-    """`plain` values can be told apart by their bytes at rest; those of any other serializer must not be.
+    """`plain` values differ by their bytes at rest; those of any other serializer must not be.
 
     `types`: the application's own, which our own serializer learns to load. One that the application chose says itself
     what it loads.
@@ -133,7 +132,7 @@ class Codec:
         kind, _, cipher = kind.partition("+")
         try:
             return hash((kind, self._cipher.decrypt(cipher, data)))
-        except Exception:  # of another key; whoever reads the value is told
+        except Exception:  # of another key; reading the value raises
             return None
 
     def _same_value(self, kind: str, data: bytes) -> int | None:
@@ -162,7 +161,7 @@ def unpacked(data: bytes) -> Any:
 
 def unpacked_all(several: Sequence[bytes]) -> list[Any]:
     """Of each, in one call: they become the items of one list. Raises `ValueError`, also where one is more or less than
-    a value, and what follows would take another's place."""
+    a value, and what follows would be taken for another."""
     *values, last = ormsgpack.unpackb(b"".join((_LIST, (len(several) + 1).to_bytes(4), *several, _END)))
     if last is not None or not all(several):
         raise ValueError("is not one value")

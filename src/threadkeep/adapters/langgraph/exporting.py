@@ -1,4 +1,4 @@
-"""What is kept of a thread, and items of stores, as JSON for whoever exports them.
+"""What is kept of a thread, and items of stores, as JSON for an export.
 
 Only classes that LangGraph itself calls safe are made; of any other there are its bare fields, and no module of the
 application is imported. What this process cannot read (another serializer's, encrypted, damaged) is named in `unread`.
@@ -17,18 +17,18 @@ from pydantic_core import to_jsonable_python
 
 from threadkeep.adapters.langgraph.body import Inline, Ref, Whole, runs_of, unpack_body
 from threadkeep.adapters.langgraph.codec import Codec, is_in_flight
+from threadkeep.adapters.langgraph.item_cache import Item
 from threadkeep.adapters.langgraph.pages import stretches_of
 from threadkeep.adapters.langgraph.reading import in_flight, metadata_of, opened, where_is
-from threadkeep.adapters.langgraph.strands import Item
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Page, StoredCheckpoint, TypeName
-from threadkeep.threads import Thread
+from threadkeep.ports.threads import Thread
 
-_Stored = tuple[Any, ...]  # what tells a stored value from every other of its thread
+_Stored = tuple[Any, ...]  # what distinguishes a stored value from every other of its thread
 
 
 class _Fields(Codec):
-    """Bare fields in place of whatever is not known to be safe."""
+    """Bare fields instead of whatever is not known to be safe."""
 
     def _gives_fields(self, name: TypeName) -> bool:
         return True
@@ -38,7 +38,7 @@ def thread_as_json(thread: Thread, checkpoints: Sequence[StoredCheckpoint], page
     """`state` is that of the newest checkpoint. Each of `checkpoints`, newest first, has only the values that no newer
     one has: so every stored value is there once. What rests encrypted until its turn ends is left out, and counted.
     """
-    return _Exporting(thread, pages).told(checkpoints)
+    return _Exporting(thread, pages).described(checkpoints)
 
 
 def item_as_json(value: bytes, name: str) -> dict[str, Any]:
@@ -58,12 +58,12 @@ class _Exporting:
         self._in_flight = 0
         self._items: dict[tuple[bytes, int], Item] = {}
         try:
-            for strand, start, items in stretches_of(pages, f"thread {thread.id!r}"):
-                self._items |= {(strand, place): item for place, item in enumerate(items, start)}
+            for list_id, start, items in stretches_of(pages, f"thread {thread.id!r}"):
+                self._items |= {(list_id, position): item for position, item in enumerate(items, start)}
         except CheckpointCorrupt as error:
             self._unread.append(str(error))
 
-    def told(self, checkpoints: Sequence[StoredCheckpoint]) -> dict[str, Any]:
+    def described(self, checkpoints: Sequence[StoredCheckpoint]) -> dict[str, Any]:
         readable = [row for row in checkpoints if self._is_readable(row)]
         newest = next((row for row in readable if not row.ns), None)
         state = {} if newest is None else self._values(newest)
@@ -104,7 +104,7 @@ class _Exporting:
         return {"channel": channel, "value": found[0]} if found else None
 
     def _values(self, row: StoredCheckpoint) -> dict[str, Any]:
-        """Of each channel what was not told before."""
+        """Return of each channel what was not exported before."""
         where, values = where_is(row), dict[str, Any]()
         try:
             refs = unpack_body(row.body, self._codec, where).refs
@@ -121,20 +121,20 @@ class _Exporting:
         """The value alone in a list, or nothing: it may be None."""
         if isinstance(ref, Inline):
             return self._decoded((channel, ref.kind, ref.data), ref.kind, ref.data, where)
-        places = [(run.strand, place) for run in runs_of(ref) for place in range(run.start, run.stop)]
-        values = [value for place in places for value in self._item(place, where)]
+        positions = [(run.list_id, position) for run in runs_of(ref) for position in range(run.start, run.stop)]
+        values = [value for position in positions for value in self._item(position, where)]
         if isinstance(ref, Whole):
             return values
-        return [values] if values or not places else []
+        return [values] if values or not positions else []
 
-    def _item(self, place: tuple[bytes, int], where: str) -> list[Any]:
-        item = self._items.get(place)
+    def _item(self, position: tuple[bytes, int], where: str) -> list[Any]:
+        item = self._items.get(position)
         if not item:
-            if place not in self._seen:
-                self._seen.add(place)
+            if position not in self._seen:
+                self._seen.add(position)
                 self._unread.append(f"{where} refers to items that are not stored")
             return []
-        return self._decoded(place, item.kind, item.data, where)
+        return self._decoded(position, item.kind, item.data, where)
 
     def _decoded(self, stored: _Stored, kind: str, data: bytes, where: str) -> list[Any]:
         if stored in self._seen:
@@ -160,13 +160,14 @@ def _codec() -> Codec:
 def _plain(value: Any) -> Any:
     """As JSON has it: what it cannot carry as its text, bytes as base64. Raises `CheckpointCorrupt`."""
     try:
-        return _finite(to_jsonable_python(value, fallback=_told, bytes_mode="base64"))
+        return _finite(to_jsonable_python(value, fallback=_unknown_to_pydantic, bytes_mode="base64"))
     except Exception as error:  # whatever a value's own methods raise, and what is too deep
-        raise CheckpointCorrupt(f"a {type(value).__name__} cannot be told as JSON ({type(error).__name__})") from error
+        raise CheckpointCorrupt(
+            f"a {type(value).__name__} cannot be written as JSON ({type(error).__name__})"
+        ) from error
 
 
-def _told(value: Any) -> Any:
-    """Of what pydantic does not know."""
+def _unknown_to_pydantic(value: Any) -> Any:
     if isinstance(value, Send):
         return {"node": value.node, "arg": value.arg}
     return value.value if isinstance(value, _DeltaSnapshot) else str(value)

@@ -17,12 +17,12 @@ _SHORT = 64  # characters
 
 
 def facts_of(metadata: Mapping[str, Any]) -> bytes:
-    """Side by side; what cannot be told this way is left out, and matches nothing in a filter."""
+    """Side by side; what cannot be encoded this way is left out, and matches nothing in a filter."""
     return b"".join(fact for key, value in metadata.items() if (fact := fact_of(key, value)) is not None)
 
 
 def fact_of(key: str, value: Any) -> bytes | None:
-    """None for what cannot be told. Equal for values that Python calls equal, such as 1, 1.0 and True."""
+    """None for what cannot be encoded. Equal for values that Python calls equal, such as 1, 1.0 and True."""
     return _short_fact(key, value) if type(value) is str and len(value) <= _SHORT else _fact(key, value)
 
 

@@ -68,7 +68,10 @@ class Owners:
 
 
 async def import_threads(source: str, target: ThreadkeepSaver, owners: Owners) -> Imported:
-    """Every thread of the database at `source`. A thread that cannot be read or owned is told, the others go on."""
+    """Every thread of the database at `source`.
+
+    A thread that cannot be read or owned is reported; the others are copied.
+    """
     done = Imported()
     async with _opened(source) as saver:
         for thread_id in await _thread_ids(source, saver):
@@ -124,7 +127,7 @@ async def _thread_ids(source: str, saver: Any) -> list[str]:
 
 
 async def _task_paths(source: str, saver: Any, thread_id: str) -> Paths:
-    """Their savers do not tell them; a delta channel is its tasks' writes in the order of their paths."""
+    """Their savers do not return them; a delta channel is its tasks' writes in the order of their paths."""
     query = _PATHS_ON_SQLITE if _kind(source) == "sqlite" else _PATHS
     return {(ns, id_, task): path for ns, id_, task, path in await _rows(source, saver, query, thread_id)}
 
@@ -153,13 +156,13 @@ async def _store(saver: ThreadkeepSaver, thread: Sequence[CheckpointTuple], path
     writes = 0
     versions: dict[tuple[str, str], Any] = {}
     for one in thread:
-        place = one.config["configurable"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
-        ns, id_ = place.get("checkpoint_ns", ""), one.checkpoint["id"]
+        location = one.config["configurable"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
+        ns, id_ = location.get("checkpoint_ns", ""), one.checkpoint["id"]
         parent = _parent_id(one)
         before = versions.get((ns, parent or ""), {})
         now = versions[ns, id_] = one.checkpoint["channel_versions"]
         new = {channel: version for channel, version in now.items() if before.get(channel) != version}
-        config = _config(place["thread_id"], ns, parent)
+        config = _config(location["thread_id"], ns, parent)
         stored = await saver.aput(config, one.checkpoint, one.metadata, new)
         pending = [(task, channel, value) for task, channel, value in one.pending_writes or ()]
         for task, group in groupby(pending, key=lambda write: write[0]):
@@ -172,8 +175,8 @@ async def _store(saver: ThreadkeepSaver, thread: Sequence[CheckpointTuple], path
 async def _compare(saver: ThreadkeepSaver, thread: Sequence[CheckpointTuple]) -> None:
     """Raises `Different` at the first difference."""
     for one in thread:
-        place = one.config["configurable"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
-        config = _config(place["thread_id"], place.get("checkpoint_ns", ""), one.checkpoint["id"])
+        location = one.config["configurable"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
+        config = _config(location["thread_id"], location.get("checkpoint_ns", ""), one.checkpoint["id"])
         ours = await saver.aget_tuple(config)
         if ours is None or _without_inherited(ours, one) != one.checkpoint:
             raise Different(f"checkpoint {one.checkpoint['id']!r} did not come back as it was")

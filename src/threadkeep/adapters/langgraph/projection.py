@@ -49,7 +49,7 @@ class Projection:
         return kept
 
     def _redacted_since(self, before: object, value: Any, texts: dict[str, str]) -> Any:
-        """Of a list what it began with, or went on from, is not looked at again; nor is a text that its entries had."""
+        """What a list began with, or continued from, is not looked at again; nor is a text that its entries had."""
         if not isinstance(before, list) or not isinstance(value, list):
             return self._redacted(value, texts, 0)
         known, values = cast("list[Any]", before), cast("list[Any]", value)
@@ -79,7 +79,7 @@ class Projection:
         try:
             named = cast("Event", replace(told, id=message.id)) if message.id else told
             drafts = admit([named], rules, ids, datetime.now(UTC)).drafts
-        except InvalidEvent:  # an id that tells of somebody: it gets another
+        except InvalidEvent:  # an id that holds personal data: it gets another
             drafts = admit([told], rules, ids, datetime.now(UTC)).drafts
         return kind(content=drafts[0].content, id=drafts[0].id) if drafts else None
 

@@ -11,19 +11,19 @@ from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory, Pend
 
 from threadkeep.adapters.langgraph.body import unpack_body
 from threadkeep.adapters.langgraph.facts import checked_filter, matches, wanted_facts
-from threadkeep.adapters.langgraph.place import Place, configurable
+from threadkeep.adapters.langgraph.location import Location, configurable
 from threadkeep.adapters.langgraph.reading import ItemsMissing, metadata_of, pending_write, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
 from threadkeep.ports.checkpoints import Search, StoredCheckpoint
-from threadkeep.threads import Thread, short_id, thread_of
+from threadkeep.ports.threads import Thread, short_id, thread_of
 
 T = TypeVar("T")
 _PAGE = 50
 _ANCESTORS_AT_ONCE = 100
 
 
-class _Gone(Exception):
+class _Deleted(Exception):
     """A checkpoint was pruned or deleted, or went with its turn, after its row was read."""
 
 
@@ -32,42 +32,44 @@ class Reader:
         self._session = session
 
     async def get(self, asking: Asking, config: RunnableConfig) -> CheckpointTuple | None:
-        """A turn that ends while it is being read is read again, as it is by then; and the latest, if it has gone."""
-        place = asking.identity.place(config)
-        thread = place.thread
+        """Read a turn again that ends while it is being read; and the latest checkpoint, if it was deleted."""
+        location = asking.identity.locate(config)
+        thread = location.thread
         while True:
             key = None if asking.turns is None else await asking.turns.key(thread)
             try:
                 asked = await asking.reading(thread)
-                return await self._session.knowing(partial(self._get, asked, place))
-            except _Gone:
-                if place.checkpoint is not None:
+                return await self._session.knowing(partial(self._get, asked, location))
+            except _Deleted:
+                if location.checkpoint is not None:
                     return None
             except CheckpointCorrupt:
                 if asking.turns is None or await asking.turns.key(thread) == key:
                     raise
 
-    async def _get(self, asking: Asking, place: Place) -> CheckpointTuple | None:
-        wanting = self._session.reading.wanting(place.thread)
-        row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint, wanting))
+    async def _get(self, asking: Asking, location: Location) -> CheckpointTuple | None:
+        wanting = self._session.reading.wanting(location.thread)
+        row = await self._session.router.use(
+            lambda store: store.get(location.thread, location.ns, location.checkpoint, wanting)
+        )
         if row is None:
-            if place.checkpoint is None:
-                self._session.forget(place.thread)  # perhaps it was deleted elsewhere
+            if location.checkpoint is None:
+                self._session.forget(location.thread)  # perhaps it was deleted elsewhere
             return None
-        return await self._tuple(asking, place.thread, row)
+        return await self._tuple(asking, location.thread, row)
 
     async def _tuple(self, asking: Asking, thread: Thread, row: StoredCheckpoint) -> CheckpointTuple:
         with_items = self._session.reading.tuple_of(thread.owner, row, asking.codec, asking.identity)
-        return await self._unless_gone(thread, row, with_items)
+        return await self._unless_deleted(thread, row, with_items)
 
-    async def _unless_gone(self, thread: Thread, row: StoredCheckpoint, with_items: Awaitable[T]) -> T:
-        """Raises `_Gone`."""
+    async def _unless_deleted(self, thread: Thread, row: StoredCheckpoint, with_items: Awaitable[T]) -> T:
+        """Raises `_Deleted`."""
         try:
             return await with_items
         except ItemsMissing:
-            if await self._session.door.use(lambda store: store.get(thread, row.ns, row.id)) is not None:
+            if await self._session.router.use(lambda store: store.get(thread, row.ns, row.id)) is not None:
                 raise
-            raise _Gone from None
+            raise _Deleted from None
 
     async def find(
         self,
@@ -77,7 +79,7 @@ class Reader:
         before: RunnableConfig | None,
         limit: int | None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """What the database can tell it filters; what only Python can (an encrypted value, None) is asked here.
+        """The database filters what it can; what only Python can compare (an encrypted value, None) is filtered here.
 
         Where the first one goes while it is read, the search begins anew: there may be others by now.
         """
@@ -88,7 +90,7 @@ class Reader:
         any_found = False
         while left is None or left > 0:
             size = _PAGE if left is None or wanted else min(_PAGE, left)
-            rows = await self._session.door.use(lambda store, asked=search, size=size: store.find(asked, size))
+            rows = await self._session.router.use(lambda store, asked=search, size=size: store.find(asked, size))
             for row in rows:
                 if left == 0:
                     break
@@ -98,7 +100,7 @@ class Reader:
                     found = await self._session.knowing(partial(self._matching, reading, thread, row, wanted))
                     if found is None:
                         continue
-                except _Gone:
+                except _Deleted:
                     if any_found:
                         continue
                     search = beginning
@@ -121,7 +123,7 @@ class Reader:
     async def _reading(
         self, asking: Asking, row: StoredCheckpoint, thread: Thread, known: dict[bytes, Asking]
     ) -> Asking:
-        """Raises `_Gone`."""
+        """Raises `_Deleted`."""
         if asking.turns is None:
             return asking
         if thread.key not in known:
@@ -130,9 +132,9 @@ class Reader:
             unpack_body(row.body, known[thread.key].codec, where_is(row))
         except CheckpointCorrupt:
             known[thread.key] = await asking.reading(thread)
-            here = await self._session.door.use(lambda store: store.get(thread, row.ns, row.id))
+            here = await self._session.router.use(lambda store: store.get(thread, row.ns, row.id))
             if here is None:
-                raise _Gone from None
+                raise _Deleted from None
         return known[thread.key]
 
     def _search(
@@ -156,38 +158,38 @@ class Reader:
     ) -> Mapping[str, DeltaChannelHistory]:
         if not channels:
             return {}
-        place = asking.identity.place(config)
+        location = asking.identity.locate(config)
         while True:
             try:
-                asked = await asking.reading(place.thread)
-                return await self._session.knowing(partial(self._history, asked, place, channels))
-            except _Gone:
+                asked = await asking.reading(location.thread)
+                return await self._session.knowing(partial(self._history, asked, location, channels))
+            except _Deleted:
                 continue  # the ancestors are others by now
 
     async def _history(
-        self, asking: Asking, place: Place, channels: Sequence[str]
+        self, asking: Asking, location: Location, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         walk = _Walk(channels)
-        async for row in self._ancestors(place):
+        async for row in self._ancestors(location):
             body = unpack_body(row.body, asking.codec, where_is(row))
             for write in reversed(row.writes):
                 if write.channel in walk.remaining:
                     walk.writes[write.channel].append(pending_write(write, asking.codec, where_is(row)))
             seeds = {channel: ref for channel, ref in body.refs.items() if channel in walk.remaining}
-            values = self._session.reading.values(place.thread, seeds, asking.codec, where_is(row))
-            walk.seeds |= await self._unless_gone(place.thread, row, values)
+            values = self._session.reading.values(location.thread, seeds, asking.codec, where_is(row))
+            walk.seeds |= await self._unless_deleted(location.thread, row, values)
             walk.remaining -= {*seeds}
             if not walk.remaining:
                 break
         return walk.result()
 
-    async def _ancestors(self, place: Place) -> AsyncIterator[StoredCheckpoint]:
+    async def _ancestors(self, location: Location) -> AsyncIterator[StoredCheckpoint]:
         """Nearest first, without the checkpoint itself; each once, should the chain ever run in a circle."""
-        cursor = place.checkpoint or await self._latest(place.thread, place.ns)
+        cursor = location.checkpoint or await self._latest(location.thread, location.ns)
         seen = {cursor}
         while cursor is not None:
-            rows = await self._session.door.use(
-                lambda store, at=cursor: store.lineage(place.thread, place.ns, at, _ANCESTORS_AT_ONCE)
+            rows = await self._session.router.use(
+                lambda store, at=cursor: store.lineage(location.thread, location.ns, at, _ANCESTORS_AT_ONCE)
             )
             for row in rows[1:]:
                 if row.id in seen:
@@ -197,7 +199,7 @@ class Reader:
             cursor = rows[-1].id if len(rows) == _ANCESTORS_AT_ONCE else None
 
     async def _latest(self, thread: Thread, ns: str) -> str | None:
-        row = await self._session.door.use(lambda store: store.get(thread, ns, None))
+        row = await self._session.router.use(lambda store: store.get(thread, ns, None))
         return None if row is None else row.id
 
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from cachetools import LRUCache
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 
 from threadkeep.adapters.langgraph.body import Body, Inline, Ref, Whole, kind_of, runs_in, runs_of, unpack_body
 from threadkeep.adapters.langgraph.codec import Codec, is_in_flight, unpacked
+from threadkeep.adapters.langgraph.item_cache import Item, ItemCache, gap, values_of
+from threadkeep.adapters.langgraph.location import Identity
 from threadkeep.adapters.langgraph.pages import stretches_of
-from threadkeep.adapters.langgraph.place import Identity
 from threadkeep.adapters.langgraph.squeeze import unsqueezed
-from threadkeep.adapters.langgraph.strands import Item, StrandCache, gap, values_of
 from threadkeep.adapters.langgraph.value_types import TypeNotAllowed
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Page, Run, StoredCheckpoint, Wanting, Write, is_taken_over
+from threadkeep.ports.threads import Thread
 from threadkeep.scope import Scope
-from threadkeep.threads import Thread
 
 FetchPages = Callable[[Thread, Sequence[Run]], Awaitable[Sequence[Page]]]
 Held = dict[Run, list[Item]]
@@ -31,7 +31,7 @@ _MOST_STATES = 2_000
 
 
 class ItemsMissing(CheckpointCorrupt):
-    """Unless the checkpoint itself has gone by now."""
+    """Unless the checkpoint itself was deleted by now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,16 @@ class StateCache:
     """Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._states: OrderedDict[StateKey, State] = OrderedDict()
+        self._states: LRUCache[StateKey, State] = LRUCache(_MOST_STATES)
         self._changing = threading.Lock()
 
     def __getitem__(self, key: StateKey) -> State | None:
-        return self._states.get(key)
+        with self._changing:
+            return self._states.get(key)
 
     def __setitem__(self, key: StateKey, state: State) -> None:
         with self._changing:
             self._states[key] = state
-            if len(self._states) > _MOST_STATES:
-                self._states.popitem(last=False)
 
     def forget(self, thread: Thread) -> None:
         with self._changing:
@@ -65,8 +64,8 @@ class StateCache:
 
 
 class Reading:
-    def __init__(self, strands: StrandCache, states: StateCache, pages: FetchPages) -> None:
-        self._strands = strands
+    def __init__(self, items: ItemCache, states: StateCache, pages: FetchPages) -> None:
+        self._items = items
         self._states = states
         self._pages = pages
 
@@ -76,8 +75,8 @@ class Reading:
         where = where_is(row)
         body = unpack_body(row.body, codec, where)
         self.remember(thread, row.ns, row.id, body)
-        for strand, start, items in stretches_of(row.pages, where):
-            self._strands.add(thread, strand, start, items)
+        for list_id, start, items in stretches_of(row.pages, where):
+            self._items.add(thread, list_id, start, items)
         values = await self.values(thread, body.refs, codec, where)
         checkpoint = cast("Checkpoint", {**body.checkpoint, "channel_values": values})
         parent = None if row.parent is None else identity.config(owner, row.thread, row.ns, row.parent)
@@ -91,7 +90,7 @@ class Reading:
 
     def wanting(self, thread: Thread) -> Wanting | None:
         """What to fetch together with a checkpoint: all of it, where nothing of its thread was read before."""
-        return None if self._strands.knows(thread) else _all_runs
+        return None if self._items.knows(thread) else _all_runs
 
     def remember(self, thread: Thread, ns: str, id_: str, body: Body) -> None:
         self._states[thread.key, ns, id_] = State({**body.versions}, body.refs)  # others have the checkpoint's own
@@ -103,14 +102,14 @@ class Reading:
     async def fetch(self, thread: Thread, runs: Sequence[Run], where: str) -> Held:
         """The items of each run, from the cache or from the store. Raises `CheckpointCorrupt` when one is missing.
 
-        What is in the cache is taken first: what is fetched, here or meanwhile by others, may push it out.
+        What is in the cache is taken first: what is fetched, here or concurrently by others, may evict it.
         """
-        here = {run: self._strands.items(thread, run) for run in runs}
+        here = {run: self._items.items(thread, run) for run in runs}
         missing = [part for run, items in here.items() if (part := gap(run, items)) is not None]
         fetched: dict[tuple[bytes, int], Item] = {}
-        for strand, start, items in stretches_of(await self._pages(thread, missing) if missing else (), where):
-            self._strands.add(thread, strand, start, items)
-            fetched.update(((strand, position), item) for position, item in enumerate(items, start))
+        for list_id, start, items in stretches_of(await self._pages(thread, missing) if missing else (), where):
+            self._items.add(thread, list_id, start, items)
+            fetched.update(((list_id, position), item) for position, item in enumerate(items, start))
         return {run: _filled(run, items, fetched, where) for run, items in here.items()}
 
 
@@ -119,7 +118,7 @@ def _filled(
 ) -> list[Item]:
     whole = here or list[Item | None]([None] * (run.stop - run.start))
     if not all(whole):
-        whole = [item or fetched.get((run.strand, place)) for place, item in enumerate(whole, run.start)]
+        whole = [item or fetched.get((run.list_id, position)) for position, item in enumerate(whole, run.start)]
     if not all(whole):
         raise ItemsMissing(f"{where} refers to items that are not stored")
     return cast("list[Item]", whole)
@@ -150,7 +149,7 @@ def metadata_of(row: StoredCheckpoint, codec: Codec) -> CheckpointMetadata:
 
 
 def _pending_writes(row: StoredCheckpoint, codec: Codec, where: str) -> Iterator[PendingWrite]:
-    """Without those that a turn left on a checkpoint from before it, where its key is gone: they went with it."""
+    """Without those that a turn left on a checkpoint from before it, where its key was destroyed: they went with it."""
     for write in row.writes:
         try:
             yield pending_write(write, codec, where)

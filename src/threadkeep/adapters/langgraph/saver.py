@@ -23,21 +23,21 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from threadkeep.adapters.langgraph.codec import Codec
-from threadkeep.adapters.langgraph.door import Door
 from threadkeep.adapters.langgraph.facts import fact_of
-from threadkeep.adapters.langgraph.place import Identity
+from threadkeep.adapters.langgraph.location import Identity
 from threadkeep.adapters.langgraph.reader import Reader
 from threadkeep.adapters.langgraph.session import Asking, Limits, Session, StaleWriters
 from threadkeep.adapters.langgraph.stale import note_reading
+from threadkeep.adapters.langgraph.store_router import StoreRouter
 from threadkeep.adapters.langgraph.thinning import keep_latest, without_runs
 from threadkeep.adapters.langgraph.turn_verbs import ToolTraffic, TurnRules, TurnVerbs
-from threadkeep.adapters.langgraph.usage import UsageTeller
+from threadkeep.adapters.langgraph.usage import UsageReporter
 from threadkeep.adapters.langgraph.writer import Writer
 from threadkeep.compose.adapters import is_bound_to_its_loop, open_checkpoints
 from threadkeep.errors import InvalidInput
 from threadkeep.ports.checkpoints import Plan
+from threadkeep.ports.threads import Thread, thread_of
 from threadkeep.settings import Settings, load_settings
-from threadkeep.threads import Thread, thread_of
 
 _RUNS_AT_ONCE = 50
 
@@ -58,8 +58,8 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         super().__init__(serde=serde or JsonPlusSerializer(allowed_msgpack_modules=None))
         self._types = session.types if serde is None else None
         self._turn_rules = turn_rules or TurnRules.chosen("keep", (), None)
-        self._turns = self._turn_rules.turns(session.door)
-        session.usage = session.usage or UsageTeller(self._turn_rules.redacted)
+        self._turns = self._turn_rules.turns(session.router)
+        session.usage = session.usage or UsageReporter(self._turn_rules.redacted)
         self._codec = Codec(self.serde, self._types)
         self._session = session
         self._identity = identity
@@ -85,14 +85,14 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         """A saver on `sqlite:///path.db`, `postgresql://…` or `mysql://…`.
 
         Without `user` each config names one (`configurable.user_id`). `serde` is JSON-plus with strict msgpack unless
-        given. `stale_writers="report"` raises `StaleWriter` when another run has gone on from the same checkpoint.
+        given. `stale_writers="report"` raises `StaleWriter` when another run has continued from the same checkpoint.
         `tool_traffic="turn"` keeps calls and results only until a turn ends; of channels without messages only
         `turn_keeps` outlive it.
         """
         settings = settings or load_settings()
         session = _session(url, stale_writers, limits, settings)
         saver = cls(session, Identity(tenant, user), serde, TurnRules.chosen(tool_traffic, turn_keeps, settings))
-        await session.door.open()
+        await session.router.open()
         try:
             yield saver
         finally:
@@ -117,9 +117,9 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         session = _session(url, stale_writers, limits, settings)
         saver = cls(session, Identity(tenant, user), serde, TurnRules.chosen(tool_traffic, turn_keeps, settings))
         try:
-            session.door.wait(session.door.open())
+            session.router.wait(session.router.open())
         except BaseException:
-            session.door.close_and_wait()
+            session.router.close_and_wait()
             raise
         return saver
 
@@ -134,16 +134,16 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         conversation or its user erased, is refused, also where the thread had no checkpoint yet."""
         thread = self._thread(thread_id)
         clone = copy.copy(self)
-        generation = await self._session.door.use(lambda store: store.generation(thread))
+        generation = await self._session.router.use(lambda store: store.generation(thread))
         clone._began = {**self._began, thread.key: generation}
         return clone
 
     async def aclose(self) -> None:
         """Closing twice is allowed."""
-        await self._session.door.close()
+        await self._session.router.close()
 
     def close(self) -> None:
-        self._session.door.close_and_wait()
+        self._session.router.close_and_wait()
 
     def __enter__(self) -> Self:
         return self
@@ -186,7 +186,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
 
     async def adelete_thread(self, thread_id: str) -> None:
         thread = self._thread(thread_id)
-        await self._session.door.use(lambda store: store.delete(thread))
+        await self._session.router.use(lambda store: store.delete(thread))
         self._session.forget(thread)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -195,7 +195,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         for start in range(0, len(run_ids), _RUNS_AT_ONCE):
             some = set(run_ids[start : start + _RUNS_AT_ONCE])
             facts = [fact for run_id in some if (fact := fact_of("run_id", run_id)) is not None]
-            for thread_id in await self._session.door.use(lambda store, facts=facts: store.threads(owner, facts)):
+            for thread_id in await self._session.router.use(lambda store, facts=facts: store.threads(owner, facts)):
                 thread = Thread(owner, thread_id)
                 plan = without_runs((await self._asking.reading(thread)).codec, some)
                 await self._thin_out(thread, plan)
@@ -205,7 +205,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         """Everything, delta history included. Raises `Conflict` while a turn is in flight (`tool_traffic="turn"`), and
         when the target has checkpoints."""
         source, target = self._thread(source_thread_id), self._thread(target_thread_id)
-        await self._session.door.use(lambda store: store.copy(source, target))
+        await self._session.router.use(lambda store: store.copy(source, target))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """`keep_latest`: of each namespace the newest checkpoint, and the ancestors its delta channels need."""
@@ -221,7 +221,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
             self._session.states.forget(thread)
 
     async def _thin_out(self, thread: Thread, plan: Plan) -> None:
-        await self._session.knowing(lambda: self._session.door.use(lambda store: store.thin_out(thread, plan)))
+        await self._session.knowing(lambda: self._session.router.use(lambda store: store.thin_out(thread, plan)))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -236,7 +236,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
     # The same without an event loop: each runs on the saver's own thread.
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return self._noted(config, self._session.door.wait(self._reader.get(self._asking, config)))
+        return self._noted(config, self._session.router.wait(self._reader.get(self._asking, config)))
 
     def list(
         self,
@@ -246,7 +246,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        return self._session.door.each(self.alist(config, filter=filter, before=before, limit=limit))
+        return self._session.router.each(self.alist(config, filter=filter, before=before, limit=limit))
 
     def put(
         self,
@@ -255,32 +255,32 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return self._session.door.wait(self.aput(config, checkpoint, metadata, new_versions))
+        return self._session.router.wait(self.aput(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        self._session.door.wait(self.aput_writes(config, writes, task_id, task_path))
+        self._session.router.wait(self.aput_writes(config, writes, task_id, task_path))
 
     def beginning(self, thread_id: str) -> Self:
-        return self._session.door.wait(self.abeginning(thread_id))
+        return self._session.router.wait(self.abeginning(thread_id))
 
     def delete_thread(self, thread_id: str) -> None:
-        self._session.door.wait(self.adelete_thread(thread_id))
+        self._session.router.wait(self.adelete_thread(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        self._session.door.wait(self.adelete_for_runs(run_ids))
+        self._session.router.wait(self.adelete_for_runs(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        self._session.door.wait(self.acopy_thread(source_thread_id, target_thread_id))
+        self._session.router.wait(self.acopy_thread(source_thread_id, target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        self._session.door.wait(self.aprune(thread_ids, strategy=strategy))
+        self._session.router.wait(self.aprune(thread_ids, strategy=strategy))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
-        return self._session.door.wait(self.aget_delta_channel_history(config=config, channels=channels))
+        return self._session.router.wait(self.aget_delta_channel_history(config=config, channels=channels))
 
     @property
     def _asking(self) -> Asking:
@@ -291,7 +291,7 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
     def _noted(self, config: RunnableConfig, found: CheckpointTuple | None) -> CheckpointTuple | None:
         """In the caller's context, which its puts will have."""
         if self._session.stale_writers == "report":
-            note_reading(self._identity.place(config), found.checkpoint["id"] if found else None)
+            note_reading(self._identity.locate(config), found.checkpoint["id"] if found else None)
         return found
 
     def _thread(self, thread_id: Any) -> Thread:
@@ -300,4 +300,4 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
 
 def _session(url: str, stale_writers: StaleWriters, limits: Limits | None, settings: Settings) -> Session:
     open_ = partial(open_checkpoints, url, settings)
-    return Session(Door(open_, bound_to_loop=is_bound_to_its_loop(url)), stale_writers, limits or Limits())
+    return Session(StoreRouter(open_, bound_to_loop=is_bound_to_its_loop(url)), stale_writers, limits or Limits())

@@ -1,4 +1,4 @@
-"""What the verbs of one saver share: the way to its store, what is cached, its limits; and who is asking."""
+"""What the verbs of one saver share: the router to its store, what is cached, its limits; and the caller's identity."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from threadkeep.adapters.langgraph.codec import Codec
-from threadkeep.adapters.langgraph.door import Door
-from threadkeep.adapters.langgraph.place import Identity
+from threadkeep.adapters.langgraph.item_cache import ItemCache
+from threadkeep.adapters.langgraph.location import Identity
 from threadkeep.adapters.langgraph.reading import Reading, StateCache
-from threadkeep.adapters.langgraph.strands import StrandCache
+from threadkeep.adapters.langgraph.store_router import StoreRouter
 from threadkeep.adapters.langgraph.turns import Turns
-from threadkeep.adapters.langgraph.usage import UsageTeller
+from threadkeep.adapters.langgraph.usage import UsageReporter
 from threadkeep.adapters.langgraph.value_types import KnownTypes, TypeNotAllowed
 from threadkeep.adapters.langgraph.whole_lists import LatestLists
 from threadkeep.errors import InvalidSetting
 from threadkeep.ports.checkpoints import CheckpointStore
-from threadkeep.threads import Thread
+from threadkeep.ports.threads import Thread
 
 StaleWriters = Literal["allow", "report"]
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Asking:
     in_turn: bool = False
     turn: bytes | None = None  # the sealed key, for writing
     began: Mapping[bytes, int] = field(default_factory=dict[bytes, int])  # by thread: its generation then
-    projecting: bool = False  # what stays of a turn: it is put after what the turn went on from
+    projecting: bool = False  # what stays of a turn: it is put after the checkpoint that the turn continued
 
     async def reading(self, thread: Thread) -> Asking:
         if self.turns is None:
@@ -55,22 +55,22 @@ class Asking:
 
 @dataclass(slots=True)
 class Session:
-    door: Door[CheckpointStore]
+    router: StoreRouter[CheckpointStore]
     stale_writers: StaleWriters = "allow"
     limits: Limits = field(default_factory=Limits)
-    strands: StrandCache = field(init=False)
+    items: ItemCache = field(init=False)
     states: StateCache = field(default_factory=StateCache)
     latest_lists: LatestLists = field(default_factory=LatestLists)
-    usage: UsageTeller | None = None
+    usage: UsageReporter | None = None
     types: KnownTypes = field(default_factory=KnownTypes)
     reading: Reading = field(init=False)
 
     def __post_init__(self) -> None:
         if self.stale_writers not in ("allow", "report"):
             raise InvalidSetting("stale_writers", "is not a choice", 'use "allow" or "report"')
-        self.strands = StrandCache(self.limits.cache_bytes)
+        self.items = ItemCache(self.limits.cache_bytes)
         self.reading = Reading(
-            self.strands, self.states, lambda thread, runs: self.door.use(lambda store: store.pages(thread, runs))
+            self.items, self.states, lambda thread, runs: self.router.use(lambda store: store.pages(thread, runs))
         )
 
     async def knowing(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -80,16 +80,16 @@ class Session:
                 return await work()
             except TypeNotAllowed as error:
                 if not await self.types.learned(
-                    error.names, lambda: self.door.use(lambda store: store.value_types.all())
+                    error.names, lambda: self.router.use(lambda store: store.value_types.all())
                 ):
                     raise
 
     async def list_types(self) -> None:
         """Before anything is put: the classes that are new in it."""
-        await self.types.list(lambda names: self.door.use(lambda store: store.value_types.add(names)))
+        await self.types.list(lambda names: self.router.use(lambda store: store.value_types.add(names)))
 
     def forget(self, thread: Thread) -> None:
-        self.strands.forget(thread)
+        self.items.forget(thread)
         self.states.forget(thread)
         self.latest_lists.forget(thread)
         if self.usage is not None:

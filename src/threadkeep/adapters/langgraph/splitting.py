@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from threadkeep.adapters.langgraph.codec import Codec
+from threadkeep.adapters.langgraph.item_cache import Item
 from threadkeep.adapters.langgraph.messages import fingerprint
-from threadkeep.adapters.langgraph.strands import Item
 from threadkeep.ports.checkpoints import Run
 
-MayGrow = Callable[[Run], bool]  # whether new items may stand behind a run, in its strand
+MayGrow = Callable[[Run], bool]  # whether new items may follow a run, in its stored list
 _MOST_RUNS = 24  # a list in more pieces than this is written anew
 
 
@@ -30,9 +30,9 @@ def grow_never(run: Run) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """New items at the end of a strand, or at the beginning of a new one."""
+    """New items at the end of a stored list, or at the beginning of a new one."""
 
-    strand: bytes
+    list_id: bytes
     start: int
     items: list[Item]
 
@@ -44,7 +44,7 @@ class Split:
 
 
 class Comparison:
-    """One element of the new list, encoded only if its fingerprint does not tell."""
+    """One element of the new list, encoded only if its fingerprint does not decide."""
 
     __slots__ = ("_codec", "_item", "_value", "_where", "quick")
 
@@ -64,9 +64,9 @@ class Comparison:
     def equals(self, old: Item) -> bool:
         if self.quick is not None and self.quick == old.quick:
             return True
-        if old.tells_same(self._codec) is None or self.item.same != old.same:
+        if old.compute_same(self._codec) is None or self.item.same != old.same:
             return False
-        old.quick = self.quick  # it will tell next time
+        old.quick = self.quick  # it will match next time
         return True
 
 
@@ -80,35 +80,35 @@ def split(
     may_grow: MayGrow = grow_always,
     common: int | None = None,
 ) -> Split:
-    """`old` are the items of `runs`, in order. No strand of theirs is added to behind a run that may not grow.
+    """`old` are the items of `runs`, in order. A run that may not grow is not added to.
 
-    `common`: all of them are equal from the start, so many, and nobody had to look: then `old` may be empty.
+    `common`: so many are known to be equal from the start: then `old` may be empty.
     """
     known = common is not None
-    if known and _ends_with_its_strand(runs) and may_grow(runs[-1]):
+    if known and _is_the_end_of_its_list(runs) and may_grow(runs[-1]):
         items = [Item.of(value, codec, where, fingerprint(value)) for value in values[common:]]
         return _grown(runs, items)
     common = _common(values, old, codec, where) if common is None else common
     rest = [Comparison(value, codec, where) for value in values[common:]]
-    places: list[int | None] = [None] * len(rest) if known else _found_again(rest, old, common, codec)
-    whole = _joined(_first(runs, common), places, rest, runs, may_grow)
+    old_indexes: list[int | None] = [None] * len(rest) if known else _found_again(rest, old, common, codec)
+    whole = _joined(_first(runs, common), old_indexes, rest, runs, may_grow)
     if len(whole.runs) > _MOST_RUNS:
         return fresh([Comparison(value, codec, where).item for value in values])
     return whole
 
 
-def _ends_with_its_strand(runs: Sequence[Run]) -> bool:
-    """Nothing in `runs` stands behind the last of them in its strand."""
+def _is_the_end_of_its_list(runs: Sequence[Run]) -> bool:
+    """Whether the last of `runs` is also the last of its stored list."""
     last = runs[-1]
-    return all(run.stop <= last.stop for run in runs if run.strand == last.strand)
+    return all(run.stop <= last.stop for run in runs if run.list_id == last.list_id)
 
 
 def _grown(runs: Sequence[Run], items: list[Item]) -> Split:
     *before, last = runs
     if not items:
         return Split(tuple(runs))
-    longer = Run(last.strand, last.start, last.stop + len(items))
-    return Split((*before, longer), (Addition(last.strand, last.stop, items),))
+    longer = Run(last.list_id, last.start, last.stop + len(items))
+    return Split((*before, longer), (Addition(last.list_id, last.stop, items),))
 
 
 def _common(values: Sequence[Any], old: Sequence[Item], codec: Codec, where: str) -> int:
@@ -127,97 +127,97 @@ def _first(runs: Sequence[Run], count: int) -> list[Run]:
     for run in runs:
         taken = min(count, run.stop - run.start)
         if taken:
-            found.append(Run(run.strand, run.start, run.start + taken))
+            found.append(Run(run.list_id, run.start, run.start + taken))
         count -= taken
     return found
 
 
 def fresh(items: list[Item]) -> Split:
-    """A strand of its own."""
-    strand = os.urandom(16)
-    return Split((Run(strand, 0, len(items)),), (Addition(strand, 0, items),))
+    """Return a stored list of its own."""
+    list_id = os.urandom(16)
+    return Split((Run(list_id, 0, len(items)),), (Addition(list_id, 0, items),))
 
 
 def _found_again(rest: Sequence[Comparison], old: Sequence[Item], common: int, codec: Codec) -> list[int | None]:
-    """For each element its place among the old items, each later than the one before; None for a new one."""
+    """Return for each element its index among the old items, each later than the one before; None for a new one."""
     if common == len(old):
         return [None] * len(rest)
     later: dict[tuple[str, int], list[int]] = {}
-    for place in range(len(old) - 1, common - 1, -1):
-        for key in _keys(old[place], codec):
-            later.setdefault(key, []).append(place)
+    for old_index in range(len(old) - 1, common - 1, -1):
+        for key in _keys(old[old_index], codec):
+            later.setdefault(key, []).append(old_index)
     found: list[int | None] = []
     least = common
     for comparison in rest:
-        place = _next(later, comparison, least)
-        found.append(place)
-        least = least if place is None else place + 1
+        old_index = _next(later, comparison, least)
+        found.append(old_index)
+        least = least if old_index is None else old_index + 1
     return found
 
 
 def _next(later: dict[tuple[str, int], list[int]], comparison: Comparison, least: int) -> int | None:
     keys = [("quick", comparison.quick)] if comparison.quick is not None else []
     for key in [*keys, ("same", comparison.item.same or 0)]:
-        places = later.get(key, [])
-        while places and places[-1] < least:
-            places.pop()
-        if places:
-            return places[-1]
+        old_indexes = later.get(key, [])
+        while old_indexes and old_indexes[-1] < least:
+            old_indexes.pop()
+        if old_indexes:
+            return old_indexes[-1]
     return None
 
 
 def _keys(item: Item, codec: Codec) -> Iterator[tuple[str, int]]:
     if item.quick is not None:
         yield "quick", item.quick
-    same = item.tells_same(codec)
+    same = item.compute_same(codec)
     if same is not None:
         yield "same", same
 
 
 def _joined(
     joined: list[Run],
-    places: Sequence[int | None],
+    old_indexes: Sequence[int | None],
     rest: Sequence[Comparison],
     runs: Sequence[Run],
     may_grow: MayGrow,
 ) -> Split:
-    """Neighbours in a strand become one run. New items at the end grow the strand before them, if it ends there."""
-    positions = _positions(runs) if any(place is not None for place in places) else []
-    ends = {run.strand: run.stop for run in sorted(runs, key=lambda run: run.stop)}
+    """Join neighbours into one run. New items at the end grow the stored list before them, if it ends there."""
+    positions = _positions(runs) if any(old_index is not None for old_index in old_indexes) else []
+    ends = {run.list_id: run.stop for run in sorted(runs, key=lambda run: run.stop)}
     additions: list[Addition] = []
     index = 0
-    while index < len(places):
-        place = places[index]
-        if place is not None:
-            _append(joined, *positions[place], 1)
+    while index < len(old_indexes):
+        old_index = old_indexes[index]
+        if old_index is not None:
+            _append(joined, *positions[old_index], 1)
             index += 1
             continue
         items: list[Item] = []
-        while index < len(places) and places[index] is None:
+        while index < len(old_indexes) and old_indexes[index] is None:
             items.append(rest[index].item)
             index += 1
-        before = joined[-1] if joined and index == len(places) else None
-        grows = before is not None and ends.get(before.strand) == before.stop and may_grow(before)
+        before = joined[-1] if joined and index == len(old_indexes) else None
+        grows = before is not None and ends.get(before.list_id) == before.stop and may_grow(before)
         addition = _addition(items, before if grows else None)
         additions.append(addition)
-        _append(joined, addition.strand, addition.start, len(items))
+        _append(joined, addition.list_id, addition.start, len(items))
     return Split(tuple(joined), tuple(additions))
 
 
 def _positions(runs: Sequence[Run]) -> list[tuple[bytes, int]]:
-    return [(run.strand, position) for run in runs for position in range(run.start, run.stop)]
+    return [(run.list_id, position) for run in runs for position in range(run.start, run.stop)]
 
 
 def _addition(items: list[Item], before: Run | None) -> Addition:
-    """Behind a run, in its strand; or in a new one."""
+    """Behind a run, in its stored list; or in a new one."""
     if before is not None:
-        return Addition(before.strand, before.stop, items)
+        return Addition(before.list_id, before.stop, items)
     return Addition(os.urandom(16), 0, items)
 
 
-def _append(runs: list[Run], strand: bytes, start: int, count: int) -> None:
+def _append(runs: list[Run], list_id: bytes, start: int, count: int) -> None:
     last = runs[-1] if runs else None
-    if last is not None and last.strand == strand and last.stop == start:
-        runs[-1] = Run(strand, last.start, start + count)
+    if last is not None and last.list_id == list_id and last.stop == start:
+        runs[-1] = Run(list_id, last.start, start + count)
     else:
-        runs.append(Run(strand, start, start + count))
+        runs.append(Run(list_id, start, start + count))

@@ -15,9 +15,9 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig, ensure_embeddings
 
 from threadkeep.adapters.langgraph.codec import Codec
-from threadkeep.adapters.langgraph.door import Door
 from threadkeep.adapters.langgraph.item_batch import Batch, Shelf
 from threadkeep.adapters.langgraph.item_vectors import ItemVectors
+from threadkeep.adapters.langgraph.store_router import StoreRouter
 from threadkeep.compose.adapters import embedder_named, is_bound_to_its_loop, open_items, rules_of
 from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra, StoreError
 from threadkeep.ports.embedder import Embedder
@@ -39,12 +39,12 @@ class ThreadkeepStore(BaseStore):
 
     def __init__(
         self,
-        door: Door[ItemStore],
+        router: StoreRouter[ItemStore],
         shelf: Shelf,
         ttl: TTLConfig | None = None,
         index: IndexConfig | None = None,
     ) -> None:
-        self._door = door
+        self._router = router
         self._shelf = shelf
         self._sweeper: Future[None] | None = None
         self._swept_enough = asyncio.Event()
@@ -56,7 +56,7 @@ class ThreadkeepStore(BaseStore):
     async def from_url(cls, url: str, **options: Any) -> AsyncGenerator[AsyncThreadkeepStore]:
         """A store on `sqlite:///path.db`, `postgresql://…` or `mysql://…`; the options are those of `from_url_sync`."""
         store = AsyncThreadkeepStore._closed(url, **options)
-        await store._door.open()
+        await store._router.open()
         try:
             yield store
         finally:
@@ -73,9 +73,9 @@ class ThreadkeepStore(BaseStore):
         """
         store = cls._closed(url, **options)
         try:
-            store._door.wait(store._door.open())
+            store._router.wait(store._router.open())
         except BaseException:
-            store._door.close_and_wait()
+            store._router.close_and_wait()
             raise
         return store
 
@@ -97,28 +97,30 @@ class ThreadkeepStore(BaseStore):
     ) -> Self:
         settings = settings or load_settings()
         if user_label is not None and (user is not None or user_label < 0):
-            raise InvalidSetting("user_label", "does not go with this", "give it alone: the place of a label, from 0")
+            raise InvalidSetting("user_label", "does not go with this", "give it alone: the index of a label, from 0")
         owner = Scope(tenant or DEFAULT_TENANT, user or "-")  # both are checked there
         if index is not None:
             embedder, fields = _from_langgraph(index)
         vectors = _vectors(embedder, fields or ("$",), owner, settings)
         codec = Codec(serde or JsonPlusSerializer(allowed_msgpack_modules=None))
         shelf = Shelf(owner.tenant, user, user_label, codec, vectors, max_value_bytes)
-        door: Door[ItemStore] = Door(partial(_opened, url, settings), bound_to_loop=is_bound_to_its_loop(url))
-        return cls(door, shelf, ttl, index)
+        router: StoreRouter[ItemStore] = StoreRouter(
+            partial(_opened, url, settings), bound_to_loop=is_bound_to_its_loop(url)
+        )
+        return cls(router, shelf, ttl, index)
 
     async def aclose(self) -> None:
         """Closing twice is allowed."""
         await asyncio.to_thread(self._stop_sweeping)
-        await self._door.close()
+        await self._router.close()
         if self._shelf.vectors is not None:
             await self._shelf.vectors.close()
 
     def close(self) -> None:
         self._stop_sweeping()
         if self._shelf.vectors is not None:
-            self._door.start(self._shelf.vectors.close()).result()
-        self._door.close_and_wait()
+            self._router.start(self._shelf.vectors.close()).result()
+        self._router.close_and_wait()
 
     def __enter__(self) -> Self:
         return self
@@ -131,17 +133,17 @@ class ThreadkeepStore(BaseStore):
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Reads see what was there before the batch; what it puts and deletes is stored together or not at all."""
         given = list(ops)
-        return await self._door.use(lambda store: Batch(self._shelf, store).run(given))
+        return await self._router.use(lambda store: Batch(self._shelf, store).run(given))
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        return self._door.wait(self.abatch(ops))
+        return self._router.wait(self.abatch(ops))
 
     async def asweep_ttl(self) -> int:
-        """Delete what has expired, of every user; how many items. Nobody sees them meanwhile."""
-        return await self._door.use(lambda store: store.sweep())
+        """Delete what has expired, of every user; return how many items. No search returns them before, either."""
+        return await self._router.use(lambda store: store.sweep())
 
     def sweep_ttl(self) -> int:
-        return self._door.wait(self.asweep_ttl())
+        return self._router.wait(self.asweep_ttl())
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweep now and then, on a thread of the store's own, until it is stopped or the store is closed."""
@@ -151,7 +153,7 @@ class ThreadkeepStore(BaseStore):
             if minutes <= 0:
                 raise InvalidInput("sweep_interval_minutes", "is not above zero", "give minutes")
             self._swept_enough = enough = asyncio.Event()
-            self._sweeper = self._door.start(self._sweep_now_and_then(minutes * 60, enough))
+            self._sweeper = self._router.start(self._sweep_now_and_then(minutes * 60, enough))
         return self._sweeper
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
@@ -161,7 +163,7 @@ class ThreadkeepStore(BaseStore):
     def _stop_sweeping(self, timeout: float | None = None) -> bool:
         if self._sweeper is None or self._sweeper.done():
             return True
-        self._door.start(_set(self._swept_enough))
+        self._router.start(_set(self._swept_enough))
         return not wait((self._sweeper,), timeout).not_done
 
     async def _sweep_now_and_then(self, seconds: float, enough: asyncio.Event) -> None:

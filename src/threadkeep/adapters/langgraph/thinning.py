@@ -20,7 +20,7 @@ Key = tuple[str, str]  # namespace, checkpoint
 
 
 def keep_latest(codec: Codec) -> Plan:
-    """Of each namespace the newest, and what it needs. Where that is in flight, also what its turn went on from: all
+    """Of each namespace the newest, and what it needs. Where that is in flight, also what its turn continued: all
     that stays if the turn's key is lost."""
 
     def plan(rows: Sequence[StoredCheckpoint]) -> Removal:
@@ -54,7 +54,7 @@ def without_runs(codec: Codec, run_ids: set[str]) -> Plan:
 
 
 def _run_of(row: StoredCheckpoint, codec: Codec) -> Any:
-    """None where it is not known: of a turn in flight whose key is another's, or whose key has gone meanwhile."""
+    """None where it is not known: of a turn in flight whose key is another's or was just destroyed."""
     try:
         return metadata_of(row, codec).get("run_id")
     except CheckpointCorrupt:
@@ -68,9 +68,9 @@ def _all_but(rows: Sequence[StoredCheckpoint], staying: Iterable[StoredCheckpoin
     kept: set[Key] = set()
     for row in staying:
         kept |= {(row.ns, row.id), *_needed(row, by_key, codec)}
-    gone = [key for key in by_key if key not in kept]
+    removed = [key for key in by_key if key not in kept]
     still_used = [run for key in kept for run in runs_in(by_key[key].body, where_is(by_key[key]))]
-    return Removal(gone, still_used, emptied)
+    return Removal(removed, still_used, emptied)
 
 
 def _needed(row: StoredCheckpoint, by_key: dict[Key, StoredCheckpoint], codec: Codec) -> list[Key]:

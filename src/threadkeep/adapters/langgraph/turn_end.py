@@ -1,4 +1,4 @@
-"""The end of a turn: a projected checkpoint takes the place of all that the turn has left, and its key goes."""
+"""The end of a turn: a projected checkpoint replaces all that the turn has left, and its key is destroyed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, Checkpoint
 from langgraph.checkpoint.serde.types import INTERRUPT
 
 from threadkeep.adapters.langgraph.body import runs_in
-from threadkeep.adapters.langgraph.place import Identity
+from threadkeep.adapters.langgraph.location import Identity
 from threadkeep.adapters.langgraph.projection import Projection
 from threadkeep.adapters.langgraph.reading import in_flight, of_a_turn, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
-from threadkeep.adapters.langgraph.turn_codec import TurnCodec
-from threadkeep.adapters.langgraph.turns import Turns
+from threadkeep.adapters.langgraph.turns import TurnCodec, Turns
 from threadkeep.adapters.langgraph.writer import Writer
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import FROM_MEMORY, Search, StoredCheckpoint, TurnOver
+from threadkeep.ports.threads import Thread
 from threadkeep.ports.turn_keys import TurnKey, TurnRemains
-from threadkeep.threads import Thread
 
 _PAGE = 50
 _DUE = ("branch:to:", "__start__")  # channels that hold something only until a task has taken it
@@ -50,16 +49,16 @@ class TurnEnd:
         self._writer = writer
 
     async def end(self, asking: Asking, thread: Thread, projection: Projection, *, abandon: bool = False) -> bool:
-        """Whether nothing of the thread is in flight now. A turn that waits goes on waiting, unless abandoned."""
+        """Whether nothing of the thread is in flight now. A turn that waits keeps waiting, unless abandoned."""
         while (key := await self._turns.key(thread)) is not None:
             try:
                 return await self._end(asking, thread, key, projection, abandon=abandon)
             except TurnOver:
-                self._turns.forget(thread)  # somebody else has ended it, or the thread was deleted
+                self._turns.forget(thread)  # another process has ended it, or the thread was deleted
                 self._session.forget(thread)
             except CheckpointCorrupt:
                 if await self._turns.stands(thread, key.sealed):
-                    raise  # nobody else has ended the turn while it was being read
+                    raise  # no other process has ended the turn while it was being read
         return True
 
     async def _end(
@@ -87,7 +86,7 @@ class TurnEnd:
         newest_flies: dict[str, bool] = {}
         search = Search(thread.owner, thread.id)
         while True:
-            page = await self._session.door.use(lambda store, asked=search: store.find(asked, _PAGE))
+            page = await self._session.router.use(lambda store, asked=search: store.find(asked, _PAGE))
             flying = [row for row in page if in_flight(row)]
             for row in page:
                 newest_flies.setdefault(row.ns, row in flying)
@@ -99,7 +98,7 @@ class TurnEnd:
             search = replace(search, after=page[-1])
 
     async def _waits(self, ending: _Ending, asking: Asking) -> bool:
-        """For a person, for a tool, or for whoever was killed: the newest checkpoint of the root has tasks to do."""
+        """Whether it waits for a person, a tool or a killed run: the newest checkpoint of the root has tasks to do."""
         if "" in ending.settled:  # with nothing to do but what a run has left there for the next one
             newest = next(row for row in ending.looked_at if not row.ns)
             return any(of_a_turn(write, where_is(newest)) for write in newest.writes)
@@ -119,9 +118,10 @@ class TurnEnd:
     async def _project(
         self, ending: _Ending, ns: str, asking: Asking, projection: Projection, *, abandon: bool
     ) -> None:
-        """After the checkpoint that the turn went on from, which was projected when its own turn ended.
+        """Put the projection after the checkpoint that the turn continued, which was projected when its own turn ended.
 
-        Whoever abandons a turn may know fewer channels that stay than whoever ran it: those are as they were before.
+        A caller that abandons a turn may know fewer channels that stay than the one that ran it: those are as they
+        were before.
         """
         newest = next(row for row in ending.rows if row.ns == ns)
         try:
@@ -129,13 +129,13 @@ class TurnEnd:
         except CheckpointCorrupt:
             if not abandon:
                 raise
-            return  # of a key that nobody has any more: what was before the turn stays
+            return  # its key is lost: what was before the turn stays
         base = await self._base_of(ending, newest)
         before = await self._projected_values(ending, base, asking)
         values = projection.state(found.checkpoint["channel_values"], before)
         checkpoint = _projected(found.checkpoint, {**before, **values} if abandon else values)
-        told = cast("dict[str, Any]", found.metadata)
-        kept = {name: told[name] for name in _KEPT_METADATA if name in told}
+        its_metadata = cast("dict[str, Any]", found.metadata)
+        kept = {name: its_metadata[name] for name in _KEPT_METADATA if name in its_metadata}
         metadata = cast("CheckpointMetadata", {**kept, _PROJECTED: True})
         owner = ending.thread.owner
         identity = Identity(owner.tenant, owner.user)
@@ -146,7 +146,7 @@ class TurnEnd:
         await self._writer.put(plainly, config, checkpoint, metadata, checkpoint["channel_versions"])
 
     async def _base_of(self, ending: _Ending, newest: StoredCheckpoint) -> StoredCheckpoint | None:
-        """What the turn went on from."""
+        """Return the checkpoint that the turn continued."""
         flying = {row.id: row for row in ending.rows if row.ns == newest.ns}
         base = newest.parent
         while base in flying:
@@ -156,7 +156,7 @@ class TurnEnd:
     async def _what_became_of(self, thread: Thread, ns: str, id_: str) -> StoredCheckpoint | None:
         """The checkpoint; or, where it was in flight and its own turn has ended since, its projection."""
         for one in (id_, _projected_id(id_)):
-            row = await self._session.door.use(lambda store, one=one: store.get(thread, ns, one))
+            row = await self._session.router.use(lambda store, one=one: store.get(thread, ns, one))
             if row is not None:
                 return row
         return None
@@ -168,34 +168,36 @@ class TurnEnd:
         return found.checkpoint["channel_values"] if found is not None and projected else {}
 
     async def _dropped(self, ending: _Ending) -> bool:
-        """With the strands that only the turn refers to: it begins new ones, and never goes on with another's. And with
-        what it wrote to the checkpoints that it went on from."""
+        """Delete the turn, the stored lists that only it refers to and what it wrote to checkpoints that it continued.
+
+        A turn begins lists of its own and never grows another's.
+        """
         flying = {(row.ns, row.id) for row in ending.rows}
         bases = {(row.ns, row.id): row for row in ending.looked_at}
-        used = {run.strand for row in ending.rows for run in runs_in(row.body, where_is(row))}
+        used = {run.list_id for row in ending.rows for run in runs_in(row.body, where_is(row))}
         for ns, parent in {(row.ns, row.parent) for row in ending.rows}:
             if parent is None or (ns, parent) in flying:
                 continue
             base = await self._what_became_of(ending.thread, ns, parent)
             if base is None:  # deleted under the turn, and perhaps not all that it had in common with others
-                used -= await self._strands_that_stay(ending.thread, flying)
+                used -= await self._lists_that_stay(ending.thread, flying)
                 break
             bases[ns, parent] = base
-            used -= _strands_of(base)
+            used -= _lists_of(base)
         writes = [
             (row.ns, row.id, write.task_id, write.idx)
             for row in bases.values()
             for write in row.writes
             if of_a_turn(write, where_is(row))
         ]
-        gone = TurnRemains(sorted(flying), sorted(used), writes)
-        return await self._session.door.use(lambda store: store.turn_keys.end(ending.thread, ending.key, gone))
+        remains = TurnRemains(sorted(flying), sorted(used), writes)
+        return await self._session.router.use(lambda store: store.turn_keys.end(ending.thread, ending.key, remains))
 
-    async def _strands_that_stay(self, thread: Thread, flying: set[tuple[str, str]]) -> set[bytes]:
+    async def _lists_that_stay(self, thread: Thread, flying: set[tuple[str, str]]) -> set[bytes]:
         found: set[bytes] = set()
         search = Search(thread.owner, thread.id)
-        while page := await self._session.door.use(lambda store, asked=search: store.find(asked, _PAGE)):
-            found.update(*(_strands_of(row) for row in page if (row.ns, row.id) not in flying))
+        while page := await self._session.router.use(lambda store, asked=search: store.find(asked, _PAGE)):
+            found.update(*(_lists_of(row) for row in page if (row.ns, row.id) not in flying))
             search = replace(search, after=page[-1])
         return found
 
@@ -210,8 +212,8 @@ def _is_due(channel: str, value: Any) -> bool:
     return channel.startswith(_DUE) or (channel == _TO_SEND and bool(value))
 
 
-def _strands_of(row: StoredCheckpoint) -> set[bytes]:
-    return {run.strand for run in runs_in(row.body, where_is(row))}
+def _lists_of(row: StoredCheckpoint) -> set[bytes]:
+    return {run.list_id for run in runs_in(row.body, where_is(row))}
 
 
 def _projected(checkpoint: Checkpoint, values: dict[str, Any]) -> Checkpoint:
@@ -222,6 +224,6 @@ def _projected(checkpoint: Checkpoint, values: dict[str, Any]) -> Checkpoint:
 
 
 def _projected_id(id_: str) -> str:
-    """Right behind it, so that two who end the turn write the same one, and neither comes before a run that has gone on
-    meanwhile."""
+    """Return the id right behind it: two processes that end the turn write the same one, and neither comes before a run
+    that has continued."""
     return str(UUID(int=UUID(id_).int + 1))

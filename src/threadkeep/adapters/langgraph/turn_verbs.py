@@ -1,4 +1,4 @@
-"""What a saver can be asked about turns: to end one, to sweep up those that nobody ended, and what was said."""
+"""A saver's verbs on turns: end one, sweep up those that were never ended, and read the messages that stay."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from threadkeep.adapters.langgraph.door import Door
 from threadkeep.adapters.langgraph.projection import Projection, is_messages
-from threadkeep.adapters.langgraph.turn_codec import TurnSeal
+from threadkeep.adapters.langgraph.store_router import StoreRouter
 from threadkeep.adapters.langgraph.turn_end import TurnEnd
-from threadkeep.adapters.langgraph.turns import Turns
+from threadkeep.adapters.langgraph.turns import Turns, TurnSeal
 from threadkeep.compose.adapters import rules_of
 from threadkeep.errors import CheckpointCorrupt, InvalidInput, InvalidScope, InvalidSetting
 from threadkeep.policy.admit import Rules
 from threadkeep.ports.checkpoints import CheckpointStore
+from threadkeep.ports.threads import Thread, thread_of
 from threadkeep.ports.turn_keys import OpenTurn
 from threadkeep.ports.usage import ConversationMetadata, ConversationStats, stats_of
 from threadkeep.settings import Settings, load_settings
-from threadkeep.threads import Thread, thread_of
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from threadkeep.adapters.langgraph.place import Identity
+    from threadkeep.adapters.langgraph.location import Identity
     from threadkeep.adapters.langgraph.session import Asking, Session
     from threadkeep.adapters.langgraph.writer import Writer
 
@@ -61,10 +60,10 @@ class TurnRules:
         of = self.admission.redactor_for
         return (of(thread.owner) if of else self.admission.redactor)(text).text
 
-    def turns(self, door: Door[CheckpointStore]) -> Turns | None:
+    def turns(self, router: StoreRouter[CheckpointStore]) -> Turns | None:
         if self.tool_traffic == "keep":
             return None
-        return Turns(door, TurnSeal(self.settings.slot_key if self.settings else None))
+        return Turns(router, TurnSeal(self.settings.slot_key if self.settings else None))
 
 
 class TurnVerbs:
@@ -84,15 +83,15 @@ class TurnVerbs:
         raise NotImplementedError
 
     async def aend_turn(self, config: RunnableConfig, *, abandon: bool = False) -> bool:
-        """Project the thread to what was said, and destroy the key of all else. Whether nothing is in flight now.
+        """Project the thread to its messages, and destroy the key of all else. Whether nothing is in flight now.
 
-        A turn that waits for a person, or was cut off in the middle, goes on waiting; `abandon` ends it all the same.
+        A turn that waits for a person, or was cut off in the middle, keeps waiting; `abandon` ends it all the same.
         """
-        place = self._identity.place(config)
-        return await self._end(place.thread, abandon=abandon)
+        location = self._identity.locate(config)
+        return await self._end(location.thread, abandon=abandon)
 
     async def asweep_turns(self, idle_seconds: float = _A_DAY, *, dry_run: bool = False) -> int:
-        """End turns that nobody ended: abandoned where nothing happened for so long. How many, of all users.
+        """End turns that were never ended: abandoned where nothing happened for so long. How many, of all users.
 
         Raises `CheckpointCorrupt` for a thread that is damaged, when all others are done.
         """
@@ -102,11 +101,11 @@ class TurnVerbs:
             return 0
         before = int((time.time() - idle_seconds) * 1_000_000) + (1 if idle_seconds == 0 else 0)
         if dry_run:
-            return await self._session.door.use(lambda store: store.turn_keys.count_idle(before))
+            return await self._session.router.use(lambda store: store.turn_keys.count_idle(before))
         ended, damaged = 0, dict[bytes, CheckpointCorrupt]()
         while True:
             most = _SWEPT_AT_ONCE + len(damaged)
-            open_ = await self._session.door.use(lambda store, most=most: store.turn_keys.idle(None, before, most))
+            open_ = await self._session.router.use(lambda store, most=most: store.turn_keys.idle(None, before, most))
             done = [turn for turn in open_ if turn.thread.key not in damaged and await self._abandoned(turn, damaged)]
             ended += len(done)
             if not done or len(open_) < most:
@@ -123,37 +122,39 @@ class TurnVerbs:
             return False
 
     async def ahistory(self, config: RunnableConfig, channel: str = "messages") -> list[BaseMessage]:
-        """What was said in the thread, redacted: no tool, and never a call without its result."""
+        """Return the thread's messages, redacted: no tool, and never a call without its result."""
         found = await self.aget_tuple(config)
-        said = found.checkpoint["channel_values"].get(channel) if found else None
-        return self._projection(self._identity.place(config).thread).messages(said) if is_messages(said) else []
+        messages = found.checkpoint["channel_values"].get(channel) if found else None
+        return (
+            self._projection(self._identity.locate(config).thread).messages(messages) if is_messages(messages) else []
+        )
 
     async def aget_conversation_metadata(self, thread_id: str) -> ConversationMetadata | None:
         """What is counted of a thread of the user's; None where there is no such thread."""
         thread = thread_of(self._identity.owner(None), thread_id)
-        return await self._session.door.use(lambda store: store.usage.metadata(thread))
+        return await self._session.router.use(lambda store: store.usage.metadata(thread))
 
     async def aget_conversation_stats(self, thread_id: str) -> ConversationStats | None:
-        told = await self.aget_conversation_metadata(thread_id)
-        return None if told is None else stats_of(told)
+        found = await self.aget_conversation_metadata(thread_id)
+        return None if found is None else stats_of(found)
 
     def get_conversation_metadata(self, thread_id: str) -> ConversationMetadata | None:
-        return self._session.door.wait(self.aget_conversation_metadata(thread_id))
+        return self._session.router.wait(self.aget_conversation_metadata(thread_id))
 
     def get_conversation_stats(self, thread_id: str) -> ConversationStats | None:
-        return self._session.door.wait(self.aget_conversation_stats(thread_id))
+        return self._session.router.wait(self.aget_conversation_stats(thread_id))
 
     def end_turn(self, config: RunnableConfig, *, abandon: bool = False) -> bool:
-        return self._session.door.wait(self.aend_turn(config, abandon=abandon))
+        return self._session.router.wait(self.aend_turn(config, abandon=abandon))
 
     def sweep_turns(self, idle_seconds: float = _A_DAY, *, dry_run: bool = False) -> int:
-        return self._session.door.wait(self.asweep_turns(idle_seconds, dry_run=dry_run))
+        return self._session.router.wait(self.asweep_turns(idle_seconds, dry_run=dry_run))
 
     def history(self, config: RunnableConfig, channel: str = "messages") -> list[BaseMessage]:
-        return self._session.door.wait(self.ahistory(config, channel))
+        return self._session.router.wait(self.ahistory(config, channel))
 
     def attached(self, graph: G) -> G:
-        """The graph, with a callback that ends a turn when its root run has ended and waits for nobody."""
+        """The graph, with a callback that ends a turn when its root run has ended and waits for no input."""
         return cast("G", cast("Any", graph).with_config(callbacks=[self.turn_ends]))
 
     @property
@@ -168,12 +169,12 @@ class TurnVerbs:
         ending = TurnEnd(self._session, self._turns, self._writer)
         return await ending.end(asking, thread, self._projection(thread), abandon=abandon)
 
-    async def end_run_of(self, told: dict[str, Any]) -> None:
-        """What LangGraph tells a callback names the thread; not always the user, whom the run's own puts have named."""
+    async def end_run_of(self, found: dict[str, Any]) -> None:
+        """`found` is what LangGraph passes to a callback: the thread, and the user only where a config names one."""
         try:
-            threads = [self._identity.place({"configurable": told}).thread]
+            threads = [self._identity.locate({"configurable": found}).thread]
         except InvalidScope:
-            threads = self._turns.begun_as(str(told["thread_id"])) if self._turns else []
+            threads = self._turns.begun_as(str(found["thread_id"])) if self._turns else []
         for thread in threads:
             await self._end(thread, abandon=False)
 

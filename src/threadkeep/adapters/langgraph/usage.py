@@ -1,24 +1,25 @@
-"""What a state tells of its conversation: how often was asked, what was read. Two kinds of states are understood:
+"""Usage counted from a graph's state: how many questions, what was read. Two kinds of states are understood:
 those that keep `queries` (a retrieval graph), and those that keep `messages`."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
+from cachetools import LRUCache
 from langchain_core.messages import HumanMessage
 
 from threadkeep.adapters.langgraph.projection import text_of
 from threadkeep.adapters.langgraph.whole_lists import Known
+from threadkeep.ports.threads import Thread
 from threadkeep.ports.usage import Usage, documents_of
-from threadkeep.threads import Thread
 
 _LONGEST_QUERY = 1_000  # characters
 _MOST_REMEMBERED = 10_000
 MESSAGES = "messages"
-_TELLING = {MESSAGES, "queries", "counts", "firstQuery", "retrievedContexts", "cached", "datasourceIds", "accessLevel"}
+_COUNTED = {MESSAGES, "queries", "counts", "firstQuery", "retrievedContexts", "cached", "datasourceIds", "accessLevel"}
 
 
 class Changes(NamedTuple):
@@ -27,60 +28,66 @@ class Changes(NamedTuple):
     messages: Known | None  # what the messages begin with as they did before
 
 
-class _Told(NamedTuple):
-    """What was told of a thread up to a checkpoint. Of what goes on from another one that tells nothing."""
+class _Reported(NamedTuple):
+    """What was reported of a thread up to a checkpoint; it says nothing of one that continues from another."""
 
     seen: Usage  # without texts, to know it again
-    first_query: bool  # whether that was told, or never will be
+    first_query: bool  # whether that was reported, or never will be
     checkpoint: str | None = None
 
 
 class News(NamedTuple):
-    told: Usage  # to be stored
-    known: _Told  # when it is
+    reported: Usage  # to be stored
+    known: _Reported  # when it is
 
 
-class UsageTeller:
-    """Tells a thread's usage when it has changed, so that few checkpoints cost another statement."""
+class UsageReporter:
+    """Reports a thread's usage when it has changed, so that few checkpoints cost another statement.
+
+    Safe to use from several threads.
+    """
 
     def __init__(self, redact: Callable[[Thread, str], str]) -> None:
         self._redact = redact
-        self._told: OrderedDict[bytes, _Told] = OrderedDict()
+        self._reported: LRUCache[bytes, _Reported] = LRUCache(_MOST_REMEMBERED)
+        self._changing = threading.Lock()
 
     def news(self, thread: Thread, values: Mapping[str, Any], changes: Changes, *, open_text: bool) -> News | None:
-        """None when nothing is new. Where values are encrypted, no text is told, only numbers."""
-        if _TELLING.isdisjoint(changes.channels):
+        """None when nothing is new. Where values are encrypted, only numbers are reported."""
+        if _COUNTED.isdisjoint(changes.channels):
             return None
-        told = self._told_at(thread, changes.since)
-        first = told is None or not told.first_query
-        usage = _of_queries(values) or _of_messages(values, changes.messages, told)
+        reported = self._reported_at(thread, changes.since)
+        first = reported is None or not reported.first_query
+        usage = _of_queries(values) or _of_messages(values, changes.messages, reported)
         if usage is None:
             return None
         query = usage.first_query if first and open_text else None
         seen = replace(usage, first_query=None)
-        if told is not None and told.seen == seen and query is None:
+        if reported is not None and reported.seen == seen and query is None:
             return None
-        known = _Told(seen, not first or query is not None or not open_text)
+        known = _Reported(seen, not first or query is not None or not open_text)
         if not open_text:
             return News(replace(seen, datasource_ids=None, documents=()), known)
         redacted = self._redact(thread, query)[:_LONGEST_QUERY] if query else None
         return News(replace(usage, first_query=redacted), known)
 
     def stored(self, thread: Thread, since: str | None, checkpoint: str, news: News | None) -> None:
-        """With or without news: a checkpoint that goes on from `since`."""
-        known = news.known if news else self._told_at(thread, since)
-        self._told.pop(thread.key, None)  # so that it stands at the end
-        if known is not None:
-            self._told[thread.key] = known._replace(checkpoint=checkpoint)
-        if len(self._told) > _MOST_REMEMBERED:
-            self._told.popitem(last=False)
+        """With or without news: a checkpoint that continues from `since`."""
+        known = news.known if news else self._reported_at(thread, since)
+        with self._changing:
+            if known is None:
+                self._reported.pop(thread.key, None)
+            else:
+                self._reported[thread.key] = known._replace(checkpoint=checkpoint)
 
-    def _told_at(self, thread: Thread, checkpoint: str | None) -> _Told | None:
-        told = self._told.get(thread.key)
-        return told if told is not None and told.checkpoint == checkpoint else None
+    def _reported_at(self, thread: Thread, checkpoint: str | None) -> _Reported | None:
+        with self._changing:
+            reported = self._reported.get(thread.key)
+        return reported if reported is not None and reported.checkpoint == checkpoint else None
 
     def forget(self, thread: Thread) -> None:
-        self._told.pop(thread.key, None)
+        with self._changing:
+            self._reported.pop(thread.key, None)
 
 
 def _of_queries(values: Mapping[str, Any]) -> Usage | None:
@@ -104,10 +111,10 @@ def _of_queries(values: Mapping[str, Any]) -> Usage | None:
     )
 
 
-def _of_messages(values: Mapping[str, Any], known: Known | None, told: _Told | None) -> Usage | None:
+def _of_messages(values: Mapping[str, Any], known: Known | None, reported: _Reported | None) -> Usage | None:
     """Of a list with questions in it, how many they are; only those are counted that were not before.
 
-    The first one with words, unless it was told, is looked for where it can be: also before, if nothing was told yet.
+    The first one with words, unless it was reported, is looked for where it can be: also before, if nothing was yet.
     """
     found: Any = values.get(MESSAGES)
     if type(found) is not list:
@@ -117,9 +124,9 @@ def _of_messages(values: Mapping[str, Any], known: Known | None, told: _Told | N
     count += sum(isinstance(one, HumanMessage) for one in messages[length:])
     if not count:
         return None
-    if told is not None and told.first_query:
+    if reported is not None and reported.first_query:
         return Usage(query_count=count)
-    return Usage(query_count=count, first_query=_first_question(messages[length:] if told else messages))
+    return Usage(query_count=count, first_query=_first_question(messages[length:] if reported else messages))
 
 
 def _first_question(messages: list[Any]) -> str | None:

@@ -108,7 +108,7 @@ def named_in(data: bytes) -> set[TypeName]:
                 if isinstance(module, str) and isinstance(name, str):
                     found.add((module, name))
 
-    with suppress(ValueError, TypeError):  # of damaged bytes, of which whoever reads them tells
+    with suppress(ValueError, TypeError):  # of damaged bytes: reading them raises
         ormsgpack.unpackb(data, ext_hook=look, option=ormsgpack.OPT_NON_STR_KEYS)
     return found
 

@@ -1,9 +1,9 @@
 """Lists of messages compared as a whole: is this list the one before, with something added?
 
-Asking each message takes 0.65 µs, and a talk of 200 turns has 400 of them. Here the fields of all are compared in a few
-calls; texts are mostly the very same objects, which needs no look at their letters. It tells as much: a message that
-was changed in place, in its depths too, or is of another class, makes a difference. What is left (0.15 µs a message,
-0.4 where it is no longer in the processor's cache) is mostly the time to touch each field.
+Asking each message takes 0.65 µs, and a conversation of 200 turns has 400 of them. Here the fields of all are compared
+in a few calls; texts are mostly the very same objects, which needs no look at their letters. It is as exact: a message
+that was mutated, in its depths too, or is of another class, makes a difference. What is left (0.15 µs a message, 0.4
+where it is no longer in the processor's cache) is mostly the time to touch each field.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from threadkeep.adapters.langgraph.messages import PACKING
 from threadkeep.ports.checkpoints import Run
-from threadkeep.threads import Thread
+from threadkeep.ports.threads import Thread
 
 _MAX_BYTES = 16 << 20
 _OVERHEAD = 300  # bytes of Python objects around a message's texts, roughly
@@ -56,7 +56,7 @@ def _parts_of_a_message() -> tuple[int, int, int, int]:
     To ask it for the parts of all messages at once takes half the time of asking each for three attributes.
     """
     probe = HumanMessage("text")
-    places = {id(part): place for place, part in enumerate(get_referents(probe))}
+    places = {id(part): position for position, part in enumerate(get_referents(probe))}
     asked = (probe.__pydantic_extra__, probe.__dict__, type(probe))
     if not all(id(part) in places for part in asked):
         return (0, 0, 0, 0)
@@ -75,7 +75,7 @@ class ListSnapshot:
     def __init__(self) -> None:
         self._kinds: list[type] = []
         self._fields: list[Any] = []  # of all messages, one after the other; each class has its number of them
-        self._nested: list[int] = []  # places of those that equality alone does not tell apart (1 and True)
+        self._nested: list[int] = []  # indexes of those that equality alone does not distinguish (1 and True)
         self._packed = bytearray()  # those, as bytes
         self.questions = 0  # how many messages are a user's
         self.size = 0
@@ -91,7 +91,7 @@ class ListSnapshot:
             return 0
 
     def may_begin(self, values: Sequence[Any]) -> bool:
-        """A quick look at its last message: where a list has lost some, another one is in that place."""
+        """A quick look at its last message: where a list has lost some, another one is there."""
         count = len(self._kinds)
         if not 0 < count <= len(values) or type(values[count - 1]) is not self._kinds[-1]:
             return False
@@ -125,7 +125,7 @@ class ListSnapshot:
         return None if any(extras) else _values_of(*dicts)
 
     def _same_depths(self, nested: list[Any]) -> bool:
-        """All in one call: a list's bytes are those of its elements, behind a header that tells how many they are."""
+        """All in one call: a list's bytes are those of its elements, behind a header with their number."""
         data = _packed(nested)
         header = 1 if len(nested) < 16 else 3 if len(nested) < 1 << 16 else 5
         return len(data) == header + len(self._packed) and data.endswith(self._packed)
@@ -156,7 +156,7 @@ class ListSnapshot:
 
     def grow(self, more: ListSnapshot) -> None:
         offset = len(self._fields)
-        self._nested += [offset + place for place in more._nested]
+        self._nested += [offset + position for position in more._nested]
         self._packed += more._packed
         self._fields += more._fields
         self._kinds += more._kinds
@@ -190,7 +190,7 @@ class Known(NamedTuple):
     values: Sequence[Any]
 
     def holds(self) -> bool:
-        """Whether it does begin so, and the snapshot has not gone on with another run's list."""
+        """Whether it does begin so, and the snapshot has not grown with another run's list."""
         return self.snapshot.common_with(self.values) == self.length
 
 
@@ -220,7 +220,7 @@ class LatestLists:
             return Known(taken, len(taken), taken.questions, values)
 
     def stored(self, thread: Thread, continued: Continued) -> None:
-        """Only what was stored: until then its positions may become another's. What it was before is asked no more."""
+        """Only what was stored: until then its positions may become another's. Its state before is dropped."""
         with self._changing:
             before = self._pop((thread.key, continued.before))
             self._pop((thread.key, continued.after))
@@ -228,7 +228,7 @@ class LatestLists:
             if continued.known is not None:
                 whole, length = continued.known.snapshot, continued.known.length
                 if whole is not before or len(whole) != length:
-                    return  # another run has gone on from there: the next put looks at what is stored
+                    return  # another run has continued from there: the next put looks at what is stored
                 whole.grow(continued.added)
             self._lists[thread.key, continued.after] = whole
             self._bytes += whole.size
@@ -241,6 +241,6 @@ class LatestLists:
                 self._pop(key)
 
     def _pop(self, key: tuple[bytes, tuple[Run, ...]]) -> ListSnapshot | None:
-        gone = self._lists.pop(key, None)
-        self._bytes -= gone.size if gone else 0
-        return gone
+        removed = self._lists.pop(key, None)
+        self._bytes -= removed.size if removed else 0
+        return removed

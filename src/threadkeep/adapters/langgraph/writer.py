@@ -22,15 +22,7 @@ from langgraph.checkpoint.base.id import uuid6
 
 from threadkeep.adapters.langgraph.body import Listed, Ref, unpack_body
 from threadkeep.adapters.langgraph.codec import Encoded
-from threadkeep.adapters.langgraph.facts import facts_of
-from threadkeep.adapters.langgraph.place import Place
-from threadkeep.adapters.langgraph.reading import ItemsMissing, State, where_is
-from threadkeep.adapters.langgraph.session import Asking, Session
-from threadkeep.adapters.langgraph.splitting import MayGrow, grow_never
-from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
-from threadkeep.adapters.langgraph.usage import MESSAGES, Changes, News
-from threadkeep.adapters.langgraph.whole_lists import Known
-from threadkeep.adapters.langgraph.writing import (
+from threadkeep.adapters.langgraph.drafting import (
     Draft,
     Drafting,
     DraftLimits,
@@ -40,18 +32,26 @@ from threadkeep.adapters.langgraph.writing import (
     encoded_writes,
     inner_value,
 )
+from threadkeep.adapters.langgraph.facts import facts_of
+from threadkeep.adapters.langgraph.location import Location
+from threadkeep.adapters.langgraph.reading import ItemsMissing, State, where_is
+from threadkeep.adapters.langgraph.session import Asking, Session
+from threadkeep.adapters.langgraph.splitting import MayGrow, grow_never
+from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
+from threadkeep.adapters.langgraph.usage import MESSAGES, Changes, News
+from threadkeep.adapters.langgraph.whole_lists import Known
 from threadkeep.errors import CapabilityMissing, CheckpointCorrupt, InvalidInput, ScopeErased, StaleWriter
 from threadkeep.ports.checkpoints import (
     CheckpointStore,
     NewCheckpoint,
     NotTheLatest,
-    ParentGone,
+    ParentMissing,
     PositionTaken,
     Run,
     TurnOver,
     Write,
 )
-from threadkeep.threads import Thread, short_id
+from threadkeep.ports.threads import Thread, short_id
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ T = TypeVar("T")
 class _Given:
     """What a put has to store, and for whom."""
 
-    place: Place
+    location: Location
     asking: Asking
     checkpoint: Checkpoint
     new_versions: ChannelVersions
@@ -83,44 +83,44 @@ class Writer:
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        place = asking.identity.place(config)
+        location = asking.identity.locate(config)
         checkpoint = as_it_stands(checkpoint)
         checkpoint["id"] = checkpoint.get("id") or str(uuid6())
-        with self._putting(place.thread):
+        with self._putting(location.thread):
             return await _in_its_turn(
                 asking,
-                place.thread,
-                lambda asked: self._put_once(asked, (place, config), checkpoint, metadata, new_versions),
+                location.thread,
+                lambda asked: self._put_once(asked, (location, config), checkpoint, metadata, new_versions),
             )
 
     async def _put_once(
         self,
         asking: Asking,
-        where: tuple[Place, RunnableConfig],
+        where: tuple[Location, RunnableConfig],
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        place, config = where
+        location, config = where
         id_ = short_id("checkpoint.id", checkpoint["id"])
-        told = cast("Mapping[str, Any]", get_serializable_checkpoint_metadata(config, metadata))
-        if asking.in_turn and told.get("counters_since_delta_snapshot"):
+        serializable = cast("Mapping[str, Any]", get_serializable_checkpoint_metadata(config, metadata))
+        if asking.in_turn and serializable.get("counters_since_delta_snapshot"):
             raise CapabilityMissing('a graph with delta channels cannot be kept with tool_traffic="turn"')
-        meta = encoded_metadata(told, asking.codec)
-        facts = facts_of(told) if asking.codec.plain else None
-        draft, news = await self._put(_Given(place, asking, checkpoint, new_versions, meta, facts))
-        if self._session.usage is not None and not place.ns:
-            self._session.usage.stored(place.thread, place.checkpoint, id_, news)
-        self._session.reading.remember(place.thread, place.ns, id_, draft.parsed)
+        meta = encoded_metadata(serializable, asking.codec)
+        facts = facts_of(serializable) if asking.codec.plain else None
+        draft, news = await self._put(_Given(location, asking, checkpoint, new_versions, meta, facts))
+        if self._session.usage is not None and not location.ns:
+            self._session.usage.stored(location.thread, location.checkpoint, id_, news)
+        self._session.reading.remember(location.thread, location.ns, id_, draft.parsed)
         for continued in draft.continued:
-            self._session.latest_lists.stored(place.thread, continued)
+            self._session.latest_lists.stored(location.thread, continued)
         for addition in draft.additions:
-            self._session.strands.add(place.thread, addition.strand, addition.start, addition.items)
-        return asking.identity.config(place.thread.owner, place.thread.id, place.ns, id_)
+            self._session.items.add(location.thread, addition.list_id, addition.start, addition.items)
+        return asking.identity.config(location.thread.owner, location.thread.id, location.ns, id_)
 
     async def _put(self, given: _Given) -> tuple[Draft, News | None]:
-        thread = given.place.thread
-        may_grow: MayGrow = grow_never if given.asking.in_turn else partial(self._session.strands.ends_at, thread)
+        thread = given.location.thread
+        may_grow: MayGrow = grow_never if given.asking.in_turn else partial(self._session.items.ends_at, thread)
         parent = await self._parent(given, trusting=True)
         while True:
             draft, parent = await self._drafted(given, parent, may_grow)
@@ -128,16 +128,16 @@ class Writer:
             new = self._new(given, draft, news)
             await self._session.list_types()
             try:
-                await self._session.door.use(lambda store, new=new: store.put(thread, new))
+                await self._session.router.use(lambda store, new=new: store.put(thread, new))
             except PositionTaken:
                 if may_grow is grow_never:
                     raise
-                may_grow = grow_never  # another run has grown this strand: begin one of our own
-            except ParentGone:
-                parent = None  # pruned meanwhile: refer to nothing of it
+                may_grow = grow_never  # another run has grown this list: begin one of our own
+            except ParentMissing:
+                parent = None  # it was pruned: refer to nothing of it
             except NotTheLatest:
                 raise StaleWriter(
-                    f"thread {thread.id!r}: another run has gone on from checkpoint {given.place.checkpoint!r};"
+                    f"thread {thread.id!r}: another run has continued from checkpoint {given.location.checkpoint!r};"
                     " nothing was stored. Read the latest state and run again"
                 ) from None
             else:
@@ -150,7 +150,7 @@ class Writer:
         """
         try:
             draft = self._draft(given, parent, may_grow)
-            await self._session.door.give_way()
+            await self._session.router.give_way()
         except InvalidInput:  # perhaps only because it takes for new what has only moved
             if parent is None or parent.holds():
                 raise
@@ -162,47 +162,47 @@ class Writer:
 
     def _draft(self, given: _Given, parent: Parent | None, may_grow: MayGrow) -> Draft:
         limits = DraftLimits(self._session.limits.max_value_bytes, may_grow)
-        drafting = Drafting(given.place.thread, given.asking.codec, limits, parent, given.encoded)
+        drafting = Drafting(given.location.thread, given.asking.codec, limits, parent, given.encoded)
         return drafting.draft(given.checkpoint, given.new_versions)
 
     def _new(self, given: _Given, draft: Draft, news: News | None) -> NewCheckpoint:
-        place, asking = given.place, given.asking
+        location, asking = given.location, given.asking
         reports = self._session.stale_writers == "report" and not asking.projecting
         return NewCheckpoint(
-            ns=place.ns,
+            ns=location.ns,
             id=given.checkpoint["id"],
-            parent=place.checkpoint,
+            parent=location.checkpoint,
             body=draft.body,
             metadata=given.metadata,
             facts=given.facts,
             pages=draft.pages,
             builds_on_parent=draft.builds_on_parent,
-            parent_must_be_latest=reports and not goes_back_on_purpose(place),
+            parent_must_be_latest=reports and not goes_back_on_purpose(location),
             turn=asking.turn,
             ends_turn=asking.projecting,
-            usage=None if news is None else news.told,
-            generation=asking.began.get(place.thread.key),
+            usage=None if news is None else news.reported,
+            generation=asking.began.get(location.thread.key),
         )
 
     def _news(self, given: _Given, parent: Parent | None, draft: Draft) -> News | None:
         """Of the whole graph: what a subgraph keeps is a part of it."""
-        if self._session.usage is None or given.place.ns:
+        if self._session.usage is None or given.location.ns:
             return None
         before: Mapping[str, Ref] = parent.state.refs if parent else {}
         changed = [channel for channel, ref in draft.parsed.refs.items() if ref != before.get(channel)]
-        since = given.place.checkpoint if parent else None  # what was told of one that is gone went with it
+        since = given.location.checkpoint if parent else None  # what was reported of a deleted one went with it
         changes = Changes(since, changed, parent.known(MESSAGES) if parent else None)
         values = given.checkpoint["channel_values"]
-        return self._session.usage.news(given.place.thread, values, changes, open_text=given.asking.codec.open_text)
+        return self._session.usage.news(given.location.thread, values, changes, open_text=given.asking.codec.open_text)
 
     async def _parent(self, given: _Given, *, trusting: bool) -> Parent | None:
-        """`trusting`: without what is stored of lists that seem to go on."""
-        place = given.place
-        if place.checkpoint is None:
+        """`trusting`: without what is stored of lists that seem only added to."""
+        location = given.location
+        if location.checkpoint is None:
             return None
-        state = self._session.states[place.thread.key, place.ns, place.checkpoint]
+        state = self._session.states[location.thread.key, location.ns, location.checkpoint]
         if state is None:
-            state = await self._read_parent(place, given.asking)
+            state = await self._read_parent(location, given.asking)
         if state is None:
             return None
         going_on: dict[tuple[Run, ...], Known] = {}
@@ -212,56 +212,58 @@ class Writer:
                 value, _ = inner_value(given.checkpoint["channel_values"].get(channel))
                 known = None
                 if trusting and isinstance(value, list):
-                    known = self._session.latest_lists.known(place.thread, ref.runs, cast("list[Any]", value))
+                    known = self._session.latest_lists.known(location.thread, ref.runs, cast("list[Any]", value))
                 if known is None:
                     wanted += ref.runs
                 else:
                     going_on[ref.runs] = known
                     wanted += () if given.asking.in_turn else _end_of(ref.runs)
-        where = f"thread {place.thread.id!r}, checkpoint {place.checkpoint!r}"
+        where = f"thread {location.thread.id!r}, checkpoint {location.checkpoint!r}"
         try:
-            return Parent(state, await self._session.reading.fetch(place.thread, wanted, where), going_on)
+            return Parent(state, await self._session.reading.fetch(location.thread, wanted, where), going_on)
         except ItemsMissing:
-            if await self._read_parent(place, given.asking) is not None:
+            if await self._read_parent(location, given.asking) is not None:
                 raise
-            return None  # pruned or deleted meanwhile
+            return None  # it was pruned or deleted
 
-    async def _read_parent(self, place: Place, asking: Asking) -> State | None:
-        row = await self._session.door.use(lambda store: store.get(place.thread, place.ns, place.checkpoint))
+    async def _read_parent(self, location: Location, asking: Asking) -> State | None:
+        row = await self._session.router.use(lambda store: store.get(location.thread, location.ns, location.checkpoint))
         if row is None:
             return None
         body = unpack_body(row.body, asking.codec, where_is(row))
-        self._session.reading.remember(place.thread, place.ns, row.id, body)
+        self._session.reading.remember(location.thread, location.ns, row.id, body)
         return State(body.versions, body.refs)
 
     async def put_writes(
         self, asking: Asking, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
     ) -> None:
-        place = asking.identity.place(config)
-        id_ = place.require_checkpoint()
+        location = asking.identity.locate(config)
+        id_ = location.require_checkpoint()
         if not writes:
             return
         await _in_its_turn(
-            asking, place.thread, lambda asked: self._put_writes_once(asked, place, id_, (writes, task_id, task_path))
+            asking,
+            location.thread,
+            lambda asked: self._put_writes_once(asked, location, id_, (writes, task_id, task_path)),
         )
 
     async def _put_writes_once(
-        self, asking: Asking, place: Place, id_: str, given: tuple[Sequence[tuple[str, Any]], str, str]
+        self, asking: Asking, location: Location, id_: str, given: tuple[Sequence[tuple[str, Any]], str, str]
     ) -> None:
         writes, task_id, task_path = given
         encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
-        work = partial(_store_writes, place=place, id_=id_, writes=encoded, turn=asking.turn)
+        work = partial(_store_writes, location=location, id_=id_, writes=encoded, turn=asking.turn)
         await self._session.list_types()
         with self._counting:
-            underway = tuple(self._underway.get(place.thread.key, ()))
+            underway = tuple(self._underway.get(location.thread.key, ()))
         try:
-            await self._session.door.use(work)
+            await self._session.router.use(work)
         except ScopeErased:
             if not underway:
                 raise
             # On a thread that was deleted once, the writes of a new run may come before its first checkpoint.
             await asyncio.wait([asyncio.wrap_future(put) for put in underway])
-            await self._session.door.use(work)
+            await self._session.router.use(work)
 
     @contextmanager
     def _putting(self, thread: Thread) -> Generator[None]:
@@ -280,18 +282,18 @@ class Writer:
 
 
 def _end_of(runs: Sequence[Run]) -> list[Run]:
-    """The last item, which tells whether a strand may grow there. It is here, unless others have pushed it out."""
-    return [Run(last.strand, last.stop - 1, last.stop) for last in runs[-1:]]
+    """Return the last item, which says whether a list may grow there. It is cached, unless others have evicted it."""
+    return [Run(last.list_id, last.stop - 1, last.stop) for last in runs[-1:]]
 
 
 async def _store_writes(
-    store: CheckpointStore, place: Place, id_: str, writes: Sequence[Write], turn: bytes | None
+    store: CheckpointStore, location: Location, id_: str, writes: Sequence[Write], turn: bytes | None
 ) -> None:
-    await store.put_writes(place.thread, place.ns, id_, writes, turn)
+    await store.put_writes(location.thread, location.ns, id_, writes, turn)
 
 
 async def _in_its_turn(asking: Asking, thread: Thread, work: Callable[[Asking], Awaitable[T]]) -> T:
-    """Under the turn's key; where that has gone meanwhile, once more under a new one."""
+    """Run it under the turn's key; where that was destroyed, once more under a new one."""
     while True:
         asked = await asking.writing(thread)
         try:

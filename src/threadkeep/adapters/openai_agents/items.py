@@ -1,4 +1,4 @@
-"""Items of the Agents SDK as events, and back. What an item looks like is kept apart from what was said in it."""
+"""Items of the Agents SDK as events, and back. An item's shape is kept apart from its text."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _FERNET_VERSION, _FERNET_FRAME, _FERNET_BLOCK = 0x80, 1 + 8 + 16 + 32, 16
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One item: the event that policy is asked about, the shape that goes with its text, or an item whole.
+    """One item: the event for policy, the shape that goes with its text, or an item whole.
 
-    What the application encrypted has no event: nobody here can tell what is in it.
+    What the application encrypted has no event, as policy cannot read it.
     """
 
     event: Event | None
@@ -111,7 +111,7 @@ def _parts(content: Any) -> list[Item]:
 
 
 def _text_of(content: Any) -> tuple[str, str | None]:
-    """All that was said, and the kind of part it stood in; None where the content was the text itself."""
+    """The text, and the kind of part it was in; None where the content was the text itself."""
     if isinstance(content, str):
         return content, None
     found = [part for part in _parts(content) if part.get("type") in _TEXT_PARTS]

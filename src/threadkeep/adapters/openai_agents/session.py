@@ -1,4 +1,4 @@
-"""The Agents SDK's session on Threadkeep: what was said is kept by policy, and can be recalled and erased."""
+"""The Agents SDK's session on Threadkeep: policy decides what is kept, which can be recalled and erased."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import uuid4
 from agents.memory.session_settings import SessionSettings, coerce_session_settings, resolve_session_limit
 
 from threadkeep.adapters.openai_agents.items import Item, in_pairs, split
-from threadkeep.adapters.openai_agents.talk import Talk, ToolRules
+from threadkeep.adapters.openai_agents.session_items import SessionItems, ToolRules
 from threadkeep.adapters.sealing import Seal
 from threadkeep.adapters.stores_thread import StoresThread, borrowed, last_of
 from threadkeep.compose.adapters import AgentStores
@@ -37,7 +37,7 @@ class ThreadkeepSession:
     that a limit cut between them, and another caller may not. What the SDK's `EncryptedSession` makes of an item is
     kept as it is: policy cannot look into it, and nothing recalls it. Past `compact_after` items, `run_compaction`
     leaves the older ones out of `get_items`; they stay in the archive, where they can be recalled. A write whose caller
-    is cancelled is done, or has failed, before the caller goes on.
+    is cancelled is done, or has failed, before the caller continues.
     """
 
     session_settings: SessionSettings | None
@@ -82,38 +82,38 @@ class ThreadkeepSession:
         return in_pairs(items) if self._pairs else items
 
     async def add_items(self, items: Sequence[Any], *, wrapper: Any = None) -> None:
-        """All or nothing; what policy refuses is told by `last_receipt`. Raises `InvalidEvent` and `StoreError`."""
+        """Add all items or none; `last_receipt` counts what policy refused. Raises `InvalidEvent` and `StoreError`."""
         stores = self._thread()
         if not items:
             return
         given = [split(item, uuid4().hex) for item in items]
-        self.last_receipt = await stores.settled(self.scope, lambda stores: self._talk(stores).add(given))
+        self.last_receipt = await stores.settled(self.scope, lambda stores: self._items(stores).add(given))
 
     async def pop_item(self, *, wrapper: Any = None) -> Any | None:
         """The latest item, which is erased."""
-        return await self._thread().settled(self.scope, lambda stores: self._talk(stores).pop())
+        return await self._thread().settled(self.scope, lambda stores: self._items(stores).pop())
 
     async def clear_session(self, *, wrapper: Any = None) -> None:
         """Erase the conversation everywhere: archive, index, caches."""
-        await self._thread().settled(self.scope, lambda stores: self._talk(stores).clear())
+        await self._thread().settled(self.scope, lambda stores: self._items(stores).clear())
 
     async def run_compaction(self, args: Mapping[str, Any] | None = None, *, wrapper: Any = None) -> None:
-        """Leave all but the last items out of what `get_items` gives; nothing is erased, and no model is asked."""
+        """Leave all but the last items out of what `get_items` returns; nothing is erased, and no model is called."""
         forced = bool(args and args.get("force"))
         if self._compact_after is None and not forced:
             return
         items = await self._read(None)
         if forced or len(items) > (self._compact_after or 0):
             kept = min(_KEPT_WHEN_COMPACTED, self._compact_after or _KEPT_WHEN_COMPACTED)
-            await self._thread().settled(self.scope, lambda stores: self._talk(stores).leave_out_all_but(kept))
+            await self._thread().settled(self.scope, lambda stores: self._items(stores).leave_out_all_but(kept))
 
     async def aclose(self) -> None:
-        """Closing twice is allowed; other sessions on the same stores go on."""
-        if (last := self._let_go()) is not None:
+        """Closing twice is allowed; other sessions on the same stores stay open."""
+        if (last := self._release()) is not None:
             await last.close()
 
     def close(self) -> None:
-        if (last := self._let_go()) is not None:
+        if (last := self._release()) is not None:
             last.close_and_wait()
 
     async def __aenter__(self) -> Self:
@@ -125,10 +125,10 @@ class ThreadkeepSession:
         await self.aclose()
 
     async def _read(self, limit: int | None) -> list[Item]:
-        return await self._thread().use(lambda stores: self._talk(stores).items(limit))
+        return await self._thread().use(lambda stores: self._items(stores).items(limit))
 
-    def _talk(self, stores: AgentStores) -> Talk:
-        return Talk(stores, self.scope, self._seal, self._tools)
+    def _items(self, stores: AgentStores) -> SessionItems:
+        return SessionItems(stores, self.scope, self._seal, self._tools)
 
     def _thread(self) -> StoresThread:
         if self._closed:
@@ -137,8 +137,8 @@ class ThreadkeepSession:
             self._stores = borrowed(*self._where)
         return self._stores
 
-    def _let_go(self) -> StoresThread | None:
-        """What nobody else uses."""
+    def _release(self) -> StoresThread | None:
+        """Give the stores back; returns them where no other session uses them."""
         self._closed = True
         stores, self._stores = self._stores, None
         return stores if stores is not None and last_of(stores) else None

@@ -1,4 +1,4 @@
-"""What a server knows of a table and SQLAlchemy's inspector does not tell. Only ever read."""
+"""What a server knows of a table and SQLAlchemy's inspector does not report. It is only ever read."""
 
 from __future__ import annotations
 

@@ -23,13 +23,13 @@ def tokens_in(value: Any) -> TurnTokens:
 
 
 def encoding_in(value: Any) -> str | None:
-    """As rows of earlier versions name it; others tell it by their numbers."""
+    """As rows of earlier versions name it; others identify it by their numbers."""
     encoding = object_in(value).get("encoding")
     return encoding if isinstance(encoding, str) else None
 
 
 def exact_time_in(value: Any) -> str | None:
-    """Of a turn that its column could not tell exactly; None for a row that somebody else wrote."""
+    """The exact time of a turn that its column rounds; None for a row of another application."""
     at = object_in(value).get("at")
     return at if isinstance(at, str) and moment_in(at) else None
 

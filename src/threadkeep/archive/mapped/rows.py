@@ -1,4 +1,4 @@
-"""A turn as a row of your table, and back. What a column cannot hold is told before the server refuses it."""
+"""A turn as a row of your table, and back. What a column cannot hold is reported before the server refuses it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Layout:
         return _stored(field, value, self.columns[field])
 
     def of_conversation(self, stored_id: str) -> list[ColumnElement[bool]]:
-        """Its rows and nobody else's: rows of a look-alike must not take their place among the latest."""
+        """Only rows of this conversation: those of an id that compares alike must not displace its latest ones."""
         real = self.columns["conversation_id"]
         column = self.shape.table.c[real.name]
         same = [column == stored_id]

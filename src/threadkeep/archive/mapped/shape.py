@@ -56,7 +56,7 @@ class RealColumn:
     most_bytes: int | None = None
     digits: int = _MICROSECOND_DIGITS  # of a second
     zoned: bool = False
-    local: bool = False  # MySQL's TIMESTAMP, which is told in the session's time zone
+    local: bool = False  # MySQL's TIMESTAMP, which is returned in the session's time zone
     exact: bool = True  # `Bob` is not `bob`
     blanks_count: bool = True  # `"tt "` is not `"tt"`
     fixed: bool = False  # as wide as it is, whatever is in it: blanks at the end are lost

@@ -1,7 +1,7 @@
 """The mapped tables: every turn in `conversations`, and those with a reflection in `memories` too.
 
-A turn is known by its conversation and its time. Where the server keeps these two unique it is asked to; elsewhere,
-and where the time column is too coarse to tell turns apart, writers take turns and look before they insert.
+A turn is known by its conversation and its time. Where the server keeps these two unique it enforces that; elsewhere,
+and where the time column is too coarse to distinguish turns, writers take turns and look before they insert.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from threadkeep.ports.turns import TurnRecord, is_of_this_module
 
 _EVERY_TURN, _REFLECTED = "conversations", "memories"
 _DENIED = "the user of DATABASE_URL lacks a right; GRANT SELECT, INSERT, UPDATE on the table to it"
-_MOST_MOVED = 100  # rows of a coarse table that are looked at beyond those asked for
+_MOST_MOVED = 100  # rows of a coarse table that are looked at beyond those requested
 _UTC = text("SET time_zone = '+00:00'")
 
 
 class MappedTables:
-    """Nothing is opened before the first call, so an application starts also while its database is away."""
+    """Nothing is opened before the first call, so an application starts also while its database is down."""
 
     def __init__(self, database: ServerDatabase, config: MappedConfig, decode: Decode) -> None:
         self._database = database
@@ -67,7 +67,7 @@ class MappedTables:
         return await self._database.snapshot(partial(self._recent, conversation_id=conversation_id, limit=limit))
 
     async def last_turn(self, conversation_id: str, user_id: str) -> TurnRecord | None:
-        """The latest row, if it is a turn of this user that was stored here: nobody else's row is ours to change."""
+        """The latest row, if it is a turn of this user that was stored here; rows of others are never changed."""
         return await self._database.snapshot(partial(self._last_turn, conversation_id=conversation_id, user_id=user_id))
 
     async def check(self) -> list[Misfit]:

@@ -15,9 +15,8 @@ from sqlalchemy import Connection, Inspector, inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from threadkeep.archive.sql.taking_over import THEIRS, Redact, set_aside
-from threadkeep.db.errors import place_of
+from threadkeep.db.errors import server_address
 from threadkeep.db.rights import hiding_schema
-from threadkeep.db.rows import is_postgres
 from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import SchemaOutdated, SchemaTooNew, StoreRefused, StoreUnavailable
 
@@ -96,7 +95,7 @@ async def _migrate(connection: AsyncConnection, database: ServerDatabase, redact
         if found.current is None or found.current in REVISIONS[:-1]:
             if redact is not None:
                 await connection.run_sync(set_aside)
-            if (taken := await connection.run_sync(_of_somebody_else)) is not None:
+            if (taken := await connection.run_sync(_foreign_table)) is not None:
                 raise StoreRefused(
                     f"{database.place}: the table {taken} is there already and is not Threadkeep's;"
                     " rename it, or give Threadkeep a database of its own"
@@ -109,7 +108,7 @@ async def _migrate(connection: AsyncConnection, database: ServerDatabase, redact
 @asynccontextmanager
 async def _one_at_a_time(connection: AsyncConnection, database: ServerDatabase) -> AsyncGenerator[None]:
     """On PostgreSQL for as long as the transaction, which a pooler understands; elsewhere until it is released."""
-    if is_postgres(connection):
+    if connection.dialect.name == "postgresql":
         await connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK_NUMBER})"))
         yield
         return
@@ -129,14 +128,14 @@ async def _current(connection: AsyncConnection) -> str | None:
         if (schema := await hiding_schema(connection, VERSION_TABLE)) is not None:
             problem = f"the user of DATABASE_URL lacks USAGE on schema {schema}, which has the tables"
             fix = f"GRANT USAGE ON SCHEMA {schema} to the user"
-            raise StoreRefused(f"{place_of(connection.engine.url)}: {problem}; {fix}", problem=problem, fix=fix)
+            raise StoreRefused(f"{server_address(connection.engine.url)}: {problem}; {fix}", problem=problem, fix=fix)
         return None
     query = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608
     return (await connection.execute(query)).scalar()
 
 
-def _of_somebody_else(connection: Connection) -> str | None:
-    """A table with a name of ours that is too plain to be ours alone, made by another; with columns that are nobody's
+def _foreign_table(connection: Connection) -> str | None:
+    """A table with a name of ours that is too plain to be ours alone, made by another; with columns that are unknown
     we know."""
     inspector = inspect(connection)
     there = {name: _columns_of(inspector, name) for name in THEIRS if inspector.has_table(name)}
@@ -156,8 +155,8 @@ def _has_version_table(connection: Connection) -> bool:
 def _alembic() -> tuple[ModuleType, ModuleType]:
     """Only where it is needed: most processes find their tables up to date.
 
-    In a thread beforehand: importing it takes a second or more on a busy machine, in which whoever is just connecting
-    on the same loop would find its time gone.
+    In a thread beforehand: importing it takes a second or more on a busy machine, and a connection that is being opened
+    on the same loop would time out.
     """
     return import_module("alembic.command"), import_module("alembic.config")
 

@@ -1,7 +1,7 @@
 """The two tables of a retrieval service that kept its conversations in MySQL by itself: its rows become ours.
 
 Their names are those of two tables of ours; their keys, collation and blobs are not. So they are renamed, ours are
-made, and one thread after another is moved. Then they are dropped, for an erasure to find everything in one place. Of a
+made, and one thread after another is moved. Then they are dropped, so that an erasure needs to search one table. Of a
 blob, the JSON of a graph's state, only `queries` (redacted), `retrievedContexts` and counts of both and of cache hits
 stay. MySQL and MariaDB commit most of these steps by themselves: each may meet its own result, and a thread is moved
 whole or not at all.
@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy import Connection, inspect, text
 
 from threadkeep.ports.checkpoints import taken_over_body, taken_over_metadata
+from threadkeep.ports.threads import Thread, escaped, ns_key
 from threadkeep.ports.usage import documents_of
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
-from threadkeep.threads import Thread, escaped, ns_key
 
 Redact = Callable[[Scope, str], str]
 
@@ -116,7 +116,7 @@ def _move(connection: Connection, id_: str, redact: Redact) -> None:
         "tenant": owner.tenant.encode(),
         "user": owner.user.encode(),
         "thread": escaped(id_),
-        "first": asked and escaped(redacted(_as_asked(asked))[:_LONGEST_QUERY]),
+        "first": asked and escaped(redacted(_question_of(asked))[:_LONGEST_QUERY]),
         "queries": len(latest["queries"]),
         "contexts": len(latest["retrievedContexts"]),
         "hits": max(hits, default=0),
@@ -229,10 +229,10 @@ def _object(stored: Any) -> dict[str, Any]:
 
 
 def _kept(values: Mapping[str, Any], redacted: Callable[[str], str]) -> dict[str, list[dict[str, Any]]]:
-    """`queryIndex` of a query is its place in the list, as contexts refer to it."""
+    """`queryIndex` of a query is its index in the list, as contexts refer to it."""
     queries = [
         {
-            "query": redacted(_as_asked(one["query"])),
+            "query": redacted(_question_of(one["query"])),
             "timestamp": str(one.get("timestamp") or ""),
             "topK": one["topK"] if isinstance(one.get("topK"), int) else _TOP_K,
             "queryIndex": number,
@@ -260,6 +260,6 @@ def _entries(value: Any) -> list[dict[str, Any]]:
     return [cast("dict[str, Any]", one) if isinstance(one, dict) else {} for one in found]
 
 
-def _as_asked(query: str) -> str:
-    """Of a follow-up their graph kept all that it was searched with; what was asked stands at its end."""
+def _question_of(query: str) -> str:
+    """Of a follow-up their graph kept all that it was searched with; the question itself stands at its end."""
     return query.rpartition(_ASKED)[2].strip() if query.startswith(_ENRICHED) else query

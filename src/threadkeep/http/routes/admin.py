@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query
 
-from threadkeep.http import chat_answers, chat_schemas, openapi
+from threadkeep.http import answers, chat_schemas, openapi
 from threadkeep.http.fields import ScopePart
 from threadkeep.http.identity import Admin, For
-from threadkeep.http.indexing import Indexing
-from threadkeep.http.json_answer import JsonAnswer
-from threadkeep.http.opened import KeyHeader
-from threadkeep.http.strict_request import StrictRoute
+from threadkeep.http.responses import JsonAnswer
+from threadkeep.http.strict_request import KeyHeader, StrictRequest, StrictRoute
 
 router = APIRouter(prefix="/admin", tags=["admin"], route_class=StrictRoute)
-
-
-def _indexing(request: Request) -> Indexing:
-    return request.app.state.indexing
 
 
 @router.post(
     "/index",
     status_code=202,
-    response_model=chat_answers.IndexJob,
-    responses={200: {"model": chat_answers.IndexJob, "description": "With `wait`: it has ended"}, **openapi.ANSWERS},
+    response_model=answers.IndexJob,
+    responses={200: {"model": answers.IndexJob, "description": "With `wait`: it has ended"}, **openapi.ANSWERS},
 )
 async def index(
-    request: Request,
+    request: StrictRequest,
     who: Admin,
     named: For,
     body: chat_schemas.IndexBody | None = None,
@@ -38,7 +32,7 @@ async def index(
     """Index the knowledge folder (THREADKEEP_KNOWLEDGE_PATH) for the caller's tenant; only what changed is done.
 
     The assistant's own documents are one tenant's: for another's, 403 says so."""
-    indexing = _indexing(request)
+    indexing = request.indexing
     datasource = indexing.datasource if body is None or body.datasource is None else body.datasource
     job = indexing.begin(named.scope(who).tenant, datasource, key)
     if wait:
@@ -46,7 +40,9 @@ async def index(
     return JsonAnswer(job.as_dict(), 202)
 
 
-@router.get("/index/{job_id}", response_model=chat_answers.IndexJob, responses=openapi.READS)
-async def index_progress(request: Request, who: Admin, named: For, job_id: Annotated[ScopePart, Path()]) -> JsonAnswer:
+@router.get("/index/{job_id}", response_model=answers.IndexJob, responses=openapi.READS)
+async def index_progress(
+    request: StrictRequest, who: Admin, named: For, job_id: Annotated[ScopePart, Path()]
+) -> JsonAnswer:
     """How far it has come."""
-    return JsonAnswer(_indexing(request).find(named.scope(who).tenant, job_id).as_dict())
+    return JsonAnswer(request.indexing.find(named.scope(who).tenant, job_id).as_dict())

@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 
 from threadkeep.errors import InvalidInput
 from threadkeep.events import UserMessage
-from threadkeep.http import chat_answers, chat_schemas, openapi
+from threadkeep.http import answers, chat_schemas, openapi
 from threadkeep.http.answering import Answering, as_asked_by
-from threadkeep.http.chat_schemas import within
+from threadkeep.http.chat_schemas import Medium, within
 from threadkeep.http.identity import Chatter, For
-from threadkeep.http.json_answer import JsonAnswer
-from threadkeep.http.media_schemas import Medium
-from threadkeep.http.opened import Answers, KeyHeader, Opened
+from threadkeep.http.responses import JsonAnswer
+from threadkeep.http.strict_request import KeyHeader, StrictRequest
 from threadkeep.http.uploads import UploadRoute
 from threadkeep.identity.audit import reaching
 from threadkeep.ports.clock import system_clock
@@ -27,32 +26,31 @@ router = APIRouter(tags=["agent"], route_class=UploadRoute)
 
 @router.post(
     "/agent/chat",
-    response_model=chat_answers.AgentReply,
+    response_model=answers.AgentReply,
     response_model_exclude_none=True,
     responses=openapi.AGENT_ANSWERS,
     openapi_extra=chat_schemas.MULTIPART,
 )
 async def agent_chat(
-    request: Request,
+    request: StrictRequest,
     who: Chatter,
     named: For,
-    answering: Answers,
     body: chat_schemas.AgentChatBody,
     key: KeyHeader = None,
 ) -> JsonAnswer:
-    """Say something in a session and get the reply. With every store away it answers all the same, without memory."""
+    """Send a message in a session and get the reply. While every store is down it still answers, without memory."""
     scope = named.scope(who, body.sessionId)
     await request.app.state.limits.by_session(f"{scope.tenant}\n{scope.user}\n{body.sessionId}")
-    asked = as_asked_by(who, await _asked(request, answering, body, scope), request)
-    taken = await answering.take_if_possible(asked, key)
-    answer = await answering.answer(taken)
+    asked = as_asked_by(who, await _asked(request, body, scope), request)
+    taken = await request.answering.take_if_possible(asked, key)
+    answer = await request.answering.answer(taken)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
     reply = {"sessionId": body.sessionId, "language": answer.language, "reply": answer.text}
-    traces = chat_answers.tool_trace(answer)
+    traces = answers.tool_trace(answer)
     return JsonAnswer(reply | ({"toolTrace": traces} if traces else {}), headers=headers)
 
 
-async def _asked(request: Request, answering: Answering, body: chat_schemas.AgentChatBody, scope: Scope) -> Asked:
+async def _asked(request: StrictRequest, body: chat_schemas.AgentChatBody, scope: Scope) -> Asked:
     state, typed = request.app.state, body.message
     if typed is not None:
         typed = within(typed, state.max_chat_bytes, "message")
@@ -60,16 +58,16 @@ async def _asked(request: Request, answering: Answering, body: chat_schemas.Agen
         other = "message" if typed is not None else "image"
         raise InvalidInput("audio", f"stands beside {other}", "send a recording by itself: words beside it are its own")
     if body.audio is not None:
-        return await _shown(request, answering, ("audio", "voice", body.audio), scope, None)
+        return await _asked_by_medium(request, ("audio", "voice", body.audio), scope, None)
     if body.image is not None:
-        return await _shown(request, answering, ("image", "image", body.image), scope, typed)
+        return await _asked_by_medium(request, ("image", "image", body.image), scope, typed)
     if typed is None:
         raise InvalidInput("message", "is missing, and so are audio and image", "give one of them")
     return Asked(scope, typed)
 
 
-async def _shown(request: Request, answering: Answering, medium: Medium, scope: Scope, typed: str | None) -> Asked:
-    """What the model is told of a medium, and what memory is: the bytes go no further than this."""
+async def _asked_by_medium(request: StrictRequest, medium: Medium, scope: Scope, typed: str | None) -> Asked:
+    """Turn a medium into text for the model and for memory; its bytes are passed on to neither."""
     field, modality, body = medium
     state = request.app.state
     mime = body.checked_type(modality, field)
@@ -79,31 +77,30 @@ async def _shown(request: Request, answering: Answering, medium: Medium, scope: 
         data = body.bytes_within(most, field)
     if data is None:
         event = body.own_summary(modality, field, typed)
-        return _of_medium(answering, Asked(scope, event.summary or "", body.language), event)
-    language = body.language or await answering.language_of(scope)
+        return _of_medium(request.answering, Asked(scope, event.summary or "", body.language), event)
+    language = body.language or await request.answering.language_of(scope)
     found = await state.media.understood(data, mime, language=language, typed=typed, inside=field)
-    return _of_medium(answering, Asked(scope, found.words), found.event)
+    return _of_medium(request.answering, Asked(scope, found.words), found.event)
 
 
 def _of_medium(answering: Answering, asked: Asked, event: UserMessage) -> Asked:
-    """A recording may be in a language that the assistant does not speak: the talk must not be held in it for good."""
+    """A language the assistant does not speak, in one recording, must not become the conversation's."""
     event = replace(event, language=answering.spoken(event.language))
     return replace(asked, language=answering.spoken(asked.language), event=event)
 
 
-@router.get("/agent/health", response_model=chat_answers.AgentHealth, responses=openapi.AGENT_PROBE)
-async def agent_health(memory: Opened, answering: Answers) -> JsonAnswer:
-    """Whether somebody answers, and whether they remember. 200 as long as the process can say so."""
-    health = await memory.health()
-    return JsonAnswer({"status": health.status, "assistant": answering.possible, "stores": dict(health.stores)})
+@router.get("/agent/health", response_model=answers.AgentHealth, responses=openapi.AGENT_PROBE)
+async def agent_health(request: StrictRequest) -> JsonAnswer:
+    """Whether an assistant is configured, and whether it has memory. 200 as long as the process can say so."""
+    health = await request.memory.health()
+    return JsonAnswer({"status": health.status, "assistant": request.answering.possible, "stores": dict(health.stores)})
 
 
-@router.post("/api/chat", response_model=chat_answers.ApiReply, responses=openapi.ANSWERS)
+@router.post("/api/chat", response_model=answers.ApiReply, responses=openapi.ANSWERS)
 async def api_chat(
-    request: Request,
+    request: StrictRequest,
     who: Chatter,
     named: For,
-    answering: Answers,
     body: chat_schemas.ApiChatBody,
     key: KeyHeader = None,
 ) -> JsonAnswer:
@@ -111,8 +108,8 @@ async def api_chat(
     scope = who.reach(reaching(who.place(named.tenant, body.user_id, body.conversation_id)))
     text = within(body.user_message, request.app.state.max_chat_bytes, "user_message")
     asked = as_asked_by(who, Asked(scope, text), request)
-    taken = await answering.take(asked, key)
-    answer = await answering.answer(taken)
+    taken = await request.answering.take(asked, key)
+    answer = await request.answering.answer(taken)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
     reply = {"conversation_id": body.conversation_id, "user_id": body.user_id, "assistant_message": answer.text}
     told = {"reflection": _reflection(answer), "created_at": system_clock().isoformat()}

@@ -1,4 +1,4 @@
-"""Conversations: begin one, say something, read it, listen to it, forget it."""
+"""Conversations: create, send a message, read, stream, erase."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import uuid
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Header, Path, Query
 from pydantic import WithJsonSchema
 from starlette.responses import Response, StreamingResponse
 
-from threadkeep.agent.pairs import unanswered
+from threadkeep.agent.window import unanswered
 from threadkeep.errors import Conflict, NotFound, ScopeErased
-from threadkeep.http import chat_answers, chat_schemas, openapi
+from threadkeep.http import answers, chat_schemas, openapi
 from threadkeep.http.answering import Answering, Taken, as_asked_by
-from threadkeep.http.answers import ConversationsAnswer, ProofAnswer, StatsAnswer
 from threadkeep.http.chat_schemas import within
 from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, PAGE_CHARS, MessageId, ScopePart
 from threadkeep.http.identity import Chatter, Eraser, For, Reader, StillAllowed
-from threadkeep.http.json_answer import JsonAnswer
-from threadkeep.http.opened import Answers, KeyHeader, Listening, Opened
-from threadkeep.http.proof import proven
-from threadkeep.http.strict_request import StrictRoute
+from threadkeep.http.responses import JsonAnswer, proven
+from threadkeep.http.strict_request import KeyHeader, StrictRequest, StrictRoute
 from threadkeep.identity.audit import reaching
 from threadkeep.memory import Memory
 from threadkeep.model import Message
@@ -38,7 +35,7 @@ _EVENT = {
 }
 
 # An id may hold slashes: in paths it is all that stands before what follows it (`:path`); encoded ones (`%2F`) always
-# belong to it, see `encoded_slashes.py`.
+# belong to it, see `strict_request.py`.
 ConversationId = Annotated[ScopePart, Path(alias="conversation_id")]
 LastEvent = Annotated[
     int | None,
@@ -47,45 +44,44 @@ LastEvent = Annotated[
 ]
 
 
-@router.get("", response_model=ConversationsAnswer, responses=openapi.READS)
+@router.get("", response_model=answers.ConversationsAnswer, responses=openapi.READS)
 async def everything(
-    who: Reader, named: For, memory: Opened, query: Annotated[chat_schemas.ListQuery, Query()]
+    who: Reader, named: For, request: StrictRequest, query: Annotated[chat_schemas.ListQuery, Query()]
 ) -> JsonAnswer:
     """The caller's conversations, latest activity first."""
-    page = await memory.conversations(named.scope(who), query.after, query.limit)
+    page = await request.memory.conversations(named.scope(who), query.after, query.limit)
     return JsonAnswer({"items": [item.as_dict() for item in page], "after": page.after})
 
 
-@router.post("", status_code=201, response_model=chat_answers.ConversationCreated, responses=openapi.ANSWERS)
+@router.post("", status_code=201, response_model=answers.ConversationCreated, responses=openapi.ANSWERS)
 async def create(
     who: Chatter,
     named: For,
-    memory: Opened,
-    answering: Answers,
+    request: StrictRequest,
     body: chat_schemas.ConversationBody | None = None,
     key: KeyHeader = None,
 ) -> JsonAnswer:
     """Begin a conversation; an assistant opens it with its greeting. With a key the request may be repeated safely."""
     chosen, language = (body.conversation_id, body.language) if body else (None, None)
-    language = answering.spoken(language)
+    language = request.answering.spoken(language)
     place = named.scope(who)
     made = uuid.uuid4() if key is None else uuid.UUID(bytes=place.digest("conversation", key))
     scope = reaching(place.with_conversation(str(made) if chosen is None else chosen))
-    if (key is not None or chosen is not None) and await is_known(memory, scope):
+    if (key is not None or chosen is not None) and await is_known(request.memory, scope):
         if key is None:
             raise Conflict("there is a conversation of this id already")
-        return await _created_before(memory, answering, scope, language)
-    begun = (await memory.touch(scope)).scope
+        return await _created_before(request.memory, request.answering, scope, language)
+    begun = (await request.memory.touch(scope)).scope
     if language is not None:
-        await memory.set_language(scope, language)
-    return JsonAnswer(_begun(scope, language, await answering.greet(begun, language)), 201)
+        await request.memory.set_language(scope, language)
+    return JsonAnswer(_begun(scope, language, await request.answering.greet(begun, language)), 201)
 
 
 async def _created_before(memory: Memory, answering: Answering, scope: Scope, language: str | None) -> JsonAnswer:
-    """One that is being begun at this moment is greeted in by whoever comes first."""
+    """Return the conversation as it was created; concurrent requests with one key create it and its greeting once."""
     found = await memory.history(scope, 1_000)
     spoken = found.language or language
-    greeting = answering.said_first(found) if found.messages else await answering.greet(found.scope, spoken)
+    greeting = answering.greeting_of(found) if found.messages else await answering.greet(found.scope, spoken)
     return JsonAnswer(_begun(scope, spoken, greeting), 201, headers={"Idempotent-Replayed": "true"})
 
 
@@ -93,7 +89,7 @@ _GREETING = ("message_id", "content", "language")
 
 
 def _begun(scope: Scope, language: str | None, greeting: Answer | None) -> dict[str, Any]:
-    told = None if greeting is None else {name: chat_answers.reply_of(greeting)[name] for name in _GREETING}
+    told = None if greeting is None else {name: answers.reply_of(greeting)[name] for name in _GREETING}
     spoken = language or (greeting.language if greeting else None)
     return {"conversation_id": scope.conversation, "language": spoken, "greeting": told}
 
@@ -101,36 +97,34 @@ def _begun(scope: Scope, language: str | None, greeting: Answer | None) -> dict[
 @router.post(
     "/{conversation_id:path}/messages",
     status_code=202,
-    response_model=chat_answers.MessageTaken,
+    response_model=answers.MessageTaken,
     responses={
-        200: {"model": chat_answers.MessageAnswered, "description": "With `wait`: the answer"},
+        200: {"model": answers.MessageAnswered, "description": "With `wait`: the answer"},
         **openapi.ANSWERS,
     },
 )
 async def say(
-    request: Request,
+    request: StrictRequest,
     who: Chatter,
     named: For,
-    memory: Opened,
-    answering: Answers,
     conversation_id: ConversationId,
     body: chat_schemas.MessageBody,
-    wait: Annotated[bool, Query(description="Answer in place, with 200")] = False,
+    wait: Annotated[bool, Query(description="Wait for the answer and return it, with 200")] = False,
     key: KeyHeader = None,
 ) -> JsonAnswer:
     """Keep a message and have it answered. 202 as soon as it is kept: the answer follows in history and stream."""
     scope = named.scope(who, conversation_id)
     text = within(body.content, request.app.state.max_chat_bytes, "content")
-    scope = await need_known(memory, scope)
-    asked = as_asked_by(who, Asked(scope, text, answering.spoken(body.language)), request)
-    taken = await answering.take(asked, key)
+    scope = await need_known(request.memory, scope)
+    asked = as_asked_by(who, Asked(scope, text, request.answering.spoken(body.language)), request)
+    taken = await request.answering.take(asked, key)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
     if not wait:
-        await answering.begin_if_unanswered(taken)
-        return JsonAnswer(_taken(taken, answering.possible), 202, headers)
-    answer = await answering.answer(taken)
+        await request.answering.begin_if_unanswered(taken)
+        return JsonAnswer(_taken(taken, request.answering.possible), 202, headers)
+    answer = await request.answering.answer(taken)
     told = {name: _taken(taken, True)[name] for name in ("conversation_id", "message_id", "seq")}
-    return JsonAnswer(told | {"answer": chat_answers.reply_of(answer)}, 200, headers)
+    return JsonAnswer(told | {"answer": answers.reply_of(answer)}, 200, headers)
 
 
 def _taken(taken: Taken, answered: bool) -> dict[str, Any]:
@@ -145,30 +139,29 @@ def _taken(taken: Taken, answered: bool) -> dict[str, Any]:
     }
 
 
-@router.get("/{conversation_id:path}/stats", response_model=StatsAnswer, responses=openapi.READS)
-async def stats(who: Reader, named: For, memory: Opened, conversation_id: ConversationId) -> JsonAnswer:
-    """What is kept of the conversation, in numbers: messages, and what was asked and read in its thread."""
+@router.get("/{conversation_id:path}/stats", response_model=answers.StatsAnswer, responses=openapi.READS)
+async def stats(who: Reader, named: For, request: StrictRequest, conversation_id: ConversationId) -> JsonAnswer:
+    """What is kept of the conversation, in numbers: messages, and queries and passages of its thread."""
     scope = named.scope(who, conversation_id)
-    await need_known(memory, scope)
-    return JsonAnswer((await memory.stats(scope)).as_dict())
+    await need_known(request.memory, scope)
+    return JsonAnswer((await request.memory.stats(scope)).as_dict())
 
 
-@router.get("/{conversation_id:path}/history", response_model=chat_answers.ConversationHistory, responses=openapi.READS)
+@router.get("/{conversation_id:path}/history", response_model=answers.ConversationHistory, responses=openapi.READS)
 async def history(
     who: Reader,
     named: For,
-    memory: Opened,
-    answering: Answers,
+    request: StrictRequest,
     conversation_id: ConversationId,
     query: Annotated[chat_schemas.PageQuery, Query()],
 ) -> JsonAnswer:
     """Messages and answers, in order: the newest page, or the one before `before`."""
     scope = named.scope(who, conversation_id)
-    found = await memory.history(scope, query.limit, query.before, PAGE_CHARS)
+    found = await request.memory.history(scope, query.limit, query.before, PAGE_CHARS)
     if not found.messages:
-        await need_known(memory, scope)
-    waiting = await _waiting(memory, scope, found.messages, query.before)
-    told = [one.id for one in found.messages if one.id in waiting and not answering.is_under_way(scope, one.id)]
+        await need_known(request.memory, scope)
+    waiting = await _waiting(request.memory, scope, found.messages, query.before)
+    told = [one.id for one in found.messages if one.id in waiting and not request.answering.is_under_way(scope, one.id)]
     return JsonAnswer({"conversation_id": conversation_id, "unanswered": told} | found.as_dict())
 
 
@@ -197,58 +190,53 @@ _BEHIND = 20  # messages: more than usually wait at once
     },
 )
 async def stream(
-    request: Request,
+    request: StrictRequest,
     who: Reader,
     named: For,
-    memory: Opened,
-    streams: Listening,
     conversation_id: ConversationId,
     last: LastEvent = None,
 ) -> StreamingResponse:
     """Listen to the conversation (server-sent events). `Last-Event-ID` resumes after what was seen, without a gap and
     without doubles, also after the service was restarted; without it the stream begins now. It ends with the
-    credential it was asked for with."""
+    credential of its request."""
     scope = named.scope(who, conversation_id)
-    await need_known(memory, scope)
-    after = await streams.position(scope, last)
+    await need_known(request.memory, scope)
+    after = await request.streams.position(scope, last)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    frames = streams.frames(scope, after, StillAllowed(request, scope))
+    frames = request.streams.frames(scope, after, StillAllowed(request, scope))
     return StreamingResponse(frames, media_type=EVENTS, headers=headers)
 
 
 @router.delete(
-    "/{conversation_id:path}/messages/{message_id:path}", response_model=ProofAnswer, responses=openapi.ERASES
+    "/{conversation_id:path}/messages/{message_id:path}", response_model=answers.ProofAnswer, responses=openapi.ERASES
 )
 async def forget_message(
-    request: Request,
+    request: StrictRequest,
     who: Eraser,
     named: For,
-    memory: Opened,
     conversation_id: ConversationId,
     message_id: Annotated[MessageId, Path()],
     key: KeyHeader = None,
 ) -> Response:
     """Erase one message everywhere, its vectors too, with a receipt."""
     scope = named.scope(who, conversation_id)
-    await need_known(memory, scope)
-    return proven(request, await memory.erase(scope, message_id))
+    await need_known(request.memory, scope)
+    return proven(request, await request.memory.erase(scope, message_id))
 
 
-@router.delete("/{conversation_id:path}", response_model=ProofAnswer, responses=openapi.ERASES)
+@router.delete("/{conversation_id:path}", response_model=answers.ProofAnswer, responses=openapi.ERASES)
 async def forget(
-    request: Request,
+    request: StrictRequest,
     who: Eraser,
     named: For,
-    memory: Opened,
-    streams: Listening,
     conversation_id: ConversationId,
     key: KeyHeader = None,
 ) -> Response:
     """Erase a conversation everywhere, its vectors too, with a receipt. Safe to repeat."""
     scope = named.scope(who, conversation_id)
-    known = await is_known(memory, scope, or_erased=True)
-    proof = await memory.erase(scope)  # in any case: what was asked of documents in it may be all there is
-    streams.end(scope)
+    known = await is_known(request.memory, scope, or_erased=True)
+    proof = await request.memory.erase(scope)  # in any case: it may hold nothing but queries to documents
+    request.streams.end(scope)
     if not known and not any(part.found for name, part in proof.stores.items() if name != _REWRITTEN):
         raise _nowhere()
     return proven(request, proof)
@@ -258,7 +246,7 @@ _REWRITTEN = "file"  # found whatever was erased
 
 
 async def need_known(memory: Memory, scope: Scope) -> Scope:
-    """With its generation. Raises `NotFound`, the same for what never was and for what is somebody else's.
+    """With its generation. Raises `NotFound`, the same for a conversation that never was and for another user's.
 
     A conversation that may be in a Redis that does not answer is taken for known.
     """

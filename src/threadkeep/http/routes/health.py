@@ -1,17 +1,22 @@
-"""Whether the process is up, and whether it can do its work."""
+"""Probes and metrics: whether the process runs, whether it can store a turn, and what Prometheus scrapes."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from threadkeep.errors import StoreUnavailable
+from threadkeep.compose.metrics import scraped_meter
+from threadkeep.errors import CapabilityMissing, StoreUnavailable
+from threadkeep.http import openapi
 from threadkeep.http.answers import Health, Readiness
-from threadkeep.http.json_answer import JsonAnswer
+from threadkeep.http.identity import Scraper
 from threadkeep.http.openapi import PROBE
-from threadkeep.http.problem import Problem
+from threadkeep.http.responses import JsonAnswer, Problem
 from threadkeep.http.strict_request import StrictRoute
 from threadkeep.ports.health import Health as MemoryHealth
+from threadkeep.settings import Settings
 
 router = APIRouter(tags=["health"], route_class=StrictRoute)
 
@@ -24,7 +29,7 @@ async def alive() -> JsonAnswer:
 
 @router.get("/readyz", response_model=Readiness, responses=PROBE)
 async def ready(request: Request) -> Response:
-    """Whether a turn can be stored, which stores answer, what is to be mended, and whether callers are asked for a
+    """Whether a turn can be stored, which stores answer, what is to be mended, and whether callers need a
     credential. 503 when no turn can be stored."""
     health: MemoryHealth = await request.app.state.memory.health()
     told = health.as_dict() | {"authentication": request.app.state.authentication}
@@ -37,3 +42,22 @@ async def ready(request: Request) -> Response:
     else:
         problem = Problem(503, "cannot_store", "no turn can be stored now", fix=fix, retryable=True, extra=told)
     return problem.answer(request.scope)
+
+
+_TEXT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Prometheus's text format", "content": {"text/plain": {"schema": {"type": "string"}}}}
+}
+
+
+@router.get("/metrics", response_class=Response, responses={**_TEXT, **openapi.SCRAPES})
+async def metrics(request: Request, who: Scraper) -> Response:
+    """Counts, sizes and times of the whole store: for a SUPER_ADMIN's credential that allows `metrics`."""
+    who.need_whole_store()
+    settings: Settings = request.app.state.settings
+    if settings.metrics == "off":
+        raise CapabilityMissing("nothing is measured here: THREADKEEP_METRICS is off")
+    meter, facts = scraped_meter(settings), await request.app.state.facts()
+    from threadkeep.metrics.families import families  # with the library, an extra
+
+    content_type, body = meter.exposition(request.headers.get("accept", ""), families(facts))
+    return Response(body, media_type=content_type)

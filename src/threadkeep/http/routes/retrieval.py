@@ -7,11 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request
 
 from threadkeep.http import openapi
-from threadkeep.http.fields import CONVERSATION_HEADER
-from threadkeep.http.header_text import decoded_header
+from threadkeep.http.chat_schemas import RetrievalBody
+from threadkeep.http.fields import CONVERSATION_HEADER, decoded_header
 from threadkeep.http.identity import For, Reader
-from threadkeep.http.json_answer import JsonAnswer
-from threadkeep.http.retrieval_schemas import RetrievalBody
+from threadkeep.http.responses import JsonAnswer
 from threadkeep.http.strict_request import StrictRoute
 from threadkeep.mcp.answers import RetrieveAnswer
 from threadkeep.scope import MAX_PART_LENGTH

@@ -1,4 +1,4 @@
-"""Gemini through its own SDK: the talk as `Content` of `user` and `model`, the instruction as `system_instruction`."""
+"""Gemini through its own SDK: messages are `Content` of `user` and `model`, the instruction is `system_instruction`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class GeminiModel:
                 model=self._name, contents=self.contents(request), config=self._config(request)
             )
         except Exception as error:  # the SDK's errors quote what was sent
-            told = f"{self.name}: failed ({type(error).__name__})"
+            text = f"{self.name}: failed ({type(error).__name__})"
             refused = getattr(error, "code", None) in _REFUSED
-            raise (ModelError(told) if refused else ModelUnavailable(told)) from None
+            raise (ModelError(text) if refused else ModelUnavailable(text)) from None
         return _reply(response)
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
@@ -53,7 +53,7 @@ class GeminiModel:
         yield reply
 
     async def close(self) -> None:
-        """Whoever opened the client, closes it."""
+        """Do nothing: the caller that opened the client closes it."""
 
     def contents(self, request: ChatRequest) -> list[Any]:
         return [self._content(one) for one in request.messages]

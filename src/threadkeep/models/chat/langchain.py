@@ -12,7 +12,7 @@ from threadkeep.models.chat.patience import Patience
 from threadkeep.models.chat.untraced import untraced
 from threadkeep.ports.chat import Attached, CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
 from threadkeep.ports.responder import Usage
-from threadkeep.recall.quoting import visible
+from threadkeep.recall.context import visible
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -39,7 +39,7 @@ class LangChainModel:
         return await self._patience.answer(self._name, lambda: self._invoked(request))
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
-        """An attempt that has said something already is not repeated."""
+        """Yield pieces of text, then the reply. An attempt is not repeated once it has yielded text."""
         ends = asyncio.get_running_loop().time() + self._patience.seconds
         for attempt in range(self._patience.retries + 1):
             said = False
@@ -99,12 +99,12 @@ class LangChainModel:
         if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
             return ModelTimeout(f"{self._name} took too long")
         status = _status(error)
-        told = f"{self._name}: failed ({type(error).__name__}{f', status {status}' if status else ''})"
-        return ModelError(told) if status in _REFUSED else ModelUnavailable(told)
+        text = f"{self._name}: failed ({type(error).__name__}{f', status {status}' if status else ''})"
+        return ModelError(text) if status in _REFUSED else ModelUnavailable(text)
 
 
 def native_messages(request: ChatRequest) -> list[BaseMessage]:
-    """The system instruction, then the talk in the model's own roles, the current message last."""
+    """The system instruction, then the conversation in the model's own roles, the current message last."""
     from langchain_core.messages import SystemMessage
 
     system: list[BaseMessage] = [SystemMessage(visible(request.system))] if request.system else []

@@ -9,7 +9,7 @@ from threadkeep.ports.language import LanguageDetector
 
 
 def model_detector(model: ChatModel) -> LanguageDetector:
-    """Asks `model` where the offline detector is unsure; where that fails, the text stays undecided."""
+    """A detector that calls `model` where the offline one is unsure; where that fails, the text stays undecided."""
 
     async def complete(prompt: str) -> str:
         return (await model.reply(ChatRequest("", [Said("user", prompt)]))).text

@@ -10,18 +10,21 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from threadkeep.models.chat.of_the_talk import asked_first, is_of_him_alone, is_of_the_user, told_of_himself
 from threadkeep.models.chat.question_forms import (
     amounts_in,
-    asks,
-    asks_for_a_price,
-    asks_for_people,
+    first_question,
     fits,
+    is_about_user,
     is_near,
-    kind_asked_for,
+    is_question,
+    kind_wanted,
+    matcher_of_own_detail,
+    may_be_about_user,
     points_back,
     prices_in,
-    unit_asked_for,
+    unit_wanted,
+    wants_head_count,
+    wants_price,
 )
 from threadkeep.models.chat.question_words import (
     AlsoCalled,
@@ -29,15 +32,15 @@ from threadkeep.models.chat.question_words import (
     foreign_terms,
     is_light,
     is_of_another_kind,
+    is_question_word,
     little_terms,
     names_a_model,
     names_for,
     numbers_named,
-    only_asks,
     other_names,
     subjects_in,
     times_in,
-    without_asking,
+    without_question_words,
 )
 from threadkeep.models.language import closest, detect
 from threadkeep.models.sentences import sentences
@@ -49,9 +52,9 @@ from threadkeep.recall.normalise import (
     is_written_without_spaces,
     joined_terms,
     query_weights,
+    stem,
     terms_of,
 )
-from threadkeep.recall.stem import stem
 
 _MOST_SENTENCES = 3
 _ENOUGH = 0.25  # of the question's weight, or two words of it: less is chance
@@ -74,7 +77,7 @@ _HALF, _QUARTER = 0.5, 0.24
 
 
 class _Sentence(NamedTuple):
-    place: int
+    position: int
     text: str
     terms: frozenset[str]
     of_user: bool
@@ -106,20 +109,20 @@ class OfflineModel:
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         said = [one for one in request.messages if isinstance(one, Said)]
-        asked = [one.content for one in said if one.role == "user"]
-        if not asked:
+        questions = [one.content for one in said if one.role == "user"]
+        if not questions:
             return ChatReply("")
         you_said = closest(self.you_said, request.language) or "You said earlier:"
-        if first := asked_first(asked[-1], asked[:-1]):
+        if first := first_question(questions[-1], questions[:-1]):
             return ChatReply(f"{you_said} “{first}”")
         answers = [one.content for one in reversed(said) if one.role == "assistant"]
-        question = _question(asked, request.language, self.called)
-        candidates = _candidates(request, asked[:-1], answers)
-        if is_of_the_user(asked[-1]) and (told := _told(asked[-1], candidates, question)):
-            return ChatReply(_quoted(told, you_said))
-        if is_of_him_alone(asked[-1]):
+        question = _question(questions, request.language, self.called)
+        candidates = _candidates(request, questions[:-1], answers)
+        if may_be_about_user(questions[-1]) and (own := _from_user(questions[-1], candidates, question)):
+            return ChatReply(_quoted(own, you_said))
+        if is_about_user(questions[-1]):
             return ChatReply("")
-        return ChatReply(_quoted(_answering(asked, request.language, candidates, question), you_said))
+        return ChatReply(_quoted(_answering(questions, request.language, candidates, question), you_said))
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         reply = await self.reply(request)
@@ -131,46 +134,46 @@ class OfflineModel:
         """Nothing is open."""
 
 
-def _told(asked: str, candidates: Sequence[_Sentence], question: _Question) -> list[_Sentence]:
-    """What the user said about it, or what tells a thing of this kind."""
+def _from_user(text: str, candidates: Sequence[_Sentence], question: _Question) -> list[_Sentence]:
+    """The user's own sentence that answers: by its kind (a name, an amount), or else by its words."""
     own = [one for one in candidates if one.of_user]
-    is_it = told_of_himself(asked)
-    if is_it is not None and (told := [one for one in own if is_it(one.text)]):
-        return told[:1]
+    matches = matcher_of_own_detail(text)
+    if matches is not None and (found := [one for one in own if matches(one.text)]):
+        return found[:1]
     return _chosen(_scored(own, question))[:1]
 
 
 def _answering(
-    asked: Sequence[str], language: str | None, candidates: Sequence[_Sentence], question: _Question
+    questions: Sequence[str], language: str | None, candidates: Sequence[_Sentence], question: _Question
 ) -> list[_Sentence]:
-    if people := asks_for_people(asked[-1]):
+    if people := wants_head_count(questions[-1]):
         candidates = [one for one in candidates if people.search(fold(one.text))]
-    scored = _of_the_kind(_scored(candidates, question), asked[-1], question)
+    scored = _of_the_kind(_scored(candidates, question), questions[-1], question)
     quoted = " ".join(one.text for one in candidates if one.is_latest)
-    if fits(asked[-1], "", quoted) is not None:
-        return _chosen(_bounded(asked[-1], language, candidates, question, quoted))
+    if fits(questions[-1], "", quoted) is not None:
+        return _chosen(_bounded(questions[-1], language, candidates, question, quoted))
     if near := [(1.0, one) for one in candidates if not one.of_user and is_near(question.near, one.text)]:
         return _chosen(_in_its_language(near, language))
-    if named := numbers_named(asked[-1], (one.text for one in candidates)):
-        return _of_the_numbered(named, language, candidates, scored, question, kind_asked_for(asked[-1]))
-    if asks_for_a_price(asked[-1]) and _is_of_another_kind(asked[-1], language, candidates, question):
+    if named := numbers_named(questions[-1], (one.text for one in candidates)):
+        return _of_the_numbered(named, language, candidates, scored, question, kind_wanted(questions[-1]))
+    if wants_price(questions[-1]) and _is_of_another_kind(questions[-1], language, candidates, question):
         return []
-    latest = _of_the_latest(asked[-1], language, candidates, scored, question)
-    return latest or _chosen(_in_its_language(_on_its_own_words(asked[-1], scored, question), language))
+    latest = _of_the_latest(questions[-1], language, candidates, scored, question)
+    return latest or _chosen(_in_its_language(_on_its_own_words(questions[-1], scored, question), language))
 
 
 def _bounded(
-    asked: str, language: str | None, candidates: Sequence[_Sentence], question: _Question, quoted: str
+    text: str, language: str | None, candidates: Sequence[_Sentence], question: _Question, quoted: str
 ) -> list[tuple[float, _Sentence]]:
     """What costs less or more than a price, of what the question names; otherwise of the kind that was quoted."""
     priced = [(1.0, one) for one in candidates if not one.of_user and prices_in(one.text)]
-    shared = {one.place: len(question.own & (one.terms | one.about)) for _, one in priced}
+    shared = {one.position: len(question.own & (one.terms | one.about)) for _, one in priced}
     if not question.near:
         kinds = [one.about for _, one in priced if one.is_latest]
         priced = [(score, one) for score, one in priced if one.about in kinds and not one.is_latest]
         shared = dict.fromkeys(shared, 0)
-    of_it = [(score, one) for score, one in priced if shared[one.place] == max(shared.values())]
-    return [(score, one) for score, one in _in_its_language(of_it, language) if fits(asked, one.text, quoted)]
+    of_it = [(score, one) for score, one in priced if shared[one.position] == max(shared.values())]
+    return [(score, one) for score, one in _in_its_language(of_it, language) if fits(text, one.text, quoted)]
 
 
 def _of_the_numbered(
@@ -181,7 +184,7 @@ def _of_the_numbered(
     question: _Question,
     kind: re.Pattern[str] | None,
 ) -> list[_Sentence]:
-    """Of the things that it names by a number; what is asked of them may be told of all of their kind elsewhere."""
+    """Sentences on the models that the question names by number, or on all of their kind under another heading."""
     all_of_them = [one for one in candidates if one.terms & named and not one.of_user]
     about = {one.about for one in all_of_them}
     held = frozenset[str]().union(*(one.terms | one.about for one in all_of_them))
@@ -199,35 +202,36 @@ def _of_the_numbered(
         found = [*scored, *((0.0, one) for one in all_of_them)]
         of_each = [_in_its_language([row for row in found if number in row[1].terms], language) for number in named]
         if all(of_each):
-            return sorted({rows[0][1].place: rows[0][1] for rows in of_each}.values(), key=lambda one: one.place)
+            return sorted({rows[0][1].position: rows[0][1] for rows in of_each}.values(), key=lambda one: one.position)
     return _chosen(_in_its_language(scored, language))
 
 
-def _is_of_another_kind(asked: str, language: str | None, candidates: Sequence[_Sentence], question: _Question) -> bool:
+def _is_of_another_kind(text: str, language: str | None, candidates: Sequence[_Sentence], question: _Question) -> bool:
     known = frozenset[str]().union(*(one.terms | one.about for one in candidates if not one.of_user))
-    return is_of_another_kind(asked, language, question.subjects & known, known)
+    return is_of_another_kind(text, language, question.subjects & known, known)
 
 
 def _of_the_kind(
-    scored: Sequence[tuple[float, _Sentence]], asked: str, question: _Question
+    scored: Sequence[tuple[float, _Sentence]], text: str, question: _Question
 ) -> list[tuple[float, _Sentence]]:
-    """A price is asked for: what has one is worth more, and most where it stands right behind what it is of."""
-    kind = kind_asked_for(asked)
+    """Where the question wants a price, say: raise the sentences that have one, most where it follows its subject."""
+    kind = kind_wanted(text)
     if kind is None:
         return list(scored)
-    behind = {one.place: _right_behind(kind, one, question) for _, one in scored}
-    told = frozenset[str]().union(*behind.values())
+    behind = {one.position: _right_behind(kind, one, question) for _, one in scored}
+    priced = frozenset[str]().union(*behind.values())
     weighed = [
-        (score * _worth_as(kind, one, behind[one.place]), one)
+        (score * _worth_as(kind, one, behind[one.position]), one)
         for score, one in scored
-        # Its figure is of something else, which the thing that is asked about only stands beside.
-        if behind[one.place] or not asks_for_a_price(asked) or not _is_told(kind, one, question, told)
+        # Otherwise the figure belongs to something else in the sentence.
+        if behind[one.position] or not wants_price(text) or not _is_priced_apart(kind, one, question, priced)
     ]
-    return sorted(weighed, key=lambda row: (-row[0], row[1].place))
+    return sorted(weighed, key=lambda row: (-row[0], row[1].position))
 
 
-def _is_told(kind: re.Pattern[str], one: _Sentence, question: _Question, told: frozenset[str]) -> bool:
-    return bool(kind.search(fold(one.text))) and bool(told) and one.terms & question.subjects <= told
+def _is_priced_apart(kind: re.Pattern[str], one: _Sentence, question: _Question, priced: frozenset[str]) -> bool:
+    """Whether the sentence has a figure, and other sentences hold the figures of all its subjects."""
+    return bool(kind.search(fold(one.text))) and bool(priced) and one.terms & question.subjects <= priced
 
 
 def _right_behind(kind: re.Pattern[str], one: _Sentence, question: _Question) -> frozenset[str]:
@@ -244,15 +248,15 @@ def _worth_as(kind: re.Pattern[str], one: _Sentence, behind: frozenset[str]) -> 
 
 
 def _on_its_own_words(
-    asked: str, scored: Sequence[tuple[float, _Sentence]], question: _Question
+    text: str, scored: Sequence[tuple[float, _Sentence]], question: _Question
 ) -> list[tuple[float, _Sentence]]:
     """What only the question before it names answers a follow-up that names nothing itself, or points back."""
     own = [(score, one) for score, one in scored if _share(question, one)]
-    return own if own or (question.names and not points_back(asked)) else list(scored)
+    return own if own or (question.names and not points_back(text)) else list(scored)
 
 
 def _of_the_latest(
-    asked: str,
+    text: str,
     language: str | None,
     candidates: Sequence[_Sentence],
     scored: Sequence[tuple[float, _Sentence]],
@@ -260,24 +264,24 @@ def _of_the_latest(
 ) -> list[_Sentence]:
     """Of the last answer, what holds as much of the question's own words as any other sentence does.
 
-    A question that names nothing asks for something of a kind.
+    A question that names nothing wants something of a kind.
     """
-    if unit := unit_asked_for(asked):
+    if unit := unit_wanted(text):
         measured = [(1.0, one) for one in candidates if one.is_latest and unit.search(fold(one.text))]
         return _chosen(_in_its_language(measured, language))
-    kind = kind_asked_for(asked)
+    kind = kind_wanted(text)
     latest = [one for one in candidates if one.is_latest and (kind is None or kind.search(fold(one.text)))]
     if not question.names:
         if kind is None:
             return latest if question.attributes else []  # whether there is any, of what was quoted
         return latest if not scored or len(latest) == 1 else []
-    held = {one.place: _share(question, one) for one in latest}
+    held = {one.position: _share(question, one) for one in latest}
     elsewhere = max((_share(question, one) for _, one in scored if not one.is_latest), default=0.0)
     most = max(held.values(), default=0.0)
-    least = _HALF if is_written_without_spaces(asked) else _QUARTER  # one character of two is half a word
+    least = _HALF if is_written_without_spaces(text) else _QUARTER  # one character of two is half a word
     if most <= least or most < elsewhere:
         return []
-    best = [(1.0, one) for one in latest if held[one.place] == most]
+    best = [(1.0, one) for one in latest if held[one.position] == most]
     return _chosen(_in_its_language(best, language))
 
 
@@ -296,31 +300,31 @@ def _is_word(term: str) -> bool:
     return "_" not in term
 
 
-def _question(asked: Sequence[str], language: str | None, called: AlsoCalled) -> _Question:
-    own = _weights(asked[-1], language, called)
+def _question(questions: Sequence[str], language: str | None, called: AlsoCalled) -> _Question:
+    own = _weights(questions[-1], language, called)
     carried: dict[str, float] = {}
-    telling = {term: own[term] for term in own.keys() - little_terms(asked[-1], language)}
-    if sum(map(_is_word, telling)) <= _SAYS_LITTLE and len(asked) > 1:
-        before = _weights(asked[-2], language, called)
+    telling = {term: own[term] for term in own.keys() - little_terms(questions[-1], language)}
+    if sum(map(_is_word, telling)) <= _SAYS_LITTLE and len(questions) > 1:
+        before = _weights(questions[-2], language, called)
         answered = frozenset[str]() if telling else attributes_in(before, language)  # this one asks for another
         carried = {term: _CARRIED * weight for term, weight in before.items() if term not in answered}
     weights = carried | telling if carried else own
-    told = {term: weight for term, weight in weights.items() if not only_asks(term, language)} or weights
-    attributes = attributes_in(told, language, goes_on=bool(carried))
-    says = frozenset(term for term in telling if not only_asks(term, language))
-    times = times_in(told, language)
-    if names := _names(asked[-1], language, called, says - attributes - times):
+    kept = {term: weight for term, weight in weights.items() if not is_question_word(term, language)} or weights
+    attributes = attributes_in(kept, language, is_carried=bool(carried))
+    says = frozenset(term for term in telling if not is_question_word(term, language))
+    times = times_in(kept, language)
+    if names := _names(questions[-1], language, called, says - attributes - times):
         attributes |= times
-    foreign = foreign_terms(" ".join(asked[-2:]))
-    subjects = subjects_in(told, attributes, language, foreign)
-    names = names or _names(asked[-1], language, called, says - attributes)
-    return _Question(told, frozenset(own), attributes, subjects, says, names, tuple(amounts_in(asked[-1])))
+    foreign = foreign_terms(" ".join(questions[-2:]))
+    subjects = subjects_in(kept, attributes, language, foreign)
+    names = names or _names(questions[-1], language, called, says - attributes)
+    return _Question(kept, frozenset(own), attributes, subjects, says, names, tuple(amounts_in(questions[-1])))
 
 
-def _names(asked: str, language: str | None, called: AlsoCalled, terms: frozenset[str]) -> tuple[frozenset[str], ...]:
+def _names(text: str, language: str | None, called: AlsoCalled, terms: frozenset[str]) -> tuple[frozenset[str], ...]:
     together = [
         frozenset((*terms_of(word), *_called_so(others, language)))
-        for word, others in names_for(asked, language, called).items()
+        for word, others in names_for(text, language, called).items()
     ]
     rest = {term for term in terms.difference(*together) if _is_word(term)}  # a pair repeats what its two say
     return (*together, *(frozenset((term,)) for term in sorted(rest) if not is_light(term, language)))
@@ -329,7 +333,7 @@ def _names(asked: str, language: str | None, called: AlsoCalled, terms: frozense
 def _weights(question: str, language: str | None, called: AlsoCalled) -> dict[str, float]:
     called_so = [name for names in names_for(question, language, called).values() for name in names]
     others = dict.fromkeys(_called_so(called_so, language), _OTHERWISE_CALLED)
-    question = without_asking(question)
+    question = without_question_words(question)
     said = dict.fromkeys(joined_terms(question), 1.0) | query_weights(question, language)
     if language is not None and _base(language) != "vi":  # short English words look like syllables of Vietnamese
         said = {term: weight for term, weight in said.items() if _is_word(term)}
@@ -353,14 +357,14 @@ def _candidates(request: ChatRequest, earlier: Sequence[str], answers: Sequence[
     lent = {about: _lent(about, [part for part, _, its in split if its == about]) for about in headings}
     return [
         _Sentence(
-            place,
+            position,
             part,
             frozenset(document_terms(part)),
             of_user,
             lent[about],
             not of_user and part in last,
         )
-        for place, (part, of_user, about) in enumerate(split)
+        for position, (part, of_user, about) in enumerate(split)
     ]
 
 
@@ -371,24 +375,24 @@ def _lent(heading: str, under: Sequence[str]) -> frozenset[str]:
 
 
 def _parts(text: str, of_user: bool, heading: str) -> list[tuple[str, str]]:
-    """What the user asked before is no answer to anything."""
-    told = (part for part in sentences(text) if not asks(part))
-    return [(part, "") for part in told] if of_user else _under(text, heading)
+    """The sentences of a text with their headings; the user's earlier questions are left out, as they answer none."""
+    statements = (part for part in sentences(text) if not is_question(part))
+    return [(part, "") for part in statements] if of_user else _under(text, heading)
 
 
 def _under(text: str, heading: str) -> list[tuple[str, str]]:
     """Each sentence with the heading right above its paragraph. A heading is quoted only if nothing stands under it."""
     nearest = heading.rpartition("›")[2].strip()
-    told: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
     for paragraph in text.split("\n\n"):
         headings = _MARKED.fullmatch(paragraph)
         if headings:
-            told += [(nearest, "")] if nearest else []
+            parts += [(nearest, "")] if nearest else []
             nearest = headings[1]
         else:
-            told += [(part, nearest) for part in sentences(paragraph)]
+            parts += [(part, nearest) for part in sentences(paragraph)]
             nearest = ""
-    return [*told, (nearest, "")] if nearest else told
+    return [*parts, (nearest, "")] if nearest else parts
 
 
 def _scored(candidates: Sequence[_Sentence], question: _Question) -> list[tuple[float, _Sentence]]:
@@ -401,7 +405,7 @@ def _scored(candidates: Sequence[_Sentence], question: _Question) -> list[tuple[
         for one in candidates
         if _bears_on(one, question) and not one.text.endswith(("?", "？"))
     ]
-    return sorted(scored, key=lambda row: (-row[0], row[1].place))
+    return sorted(scored, key=lambda row: (-row[0], row[1].position))
 
 
 def _worth(terms: Set[str], worth: Mapping[str, float]) -> float:
@@ -465,4 +469,4 @@ def _chosen(scored: Sequence[tuple[float, _Sentence]]) -> list[_Sentence]:
             continue
         kept.append(one)
         room -= len(one.text)
-    return sorted(kept, key=lambda one: one.place)
+    return sorted(kept, key=lambda one: one.position)

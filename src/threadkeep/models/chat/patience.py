@@ -1,4 +1,4 @@
-"""How long an answer of a chat model is waited for, and how often it is asked for again."""
+"""Timeout and retries of a chat model's answer."""
 
 from __future__ import annotations
 

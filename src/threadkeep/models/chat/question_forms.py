@@ -1,20 +1,19 @@
-"""What form a question has: whether it is one, what kind of thing it asks for, and whether it means what was quoted.
+"""The form of a question: whether it is one, which kind of thing it wants, and whether it refers to the last answer.
 
-Patterns run on folded text, so that what is asked without diacritics is asked all the same.
+Patterns run on folded text, so that questions typed without diacritics match too.
 """
-
-# ruff: noqa: E501 -- tables of patterns, a language or a form to a line
 
 from __future__ import annotations
 
+# ruff: noqa: E501 -- tables of patterns, one row per language or form
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from threadkeep.models.language import closest
 from threadkeep.recall.normalise import fold
 
-# Folded. What kind of thing is asked for, and how a text shows that it has one.
+# Folded. Which kind of thing a question wants, and how a text shows that it has one.
 _KINDS = (
     (
         r"\b(?:how much|price\w*|costs?|cheap\w*|charges?|fees?|ile (?:to )?(?:kosztuje|za)|cen[aey]|tan\w+|kosztuje|platn\w+|ile by"
@@ -52,24 +51,24 @@ _POINTS_BACK = re.compile(
 )
 
 
-def kind_asked_for(question: str) -> re.Pattern[str] | None:
-    """How a sentence shows, folded, that it has what is asked for: a price, an hour, a duration, a place."""
+def kind_wanted(question: str) -> re.Pattern[str] | None:
+    """The pattern of folded sentences that have what the question wants: a price, an hour, a duration, a location."""
     folded = fold(question)
     return next((shown for asked, shown in _ASKS_FOR_KINDS if asked.search(folded)), None)
 
 
-def asks_for_a_price(question: str) -> bool:
+def wants_price(question: str) -> bool:
     return bool(_ASKS_FOR_KINDS[0][0].search(fold(question)))
 
 
-def unit_asked_for(question: str) -> re.Pattern[str] | None:
-    """How a sentence shows, folded, that it has a figure in what is asked for."""
+def unit_wanted(question: str) -> re.Pattern[str] | None:
+    """The pattern of folded sentences that have a figure in the wanted unit."""
     folded = fold(question)
     return next((shown for asked, shown in _ASKS_FOR_UNITS if asked.search(folded)), None)
 
 
-def asks_for_people(question: str) -> re.Pattern[str] | None:
-    """How a sentence shows how many there may be: nothing else answers that."""
+def wants_head_count(question: str) -> re.Pattern[str] | None:
+    """The pattern of sentences that say for how many people; only those answer the question."""
     return _PEOPLE if _ASKS_FOR_PEOPLE.search(fold(question)) else None
 
 
@@ -82,7 +81,7 @@ def amounts_in(question: str) -> list[float]:
 
 
 def is_near(amounts: Iterable[float], text: str) -> bool:
-    """Whether one of the prices in a text is about as much as somebody wants to spend."""
+    """Whether one of the prices in a text is within 15 % of one of the amounts."""
     return any(0.85 * amount <= price <= 1.15 * amount for amount in amounts for price in prices_in(text))
 
 
@@ -144,7 +143,7 @@ _MARKED = {"may": "mấy", "gia": "giá", "con": "còn", "co": "có", "dau": "đ
 _SYLLABLE = re.compile(r"[^\W\d_]+")
 
 
-def asks(text: str, language: str | None = None) -> bool:
+def is_question(text: str, language: str | None = None) -> bool:
     """Whether it is a question, with a mark or, as in a chat, without."""
     folded = fold(_SYLLABLE.sub(_as_marked, unicodedata.normalize("NFC", text.strip())))
     own = closest(_BEGINS_A_QUESTION, language)
@@ -152,7 +151,73 @@ def asks(text: str, language: str | None = None) -> bool:
 
 
 def _as_marked(syllable: re.Match[str]) -> str:
-    """Itself, if it may be the word that asks."""
+    """The syllable, if it may be a question word."""
     word = syllable[0].lower()
     plain = fold(word)
     return "_" if word != plain and _MARKED.get(plain, word) != word else word
+
+
+# Folded. Questions about the first question.
+_FIRST = re.compile(
+    r"\b(?:first|begin|began|beginning|start(?:ed)? with|initially)\b[^.!?]*\b(?:i|we|me|my)\b|\b(?:i|my)\b[^.!?]*\b(?:first|begin|began|beginning|initially)\b"
+    r"|\b(?:cau|dieu|cai)(?: hoi)? dau tien\b|\b(?:luc|ban) dau\b[^.!?]*\b(?:hoi|noi|nhan)\b"
+    r"|\b(?:najpierw|na poczatku|pierwsz\w+|jako pierwsze)\b[^.!?]*\b(?:pyta\w*|mowi\w*|zapyta\w*|pisa\w*|napisa\w*)\b"
+    r"|\b(?:pyta\w*|mowi\w*|zapyta\w*|pytani\w*)\b[^.!?]*\b(?:najpierw|na poczatku|pierwsz\w+)\b"
+    r"|(?:一開始|一开始|最開始|最开始|剛開始|刚开始|最初|第一[個个][問问][題题])"
+)
+_ASKED_OR_SAID = re.compile(
+    r"\b(?:ask\w*|question\w*|say|said|write|wrote|begin|began|start\w*|hoi|noi|nhan|pyta\w*|zapyta\w*|mowi\w*|pisa\w*|napisa\w*)\b|[問问說说]"
+)
+# What may be of the user, or of what is his here: "when is my check-out?".
+_HIS = re.compile(
+    r"\b(?:what|which|where|when|how \w+)(?:'s| is| was| are| were)? my\b"
+    r"|\b(?:gdzie|kiedy|ktor\w+|co)\b[^.!?]*\b(?:mieszkam|jestem|przyjezdzam|wyjezdzam|przylatuje|wylatuje)\b"
+    r"|\b(?:toi|minh) (?:dang )?o (?:phong|dau|tang)\b|我住"
+)
+# Questions about what the user wrote or is, which nothing else answers.
+_OWN = re.compile(
+    r"\bwho (?:am i|i am)\b|\b(?:which|what) \w+ am i\b"
+    r"|\b(?:i|we) (?:told|said|mention\w*|gave|asked)\b|\bdid i (?:say|tell|mention|give|ask)\b|\b(?:do|can) you (?:still )?remember\b|\bremind me\b"
+    r"|\b(?:minh|toi|em|anh|chi) (?:ten|ho)(?: la)? gi\b|\bten (?:minh|toi|em|anh|chi)(?: la)? gi\b"
+    r"|\bcon nho\b|\bnho (?:minh|toi|em|anh|chi) (?:la|ten|o|da|noi|khong)\b|\b(?:minh|toi|em|anh|chi) (?:vua|da) (?:noi|ke|bao|hoi|nhac)\b|\bnhac lai\b"
+    r"|\bprzypomn\w+\b|\bpamieta\w*\b|\b(?:mowil|wspominal|powiedzial|podal|pisal|pytal)[ae]m\b|\bjak (?:mam na imie|sie nazywam)\b|\bkim jestem\b"
+    r"|我[剛刚][才剛刚]?[^。！？]{0,3}[說说問问講讲]|我[說说][過过]|記得我|记得我|還記得|还记得|我(?:叫|姓)什[麼么]|我是[誰谁]"
+)
+_WHO = re.compile(r"\bwho\b|\bname\b|\bten\b|\bho (?:la )?gi\b|\b(?:ai|kim|imie|nazyw\w+)\b|叫什|姓什|[誰谁]")
+_TOLD_A_NAME = re.compile(
+    r"\b(?:i'?m|i am|my name is|this is|name's) (?!an? |the |not |in |looking|from )[a-z]+|\bmam na imie\b|\bnazywam sie\b"
+    r"|\b(?:ten la|ten toi la|ten minh la|ten) (?!gi\b)[a-z]+|我姓|我叫|我是"
+)
+_AMOUNT_ASKED = re.compile(
+    r"\b(?:budget|amount|how much|ngan sach|bao nhieu tien|budzet\w*|kwot\w*|ile)\b|[預预]算|多少"
+)
+_AMOUNT = re.compile(r"\d[\d.,]*\s*(?:million|mln|m\b|k\b|trieu|tr\b|cu\b|dong|vnd|usd|pln|zl|\$|€|萬|万|元)|[$€]\s*\d")
+
+Matches = Callable[[str], bool]
+
+
+def first_question(question: str, earlier: Sequence[str]) -> str | None:
+    """The user's first question, where this question wants that; else None."""
+    folded = fold(question)
+    wants_first = earlier and _FIRST.search(folded) and _ASKED_OR_SAID.search(folded)
+    return next((one for one in earlier if is_question(one)), earlier[0]) if wants_first else None
+
+
+def may_be_about_user(question: str) -> bool:
+    """Whether an earlier message of the user may answer it."""
+    return is_about_user(question) or bool(_HIS.search(fold(question)))
+
+
+def is_about_user(question: str) -> bool:
+    """Whether only an earlier message of the user can answer it, and no document."""
+    return bool(_OWN.search(fold(question).replace("’", "'")))
+
+
+def matcher_of_own_detail(question: str) -> Matches | None:
+    """A test for the earlier messages that answer by their kind without sharing a word: a name, an amount."""
+    folded = fold(question)
+    if _WHO.search(folded):
+        return lambda said: bool(_TOLD_A_NAME.search(fold(said)))
+    if _AMOUNT_ASKED.search(folded):
+        return lambda said: bool(_AMOUNT.search(fold(said)))
+    return None

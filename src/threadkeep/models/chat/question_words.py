@@ -1,4 +1,4 @@
-"""What of a question names its subject, and what only asks, or asks for something that many subjects have.
+"""Which words of a question name its subject, which only make it a question, and which name a common attribute.
 
 "When is the gym open?" is about a gym: a sentence on the opening hours of something else does not answer it.
 """
@@ -10,10 +10,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from threadkeep.models.language import closest
-from threadkeep.recall.function_words import BY_LANGUAGE, function_words
-from threadkeep.recall.normalise import fold, is_written_without_spaces, terms_of, words_of
-from threadkeep.recall.stem import stem
-from threadkeep.recall.syllables import is_syllable
+from threadkeep.recall.normalise import (
+    BY_LANGUAGE,
+    fold,
+    function_words,
+    is_syllable,
+    is_written_without_spaces,
+    stem,
+    terms_of,
+    words_of,
+)
 
 # Folded, as terms are. They bear on nothing, and would make what does a smaller share of the question.
 _ASKING = {
@@ -34,7 +40,7 @@ _OF_MANY = {
     "zh-Hant": "開放時間 營業時間 開門 關門 打烊 價格 價錢 費用 最便宜 飯店 酒店 免費 收費",
     "zh-Hans": "开放时间 营业时间 开门 关门 打烊 价格 价钱 费用 最便宜 饭店 酒店 免费 收费",
 }
-# What many things are paid for by; asked alone, for as long ("and for two nights?").
+# Units that prices are given by; alone in a question they mean that long ("and for two nights?").
 _BY_TIME = {
     "en": "night nights day days",
     "pl": "noc noce nocy doba dobę doby dzień dni",
@@ -42,11 +48,11 @@ _BY_TIME = {
     "zh-Hant": "一晚 每晚 晚上 每天 一天",
     "zh-Hans": "一晚 每晚 晚上 每天 一天",
 }
-# Asked alone, these are of what was talked about; a question of its own may be about them ("what is in stock").
+# Alone in a question, these refer to the subject before it; beside other words they may be the subject themselves.
 _OF_WHAT_WENT_BEFORE = {"en": "stock available", "pl": "dostępny dostępna dostępne", "vi": "con_hang het_hang"}
 
 
-# Written without spaces, what only asks would make pairs with what stands beside it.
+# In text without spaces, question words would form pairs with their neighbours.
 _ASKING_IN_CHINESE = re.compile(
     r"[請请][問问]|多少[錢钱]?|[怎][麼么]算|在?哪[裡里兒儿]|可以|(?:[幾几][點点][鐘钟]?|什[麼么][時时]候|何[時时])"
     r"(?:[開开]始|[結结]束|[開开關关][門门])?|[嗎吗呢]|^那"
@@ -59,8 +65,8 @@ _AMOUNT = re.compile(
 )
 
 
-def without_asking(question: str) -> str:
-    """The digits of an amount are no words: "1.5 million" asks for nothing with a 1 or a 5 in it."""
+def without_question_words(question: str) -> str:
+    """The question without question words and amounts: "1.5 million" must not match a 1 or a 5."""
     return _ASKING_IN_CHINESE.sub(" ", _AMOUNT.sub(" ", question))
 
 
@@ -84,7 +90,7 @@ _TIMES = {tag: _terms(words) for tag, words in _BY_TIME.items()}
 _CARRIED_ON = {tag: _terms(f"{_OF_MANY[tag]} {words}") for tag, words in _OF_WHAT_WENT_BEFORE.items()}
 
 
-# Beside what is asked about, they name nothing.
+# Beside a subject, they name nothing.
 _LIGHT_WORDS = {
     "en": "one ones each piece within inside tell know like get take need want say come would"
     " two three four five six seven eight ten",
@@ -104,23 +110,23 @@ def is_light(term: str, language: str | None) -> bool:
     return (len(term) == 1 and term.isdigit()) or all(light & {half, stem(half)} for half in term.split("_"))
 
 
-def only_asks(term: str, language: str | None) -> bool:
-    """A pair goes with its last syllable or character: the first may be half of a word."""
+def is_question_word(term: str, language: str | None) -> bool:
+    """Whether the term is a question word. A pair goes by its last syllable: the first may be half of a word."""
     asking = closest(_ASKING, language) or frozenset[str]()
     last = term[-1] if is_written_without_spaces(term) else term.split("_")[-1]
     return term in asking or last in asking
 
 
-def only_asks_on(question: str) -> bool:
-    """Whether it asks something of what was spoken of, and does not name that: "how much?"."""
-    rest = without_asking(question)
+def names_no_subject(question: str) -> bool:
+    """Whether the question names no subject of its own: "how much?"."""
+    rest = without_question_words(question)
     if any(map(is_written_without_spaces, rest)) or not any(map(str.isalnum, question)):
         return False
     return all(word in _LITTLE_VIETNAMESE for word in words_of(rest))
 
 
 def little_terms(question: str, language: str | None) -> frozenset[str]:
-    """Those that say nothing about what is asked."""
+    """The question's function words, stemmed."""
     words = words_of(question)
     return frozenset(stem(word) for word in function_words(words, language).intersection(words))
 
@@ -137,7 +143,7 @@ _POLISH_ADJECTIVE = re.compile(r"\w{3,}(?:n|sk|ow|ck|t|w|zn)(?:y|a|e|ego|ej|i|ie
 
 
 def is_of_another_kind(question: str, language: str | None, named: Collection[str], known: Collection[str]) -> bool:
-    """Whether it asks for a kind of a thing that documents do not have: a triple room, where they know single ones.
+    """Whether it wants a kind of a thing that documents do not have: a triple room, where they know single ones.
 
     `named` are the terms of it that they hold, `known` all of theirs.
     """
@@ -177,12 +183,14 @@ def _says(text: str, word: str) -> bool:
     )
 
 
-def attributes_in(terms: Collection[str], language: str | None, goes_on: bool = False) -> frozenset[str]:
+def attributes_in(terms: Collection[str], language: str | None, is_carried: bool = False) -> frozenset[str]:
     """Those of a question's terms that many subjects have, with the syllables they are made of.
 
-    `goes_on` says that the question has a subject from the one before.
+    `is_carried` says that the question has a subject from the one before.
     """
-    table = (closest(_CARRIED_ON, language) if goes_on else None) or closest(_ATTRIBUTES, language) or frozenset[str]()
+    table = (
+        (closest(_CARRIED_ON, language) if is_carried else None) or closest(_ATTRIBUTES, language) or frozenset[str]()
+    )
     found = table.intersection(terms)
     syllables = {stem(half) for one in found for half in one.split("_")}
     between = {one for one in terms if "_" in one and syllables.issuperset(map(stem, one.split("_")))}
@@ -228,7 +236,7 @@ def names_a_model(text: str) -> bool:
 
 
 def numbers_named(question: str, texts: Iterable[str]) -> frozenset[str]:
-    """The numbers that tell one thing of a kind from another: "RTX 5090", where the texts know an "RTX 5060".
+    """The numbers that distinguish things of a kind: "RTX 5090", where the texts know an "RTX 5060".
 
     Only after what the texts write with a capital: "from 7" and "for 36 months" are no names.
     """

@@ -41,7 +41,7 @@ class _Loaded(NamedTuple):
 
 
 class SmallModel:
-    """Loads when it is first asked: that takes seconds, and a gigabyte of memory. Tools are not offered to it."""
+    """Loads at its first request: that takes seconds, and a gigabyte of memory. It gets no tools."""
 
     name = NAME
     generates = True
@@ -59,7 +59,7 @@ class SmallModel:
             yield piece
 
     async def close(self) -> None:
-        """The server stops when it is let go of."""
+        """Stop the server."""
         loaded, self._loaded = self._loaded, None
         if loaded is not None:
             await loaded.line.aclose()

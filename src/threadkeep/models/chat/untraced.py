@@ -1,4 +1,4 @@
-"""What is said to a model stays between the two: no tracer that the environment switches on is told of it."""
+"""Keeps prompts out of traces: a tracer that the environment switches on gets no model call."""
 
 from __future__ import annotations
 

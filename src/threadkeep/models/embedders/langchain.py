@@ -1,4 +1,4 @@
-"""Any LangChain `Embeddings`, told apart by a name: objects of one class may stand for different models."""
+"""Any LangChain `Embeddings` under a name: objects of one class may stand for different models."""
 
 from __future__ import annotations
 

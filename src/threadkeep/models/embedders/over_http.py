@@ -1,7 +1,7 @@
 """Embedding servers: Ollama's own interface, and the one of OpenAI that many speak.
 
-A server that is away, slow or busy is `EmbedderUnavailable`; one that will not do it is `EmbedderRefused`. Neither
-repeats what it was sent: answers of servers do.
+A server that is unreachable, slow or busy raises `EmbedderUnavailable`; one that refuses raises `EmbedderRefused`.
+Neither error repeats the request: servers quote it in their answers.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class OpenAiSource:
     async def vectors(self, texts: list[str]) -> object:
         body = {"model": self._model, "input": texts, "encoding_format": "float"}
         rows = _field(await self._server.post("/embeddings", body), "data")
-        try:  # the order is told, not promised
+        try:  # the order is by the index field, not by position
             return [_field(row, "embedding") for row in sorted(rows, key=itemgetter("index"))]
         except (KeyError, TypeError):
             return rows

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from threadkeep.models.language.cld2 import named_by_cld2
 from threadkeep.models.language.han import script_of
 from threadkeep.models.language.latin import COLUMNS, LANGUAGES, OTHER, Scored, folded, likelihoods, scores
 from threadkeep.models.language.scripts import LANGUAGES_OF, Pieces, most_like, pieces_of, written_in
 from threadkeep.models.language.tags import SUPPORTED, Allowed, allowed_tags
 from threadkeep.ports.language import CERTAIN, UNDETERMINED, Detection
-from threadkeep.recall.function_words import BY_LANGUAGE
+from threadkeep.recall.normalise import BY_LANGUAGE
+
+_RENAMED = {"iw": "he", "jw": "jv", "zh": "zh-Hans", "no": "nb"}
+
+
+def named_by_cld2(text: str) -> str | None:
+    """Its answer where it calls itself sure, else None; None as well where it is not installed."""
+    cld2 = loaded_cld2()
+    if cld2 is None:
+        return None
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    try:
+        reliable, _, details = cld2.detect(printable)
+    except cld2.error:  # text that it takes for broken UTF-8
+        return None
+    code: str = details[0][1]
+    return _RENAMED.get(code, code) if reliable and code != "un" else None
+
+
+@cache
+def loaded_cld2() -> Any | None:
+    try:
+        return importlib.import_module("pycld2")
+    except ImportError:
+        return None
+
 
 _ANY = allowed_tags((*SUPPORTED, *(language for those in LANGUAGES_OF.values() for language in those)))
 _HAN_ALONE = 0.98
@@ -23,7 +48,7 @@ _GUESS = 0.5  # what is not certain: the first of several languages that share a
 _WITHOUT_WORDS = 0.95  # what letters alone must say, where no frequent word of the language does
 _FEW_WORDS = 2  # frequent ones: one may be there by chance
 _POSSIBLE, _LIKELY = 0.1, 0.3  # by the letters
-_ENOUGH_WORDS = 4  # for pycld2 to tell languages of one script apart
+_ENOUGH_WORDS = 4  # for pycld2 to distinguish languages of one script
 _COLUMN_OF = {language: column for column, language in enumerate(LANGUAGES)}
 
 
@@ -55,16 +80,16 @@ def _latin(pieces: Pieces, choice: Allowed) -> list[_Candidate]:
         return []
     scored = scores(pieces.words)
     letters = likelihoods(scored, COLUMNS)
-    told, sure = _told(pieces, letters)
-    tag = choice.first(told) or (told if choice is _ANY else None) if told else None
+    agreed, sure = _agreed(pieces, letters)
+    tag = choice.first(agreed) or (agreed if choice is _ANY else None) if agreed else None
     if tag is None:
         tag = _most_like(scored, choice)
         column = _COLUMN_OF.get(tag.split("-")[0], OTHER) if tag else OTHER
-        sure = min(letters[column], _GUESS, 1 - sure if told else 1)
+        sure = min(letters[column], _GUESS, 1 - sure if agreed else 1)
     return [_Candidate(sure, pieces.share("latin"), tag)] if tag else []
 
 
-def _told(pieces: Pieces, letters: Sequence[float]) -> tuple[str | None, float]:
+def _agreed(pieces: Pieces, letters: Sequence[float]) -> tuple[str | None, float]:
     """The language and how sure that is: certain where two of three agree, letters, frequent words and pycld2.
 
     Letters alone will do where they leave next to no doubt, and words alone where no other language has nearly as many.
@@ -112,7 +137,7 @@ def _han(pieces: Pieces, choice: Allowed) -> list[_Candidate]:
     tag = choice.chinese(script)
     if tag is None:
         return []
-    sure = _HAN_ALONE * (certainty if choice.tells_scripts_apart() else 1)
+    sure = _HAN_ALONE * (certainty if choice.has_both_chinese_scripts() else 1)
     sure *= pieces.amounts["han"] / (pieces.amounts["han"] + pieces.amounts["kana"])
     return [_Candidate(sure, pieces.share("han", "kana"), tag)]
 

@@ -31,7 +31,7 @@ class OfflineDetector:
 
 
 class ModelDetector:
-    """Asks a model, such as the one `GEMINI_MODEL_LANG` names, through `complete`.
+    """Calls a model, such as the one `GEMINI_MODEL_LANG` names, through `complete`.
 
     Whatever is not one of the allowed tags, or no tag at all (prose, an empty answer, none, or `und`), a call past
     `timeout` seconds, and the `failures` that `complete` is known to raise, are answered by `otherwise`, offline.
@@ -50,10 +50,10 @@ class ModelDetector:
         self._failures = (TimeoutError, *failures)
 
     async def detect(self, text: str, allowed: Sequence[str] | None = None) -> Detection:
-        tag = await self._asked(text, None if allowed is None else tuple(allowed))
+        tag = await self._from_model(text, None if allowed is None else tuple(allowed))
         return Detection(tag, _TOLD) if tag else await self._otherwise.detect(text, allowed)
 
-    async def _asked(self, text: str, tags: tuple[str, ...] | None) -> str | None:
+    async def _from_model(self, text: str, tags: tuple[str, ...] | None) -> str | None:
         if not text.strip():
             return None
         answer = _ANY if tags is None else _ONE_OF.format(tags=", ".join(tags))
@@ -67,7 +67,7 @@ class ModelDetector:
 
 
 class OfflineFirst:
-    """Asks `model` about a text that leaves the offline detector unsure, and about no other."""
+    """Calls `model` for a text that leaves the offline detector unsure, and for no other."""
 
     def __init__(self, model: LanguageDetector) -> None:
         self._model = model
@@ -91,7 +91,7 @@ def _one_of(tags: tuple[str, ...] | None, answer: str | None) -> str | None:
 
 
 class CountedDetector:
-    """`calls` says how often the detector behind it was asked."""
+    """Counts the calls of the detector behind it in `calls`."""
 
     def __init__(self, detector: LanguageDetector) -> None:
         self._detector = detector

@@ -19,7 +19,7 @@ LETTERS = 4  # the longest sequence; some frequent words are known as a whole, t
 STEP = 0.1
 
 _MOST_WORDS = 32
-_FEW_WORDS = 12  # as many mostly tell
+_FEW_WORDS = 12  # mostly enough
 _SURE = 0.999
 _LONGEST_WORD = 32
 # One word says no more than e to the sixth, or a single name would outvote a sentence.
@@ -29,7 +29,7 @@ _FOLD_ALONE = str.maketrans("đłĐŁ", "dlDL")
 # The columns of a row stand in one number, side by side, so that rows are added up by adding numbers.
 _BITS = 20  # for a sum of a word's rows
 _COLUMN = (1 << _BITS) - 1
-_BIAS = 1 << (_BITS - 1)  # makes sums positive before they are told apart
+_BIAS = 1 << (_BITS - 1)  # makes sums positive before they are split into columns
 _PLACES = tuple(_BITS * column for column in COLUMNS)
 _ALL_BIASED = sum(_BIAS << place for place in _PLACES)
 
@@ -53,7 +53,7 @@ def sequences_of(word: str) -> list[str]:
 
 
 def scores(words: Sequence[tuple[str, float]]) -> list[Scored]:
-    """For each of the first words: its log-odds by column, and its weight. More of them where few do not tell."""
+    """For each of the first words: its log-odds by column, and its weight. More of them where few are not enough."""
     few = _scored(words[:_FEW_WORDS])
     if len(words) <= _FEW_WORDS or max(likelihoods(few, COLUMNS)) > _SURE:
         return few

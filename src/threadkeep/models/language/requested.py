@@ -1,7 +1,7 @@
-"""A user who asks for a language gets it: "please answer in English", "proszę po angielsku", "請用英文回答".
+"""Requests for a language: "please answer in English", "proszę po angielsku", "請用英文回答".
 
-Patterns run on folded text, so that what is asked without diacritics is asked all the same. Every gap in them is
-bounded: the time is linear in the length of the text.
+Patterns run on folded text, so that requests typed without diacritics match too. Every gap in them is bounded: the
+time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ _NAMES = {
     "pl": r"polish|tieng ba lan|polsk(?:u|i|iego|im)|波[兰蘭][文语語话話]",
 }
 _NAME = "(?:" + "|".join(f"(?P<{key}>{names})" for key, names in _NAMES.items()) + ")"
-# "I prefer English breakfast" goes on, and asks for no language.
+# "I prefer English breakfast" has more words behind it, and requests no language.
 _ENDS = r"(?=\W*$| *[.!?,;。！？，；]| please| prosze| nhe| di| duoc khong|吧|嗎|吗|好)"
 _PLEASE = r"(?:please|pls|plz|prosze|poprosze|nhe|duoc khong|giup (?:toi|minh|em)|gium)"
 
@@ -183,25 +183,25 @@ _REQUESTS = tuple(re.compile(_filled(frame)) for frame in _FRAMES)
 
 
 def requested_language(text: str, allowed: Iterable[str] | None = None) -> str | None:
-    """The allowed tag of the language that the user asks to be answered in; None when none is asked for.
+    """The allowed tag of the language that the user wants to be answered in; None without such a request.
 
     Of several requests the last one counts. Chinese of no named script is the script the request is written in.
     """
     choice = allowed_tags(SUPPORTED if allowed is None else allowed)
-    asked = _requests_in(folded(text[:_LONGEST].lower()))
-    if not asked:
+    requests = _requests_in(folded(text[:_LONGEST].lower()))
+    if not requests:
         return None
-    last = max(asked, key=lambda match: match.end())
+    last = max(requests, key=lambda match: match.end())
     return _tag(last.lastgroup or "", text, choice)
 
 
 def only_requests_a_language(text: str) -> bool:
     """Nothing else, but for the few words that make it polite."""
     plain = folded(text[:_LONGEST].lower())
-    asked = _requests_in(plain)
-    if not asked:
+    requests = _requests_in(plain)
+    if not requests:
         return False
-    first, last = min(match.start() for match in asked), max(match.end() for match in asked)
+    first, last = min(match.start() for match in requests), max(match.end() for match in requests)
     beside = [word for word in _WORDS.findall(f"{plain[:first]} {plain[last:]}") if word not in _POLITE]
     return len(beside) <= _OTHER_WORDS
 

@@ -1,4 +1,4 @@
-"""BCP 47 tags, as far as telling languages apart needs them, and the set of them that a caller allows."""
+"""BCP 47 tags, as far as detection needs them, and the set of them that a caller allows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Allowed:
         by_script = [tag for tag in ours if tag.script == script] or [tag for tag in ours if tag.script is None]
         return next((tag.text for tag in (*by_script, *ours)), None)
 
-    def tells_scripts_apart(self) -> bool:
+    def has_both_chinese_scripts(self) -> bool:
         return len({tag.script for tag in self.tags if tag.language == "zh"}) > 1
 
 

@@ -1,8 +1,8 @@
-"""What was said, told in one to three sentences, and never all of it word for word.
+"""Shortens a transcript to one to three sentences, never the whole word for word.
 
-Of a long text its weightiest sentences, half of them at most; of a short one, what is left without the little words.
-Words that deny or ask stay: without them a sentence would say something else. A sentence with no little words is cut
-short. What is a few words long has nothing to leave out.
+A long text is cut to its weightiest sentences, half of them at most; a short one to what is left without its function
+words. Negations and question words stay, since they change the meaning. A sentence without function words is cut short.
+A text of a few words stays as it is.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import re
 
 from threadkeep.models.sentences import sentences as split
 from threadkeep.models.summary import summarise
-from threadkeep.recall.function_words import BY_LANGUAGE, likely_language
-from threadkeep.recall.normalise import fold
+from threadkeep.recall.normalise import BY_LANGUAGE, fold, likely_language
 
 MOST_SENTENCES = 3
 LONGEST = 600  # characters
@@ -23,7 +22,7 @@ what when where which who whom whose why how only before after under over more m
 ani bez nie co czego czemu czy czyj czyja czyje dlaczego gdzie ile jak jaka jaki jakie kiedy kim kogo komu kto
 ktora ktore ktory skad tylko przed pod nad
 """
-# As they are written: folded, "cửa" (door) would be "của" (of).
+# As written: folded, "cửa" (a noun) would be "của" (of).
 _VIETNAMESE_WORDS = """
 các của được khi là một này như những ở tại thì từ và vào với đã sẽ đang rất
 """
@@ -36,7 +35,7 @@ _SPACES = re.compile(r"[ \t]{2,}")
 _BEFORE_A_MARK = re.compile(r"\s+([,.!?;:…])")
 
 
-def told_briefly(text: str, language: str | None = None) -> str:
+def shortened(text: str, language: str | None = None) -> str:
     whole = " ".join(text.split())
     if (found := len(split(whole))) > MOST_SENTENCES:
         return summarise(whole, min(MOST_SENTENCES, found // 2), language, LONGEST)

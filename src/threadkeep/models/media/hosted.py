@@ -1,4 +1,4 @@
-"""A chat model that hears or sees, asked once for what a recording says or a picture shows."""
+"""Media summaries by a chat model that hears or sees, one call for each recording or picture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import Any, cast, get_args
 
 from threadkeep.errors import InvalidEvent, MissingExtra, ModelError
-from threadkeep.models.media.briefly import LONGEST, MOST_SENTENCES, told_briefly
+from threadkeep.models.media.briefly import LONGEST, MOST_SENTENCES, shortened
 from threadkeep.models.media.voice import content, hearing
 from threadkeep.models.summary import summarise
 from threadkeep.ports.chat import Attached, ChatModel, ChatRequest, Said
@@ -32,7 +32,7 @@ _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
 class HostedMedia:
-    """The bytes go to the model's maker: that is for whoever sets it to decide. Closes the model it was given."""
+    """Sends the bytes to the model's vendor, which the setting decides. Closes the model it was given."""
 
     def __init__(self, model: ChatModel, most_seconds: float) -> None:
         self._model = model
@@ -53,10 +53,10 @@ class HostedMedia:
         await self._model.close()
 
     async def _milliseconds(self, medium: Medium, data: bytes) -> int | None:
-        """Where the extra `voice` can tell: the model is then spared what is too long or no recording."""
-        asked = {"work": "measure", "mime": medium.mime, "most_seconds": self._most_seconds}
+        """The length by the extra `voice`, if installed: spares the model what is too long or no recording."""
+        request = {"work": "measure", "mime": medium.mime, "most_seconds": self._most_seconds}
         try:
-            return (await self._worker.ask(asked, data))["milliseconds"]
+            return (await self._worker.ask(request, data))["milliseconds"]
         except MissingExtra:
             return None
 
@@ -68,9 +68,9 @@ def _read(text: str, name: str, medium: Medium, duration: int | None) -> MediaSu
         raise ModelError(f"{name} gave no answer that can be read")
     if not words and not summary:
         raise InvalidEvent("data", "says nothing that can be made out", "send the words as text")
-    summary = summarise(summary, MOST_SENTENCES, None, LONGEST) if summary else told_briefly(words)
+    summary = summarise(summary, MOST_SENTENCES, None, LONGEST) if summary else shortened(words)
     if medium.modality == "voice" and summary == words:
-        summary = told_briefly(words)
+        summary = shortened(words)
     language, kind = given.get("language"), given.get("kind")
     return MediaSummary(
         summary,

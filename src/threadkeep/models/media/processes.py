@@ -92,7 +92,7 @@ def _output(process: subprocess.Popen[bytes], given: bytes, seconds: float) -> b
 
 
 class Worker:
-    """A Python module that is asked one thing at a time, in a process that starts with the first question and stays.
+    """Runs a Python module in a process of its own, one request at a time. It starts with the first one and stays.
 
     It reads a line of JSON and as many bytes as that says, and answers in a line of JSON: see `answering`.
     """
@@ -150,7 +150,7 @@ def _exchanged(process: subprocess.Popen[bytes], question: dict[str, Any], data:
         raise ModelError("the process that reads recordings ended; the recording may need too much memory") from None
 
 
-def _error(told: dict[str, Any]) -> Exception:
-    if told["code"] == MissingExtra.code:
-        return MissingExtra(*told["arguments"])
-    return _ERRORS[told["code"]](*told["arguments"])
+def _error(answer: dict[str, Any]) -> Exception:
+    if answer["code"] == MissingExtra.code:
+        return MissingExtra(*answer["arguments"])
+    return _ERRORS[answer["code"]](*answer["arguments"])

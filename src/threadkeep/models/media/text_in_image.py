@@ -101,6 +101,6 @@ def _content(medium: Medium) -> bytes:
 
 
 def _first(packs: Sequence[str], language: str | None) -> list[str]:
-    """The talk's own before the others."""
+    """The conversation's language before the others."""
     own = closest(_PACKS, language)
     return sorted(packs, key=lambda pack: pack != own)

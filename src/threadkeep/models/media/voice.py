@@ -1,7 +1,7 @@
 """Speech to text on this machine with Whisper base; the summary is made of the text. Needs the extra `voice`.
 
-Good in English; in the other languages words are misheard, the more the worse the recording. It says so nowhere in the
-text: whoever needs more sets a hosted model.
+Good in English; in the other languages words are misheard, the more the worse the recording, and the text does not say
+so. A hosted model does better.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from threadkeep.errors import InvalidEvent
 from threadkeep.models.language import detect
-from threadkeep.models.media.briefly import told_briefly
+from threadkeep.models.media.briefly import shortened
 from threadkeep.models.media.processes import Worker
 from threadkeep.models.media.sound import RATE, decoded
 from threadkeep.models.media.whisper_weights import loaded_model
@@ -35,14 +35,14 @@ class WhisperVoice:
     take it for."""
 
     def __init__(self, languages: Sequence[str], most_seconds: float) -> None:
-        self._asked = {"work": "hear", "languages": list(languages), "most_seconds": most_seconds}
+        self._request = {"work": "hear", "languages": list(languages), "most_seconds": most_seconds}
         self._worker = hearing(most_seconds)
 
     async def summarise(self, medium: Medium) -> MediaSummary:
-        asked = self._asked | {"mime": medium.mime, "language": medium.language}
-        told = await self._worker.ask(asked, await asyncio.to_thread(content, medium))
-        heard = Heard(told["text"], told["language"], told["milliseconds"])
-        summary = told_briefly(heard.text, heard.language)
+        request = self._request | {"mime": medium.mime, "language": medium.language}
+        answer = await self._worker.ask(request, await asyncio.to_thread(content, medium))
+        heard = Heard(answer["text"], answer["language"], answer["milliseconds"])
+        summary = shortened(heard.text, heard.language)
         return MediaSummary(summary, heard.text, heard.language, heard.milliseconds)
 
     async def close(self) -> None:
@@ -50,7 +50,7 @@ class WhisperVoice:
 
 
 def hearing(most_seconds: float) -> Worker:
-    """The process that decodes recordings, and hears them; it is not there before it is asked."""
+    """The process that decodes and transcribes recordings; it starts at the first request."""
     return Worker("threadkeep.models.media.hearing", _SECONDS + _SLOWNESS * most_seconds, _MEMORY_BYTES)
 
 
@@ -60,7 +60,7 @@ def content(medium: Medium) -> bytes:
 
 
 class Listener:
-    """Whisper in this process; loads when it is first asked."""
+    """Whisper in this process; loads at its first use."""
 
     def __init__(self, languages: Sequence[str], most_seconds: float) -> None:
         self._languages = tuple(languages)
@@ -89,7 +89,7 @@ class Listener:
         return Heard(text, self._tag(text, spoken, language), round(len(sound) * 1_000 / RATE))
 
     def _spoken_language(self, sound: Any, named: str | None) -> str:
-        """The talk's own if it is allowed, since a short recording tells little; or else the likeliest."""
+        """The conversation's language if it is allowed, as a short recording shows little; or else the likeliest."""
         allowed = {tag.split("-")[0].lower() for tag in self._languages}
         if named is not None and named.split("-")[0].lower() in allowed:
             return named.split("-")[0].lower()

@@ -5,11 +5,20 @@
 """
 
 from threadkeep.policy.redact.custom import load as load_rules
-from threadkeep.policy.redact.engine import RedactionRules, Redactor, explain, redact, shared_redactor, warm_up
+from threadkeep.policy.redact.engine import (
+    Finding,
+    Redaction,
+    RedactionRules,
+    Redactor,
+    Span,
+    explain,
+    redact,
+    shared_redactor,
+    warm_up,
+)
 from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.ner import PresidioRecogniser, Recogniser
 from threadkeep.policy.redact.ordinals import KeyedNumbers, Ordinals, shortest_key
-from threadkeep.policy.redact.result import Finding, Redaction, Span
 
 __all__ = [
     "KINDS",

@@ -44,8 +44,8 @@ _TAIL: Final = re.compile(
 def _addresses(view: View) -> Iterator[tuple[int, int]]:
     for pattern in (_ADDRESS, _UNNUMBERED):
         for match in pattern.finditer(view.lower):
-            # A name that ends where the next word goes on in lower case may have taken a word too many; a mask that is
-            # a word too long hides nothing that anybody needs.
+            # A name that ends before a word in lower case may have taken a word too many; masking one word too many
+            # does no harm.
             end = _capitals_end(view.text, match)
             tail = _TAIL.match(view.lower, end)
             yield match.start(), tail.end() if tail else end

@@ -7,10 +7,66 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from threadkeep.policy.redact.address_words import COUNTRY, STREET_ENDING, STREET_PREFIX, STREET_SUFFIX, STREETS, UNIT
 from threadkeep.policy.redact.prescan import SPACE
 from threadkeep.policy.redact.rule import CONTEXT, FORM, Family, Finder, Rule, every
 from threadkeep.policy.redact.view import View
+
+# The post office's list of American street suffixes and their usual short forms, and the British ones.
+STREET_SUFFIX: Final = (
+    "Alley|Aly|Annex|Arcade|Avenue|Ave|Bayou|Beach|Bend|Bluff|Bluffs|Bottom|Boulevard|Blvd|Branch|Bridge|Brook|Brooks"
+    "|Burg|Burgs|Bypass|Camp|Canyon|Cape|Causeway|Center|Centers|Centre|Circle|Cir|Circles|Cliff|Cliffs|Close|Club"
+    "|Common|Commons|Corner|Corners|Course|Court|Ct|Courts|Cove|Coves|Creek|Crescent|Cres|Crest|Crossing|Crossroad"
+    "|Crossroads|Curve|Dale|Dam|Divide|Drive|Dr|Drives|Estate|Estates|Expressway|Expy|Extension|Extensions|Fall|Falls"
+    "|Ferry|Field|Fields|Flat|Flats|Ford|Fords|Forest|Forge|Forges|Fork|Forks|Fort|Freeway|Garden|Gardens|Gate"
+    "|Gateway|Glen|Glens|Green|Greens|Grove|Groves|Harbor|Harbors|Haven|Heights|Hts|Highway|Hwy|Hill|Hills|Hollow"
+    "|Inlet|Island|Islands|Isle|Junction|Junctions|Key|Keys|Knoll|Knolls|Lake|Lakes|Land|Landing|Lane|Ln|Light|Lights"
+    "|Loaf|Lock|Locks|Lodge|Loop|Mall|Manor|Manors|Meadow|Meadows|Mews|Mill|Mills|Mission|Motorway|Mount|Mountain"
+    "|Mountains|Neck|Orchard|Oval|Overpass|Parade|Park|Parks|Parkway|Pkwy|Parkways|Pass|Passage|Path|Pike|Pine|Pines"
+    "|Place|Pl|Plain|Plains|Plaza|Point|Points|Port|Ports|Prairie|Quay|Radial|Ramp|Ranch|Rapid|Rapids|Rest|Ridge"
+    "|Ridges|River|Road|Rd|Roads|Route|Row|Rue|Run|Shoal|Shoals|Shore|Shores|Skyway|Spring|Springs|Spur|Spurs|Square"
+    "|Sq|Squares|Station|Stravenue|Stream|Street|St|Str|Streets|Summit|Terrace|Ter|Throughway|Trace|Track|Trafficway"
+    "|Trail|Trailer|Tunnel|Turnpike|Underpass|Union|Unions|Valley|Valleys|Via|Viaduct|View|Views|Village|Villages"
+    "|Ville|Vista|Walk|Walks|Wall|Way|Ways|Well|Wells|Wharf|Wood|Woods|Wynd"
+)
+# Those of them that are streets before they are anything else.
+STREETS: Final = (
+    "Alley|Avenue|Ave|Boulevard|Blvd|Circle|Cir|Close|Court|Ct|Crescent|Cres|Drive|Dr|Highway|Hwy|Lane|Ln|Mews|Parkway"
+    "|Pkwy|Place|Pl|Plaza|Road|Rd|Row|Square|Sq|Street|St|Str|Terrace|Ter|Turnpike|Way"
+)
+# First words of street names where the number comes last, or first in French.
+STREET_PREFIX: Final = (
+    r"[Rr]ue|[Aa]venue|[Aa]v\.?|[Aa]venida|[Aa]vda\.?|[Bb]oulevard|[Bb]d\.?|[Cc]hemin|[Ii]mpasse|[Qq]uai|[Ll]argo"
+    r"|[Vv]ia|[Vv]iale|[Vv]icolo|[Pp]iazza|[Ss]trada|[Cc]orso|[Cc]alle|C/|[Pp]aseo|[Pp]laza|[Rr]ua|[Tt]ravessa|[Pp]raca"
+    r"|[Qq]uadra|[Cc]arrera|[Uu]l\.|[Uu]lic[ay]|[Aa]l\.|[Aa]lej[ai]|[Pp]lac|[Pp]lacu|[Oo]s\.|[Oo]siedl[eu]|[Tt]rg"
+    r"|[Nn]amesti|[Rr]ond[oa]|[Bb]ulwar|[Ss]kwer|[Jj]alan|[Jj]l\.|[Oo]dos|[Ll]eoforos|[Ss]quare|[Aa]llee"
+)
+# Endings that make a word a street in the Germanic, Nordic, Baltic and Hungarian languages.
+STREET_ENDING: Final = (
+    "strasse|strase|gasse|weg|platz|allee|damm|ufer|steig|graben|bruecke|straat|laan|plein|kade|hove|dreef|singel"
+    "|gata|gatan|gaten|gade|vej|veien|vegen|vagen|straeti|strati|stien|braut|vegur|torg|torget|terrasse"
+    "|katu|ntie|kuja|polku|rinne|tanav|maantee|puiestee|iela|gatve|vangen|vanget|vollen|backen|stigen"
+)
+UNIT: Final = (
+    r"(?:[Aa]pt|[Aa]partment|[Ss]uite|[Ss]te|[Uu]nit|[Ff]lat|[Rr]oom|[Rr]m|[Ff]loor|[Ff]l|[Bb]uilding"
+    r"|[Bb]ldg|[Ll]okal|m\.)"
+    r"\.?[ ]?#?[0-9]{1,5}[A-Za-z]?"
+)
+COUNTRY: Final = (
+    "Afghanistan|Albania|Algeria|Argentina|Armenia|Australia|Austria|Azerbaijan|Bangladesh|Belarus"
+    "|Belgium|Bolivia|Bosnia"
+    "|Brazil|Bulgaria|Cambodia|Cameroon|Canada|Chile|China|Colombia|Croatia|Cuba|Cyprus|Czechia|Czech Republic|Denmark"
+    "|Ecuador|Egypt|England|Estonia|Ethiopia|Finland|France|Georgia|Germany|Ghana|Greece|Greenland"
+    "|Greenlander|Hong Kong"
+    "|Hungary|Iceland|India|Indonesia|Iran|Iraq|Ireland|Israel|Italy|Jamaica|Japan|Jordan|Kazakhstan|Kenya|Korea|Kuwait"
+    "|Laos|Latvia|Lebanon|Libya|Liechtenstein|Lithuania|Luxembourg|Malaysia|Malta|Mexico|Moldova"
+    "|Monaco|Mongolia|Morocco"
+    "|Nepal|Netherlands|New Zealand|Nigeria|Norway|Oman|Pakistan|Panama|Paraguay|Peru|Philippines"
+    "|Poland|Polska|Portugal"
+    "|Qatar|Romania|Russia|Saudi Arabia|Scotland|Serbia|Singapore|Slovakia|Slovenia|South Africa|South Korea|Spain"
+    "|Sri Lanka|Sweden|Switzerland|Taiwan|Thailand|Tunisia|Turkey|UAE|UK|Ukraine|United Arab Emirates|United Kingdom"
+    "|United States|Uruguay|USA|US|Uzbekistan|Venezuela|Vietnam|Viet Nam|Wales|Zimbabwe"
+)
+
 
 _UPPER: Final = r"[A-Z\u00c0-\u1fff]"
 _NAME: Final = rf"(?:{_UPPER}(?:[^\W\d_]|['\-]){{1,30}}|[A-Z]\.?|St\.|Dr\.)(?![\w])"
@@ -54,14 +110,14 @@ _CUE: Final = (
     r"|(?:office|station|restaurant|shop|house|home|flat|place)s? (?:is|are) (?:at|on|in)|arrived at"
     r"|enter on|address\?|north side of)"
 )
-_TOLD: Final = re.compile(
-    rf"(?:{_CUE})[ \t\n]{{1,8}}(?P<place>(?:(?:Flat|Apt\.?|Unit|Studio|Level|Suite"
+_CUED: Final = re.compile(
+    rf"(?:{_CUE})[ \t\n]{{1,8}}(?P<address>(?:(?:Flat|Apt\.?|Unit|Studio|Level|Suite"
     rf"|H\.No\.)[ ]?[0-9]{{1,4}}[A-Za-z]?[\s,/]{{1,3}})?(?:[0-9]{{2,6}}[ ])?(?:{_HOUSE},?[ ]{_WORDS}"
     rf"(?:[ ]{_HOUSE})?"
     rf"|{_WORDS}[ ]{_HOUSE}\.?))"
 )
 _BLOCK: Final = re.compile(
-    rf"(?:^|\n)[ \t>?]{{0,8}}(?:{_NAME}[ ]){{0,5}}?(?P<place>[0-9]{{2,6}}[ ]{_WORDS}[ ]{_HOUSE}\.?)(?=[ \t]*(?:\n|$))"
+    rf"(?:^|\n)[ \t>?]{{0,8}}(?:{_NAME}[ ]){{0,5}}?(?P<address>[0-9]{{2,6}}[ ]{_WORDS}[ ]{_HOUSE}\.?)(?=[ \t]*(?:\n|$))"
 )
 
 _CORNER: Final = re.compile(
@@ -132,7 +188,7 @@ def _spaced_capital(view: View) -> bool:
     return any(text[start + 1 : start + 3].isupper() and text[start - 1] == " " for start in view.runs if start)
 
 
-def _told(view: View) -> bool:
+def _is_cued(view: View) -> bool:
     """A capital beside a number and, not too far before, one of the phrases in lower case: cheaper than in either."""
     reaches = ((start, _reach(view.text, start)) for start in view.runs)
     return any(_LOWER_CUE.search(view.lower, max(0, start - reach), start) for start, reach in reaches if reach)
@@ -146,7 +202,7 @@ def _reach(text: str, start: int) -> int:
     return 120 if _CAPITAL_NEXT.match(text, start) else 0
 
 
-def _numbers_of_a_line(view: View) -> bool:
+def _has_two_numbers(view: View) -> bool:
     return _TWO_NUMBERS.search(view.text) is not None
 
 
@@ -189,7 +245,7 @@ _PREFIXES: Final = (
     " rondo ronda bulwar skwer jalan jl odos leoforos square allee"
 )
 _UNITS: Final = "apt apartment suite ste unit flat room rm floor fl building bldg lokal"
-_TOLD_WORDS: Final = (
+_CUE_WORDS: Final = (
     "address addresses reside resides residing resided live lives lived living located moved meet sent send deliver"
     " delivered ship shipped return taxi stop drops office offices station restaurant shop house home flat place"
     " arrived enter north"
@@ -197,23 +253,23 @@ _TOLD_WORDS: Final = (
 
 _LABELLED: Final = re.compile(
     r"(?i:(?<![a-z])(?:address|adres(?: dostawy| zamieszkania)?|dia chi(?: nha| giao hang)?))[ ]?:\s{0,8}"
-    r"(?P<place>[^\n\0]{3,120}?)(?=\n|\Z|(?<!TP)(?<!Tp)(?<![ QP])(?<!St)(?<!No)(?<!Apt)(?<!ul)(?<!al)"
+    r"(?P<address>[^\n\0]{3,120}?)(?=\n|\Z|(?<!TP)(?<!Tp)(?<![ QP])(?<!St)(?<!No)(?<!Apt)(?<!ul)(?<!al)"
     r"(?<!os)[.;!?](?:\s|\Z)|\s(?i:phone|tel|mobile|email|e-mail|fax|sdt|dt)\b)"
 )
 _POSTCODE_LINE: Final = re.compile(rf"(?:\n[ \t]*[^\n]{{2,40}}){{0,3}}?\n[^\n]{{0,30}}{_ZIP}(?=[ \t]*(?:\n|\Z|[.,]))")
 
 
 def _labelled(view: View) -> Iterator[tuple[int, int]]:
-    """Behind a label the rest of the line is the address, and so are the lines down to a postcode."""
+    """Addresses behind a label: the rest of its row, and the rows down to a postcode."""
     for match in _LABELLED.finditer(view.text):
         lines = _POSTCODE_LINE.match(view.text, match.end())
         end = lines.end() if lines else match.end()
-        if re.search(r"[0-9]", view.text[match.start("place") : end]):
-            yield match.start("place"), end
+        if re.search(r"[0-9]", view.text[match.start("address") : end]):
+            yield match.start("address"), end
 
 
 _UK_POSTCODE: Final = r"(?<![A-Za-z0-9])[A-Z]{1,2}[0-9][A-Z0-9]?[ ][0-9](?![TG]B)[ABD-HJLNP-UW-Z]{2}(?![A-Za-z0-9])"
-"""But for `T7 1TB` and `M2 8GB`: sizes of disks and memory are asked for more often than such a postcode alone."""
+"""But for `T7 1TB` and `M2 8GB`: sizes of disks and memory are more common than such a postcode alone."""
 
 FAMILIES: Final = (
     Family(
@@ -237,13 +293,17 @@ FAMILIES: Final = (
     Family(_rule("unit", _seeds(_WITH_UNIT)), words=_UNITS, digits=1, narrow=_NUMBERED_UNIT),
     Family(_rule("corner", _seeds(_CORNER)), words="corner"),
     Family(
-        _rule("told", _seeds(_TOLD, "place"), FORM), words=_TOLD_WORDS, digits=1, gate=_told, narrow=_NUMBER_BEHIND_CUE
+        _rule("told", _seeds(_CUED, "address"), FORM),
+        words=_CUE_WORDS,
+        digits=1,
+        gate=_is_cued,
+        narrow=_NUMBER_BEHIND_CUE,
     ),
     Family(
-        _rule("block", _seeds(_BLOCK, "place"), FORM),
+        _rule("block", _seeds(_BLOCK, "address"), FORM),
         digits=3,
         signs="\n",
-        gate=_numbers_of_a_line,
+        gate=_has_two_numbers,
         narrow=rf"[0-9][ ]{_UPPERCASE}",
     ),
 )

@@ -112,7 +112,7 @@ _AT_HOME: Final = re.compile(
 
 
 def _any_name(view: View) -> Iterator[tuple[int, int]]:
-    """A name that no list has and no ending tells: a postcode behind it, or a flat and a preposition of place."""
+    """A name outside the lists and without a typical ending, if a postcode follows it, or a flat and a preposition."""
     for match in _CAPITALISED.finditer(view.text):
         word = match[0].split(" ")[0].lower()
         number = _NUMBERED.match(view.lower, match.end())
@@ -165,7 +165,7 @@ def _believed(view: View, match: re.Match[str], start: int, town: bool) -> bool:
     living = _LIVING.search(view.lower, max(0, start - 60), start) is not None
     placed = _PLACED.search(view.lower, max(0, start - 16), start) is not None
     if capital:
-        # `Polna 5` may be a heading; a preposition of place in front, or the verb, makes it a door.
+        # `Polna 5` may be a heading; a preposition in front, or the verb, makes it an address.
         return flat or living or (placed and word.endswith(("ej", "iego", "icza", "skie"))) or (placed and known)
     return living and (flat or placed or known)
 

@@ -37,7 +37,7 @@ _NAMED_REGION: Final = re.compile(
 )
 _LIVING: Final = re.compile(
     rf"(?:居住[在於于]|住[在於于]|[現现]居(?:住[在於于])?|[住地]址(?:是|為|为)?[：:]?|家住|寄到|送到|老家[在是])\s?"
-    rf"(?P<place>(?:[0-9]{{3,6}}[ ]?)?"
+    rf"(?P<address>(?:[0-9]{{3,6}}[ ]?)?"
     rf"(?:{_REGIONS})[{_HAN}0-9\-]{{2,36}}(?:[A-Za-z]座)?)"
 )
 _STARTS: Final = re.compile(rf"(?:{_REGIONS})")
@@ -103,10 +103,10 @@ def _hamlets(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _living(view: View) -> Iterator[tuple[int, int]]:
-    return (_with_postcode(view.text, *match.span("place")) for match in _LIVING.finditer(view.text))
+    return (_with_postcode(view.text, *match.span("address")) for match in _LIVING.finditer(view.text))
 
 
-def _door(view: View) -> bool:
+def _has_house_number(view: View) -> bool:
     return "號" in view.text or "号" in view.text
 
 
@@ -121,7 +121,7 @@ FAMILIES: Final = (
         han=True,
         strings=("棟", "栋", "幢", "座", "號樓", "号楼", "單元", "单元"),
     ),
-    Family((Rule("address.zh", "ADDRESS", _addresses, CONTEXT - 5),), han=True, gate=_door),
+    Family((Rule("address.zh", "ADDRESS", _addresses, CONTEXT - 5),), han=True, gate=_has_house_number),
     Family(
         (Rule("address.zh.living", "ADDRESS", _living, CONTEXT - 9),),
         han=True,

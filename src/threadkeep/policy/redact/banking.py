@@ -75,7 +75,7 @@ def iban_spans(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]
 
 
 def _iban_end(candidate: str) -> int:
-    """Where the number ends whose length its country fixes; 0 if it is too short, or a longer word goes on."""
+    """The end of a number whose length its country fixes; 0 if it is too short, or part of a longer word."""
     wanted, seen = _LENGTHS.get(candidate[:2].upper(), 99), 0
     for place, char in enumerate(candidate, 1):
         seen += char.isalnum()

@@ -54,7 +54,9 @@ _LABEL: Final = (
     r"|出生(?:日期|年月日)?|生日|我生[於于]|生[於于])"
 )
 _LINK: Final = r"[\s:：=,\-]{0,3}(?:is|was|on|la|vao|to|dnia|w dniu|mam|est|ist|ghi|是|為|为|在|於|于)?[\s:]{0,2}(?:on |dnia |ngay (?=[0-9]{1,2}[-/.]))?"
-_HAN_BORN: Final = re.compile(rf"生日{_LINK}(?P<date>[0-9]{{2,3}}[./\-][0-9]{{1,2}}[./\-][0-9]{{1,2}}(?![0-9]))")
+_HAN_BORN: Final = re.compile(
+    rf"(?:生日|出生(?:日期|年月日)){_LINK}(?P<date>[0-9]{{2,3}}[./\-][0-9]{{1,2}}[./\-][0-9]{{1,2}}(?![0-9]))"
+)
 """Years of the Republic in figures: 83.10.22."""
 _BORN: Final = re.compile(rf"(?<![a-z])(?P<label>{_LABEL}){_LINK}(?P<date>{_DATE})")
 _BIRTHDAY: Final = re.compile(
@@ -86,13 +88,13 @@ _FIGURES: Final = re.compile(r"(?:ngay )?[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{2,4
 
 
 def _births(view: View) -> Iterator[tuple[int, int]]:
-    if "生" in view.text:
-        yield from (match.span("date") for match in _HAN_BORN.finditer(view.lower))
-        for match in _AFTER.finditer(view.lower):
+    born = tuple(view.around(("生",), before=48, after=48))  # the only Chinese character that every label has
+    for left, right in born:
+        yield from (match.span("date") for match in _HAN_BORN.finditer(view.lower, left, right))
+        for match in _AFTER.finditer(view.lower, left, right):
             if "民" in match["date"] or _SELF.search(view.lower, max(0, match.start() - 20), match.start()):
                 yield match.span("date")
-    windows = [(0, len(view.text))] if "生" in view.text else view.around_digits(before=72, after=48)
-    for left, right in windows:
+    for left, right in (*born, *view.around_digits(before=72, after=48)):
         for match in _BORN.finditer(view.lower, left, right):
             if match["label"] not in _THIRD_PERSON or _FIGURES.fullmatch(match["date"]) or "民" in match["date"]:
                 yield match.span("date")

@@ -68,7 +68,7 @@ def _plausible(view: View, start: int, number: str) -> bool:
 
 
 def _disguised(view: View) -> Iterator[tuple[int, int]]:
-    """Groups of four with other marks or line ends between them, or the digits glued to a word."""
+    """Groups of four with other marks or newlines between them, or the digits glued to a word."""
     for pattern in (_GROUPED, _GLUED):
         for match in view.from_digits(pattern):
             if is_usual(match[0]):

@@ -1,4 +1,4 @@
-"""Secrets on a command line: `curl -u user:pass`, `--password X`, `mysql -pX`."""
+"""Secrets in shell commands: `curl -u user:pass`, `--password X`, `mysql -pX`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _DATABASE: Final = re.compile(
 
 
 def _of(view: View, start: int, command: re.Pattern[str]) -> bool:
-    """Whether this command stands in front, on the same line."""
+    """Whether this command is in front of it, without a newline between."""
     left = max(0, start - _REACH, view.lower.rfind("\n", max(0, start - _REACH), start))
     return command.search(view.lower, left, start) is not None
 
@@ -59,7 +59,7 @@ def _short(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _long(view: View) -> Iterator[tuple[int, int]]:
-    """A plain word only where the command line visibly goes on or ends: "use --password to log in" is talk."""
+    """A plain word counts only where a command visibly follows or ends: "use --password to log in" is prose."""
     for match in _OPTION.finditer(view.text):
         start, end = match.span(match.lastgroup or 0)
         talk = _PROSE.match(view.text, start, end) or _GOES_ON.match(view.text, end) is None

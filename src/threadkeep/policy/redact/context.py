@@ -2,8 +2,8 @@
 """Which kind of number the words beside it announce.
 
 The nearest cue wins: in `ID card 123… or phone at 456…` the second number is a phone. Cues are written folded, so each
-stands for its form with and without diacritics. `OTHER` and `AMOUNT` are words that announce something nobody need
-hide (`COMPANY` numbers stand in every register): of what follows in their own clause, for whoever asks for a price or about an order leaves a number to be called.
+stands for its form with and without diacritics. `OTHER` and `AMOUNT` announce numbers
+that need no mask (`COMPANY` numbers are in public registers), but only in their own clause: a question about a price or an order often ends in a phone number.
 """
 
 from __future__ import annotations

@@ -10,14 +10,15 @@
     finds = ["see TCK-123456"]
     spares = ["TCK-12"]
 
-A file whose examples do not hold, or whose pattern could be slow on a hostile text, is refused when it is read.
+A file whose examples do not hold, or whose pattern is not sure to cost linear time on any text, is refused when it is
+read: bounded repetitions that are not nested try a bounded number of ways at each position, whatever the text.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -25,9 +26,85 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from threadkeep.errors import InvalidSetting
 from threadkeep.policy.redact.engine import Names, RedactionRules, Redactor
 from threadkeep.policy.redact.kinds import KINDS
-from threadkeep.policy.redact.patterns import why_slow
 from threadkeep.policy.redact.rule import CERTAIN, Rule, every
 from threadkeep.unknown_keys import fix_for, keys_beside
+
+_TOKEN: Final = re.compile(
+    r"(?P<escape>\\.)|(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<open>\((?:\?(?:[:=!>]|<[=!]|P?<\w+>|[a-z\-]+:?))?)"
+    r"|(?P<close>\))|(?P<or>\|)|(?P<repeat>[*+?]|\{[0-9]*,?[0-9]*\})[?+]?",
+    re.DOTALL,
+)
+_LITERAL: Final = re.compile(r"[^\\\[\](){}.^$*+?|#\s](?![*?{])|\\[^A-Za-z0-9\s](?![*?{])")
+_MOST_WAYS: Final = 10_000
+
+
+@dataclass(slots=True)
+class _Group:
+    """An open group: does it hold a repetition of varying length, in how many ways can what it holds match one text,
+    and how does each of its branches begin (None: in more than one way)?"""
+
+    varying: bool = False
+    ways: int = 1
+    starts: list[str | None] = field(default_factory=list[str | None])
+
+    def branch(self, pattern: str, position: int) -> None:
+        literal = _LITERAL.match(pattern, position)
+        self.starts.append(literal[0].casefold() if literal else None)
+
+    def all_ways(self) -> int:
+        """Branches that begin with different characters never match the same text."""
+        apart = None not in self.starts and len(set(self.starts)) == len(self.starts)
+        return self.ways if apart else self.ways * len(self.starts)
+
+
+def why_slow(pattern: str) -> str | None:
+    """What makes this pattern risky, or None."""
+    groups = [_Group()]
+    groups[0].branch(pattern, 0)
+    closed, closed_at = _Group(), -1
+    for token in _TOKEN.finditer(pattern):
+        if token["open"]:
+            groups.append(_Group())
+        if token["open"] or token["or"]:
+            groups[-1].branch(pattern, token.end())
+        elif token["close"] and len(groups) > 1:
+            closed, closed_at = groups.pop(), token.end()
+            groups[-1].varying |= closed.varying
+            groups[-1].ways = _capped(groups[-1].ways * closed.all_ways())
+        elif token["repeat"]:
+            fault = _repeat(token["repeat"], closed if token.start() == closed_at else _Group(starts=[""]), groups[-1])
+            if fault:
+                return fault
+    ways = groups[0].all_ways()
+    return f"can match in more than {_MOST_WAYS:,} ways at one position" if ways > _MOST_WAYS else None
+
+
+def _repeat(repeat: str, repeated: _Group, outer: _Group) -> str | None:
+    least, most = _bounds(repeat)
+    if most is None:
+        return "has a repetition without an upper bound"
+    if most > 1 and most > least and repeated.varying:
+        return "repeats a group that itself repeats"
+    outer.varying |= most > least
+    again = repeated.all_ways() ** min(max(most - 1, 0), 32)
+    outer.ways = _capped(outer.ways * again * (most - least + 1))
+    return None
+
+
+def _capped(ways: int) -> int:
+    return min(ways, _MOST_WAYS + 1)
+
+
+def _bounds(repeat: str) -> tuple[int, int | None]:
+    if repeat in "*+":
+        return 0, None
+    if repeat == "?":
+        return 0, 1
+    least, comma, most = repeat[1:-1].partition(",")
+    if not comma:
+        return int(least or 1), int(least or 1)
+    return int(least or 0), int(most) if most else None
+
 
 _Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.\-]{0,40}$")]
 _Type = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,40}$")]
@@ -56,7 +133,7 @@ class _File(BaseModel):
     names: Names | None = None
 
     def names_to_mask(self) -> Names:
-        """A file that lists `NAME` among its types asks for names without saying so twice."""
+        """The setting for names: a file that lists `NAME` among its types turns the rules on."""
         listed = "types" in self.model_fields_set and "NAME" in self.types
         return self.names or ("rules" if listed else "off")
 

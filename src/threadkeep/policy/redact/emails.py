@@ -135,7 +135,7 @@ _TOP_LEVEL: Final = re.compile(
 )
 """Without one of these "at some point that" is no address, nor is "at which point it" with one."""
 _FOREIGN_AT: Final = re.compile(rf"\s(?:malpa|malpka|a cong|a moc|a vong|arobase)\s|{_HAN_AT}", re.IGNORECASE)
-"""Words for the sign that mean nothing else; "at gmail" alone may be where somebody works."""
+"""Words for the sign that mean nothing else; "at gmail" alone may be an employer."""
 
 
 def _spaced(view: View) -> Iterator[tuple[int, int]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from threadkeep.policy.redact import engine as overlap
 from threadkeep.policy.redact.families import BUILT_IN
@@ -15,10 +16,41 @@ from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.ner import PresidioRecogniser, recognise
 from threadkeep.policy.redact.ordinals import canonical
 from threadkeep.policy.redact.prescan import Prescan
-from threadkeep.policy.redact.result import Finding, Redaction, Span
 from threadkeep.policy.redact.rule import FORM, Family, Hit, Rule
 from threadkeep.policy.redact.selection import Selection
 from threadkeep.policy.redact.view import View, shadow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Span(NamedTuple):
+    """A masked stretch, in offsets of the text as it came in."""
+
+    start: int
+    end: int
+    type: str
+
+
+class Finding(NamedTuple):
+    """A span and the rule that made it. Never holds the value itself, so it may be logged."""
+
+    span: Span
+    type: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """The masked text and what was masked: spans sorted, never overlapping."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        return Counter(span.type for span in self.spans) if self.spans else {}
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +72,7 @@ class RedactionRules:
     a cue, by default the usual ones and those of the text's language; `allow` values are left as they are, however they
     are cased or grouped; `custom` rules are the operator's own (see `custom.load`). `names` says what becomes of the
     names of people: `off` keeps them, `rules` masks those that are introduced, titled or labelled, `model` also those
-    that the recogniser finds, with places and organisations.
+    that the recogniser finds, with locations and organisations.
     """
 
     placeholder: Literal["typed", "plain"] = "typed"
@@ -148,7 +180,7 @@ def default_redactor() -> Redactor:
 
 
 def redact(text: str, language: str | None = None) -> Redaction:
-    """Mask personal data and secrets with the default rules. `language` (BCP-47) tells local number formats apart."""
+    """Mask personal data and secrets with the default rules. `language` (BCP-47) selects local number formats."""
     return default_redactor()(text, language)
 
 

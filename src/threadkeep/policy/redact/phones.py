@@ -2,7 +2,7 @@
 
 Evidence comes in three grades: a shape that only phone numbers have (`+48 …`, `(95) 94215-7906`), a word beside the
 number that says so, or a number that the registry in `phonenumbers` knows for a region of the text's language.
-The registry is loaded, and asked, only for candidates that reach it.
+The registry is loaded, and consulted, only for candidates that reach it.
 """
 
 from __future__ import annotations
@@ -104,11 +104,11 @@ def _is_other(view: View, start: int, number: str) -> bool:
 def _named(view: View) -> Iterator[tuple[int, int]]:
     for start, end, number in _candidates(view):
         named = "PHONE" in (context.before(view, start), context.after(view, end))
-        if named and 7 <= len(_digits(number)) <= 15 and not _counts_lines(view, start, number):
+        if named and 7 <= len(_digits(number)) <= 15 and not _is_log_row(view, start, number):
             yield start, end
 
 
-def _counts_lines(view: View, start: int, number: str) -> bool:
+def _is_log_row(view: View, start: int, number: str) -> bool:
     """`line 12345678` of a log; the messenger writes itself LINE."""
     bare = number.isdecimal() and len(number) <= 8 and number[0] != "0"
     return bare and _LINE_OF_A_FILE.search(view.text, max(0, start - 7), start) is not None
@@ -139,7 +139,7 @@ def is_known(view: View, number: str) -> bool:
 
 
 def regions_of(language: str) -> tuple[str, ...]:
-    """Those of the language first; it adds to the usual ones and takes none away."""
+    """The regions of the language, then the usual ones."""
     own = _REGIONS.get(language) or _REGIONS.get(language.split("-")[0], ())
     return tuple(dict.fromkeys((*own, *_USUAL)))
 
@@ -151,16 +151,16 @@ def _valid(number: str, region: str) -> bool:
         parsed = phonenumbers.parse(number, region)
     except phonenumbers.NumberParseException:
         return False
-    # Without its trunk prefix a landline number is hardly to be told from any other number.
-    told = number.startswith(("0", "+", "(")) or _POLISH_LANDLINE.fullmatch(number) is not None
-    told = told or phonenumbers.number_type(parsed) in _HANDHELD
-    return told and phonenumbers.is_valid_number(parsed)
+    # Without its trunk prefix a landline number looks like any other number.
+    is_marked = number.startswith(("0", "+", "(")) or _POLISH_LANDLINE.fullmatch(number) is not None
+    is_marked = is_marked or phonenumbers.number_type(parsed) in _HANDHELD
+    return is_marked and phonenumbers.is_valid_number(parsed)
 
 
 _POLISH_MOBILE: Final = re.compile(r"[4-8][0-9]{8}")  # is written without a trunk prefix, and often in one
 _POLISH_LANDLINE: Final = re.compile(r"[1-9][0-9] [0-9]{3} [0-9]{2} [0-9]{2}")
 _HANDHELD: Final = (1, 2)
-"""`PhoneNumberType.MOBILE` and `FIXED_LINE_OR_MOBILE`, which North America does not tell apart."""
+"""`PhoneNumberType.MOBILE` and `FIXED_LINE_OR_MOBILE`, which North America does not distinguish."""
 
 FAMILIES: Final = (
     Family(

@@ -1,4 +1,4 @@
-"""Coordinates precise enough to find a door, and wallet addresses' neighbours in form: long exact strings."""
+"""Coordinates precise enough to find a house, and other long exact strings of that form."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _decimal(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _minutes(view: View) -> Iterator[tuple[int, int]]:
-    """Encyclopaedias are full of them, so a word in front must say that somebody shares a place."""
+    """Degrees and minutes, behind a word that says a location is shared: encyclopaedias are full of them."""
     for match in _MINUTES.finditer(view.text):
         if _CUE.search(view.lower, max(0, match.start() - 40), match.start()):
             yield match.span()

@@ -54,9 +54,9 @@ class Family:
 
     At least `least` of the words (any text, if there are none); this many digits in all; signs in which this pattern is
     found (see `selection.py`); Chinese characters; one of these lower-case strings; what a look at the shadow
-    and its lower case tells; and whatever the gate finds, which is asked last. `sign` is a pattern without look-around
+    and its lower case finds; and whatever the gate finds, which runs last. `sign` is a pattern without look-around
     that is found in every shadow in which a rule matches (see `prescan.py`): needed where none of these says enough,
-    useful where they say it of too many texts. `narrow` is one more such pattern, asked only of a text that has all the
+    useful where they say it of too many texts. `narrow` is one more such pattern, tried only on a text that has all the
     rest: with these in it the prescan's automaton would be too large to be fast. `apart` gives the patterns automata of their
     own, for the same reason: the states of long counted repetitions multiply with those of all other signs.
     """

@@ -1,4 +1,4 @@
-"""Which families are worth trying on a text, found without asking each of them.
+"""Which families are worth trying on a text, found without testing each of them.
 
 Two passes in C over the bytes of the text decide it. One keeps its *signs*: every digit as a `0`, and the marks that
 some rule cannot do without; all else is dropped, so that what stood together still does. The other gives its words.
@@ -143,7 +143,7 @@ class Selection:
 
 
 def _shared(family: Family) -> bool:
-    """Whether its narrow pattern is part of the one that is asked for all of them."""
+    """Whether its narrow pattern is part of the combined one."""
     return bool(family.narrow) and not family.han and not family.apart
 
 

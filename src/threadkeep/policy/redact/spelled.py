@@ -52,7 +52,7 @@ def _width(words: list[str]) -> int:
             width += 1 if word == "double" else 2
             continue
         size = len(word) if word.isdecimal() else _WIDTH[word]
-        # A smaller number after a larger one fills its places: thirty four, dwieście trzydzieści cztery.
+        # A smaller number after a larger one fills its digits: thirty four, dwieście trzydzieści cztery.
         width += 0 if size < least and not word.isdecimal() and word not in ("zero", "oh", "khong") else size
         least = size
     return width
@@ -76,9 +76,9 @@ def _spoken(view: View) -> Iterator[tuple[int, int, str]]:
 
 
 def _counting(words: list[str]) -> bool:
-    """One, two, three, four … in order is somebody counting."""
-    places = [_ORDER.get(word, -9) for word in words]
-    return all(later - earlier == 1 for earlier, later in pairwise(places))
+    """Whether the words count up: one, two, three, four."""
+    positions = [_ORDER.get(word, -9) for word in words]
+    return all(later - earlier == 1 for earlier, later in pairwise(positions))
 
 
 _ORDER: Final = {

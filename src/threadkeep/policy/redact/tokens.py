@@ -1,6 +1,6 @@
 """Secrets with a form of their own: vendor tokens, JWTs, private keys, authorisation headers, connection strings.
 
-The rule's name says which; the type is SECRET for all of them. A new vendor is one line in `_VENDORS`.
+The rule's name says which; the type is SECRET for all of them. A new vendor is one entry in `_VENDORS`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 _JWT: Final = r"eyJ[A-Za-z0-9_\-]{5,}+(?:\.[A-Za-z0-9_\-]{3,}+){1,4}"
 _VENDORS: Final[tuple[tuple[str, tuple[str, ...], str], ...]] = (
-    ("aws", ("akia", "asia", "aroa", "aida", "abia", "acca"), r"(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{16}"),
+    (
+        "aws",  # the secret too, where it stands right behind its id, as in a console's list
+        ("akia", "asia", "aroa", "aida", "abia", "acca"),
+        r"(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{16}(?:[\s:,;/|\"']{1,6}[A-Za-z0-9/+]{40,}+)?",
+    ),
     ("google", ("aiza",), r"AIza[A-Za-z0-9_\-]{30,}+"),
     ("google.oauth", ("ya29.", "gocspx-"), r"(?:ya29\.[A-Za-z0-9_\-.]{20,}+|GOCSPX-[A-Za-z0-9_\-]{20,}+)"),
     ("github", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{16,}+"),
@@ -53,14 +57,14 @@ _USERINFO: Final = (
     r"(?=(?:localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3})(?![A-Za-z0-9.])"
     r"|[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63}){0,6}(?::[0-9]{2,5}(?![0-9])|/[A-Za-z0-9]))"
 )
-"""`user:password@host` without a scheme, told from a mail address by a port, a path, or a number for a host."""
+"""`user:password@host` without a scheme: a port, a path, or a number for a host shows that it is no mail address."""
 _PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|CERTIFICATE|PGP MESSAGE)(?: BLOCK)?-----")
 _PEM_END: Final = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
 _PEM_BODY: Final = re.compile(r"[A-Za-z0-9+/=\s\\:,\-]*+")
 
 
 def _pem(view: View) -> Iterator[tuple[int, int]]:
-    """From the opening line to the closing one, or, cut short, for as long as it looks like a key."""
+    """From the header to the footer, or, cut short, for as long as it looks like a key."""
     position = 0
     while (opening := _PEM.search(view.text, position)) is not None:
         body = _PEM_BODY.match(view.text, opening.end())
@@ -74,7 +78,7 @@ def _prefixed(cues: tuple[str, ...], pattern: str) -> Finder:
     """The pattern, run only where one of its literal prefixes stands; a letter in front of it rules it out only if it
     was an ASCII letter before it was folded."""
     find = every(rf"(?<![A-Za-z0-9_\-])(?:{pattern})(?![A-Za-z0-9_\-])")
-    # Tried at many places of one word, so it must not read far at each.
+    # Tried at many positions of one word, so it must not read far at each.
     bare = re.compile(rf"(?:{pattern.replace(',}+', ',4096}+')})(?![A-Za-z0-9_\-])")
 
     def find_if_present(view: View) -> Spans:

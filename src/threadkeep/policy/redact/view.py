@@ -91,7 +91,7 @@ Shadow = tuple[str, list[int] | None]
 class View:
     """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow.
 
-    Most are asked for little: what is costly is computed when it is first asked for, and kept. Plain attributes with
+    Most are used little: what is costly is computed at its first use and kept. Plain attributes with
     defaults on the class, because `functools.cached_property` takes a lock on Python 3.11 and slots would all have to
     be filled.
     """
@@ -160,13 +160,13 @@ class View:
 
     def around(self, strings: tuple[str, ...], before: int, after: int) -> Iterator[tuple[int, int]]:
         """The same for lower-case strings."""
-        places: list[int] = []
+        positions: list[int] = []
         for string in strings:
             place = self.lower.find(string)
             while place >= 0:
-                places.append(place)
+                positions.append(place)
                 place = self.lower.find(string, place + 1)
-        return _windows(sorted(places), before, after)
+        return _windows(sorted(positions), before, after)
 
     @property
     def most_together(self) -> int:
@@ -198,9 +198,9 @@ class View:
         return self.offsets[start], after
 
 
-def _windows(places: list[int], before: int, after: int) -> Iterator[tuple[int, int]]:
+def _windows(positions: list[int], before: int, after: int) -> Iterator[tuple[int, int]]:
     left = right = -1
-    for place in places:
+    for place in positions:
         if place - before > right:
             if right >= 0:
                 yield left, right
@@ -233,7 +233,7 @@ def shadow(original: str) -> Shadow:
 
 
 def _unescaped(original: str) -> Shadow:
-    """The shadow of what a JSON string says: `\\"` is a quote, `\\u0070` a letter, `\\n` a line end, however often escaped."""
+    """The shadow of what a JSON string says: `\\"` is a quote, `\\u0070` a letter, `\\n` a newline, however often escaped."""
     pieces: list[str] = []
     kept: list[int] = []
     position = 0
@@ -254,7 +254,7 @@ def _meant(escaped: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """No fold makes a character that another takes away, so they may as well be done one by one: far faster for few."""
+    """The folded text. No fold makes a character that another removes, so a few are done one by one, which is faster."""
     many = len(text) - len(text.encode("ascii", "ignore")) > len(text) // _MANY
     others = () if many else set(_OTHERS.findall(text))
     if many or len(others) > _FEW:

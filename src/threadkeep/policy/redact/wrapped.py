@@ -1,6 +1,6 @@
-"""Numbers and addresses that the end of a line cuts in two.
+"""Numbers and addresses that a newline cuts in two.
 
-The rest of the rules read line by line, because numbers in lists and tables stand below each other. Here both parts
+The other rules do not read across newlines, because numbers in lists and tables are below each other. Here both parts
 together must be what neither is: a number that the registry knows, or one whose check digits agree.
 """
 
@@ -37,10 +37,11 @@ _IBAN: Final = re.compile(
 )
 _TOP: Final = r"(?:com|net|org|edu|gov|vn|pl|tw|cn|io|eu|uk|de|fr|example)"
 _PROVIDER: Final = r"(?:gmail|googlemail|yahoo|hotmail|outlook|icloud|proton|wp|onet|interia|pchome)"
-"""At the beginning of a line any other name behind an @ is somebody who is spoken to."""
+"""After a newline any other name behind an @ is a mention of a person."""
+_LABEL: Final = r"[A-Za-z0-9\-]{1,63}"
 _EMAIL: Final = (
-    rf"(?<![A-Za-z0-9._%+\-])[A-Za-z0-9._%+\-]{{1,64}}(?:@{_END}(?:[A-Za-z0-9\-]{{1,63}}\.){{1,4}}|{_END}@{_PROVIDER}\.)"
-    rf"{_TOP}(?![A-Za-z0-9(])"
+    rf"(?<![A-Za-z0-9._%+\-])[A-Za-z0-9._%+\-]{{1,64}}(?:@{_END}(?:{_LABEL}\.){{1,4}}|{_END}@{_PROVIDER}\."
+    rf"|@(?:{_LABEL}\.){{0,3}}{_LABEL}(?:{_END}\.|\.{_END})){_TOP}(?![A-Za-z0-9(])"
 )
 
 
@@ -80,7 +81,7 @@ FAMILIES: Final = (
     ),
     Family(
         (Rule("email.wrapped", "EMAIL", every(_EMAIL), CHECKED),),
-        signs=r"@\n|\n@",
-        sign=r"@[ ]?\r?\n|\n[ ]{0,4}@",
+        signs=r"@[^@\n]{0,12}\n|\n@",
+        sign=r"@[ ]?\r?\n|\n[ ]{0,4}@|@[A-Za-z0-9.\-]{1,255}[ ]?\r?\n[ ]{0,4}[.a-z]",
     ),
 )

@@ -1,6 +1,6 @@
 """The connection to Redis: one server or a cluster, found out at the first call; every call with a deadline.
 
-Nothing is opened before it is needed, so an application starts also while its Redis is away.
+Nothing is opened before it is needed, so an application starts also while its Redis is down.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -25,11 +25,10 @@ from threadkeep.resilience.one_call import waiting
 from threadkeep.resilience.shared import Lease, Shared
 from threadkeep.sessions.redis.errors import DRIVER_ERRORS, our_errors, translated
 from threadkeep.sessions.redis.keys import Keys
-from threadkeep.sessions.redis.scripts import Script
-from threadkeep.sessions.redis.wire import Argument, Wire, packed
+from threadkeep.sessions.redis.scripts import Argument, Script
 
 OLDEST_SERVER = (7, 0)
-# redis-py types the same call in two ways, for its sync and its async client; this is the one place that minds.
+# redis-py types the same call in two ways, for its sync and its async client; only this module deals with that.
 Server = Any
 
 
@@ -53,23 +52,40 @@ class _Connections:
     """To one URL, shared by every client of a process and loop that has the same options."""
 
     def __init__(self, url: str, options: RedisOptions, given: Server | None = None) -> None:
-        self._url = as_we_speak(url)
+        self._url = without_protocol(url)
         self._options = options
         self._given = given
         self._finding = asyncio.Lock()
         self._link: Link | None = None
-        self.free = asyncio.Semaphore(options.max_connections)
+        self._closed = False
+        self._free = asyncio.Semaphore(options.max_connections)
 
     async def link(self) -> Link:
         async with self._finding:
+            if self._closed:
+                raise MemoryClosed("this Redis client is closed")
             if self._link is None:
                 self._link = await self._find()
             return self._link
 
+    @asynccontextmanager
+    async def slot(self) -> AsyncGenerator[None]:
+        """Held during a call. One that ends after the close has perhaps opened a connection, which is closed too."""
+        async with self._free:
+            try:
+                yield
+            finally:
+                if self._closed:
+                    await self._disconnect()
+
     async def close(self) -> None:
-        link, self._link = self._link, None
-        if link is not None and self._given is None:
-            await link.server.aclose()
+        self._closed = True
+        async with self._finding:
+            await self._disconnect()
+
+    async def _disconnect(self) -> None:
+        if self._link is not None and self._given is None:
+            await self._link.server.aclose()
 
     async def _find(self) -> Link:
         if self._given is not None:
@@ -79,10 +95,13 @@ class _Connections:
             return Link(self._given, Keys(is_cluster))
         server = self._single()
         try:
-            if not await _is_cluster(server):
-                return Link(Wire(server.connection_pool.make_connection), Keys())
-        finally:
+            is_cluster = await _is_cluster(server)
+        except BaseException:
             await server.aclose()
+            raise
+        if not is_cluster:
+            return Link(server, Keys())
+        await server.aclose()
         server = self._cluster()
         try:
             await server.initialize()
@@ -165,45 +184,51 @@ class RedisClient:
         return self._lease.value
 
     async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> Any:
-        """By its digest; a server that does not know the script yet is sent its text."""
+        """Run a script by its digest; a server that does not know it yet is sent its text."""
         server = (self._link or await self.link()).server
 
-        async def evaluate(until: float) -> Any:
+        async def evaluate() -> Any:
             try:
-                if isinstance(server, Wire):
-                    return await server.evaluate(script.sha, tuple(keys), arguments, until)
-                return await server.execute_command("EVALSHA", script.sha, len(keys), *keys, *arguments)
+                return await server.evalsha(script.sha, len(keys), *keys, *arguments)
             except theirs.NoScriptError:
-                return await _command(server, until, "EVAL", script.text, len(keys), *keys, *arguments)
+                return await server.eval(script.text, len(keys), *keys, *arguments)
 
-        return await self._within_deadline(server, evaluate)
+        return await self._within_deadline(evaluate)
 
     async def command(self, *words: Argument, wait: float = 0) -> Any:
-        """One plain command; `wait` is how long the server itself was asked to wait."""
+        """Run one plain command; `wait` is how long the command itself makes the server wait."""
         server = (self._link or await self.link()).server
-        return await self._within_deadline(server, lambda until: _command(server, until, *words), wait)
+        return await self._within_deadline(lambda: server.execute_command(*words), wait)
 
     async def several(self, *commands: Sequence[Argument]) -> list[Any] | None:
-        """The answers to commands sent in one go, not as one step; None where this connection has no such way."""
-        wire = (self._link or await self.link()).server
-        if not isinstance(wire, Wire):
+        """Send commands in one round trip, not as one atomic step, and return an answer or an error for each.
+
+        Return None on a cluster, whose pipelines take no command without a key.
+        """
+        link = self._link or await self.link()
+        if link.keys.cluster:
             return None
-        data = b"".join(map(packed, commands))
-        return await self._within_deadline(wire, lambda until: wire.answers(data, len(commands), until))
+
+        async def send() -> list[Any]:
+            pipeline = link.server.pipeline(transaction=False)
+            for words in commands:
+                pipeline.execute_command(*words)
+            return await pipeline.execute(raise_on_error=False)
+
+        return await self._within_deadline(send)
 
     async def facts(self, *sections: str) -> list[dict[str, str]]:
-        """What every server says of itself, by INFO."""
+        """Return what INFO says of every server."""
         return [facts_in(answer) for answer in await self.on_each_server("INFO", *sections)]
 
     async def keys_like(self, pattern: str) -> AsyncIterator[str]:
-        """Of every server there is; a key that comes or goes meanwhile may be missing, and one may come twice."""
+        """Yield keys of every server; one that is set or deleted during the scan may be missing, or come twice."""
         link = await self.link()
         for node in link.server.get_primaries() if link.keys.cluster else (link.server,):
             cursor = b"0"
             while True:
                 words = ("SCAN", cursor, "MATCH", pattern, "COUNT", 1_000)
-                ask = partial(_command, node)
-                found: Any = await self._within_deadline(node, lambda until, ask=ask, words=words: ask(until, *words))
+                found: Any = await self._within_deadline(partial(node.execute_command, *words))
                 cursor = str(found[0], "utf-8") if isinstance(found[0], bytes) else str(found[0])
                 for key in found[1]:
                     with suppress(UnicodeDecodeError):  # another application's: ours are all UTF-8
@@ -217,26 +242,18 @@ class RedisClient:
         if not link.keys.cluster:
             return [await self.command(*words)]
         nodes = link.server.get_primaries()
-        return [
-            await self._within_deadline(node, lambda until, node=node: _command(node, until, *words)) for node in nodes
-        ]
+        return [await self._within_deadline(partial(node.execute_command, *words)) for node in nodes]
 
     async def close(self) -> None:
         self._closed, self._link = True, None
         if self._lease is not None and self._lease.release():
             await self._lease.value.close()
 
-    async def _within_deadline(self, server: Server, work: Callable[[float], Awaitable[Any]], wait: float = 0) -> Any:
-        """Our own line minds the time itself: a timer for every call costs more than all else on the way there."""
-        loop, free = asyncio.get_running_loop(), self._connections.free
+    async def _within_deadline(self, work: Callable[[], Awaitable[Any]], wait: float = 0) -> Any:
         try:
             with waiting(self, self._options.timeout) as left:
-                until = loop.time() + left + wait
-                if isinstance(server, Wire) and not free.locked():
-                    async with free:
-                        return await _if_need_be_twice(work, until)
-                async with asyncio.timeout_at(until), free:
-                    return await _if_need_be_twice(work, until)
+                async with asyncio.timeout(left + wait), self._connections.slot():
+                    return await _twice_if_broken(work)
         except DRIVER_ERRORS as error:
             raise translated(error, self.place) from None  # as `our_errors`, which costs more than a try
 
@@ -249,18 +266,14 @@ def _check_options(url: str) -> None:
         raise refused_option(error) from None
 
 
-async def _if_need_be_twice(work: Callable[[float], Awaitable[Any]], until: float) -> Any:
-    """Once more when the connection broke: every call of ours may be repeated without harm."""
+async def _twice_if_broken(work: Callable[[], Awaitable[Any]]) -> Any:
+    """Try once more when the connection broke: every call of ours may be repeated without harm."""
     try:
-        return await work(until)
+        return await work()
     except theirs.AuthenticationError:
         raise
     except theirs.ConnectionError:
-        return await work(until)
-
-
-def _command(server: Server, until: float, *words: Argument) -> Awaitable[Any]:
-    return server.execute_command(*words, until=until) if isinstance(server, Wire) else server.execute_command(*words)
+        return await work()
 
 
 async def _is_cluster(server: Server) -> bool:
@@ -274,7 +287,7 @@ async def _is_cluster(server: Server) -> bool:
 
 
 def facts_in(answer: Any) -> dict[str, str]:
-    """From the server's lines, or from what redis-py made of them."""
+    """Read INFO from the server's own text, or from the mapping that redis-py made of it."""
     if isinstance(answer, bytes):
         lines = (line.partition(":") for line in answer.decode("utf-8", "replace").splitlines())
         return {name: value for name, colon, value in lines if colon}
@@ -291,11 +304,11 @@ _USE = "use redis://host:6379/0 or rediss://host:6379/0"
 _FILES = ("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile")
 _FREE = (*_FILES, "client_name", "username", "password")  # what these say may have an @
 _OURS = ("protocol", "decode_responses")
-_OPTION = re.compile(r"'(\w+)'")
+_OPTION = re.compile(r"['`](\w+)['`]")  # redis-py 5 writes the latter
 
 
 def place_of(url: str) -> str:
-    """Where, without who: for error messages. Raises `InvalidSetting`, naming no value: that may be a password."""
+    """Return host and port, for error messages. Raise `InvalidSetting`, which quotes no value: it may be a password."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -336,15 +349,15 @@ def _check_files(parts: SplitResult) -> None:
             raise InvalidSetting("REDIS_URL", f"names a file in {option} that cannot be read", "check its path")
 
 
-def as_we_speak(url: str) -> str:
-    """Without what the driver would take from the URL before it takes it from us: how answers are written and read."""
+def without_protocol(url: str) -> str:
+    """Remove the options that the driver would prefer to our arguments: how answers are encoded and decoded."""
     where, _, options = url.partition("?")
     return f"{where}?" + "&".join(option for option in options.split("&") if option.partition("=")[0] not in _OURS)
 
 
 def refused_option(error: Exception) -> InvalidSetting:
-    """What the driver raises quotes the option, never its value; of one it tells in words."""
+    """The driver's error quotes the option, never its value; one option it only describes."""
     named = _OPTION.search(str(error).replace("SSL Certificate Requirements Flag", "'ssl_cert_reqs'"))
     problem = f"has an option that will not do, {named[1]}" if named else "has options that will not do"
-    fix = "leave it out; TLS is asked for by rediss://, and any certificate taken by ssl_cert_reqs=none"
+    fix = "leave it out; rediss:// turns TLS on, and ssl_cert_reqs=none accepts any certificate"
     return InvalidSetting("REDIS_URL", problem, fix)

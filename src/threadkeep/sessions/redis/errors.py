@@ -1,4 +1,4 @@
-"""redis-py's errors, told in our words at the edge. Never a password, a key or a value: only the code of the answer."""
+"""redis-py's errors as Threadkeep's own. They quote the code of the answer, never a password, a key or a value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DENIED_IN_A_SCRIPT = ("The user executing the script can't", "ACL failure in sc
 _WITHOUT_LOGIN = "Protocol error: unauthenticated"  # instead of NOAUTH, where a command is long
 _REFUSED_CREDENTIALS = "refused the credentials; correct the user and password in REDIS_URL"
 _UNSURE = "; a write may or may not have happened"
-_AWAY = "cannot be reached (is it up, and REDIS_URL right?)"
+_DOWN = "cannot be reached (is it up, and REDIS_URL right?)"
 _BY_CODE: dict[str, tuple[type[StoreError], str]] = {
     "OOM": (StoreFull, "is out of memory; raise maxmemory or free some"),
     "MISCONF": (StoreFull, "cannot write its snapshot and refuses writes; free its disk"),
@@ -36,49 +36,46 @@ _BY_KIND: list[tuple[type[Exception], type[StoreError], str]] = [
     (theirs.AuthenticationError, LoginRefused, _REFUSED_CREDENTIALS),
     (theirs.AuthorizationError, LoginRefused, _REFUSED_CREDENTIALS),
     (theirs.BusyLoadingError, StoreUnavailable, "is loading its data"),
+    (theirs.MasterDownError, *_BY_CODE["MASTERDOWN"]),
+    (theirs.TryAgainError, *_BY_CODE["TRYAGAIN"]),
     (theirs.ReadOnlyError, *_BY_CODE["READONLY"]),
     (theirs.OutOfMemoryError, *_BY_CODE["OOM"]),
     (theirs.ClusterDownError, *_BY_CODE["CLUSTERDOWN"]),
     (theirs.NoPermissionError, *_BY_CODE["NOPERM"]),
     (theirs.MaxConnectionsError, StoreUnavailable, "has no free connection for us; raise the pool's size"),
     (theirs.TimeoutError, StoreUnavailable, f"did not answer in time{_UNSURE}"),
-    (theirs.ConnectionError, StoreUnavailable, f"{_AWAY}{_UNSURE}"),
+    (theirs.ConnectionError, StoreUnavailable, f"{_DOWN}{_UNSURE}"),
     (theirs.RedisClusterException, StoreUnavailable, "is a cluster that cannot be reached"),
     (TimeoutError, StoreUnavailable, f"did not answer in time{_UNSURE}"),
-    (OSError, StoreUnavailable, _AWAY),
+    (OSError, StoreUnavailable, _DOWN),
 ]
 
 
-def error_of(answer: str) -> theirs.ResponseError:
-    """What the server answered, as redis-py would raise it."""
-    return theirs.NoScriptError(answer) if answer.startswith("NOSCRIPT") else theirs.ResponseError(answer)
-
-
-def translated(error: Exception, place: str) -> StoreError:
+def translated(error: Exception, server: str) -> StoreError:
     match = _CODE.match(str(error))
     code = match[1] if match else ""
     if any(words in str(error) for words in _DENIED_IN_A_SCRIPT):
         code = "NOPERM"
-    if code == "ERR" and _WITHOUT_LOGIN in str(error):
+    if _WITHOUT_LOGIN in str(error):
         code = "NOAUTH"
     if isinstance(error, theirs.ResponseError) and code in _BY_CODE:
         kind, what = _BY_CODE[code]
-        return _told(kind, place, what)
+        return _error(kind, server, what)
     for theirs_kind, kind, what in _BY_KIND:
         if isinstance(error, theirs_kind):
-            return _told(kind, place, what)
-    return _told(StoreError, place, f"refused the work ({code or type(error).__name__})")
+            return _error(kind, server, what)
+    return _error(StoreError, server, f"refused the work ({code or type(error).__name__})")
 
 
-def _told(kind: type[StoreError], place: str, what: str) -> StoreError:
+def _error(kind: type[StoreError], server: str, what: str) -> StoreError:
     problem, _, fix = what.removesuffix(_UNSURE).partition("; ")
-    return kind(f"{place} {what}", problem=f"Redis {problem}", fix=fix or "look at the server, its log and REDIS_URL")
+    return kind(f"{server} {what}", problem=f"Redis {problem}", fix=fix or "look at the server, its log and REDIS_URL")
 
 
 @contextmanager
-def our_errors(place: str) -> Generator[None]:
+def our_errors(server: str) -> Generator[None]:
     try:
         yield
     except DRIVER_ERRORS as error:
         # Not chained: the server's own words may quote what it was sent.
-        raise translated(error, place) from None
+        raise translated(error, server) from None

@@ -10,7 +10,7 @@ from threadkeep.ports.fronts import Durability, Fronting
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.sessions.redis import scripts
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.keys import Keys, place
+from threadkeep.sessions.redis.keys import Keys, name_in_keys
 from threadkeep.sessions.redis.store import RedisHotStore
 
 _DETACHING = "-"  # before the id, from the moment an operator detaches until it is done
@@ -71,9 +71,9 @@ class RedisFront:
             for here in await self._default_users(tag):
                 evicted += await self._leave(
                     tag, here
-                )  # of those whose counter has gone, only the user's list knows the names
+                )  # where the counter has expired, only the user's list has the name
         async for latest in self._client.keys_like("conv:*:latest"):
-            if (found := keys.place_in(latest)) is not None:
+            if (found := keys.conversation_in(latest)) is not None:
                 evicted += await self._leave(*found)
         async for key in self._client.keys_like("threadkeep:*"):
             if (tag := keys.tag_in(key)) is not None and key.startswith(meta := keys.meta(tag, "")):
@@ -82,11 +82,11 @@ class RedisFront:
         return evicted
 
     async def _default_users(self, tag: str) -> list[str]:
-        """The places of the default user's conversations: their keys do not tell them from other applications'."""
+        """Return the default user's conversations as keys name them: the keys alone could be other applications'."""
         keys = (await self._client.link()).keys
-        _, talks = keys.for_user(Scope(DEFAULT_TENANT, DEFAULT_USER), tag)
-        found: list[bytes] = await self._client.command("ZRANGE", talks, 0, -1)
-        return [place(DEFAULT_TENANT, DEFAULT_USER, talk.decode()) for talk in found]
+        _, conversations = keys.for_user(Scope(DEFAULT_TENANT, DEFAULT_USER), tag)
+        found: list[bytes] = await self._client.command("ZRANGE", conversations, 0, -1)
+        return [name_in_keys(DEFAULT_TENANT, DEFAULT_USER, conversation.decode()) for conversation in found]
 
     async def _leave(self, tag: str, here: str) -> int:
         keys = (await self._client.link()).keys

@@ -31,8 +31,8 @@ async def takes_writes(client: RedisClient) -> bool:
     Raises what an append would be refused with: by a replica, a full server, one that denies it to this user.
     """
     keys = (await client.link()).keys
-    talks = (keys.for_talk(_NOBODY, tag) for tag in keys.tags)
-    await asyncio.gather(*(client.run(TAKES, talk, ()) for talk in talks))
+    conversations = (keys.for_conversation(_NOBODY, tag) for tag in keys.tags)
+    await asyncio.gather(*(client.run(TAKES, of, ()) for of in conversations))
     return True
 
 
@@ -106,3 +106,42 @@ def _settings(answer: Any) -> dict[str, str]:
 
 def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+_SECONDS_BETWEEN = 600
+_ELSEWHERE = "in snapshots, replicas and backups until those are replaced"
+_IN_THE_LOG = (
+    f"Redis keeps what was erased in its append-only file until the next rewrite (BGREWRITEAOF), and {_ELSEWHERE}"
+)
+_IN_SNAPSHOTS = f"Redis keeps what was erased {_ELSEWHERE}"
+_REWRITING = (
+    "a rewrite of the append-only file was requested: Redis keeps what was erased there until it ends,"
+    f" and {_ELSEWHERE}"
+)
+
+
+class RedisRemains:
+    """`rewrite`: ask for a rewrite after an erasure, at most once in ten minutes for all processes together."""
+
+    def __init__(self, client: RedisClient, *, rewrite: bool = False) -> None:
+        self._client = client
+        self._rewrite = rewrite
+
+    async def __call__(self) -> tuple[str, ...]:
+        """Return a note for the receipt. A server that does not answer is assumed to keep a log."""
+        try:
+            appending = any(one.get("aof_enabled") == "1" for one in await self._client.facts("persistence"))
+            if not appending:
+                return (_IN_SNAPSHOTS,)
+            return (_REWRITING if self._rewrite and await self._rewrite_begun() else _IN_THE_LOG,)
+        except StoreError:
+            return (_IN_THE_LOG,)
+
+    async def _rewrite_begun(self) -> bool:
+        """Of every primary. Raise `StoreError` where this user may not, or one is at it already."""
+        keys = (await self._client.link()).keys
+        mark = f"{keys.journal(keys.tags[0])}:rewrite"
+        if not await self._client.command("SET", mark, "1", "NX", "EX", _SECONDS_BETWEEN):
+            return False
+        await self._client.on_each_server("BGREWRITEAOF")
+        return True

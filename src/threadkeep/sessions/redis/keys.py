@@ -1,7 +1,7 @@
-"""Every key, in one place.
+"""The name of every key.
 
 The default tenant and user stand in no key: `sessions:<sessionId>` and `conv:<conversation_id>:latest` are literal.
-Otherwise the place reads `@<tenant>:<user>:<conversation>`, tenant and user percent-escaped, so that no two scopes
+Otherwise the key names it `@<tenant>:<user>:<conversation>`, tenant and user percent-escaped, so that no two scopes
 share a key; a conversation id of the default user that itself begins with `@` is written in full for the same reason.
 What stays after an erasure, receipts and the erasure itself, is named by a digest.
 On a cluster the tag `{pNN}` comes before anything a caller chose: braces in ids cannot move a key to another slot.
@@ -23,7 +23,7 @@ _ESCAPES = str.maketrans({"%": "%25", ":": "%3A"})
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """`for_talk` gives the keys in the order in which `lua/common.lua` names them."""
+    """`for_conversation` gives the keys in the order in which `lua/common.lua` names them."""
 
     cluster: bool = False
 
@@ -34,33 +34,33 @@ class Keys:
     def tag(self, scope: Scope) -> str:
         return _tag(int.from_bytes(scope.digest()[:8], "big") % PARTITIONS) if self.cluster else ""
 
-    def for_talk(self, scope: Scope, tag: str | None = None) -> tuple[str, ...]:
+    def for_conversation(self, scope: Scope, tag: str | None = None) -> tuple[str, ...]:
         """In the partition of `tag`, or in its own."""
         tag = self.tag(scope) if tag is None else tag
-        return _for_talk(scope.tenant, scope.user, scope.require_conversation(), tag)
+        return _for_conversation(scope.tenant, scope.user, scope.require_conversation(), tag)
 
     def for_reading(self, scope: Scope) -> tuple[str, ...]:
-        keys = self.for_talk(scope)
+        keys = self.for_conversation(scope)
         return keys[0], keys[2], keys[3], keys[4], keys[8], keys[9], f"{keys[11]}:front"
 
     def session(self, scope: Scope) -> str:
-        return self.for_talk(scope)[0]
+        return self.for_conversation(scope)[0]
 
     def latest(self, scope: Scope) -> str:
-        return self.for_talk(scope)[1]
+        return self.for_conversation(scope)[1]
 
     def for_user(self, scope: Scope, tag: str) -> tuple[str, str]:
-        """The user's erasures, and the user's talks, within one partition."""
-        return user_record(scope.tenant, scope.user, tag), talks(scope.tenant, scope.user, tag)
+        """The user's erasures and conversations within one partition."""
+        return user_record(scope.tenant, scope.user, tag), conversations(scope.tenant, scope.user, tag)
 
     def journal(self, tag: str) -> str:
         return f"{_OURS}:{tag}journal"
 
-    def meta(self, tag: str, place: str) -> str:
-        return f"{_OURS}:{tag}meta:{place}"
+    def meta(self, tag: str, name: str) -> str:
+        return f"{_OURS}:{tag}meta:{name}"
 
     def of_session(self, tag: str, here: str) -> tuple[str, str, str]:
-        """The document, the latest turn and the counter of the conversation at the place `here`."""
+        """The document, the latest turn and the counter of the conversation that keys name `here`."""
         return f"sessions:{tag}{here}", f"conv:{tag}{here}:latest", self.meta(tag, here)
 
     def tag_in(self, key: str) -> str | None:
@@ -75,11 +75,11 @@ class Keys:
             return _tag_before(name)
         return None if name.startswith(_OF_OTHERS) else ""
 
-    def place_in(self, latest: str) -> tuple[str, str] | None:
-        """The tag and the place in the key of a latest turn; None of one that need not be an archive's.
+    def conversation_in(self, latest: str) -> tuple[str, str] | None:
+        """Return tag and name of the conversation in a latest turn's key; None if it may not be an archive's.
 
-        Mapped mode and other applications write `conv:<conversation_id>:latest` too, where an id that looks like a
-        place stands behind `@default:default:`.
+        Mapped mode and other applications write `conv:<conversation_id>:latest` too, where an id that looks like such
+        a name stands behind `@default:default:`.
         """
         name = latest.removeprefix("conv:").removesuffix(":latest")
         tag = _tag_before(name) if self.cluster else ""
@@ -95,11 +95,11 @@ class Keys:
         return f"{_OURS}:{tag}dead"
 
     def for_streams(self, tag: str) -> tuple[str, ...]:
-        """As `for_talk`, for an entry that does not say whose it is: only the streams are ever touched."""
+        """As `for_conversation`, for an entry that does not say whose it is: only the streams are ever touched."""
         return (*(f"{_OURS}:{tag}nobody",) * 11, self.journal(tag), self.dead(tag))
 
     def value(self, kind: str, scope: Scope, name: str) -> str:
-        """Of scratch or of a slot. The name may tell something, so only its digest stands here."""
+        """Of scratch or of a slot. The name may be personal, so the key has only its digest."""
         return f"{_OURS}:{self.tag(scope)}{kind}:{scope.digest().hex()}:{scope.digest('name', name).hex()}"
 
     def values(self, kind: str, scope: Scope, tag: str) -> str:
@@ -119,7 +119,7 @@ def _tag_before(name: str) -> str | None:
 _TAGS = frozenset(map(_tag, range(PARTITIONS)))
 
 
-def place(tenant: str, user: str, conversation: str) -> str:
+def name_in_keys(tenant: str, user: str, conversation: str) -> str:
     if (tenant, user) == (DEFAULT_TENANT, DEFAULT_USER) and not conversation.startswith("@"):
         return conversation
     return f"@{tenant.translate(_ESCAPES)}:{user.translate(_ESCAPES)}:{conversation}"
@@ -129,13 +129,13 @@ def user_record(tenant: str, user: str, tag: str) -> str:
     return f"{_OURS}:{tag}erased:{Scope(tenant, user).digest().hex()}"
 
 
-def talks(tenant: str, user: str, tag: str) -> str:
+def conversations(tenant: str, user: str, tag: str) -> str:
     return f"{_OURS}:{tag}talks:{Scope(tenant, user).digest().hex()}"
 
 
 @lru_cache(maxsize=4_096)
-def _for_talk(tenant: str, user: str, conversation: str, tag: str) -> tuple[str, ...]:
-    here, digest = place(tenant, user, conversation), Scope(tenant, user, conversation).digest().hex()
+def _for_conversation(tenant: str, user: str, conversation: str, tag: str) -> tuple[str, ...]:
+    here, digest = name_in_keys(tenant, user, conversation), Scope(tenant, user, conversation).digest().hex()
     ours = f"{_OURS}:{tag}"
     return (
         f"sessions:{tag}{here}",
@@ -144,7 +144,7 @@ def _for_talk(tenant: str, user: str, conversation: str, tag: str) -> tuple[str,
         f"{ours}receipts:{digest}",
         f"{ours}erased:{digest}",
         user_record(tenant, user, tag),
-        talks(tenant, user, tag),
+        conversations(tenant, user, tag),
         f"{ours}journal",
         f"{ours}dead",
     )

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from importlib.resources import files
 
+Argument = str | bytes | int | float
 _FOLDER = files("threadkeep.sessions.redis") / "lua"
 
 
@@ -21,7 +22,7 @@ def _read(name: str) -> str:
 
 
 def _script(name: str, flags: str = "", before: str = "") -> Script:
-    """The first line makes the server check memory and disk before the script runs, so it never stops half-way."""
+    """The shebang makes the server check memory and disk before the script runs, so it never stops half-way."""
     first = f"#!lua flags={flags}\n" if flags else "#!lua\n"
     text = first + before + _read(name)
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
@@ -45,6 +46,7 @@ SETTLE = _script("settle", "allow-oom", _TALK)
 EVICT = _script("evict", "allow-oom", _TALK)
 MOVE = _script("move", "allow-oom", _TALK)
 CLAIM = _script("claim", "allow-oom")
+GIVE_BACK = _script("give_back", "allow-oom")
 RETIRE = _script("retire", "allow-oom")
 FRONT = _script("front")
 DETACH = _script("detach", "allow-oom")
@@ -56,3 +58,7 @@ CALL = _script("call")
 KEEP_VALUE = _script("keep_value")
 DROP_VALUES = _script("drop_values", "allow-oom")
 HOLD = _script("hold")
+KEEP_TURN = _script("keep_turn")
+NEXT_MOMENT = _script("next_moment")
+SETTLE_TURNS = _script("settle_turns", "allow-oom")
+REPLAY_TURNS = _script("replay_turns")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -15,25 +15,97 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.hot import AskArchive, Hot, Seed
 from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import Scope
-from threadkeep.sessions.redis import reading, scripts
-from threadkeep.sessions.redis.absorbed import Absorbed, absorbed
-from threadkeep.sessions.redis.arguments import (
+from threadkeep.sessions.redis import scripts
+from threadkeep.sessions.redis import window_cache as reading
+from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.encoding import (
     NO_ANSWERS,
+    Absorbed,
     Answers,
     HotOptions,
+    absorbed,
     append_arguments,
+    read_receipt,
     reflection_arguments,
     refresh_arguments,
     restate_arguments,
+    to_json,
     tombstone,
 )
-from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.encode import to_json
-from threadkeep.sessions.redis.entry import read_receipt
-from threadkeep.sessions.redis.known import ArchiveKnows, Question, indices, still_standing, without
-from threadkeep.sessions.redis.recent import RecentWindows
-from threadkeep.sessions.redis.wire import Argument
+from threadkeep.sessions.redis.scripts import Argument
+from threadkeep.sessions.redis.window_cache import RecentWindows
 from threadkeep.wording import LookUp
+
+AWAY = Seed(last_seq=-1)  # given to a script when the archive does not answer
+
+
+@dataclass(slots=True)
+class Question:
+    """About one append."""
+
+    ask: AskArchive
+    scope: Scope
+    admission: Admission
+    key: str | None
+    away: StoreUnavailable | None = None
+
+    async def __call__(self, must: bool) -> Seed:
+        """What the archive says; raises `ArchiveKnows` when that decides it."""
+        try:
+            ids = () if self.admission.new_ids else [draft.id for draft in self.admission.drafts]
+            seed = await self.ask(self.scope, ids, self.key)
+        except StoreUnavailable as error:
+            self.away = error
+            return AWAY if must else Seed()  # the worker will find out what it knows
+        check_against(seed, self.admission)
+        return seed
+
+
+class ArchiveKnows(Exception):
+    """Not an error: the receipt to answer with, or what is left to append without the messages that were erased."""
+
+    def __init__(self, receipt: Receipt | None, rest: Admission) -> None:
+        super().__init__()
+        self.receipt = receipt
+        self.rest = rest
+
+
+def check_against(seed: Seed, admission: Admission) -> None:
+    """Raises `ArchiveKnows`, `Conflict` and `ScopeErased`, as an archive would by itself."""
+    if seed.key_erased:
+        raise ScopeErased("what this idempotency key had stored was erased; nothing was stored again")
+    if seed.receipt is not None:
+        if seed.payload != admission.digest:
+            raise Conflict("this idempotency key was used for another payload; use a new key")
+        raise ArchiveKnows(replace(seed.receipt, replayed=True), admission)
+    erased = {index for index, draft in enumerate(admission.drafts) if draft.id in seed.erased}
+    if erased:
+        rest = without(admission, erased)
+        nothing = not rest.drafts and not seed.last_seq  # not even the empty conversation comes back
+        raise ArchiveKnows(
+            Receipt("queued", 0, (), rest.refused, rest.stripped, rest.redacted) if nothing else None, rest
+        )
+
+
+def without(admission: Admission, erased: set[int]) -> Admission:
+    """Messages that were erased one by one are not kept again; the receipt says so."""
+    left = tuple(draft for index, draft in enumerate(admission.drafts) if index not in erased)
+    refused = {**admission.refused, "erased": admission.refused.get("erased", 0) + len(erased)}
+    return replace(admission, drafts=left, refused=refused)
+
+
+def still_standing(hot: Hot, seed: Seed) -> Hot:
+    """Return what is hot without what was erased from the archive."""
+    if (hot.scope.generation or 0) < seed.generation:
+        return replace(hot, scope=hot.scope.at(seed.generation), window=(), pending=(), last_seq=0, language=None)
+    window, pending = (tuple(one for one in some if one.id not in seed.erased) for some in (hot.window, hot.pending))
+    return replace(hot, window=window, pending=pending)
+
+
+def indices(listed: bytes) -> set[int]:
+    """As a script answers them."""
+    return {int(index) for index in listed.split()}
+
 
 T = TypeVar("T")
 _MOST_QUESTIONS = 8
@@ -93,14 +165,14 @@ class RedisHotStore:
             return await self._append(scope, without(admission, indices(reply[1])), key, at, allowed=allowed)
         if reply[0] == b"texts":
             unsaid = await self._erased_texts(scope, self._options.erased_texts.refused(scope, admission.drafts))
-            gone = {index for index, draft in enumerate(admission.drafts) if draft.id in unsaid}
-            rest = without(admission, gone) if gone else admission
+            erased = {index for index, draft in enumerate(admission.drafts) if draft.id in unsaid}
+            rest = without(admission, erased) if erased else admission
             return await self._append(scope, rest, key, at, allowed=True)
         kept = tuple([draft.id for draft in admission.drafts])
         new = tuple([kept[index] for index in sorted(indices(reply[3]))]) if len(reply) > 3 else kept
         self._recent.follow(scope, admission.drafts, reply[2])
-        told = admission.refused, admission.stripped, admission.redacted
-        return Receipt("queued", int(reply[1]), kept, *told, new=new)
+        counts = admission.refused, admission.stripped, admission.redacted
+        return Receipt("queued", int(reply[1]), kept, *counts, new=new)
 
     async def refresh(self, scope: Scope, messages: Sequence[Message]) -> None:
         reply = await self._run(scripts.REFRESH, scope, refresh_arguments(scope, messages, self._tokens))
@@ -115,7 +187,7 @@ class RedisHotStore:
     async def read(self, scope: Scope, pending: int | None = None) -> Hot | None:
         hot = await self._read(scope, pending)
         if hot is not None and hot.stale:
-            with suppress(StoreError):  # while the archive is away, it is all there is to show
+            with suppress(StoreError):  # while the archive is down, it is all there is to show
                 return still_standing(hot, await self._known_of(scope, hot))
         return hot
 
@@ -222,9 +294,9 @@ class RedisHotStore:
         known: Seed | None = None,
         about: Callable[[bool], Awaitable[Seed]] | None = None,
     ) -> list[Any]:
-        """Answers the script's questions, and asks anew when an erase came between question and answer."""
+        """Answer the script's questions, again when an erase came between question and answer."""
         conversation = scope.require_conversation()
-        keys = (await self._client.link()).keys.for_talk(scope)
+        keys = (await self._client.link()).keys.for_conversation(scope)
         generation = b"" if scope.generation is None else scope.generation
         head = (*self._frame, conversation, to_json((at or self._clock()).isoformat()), generation)
         answers: tuple[Argument, ...] = Answers(seed=known).arguments() if known else NO_ANSWERS
@@ -237,7 +309,7 @@ class RedisHotStore:
             if reply[0] != b"ask":
                 return reply
             if reply[3] == _STALE:
-                await self._forget_erased(scope)
+                await self._erase_what_was_erased(scope)
             seed = known or await self._seed_for(scope, reply[3], about)
             answers = Answers(reply[1], seed, reply[2], self._absorbed(scope, reply[2])).arguments()
         raise StoreUnavailable("the scope is being erased again and again; nothing was stored")
@@ -246,13 +318,13 @@ class RedisHotStore:
         return absorbed(document, scope, self._options.keep, self._options.limits.max_messages, self._clock())
 
     async def _seed_for(self, scope: Scope, need: int, about: Callable[[bool], Awaitable[Seed]] | None) -> Seed:
-        """`need`: 0 for none, 2 for one that would be good to have, others for one without which nothing goes on."""
+        """`need`: 0 for none, 2 for one that would be good to have, others for one that is required."""
         if not need:
             return Seed()
         return await (about(need != _NICE) if about else self._ask_archive(scope, (), None))
 
-    async def _forget_erased(self, scope: Scope) -> None:
-        """A server that has gone back shows again what the archive was told to forget, message by message."""
+    async def _erase_what_was_erased(self, scope: Scope) -> None:
+        """Erase here what was erased from the archive: a server that lost its latest writes shows it again."""
         hot = await self._read(scope)
         for id_ in (await self._known_of(scope, hot)).erased if hot else ():
             await self.erase(scope, id_)
@@ -274,16 +346,16 @@ class RedisHotStore:
 
     async def _erase_in(self, scope: Scope, tag: str, raised: str) -> list[list[Any]]:
         keys = (await self._client.link()).keys
-        talks: list[bytes] = await self._client.run(scripts.ERASE_USER, keys.for_user(scope, tag), [raised])
+        conversations: list[bytes] = await self._client.run(scripts.ERASE_USER, keys.for_user(scope, tag), [raised])
         own = "+1" if raised == "+1" else "="
         some = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(talk: bytes) -> list[Any]:
+        async def one(conversation: bytes) -> list[Any]:
             async with some:
-                place = Scope(scope.tenant, scope.user, talk.decode())
-                return await self._run(scripts.ERASE, place, [own])
+                of = Scope(scope.tenant, scope.user, conversation.decode())
+                return await self._run(scripts.ERASE, of, [own])
 
-        return list(await asyncio.gather(*map(one, talks)))
+        return list(await asyncio.gather(*map(one, conversations)))
 
 
 def _refusal(status: bytes) -> Exception:

@@ -1,43 +1,40 @@
 """The reflection module's part of Redis: the latest turn under its literal key, and a queue of turns to be stored.
 
 `conv:<conversation_id>:latest` knows no tenant, so whose it is stands in the value, and only they may replace it.
-The queue is a stream of its own beside the journal: at least once, with a place for what was given up on.
+The queue is a stream of its own beside the journal: at least once, with dead letters for what was given up on.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from importlib.resources import files
 from typing import Any, cast
 
 from threadkeep.errors import Conflict, StoreUnavailable
 from threadkeep.ports.journal import Depth
 from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord, latest_of
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER
-from threadkeep.sessions.redis import turns as scripts
+from threadkeep.sessions.redis import scripts
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.encode import to_json
-from threadkeep.sessions.redis.scripts import DEPTH, RETIRE, TAKES, Script
+from threadkeep.sessions.redis.encoding import to_json
+from threadkeep.sessions.redis.streams import Fields, Stream
 
 QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
 _MOST_RACES = 64
-_LOOK_AGAIN = 0.05
-_SILENT = 600_000  # milliseconds after which a worker without work is taken to be gone
+_SILENT_SECONDS = 600
 _SHOWN_AS = {"user_id": "user_id", "user_message": "user_msg", "assistant_message": "assistant_msg"}
-_LIKE_A_PLACE = re.compile(r"@|\{p\d\d\}:")
+_LIKE_A_FULL_NAME = re.compile(r"@|\{p\d\d\}:")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def latest_key(conversation_id: str) -> str:
-    """Literal, but for an id that looks like the place of somebody's turn (see `keys`): that is written in full."""
-    whose = f"@{DEFAULT_TENANT}:{DEFAULT_USER}:" if _LIKE_A_PLACE.match(conversation_id) else ""
+    """Return the literal key; an id that looks like another user's key (see `keys`) is written in full."""
+    whose = f"@{DEFAULT_TENANT}:{DEFAULT_USER}:" if _LIKE_A_FULL_NAME.match(conversation_id) else ""
     return f"conv:{whose}{conversation_id}:latest"
 
 
@@ -56,7 +53,7 @@ class ShownTurn:
         return {"conversation_id": conversation_id, **said, "created_at": self.began}
 
     def may_be(self, turn: Mapping[str, Any]) -> bool:
-        """Whether the turn is the latest, as far as can be told from here."""
+        """Return whether the turn may be the latest, as far as is known here."""
         if self.value is not None:
             return _mark_of_shown(self.value) == _mark_of(turn)
         return self.began is None or turn["created_at"] >= self.began
@@ -68,8 +65,7 @@ class RedisTurns:
     def __init__(self, client: RedisClient, ttl_seconds: float, claim_after: float = 30) -> None:
         self._client = client
         self._ttl = int(ttl_seconds * 1_000)
-        self._claim_after = int(claim_after * 1_000)
-        self._cursor: str | bytes = "0-0"
+        self._queue = Stream(client, QUEUE, DEAD, claim_after, _SILENT_SECONDS)
 
     async def next_moment(self, record: TurnRecord) -> str:
         """The turn's time, or as little later as makes it later than any turn of this conversation before."""
@@ -125,51 +121,51 @@ class RedisTurns:
     async def enqueue(self, record: TurnRecord) -> None:
         await self._client.command("XADD", QUEUE, "*", "record", to_json(record))
 
-    async def take(self, consumer: str, most: int, wait: float = 0) -> Sequence[QueuedTurn]:
-        """First what another has held for too long, then new ones. Waits up to `wait` seconds for one."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + wait
-        while True:
-            arguments = (consumer, most, self._claim_after, self._cursor)
-            entries, self._cursor = await self._client.run(scripts.TAKE_TURNS, [QUEUE], arguments)
-            if entries or loop.time() >= deadline:
-                return [_queued(*entry) for entry in entries]
-            await asyncio.sleep(_LOOK_AGAIN)
+    async def claim(self, consumer: str, count: int, wait: float = 0) -> Sequence[QueuedTurn]:
+        entries = await self._queue.claim(consumer, count)
+        if not entries and wait > 0:
+            await self._queue.wait_for_more(wait)
+            entries = await self._queue.claim(consumer, count)
+        return [QueuedTurn(sid.decode(), _object(fields.get(b"record"))) for sid, fields in entries]
 
-    async def settle(self, turns: Sequence[QueuedTurn]) -> None:
-        await self._client.run(scripts.SETTLE_TURNS, [QUEUE, DEAD], ["", *(turn.id for turn in turns)])
+    async def settle(self, entries: Sequence[QueuedTurn]) -> None:
+        await self._settle("", entries)
 
-    async def park(self, turn: QueuedTurn, reason: str) -> None:
-        await self._client.run(scripts.SETTLE_TURNS, [QUEUE, DEAD], [reason, turn.id])
+    async def park(self, entry: QueuedTurn, reason: str) -> bool:
+        return await self._settle(reason, [entry]) > 0
+
+    async def _settle(self, reason: str, entries: Sequence[QueuedTurn]) -> int:
+        ids = (turn.id for turn in entries)
+        return int(await self._client.run(scripts.SETTLE_TURNS, [QUEUE, DEAD], [reason, *ids]))
 
     async def give_back(self, consumer: str) -> int:
-        return int(await self._client.run(scripts.GIVE_BACK_TURNS, [QUEUE], [consumer, self._claim_after]))
+        return await self._queue.give_back(consumer)
 
     async def retire(self, consumer: str | None = None) -> int:
-        own = (consumer or "", _SILENT)
-        return int(await self._client.run(RETIRE, [QUEUE], own))
+        return await self._queue.retire(consumer)
 
     async def parked(self, most: int = 100) -> list[ParkedTurn]:
-        """What was given up on, oldest first."""
-        found: list[ParkedTurn] = []
-        for id_, flat in await self._client.command("XRANGE", DEAD, "-", "+", "COUNT", most):
-            fields = _fields(flat)
-            record = fields.get(b"record", b"").decode("utf-8", "replace")
-            found.append(ParkedTurn(id_.decode(), fields.get(b"reason", b"").decode("utf-8", "replace"), record))
-        return found
+        """Return the dead letters, oldest first."""
+
+        def text(fields: Fields, name: bytes) -> str:
+            return fields.get(name, b"").decode("utf-8", "replace")
+
+        return [
+            ParkedTurn(sid.decode(), text(fields, b"reason"), text(fields, b"record"))
+            for sid, fields in await self._queue.dead_letters(most)
+        ]
 
     async def replay(self, most: int = 1_000) -> int:
-        """Put what was given up on back into the queue; how many that were."""
+        """Put dead letters back into the queue; return how many there were."""
         return int(await self._client.run(scripts.REPLAY_TURNS, [DEAD, QUEUE], [most]))
 
     async def depth(self) -> Depth:
-        entries, claimed, dead, oldest = await self._client.run(DEPTH, [QUEUE, DEAD], ())
-        return Depth(entries, claimed, dead, oldest / 1_000)
+        return await self._queue.depth()
 
     async def check_writes(self) -> None:
         """Writes nothing. Raises what a turn would be refused with."""
         for key in (QUEUE, latest_key("health")):
-            await self._client.run(TAKES, (key,) * 12, ())
+            await self._client.run(scripts.TAKES, (key,) * 12, ())
 
     async def close(self) -> None:
         await self._client.close()
@@ -184,7 +180,7 @@ def _time_of(moment: bytes) -> str:
 
 
 def _mark_of(turn: Mapping[str, Any]) -> str:
-    """Of whose it is and what was said: the same for a turn and for what is shown of it, whatever is thought of it."""
+    """Return a digest of owner and texts: the same for a turn and for what is shown of it, whatever its reflection."""
     said = json.dumps([turn.get(name) for name in _SHOWN_AS])
     return hashlib.sha1(said.encode(), usedforsecurity=False).hexdigest()
 
@@ -204,31 +200,3 @@ def _object(text: bytes | None) -> dict[str, Any] | None:
 def _owner(text: bytes) -> str | None:
     found = _object(text)
     return None if found is None else found.get("user_id")
-
-
-def _queued(id_: bytes, flat: Any) -> QueuedTurn:
-    return QueuedTurn(id_.decode(), _object(_fields(flat).get(b"record")))
-
-
-def _fields(flat: Any) -> dict[bytes, bytes]:
-    """A stream entry's fields. XRANGE as a plain command is parsed by the driver, inside a script it is not."""
-    if isinstance(flat, dict):
-        return cast("dict[bytes, bytes]", flat)
-    return dict(zip(flat[::2], flat[1::2], strict=True))
-
-
-_FOLDER = files("threadkeep.sessions.redis") / "lua"
-
-
-def _script(name: str, first: str = "#!lua\n") -> Script:
-    text = first + (_FOLDER / f"{name}.lua").read_text("utf-8")
-    return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
-
-
-_FREES_ROOM = "#!lua flags=allow-oom\n"
-KEEP_TURN = _script("keep_turn")
-NEXT_MOMENT = _script("next_moment")
-TAKE_TURNS = _script("take_turns", _FREES_ROOM)
-SETTLE_TURNS = _script("settle_turns", _FREES_ROOM)
-GIVE_BACK_TURNS = _script("give_back_turns", _FREES_ROOM)
-REPLAY_TURNS = _script("replay_turns")

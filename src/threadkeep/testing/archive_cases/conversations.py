@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from threadkeep.errors import InvalidInput, NotFound
-from threadkeep.model import Conversation, ConversationChange, HistoryRange
+from threadkeep.model import Conversation, ConversationChange, HistoryRange, Stats
+from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.testing.clock import START
 from threadkeep.testing.drafts import admitted, draft, kept, new_scope, say
@@ -57,7 +58,7 @@ class ConversationCases(WithStores):
             seen += [item.conversation for item in page]
         assert seen == [f"c{number}" for number in reversed(range(10))]
 
-    async def test_a_conversation_that_comes_up_meanwhile_is_not_seen_twice(self, stores: StoresUnderTest) -> None:
+    async def test_a_conversation_that_comes_up_while_listing_is_not_seen_twice(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         for number in range(6):
             await say(stores.archive, scope.with_conversation(f"c{number}"), "hello")
@@ -76,7 +77,7 @@ class ConversationCases(WithStores):
         page = await stores.archive.conversations(new_scope().whole_user, None, 10)
         assert (page.items, page.after) == ((), None)
 
-    async def test_an_item_tells_its_counts_and_times(self, stores: StoresUnderTest) -> None:
+    async def test_an_item_has_its_counts_and_times(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         await say(stores.archive, scope, "one", "two")
         later = stores.clock.advance(90)
@@ -131,3 +132,97 @@ class ConversationCases(WithStores):
             await stores.archive.append(scope, admitted(draft("hello", language=language)))
         history = await stores.archive.messages(scope, HistoryRange())
         assert (history.language, (await _only(stores, scope)).language) == ("pl", "pl")
+
+
+class CountingCases(WithStores):
+    async def test_a_conversation_and_its_user_are_counted(self, stores: StoresUnderTest) -> None:
+        scope = new_scope()
+        await stores.archive.append(scope, admitted("one", draft("two", role="assistant"), "three"))
+        later = stores.clock.advance(60)
+        await say(stores.archive, scope.with_conversation("c2"), "four")
+        assert await stores.archive.stats(scope) == Stats(1, 1, 3, {"assistant": 1, "user": 2}, START, START)
+        assert await stores.archive.stats(scope.whole_user) == Stats(1, 2, 4, {"assistant": 1, "user": 3}, START, later)
+
+    async def test_an_unwritten_scope_counts_nothing(self, stores: StoresUnderTest) -> None:
+        scope = new_scope()
+        assert await stores.archive.stats(scope) == Stats(0, 0, 0)
+        assert await stores.archive.stats(scope.whole_user) == Stats(0, 0, 0)
+
+    async def test_the_whole_store_is_counted(self, stores: StoresUnderTest) -> None:
+        before = await stores.archive.stats(None)
+        for _ in range(3):
+            await say(stores.archive, new_scope(), "one", "two")
+        after = await stores.archive.stats(None)
+        assert after.users - before.users == 3
+        assert after.conversations - before.conversations == 3
+        assert after.messages - before.messages == 6
+
+    async def test_replays_and_erased_messages_are_not_counted(self, stores: StoresUnderTest) -> None:
+        scope, turn = new_scope(), admitted("one", "two")
+        for _ in range(3):
+            await stores.archive.append(scope, turn, "k1")
+            await stores.archive.append(scope, turn)
+        await stores.archive.erase(scope, (await kept(stores.archive, scope))[0].id)
+        stats = await stores.archive.stats(scope)
+        assert (stats.conversations, stats.messages, dict(stats.by_role)) == (1, 1, {"user": 1})
+
+
+async def _records(stores: StoresUnderTest, scope: Scope | None) -> list[ConversationRecord]:
+    return [record async for record in stores.archive.records(scope)]
+
+
+class RecordCases(WithStores):
+    async def test_a_record_holds_the_whole_conversation(self, stores: StoresUnderTest) -> None:
+        scope = new_scope()
+        await stores.archive.append(scope, admitted(*(f"text {n}" for n in range(120))))
+        ended = stores.clock.advance(5)
+        await stores.archive.append(scope, admitted(draft("last", language="vi")))
+        (record,) = await _records(stores, scope)
+        assert record.messages == await kept(stores.archive, scope)
+        assert (record.started_at, record.ended_at, record.language) == (START, ended, "vi")
+
+    async def test_a_users_records_come_in_the_order_of_their_ids(self, stores: StoresUnderTest) -> None:
+        scope = new_scope()
+        names = ["b", "B", "a", "ä", "10", "9", "花", "z", "😀", "ｚ", "_", "a b", "a"]
+        for name in names:
+            await say(stores.archive, scope.with_conversation(name), name)
+        records = await _records(stores, scope.whole_user)
+        assert [record.conversation for record in records] == sorted(set(names))
+        assert all(message.content == record.conversation for record in records for message in record.messages)
+
+    async def test_one_conversations_record_comes_alone(self, stores: StoresUnderTest) -> None:
+        scope = new_scope()
+        for name in ("c1", "c2"):
+            await say(stores.archive, scope.with_conversation(name), "hello")
+        assert [record.conversation for record in await _records(stores, scope)] == ["c1"]
+
+    async def test_the_whole_stores_records_hold_everybody_in_order(self, stores: StoresUnderTest) -> None:
+        scopes = [new_scope(tenant) for tenant in ("shop", "Shop", "hotel")]
+        for scope in scopes:
+            await say(stores.archive, scope, "hello")
+        places = [(record.tenant, record.user, record.conversation) for record in await _records(stores, None)]
+        assert places == sorted(places)
+        assert {(scope.tenant, scope.user, "c1") for scope in scopes} <= set(places)
+
+    async def test_a_conversation_erased_while_records_are_read_is_left_out(self, stores: StoresUnderTest) -> None:
+        """And a conversation that takes the freed id does not appear in another user's export."""
+        scope = new_scope()
+        for name in ("a", "b", "c"):
+            await say(stores.archive, scope.with_conversation(name), f"mine {name}")
+        seen: list[str] = []
+        async for record in stores.archive.records(scope.whole_user):
+            if not seen:
+                for name in ("c", "b"):
+                    await stores.archive.erase(scope.with_conversation(name))
+                    await say(stores.archive, new_scope(), "another's")
+            seen += [message.content for message in record.messages]
+        assert seen == ["mine a"]
+
+    async def test_reading_may_stop_half_way(self, stores: StoresUnderTest) -> None:
+        scope = new_scope()
+        for name in ("a", "b"):
+            await say(stores.archive, scope.with_conversation(name), "hello")
+        async for record in stores.archive.records(scope.whole_user):
+            assert record.conversation == "a"
+            break
+        await say(stores.archive, scope, "still writable")

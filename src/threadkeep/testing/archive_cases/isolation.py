@@ -1,4 +1,4 @@
-"""Nobody sees, changes or erases what is another's, however alike the ids look."""
+"""No scope reads, changes or erases the messages of another, however alike the ids look."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _two(part: Part, one: str, other: str) -> tuple[Scope, Scope]:
 class IsolationCases(WithStores):
     @pytest.mark.parametrize("part", ["tenant", "user", "conversation"])
     @pytest.mark.parametrize(("one", "other"), LOOK_ALIKES)
-    async def test_ids_that_look_alike_are_two_places(
+    async def test_ids_that_look_alike_are_two_scopes(
         self, stores: StoresUnderTest, part: Part, one: str, other: str
     ) -> None:
         mine, theirs = _two(part, one, other)
@@ -71,7 +71,7 @@ class IsolationCases(WithStores):
             (scope.tenant, scope.user, name)
         ]
 
-    async def test_moving_a_separator_between_the_parts_makes_another_place(self, stores: StoresUnderTest) -> None:
+    async def test_moving_a_separator_between_the_parts_makes_another_scope(self, stores: StoresUnderTest) -> None:
         user = new_scope().user
         places = [Scope("a:b", user, "c"), Scope("a", f"b:{user}", "c"), Scope("a", user, "b:c"), Scope("a", user, "c")]
         for number, place in enumerate(places):

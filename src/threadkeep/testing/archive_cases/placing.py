@@ -218,7 +218,7 @@ class PlacingCases(WithStores):
         page = await stores.archive.conversations(scope.whole_user, None, 10)
         assert [item.conversation for item in page] == ["a", "c", "b"]
 
-    async def test_workers_that_place_the_same_batches_at_once_store_each_message_once(
+    async def test_workers_that_store_the_same_batches_at_once_store_each_message_once(
         self, stores: StoresUnderTest
     ) -> None:
         scopes = [new_scope().with_conversation(f"c{n}") for n in range(6)]
@@ -243,7 +243,7 @@ class PlacingCases(WithStores):
     async def test_an_empty_batch_is_no_work(self, stores: StoresUnderTest) -> None:
         assert await _outcomes(stores) == []
 
-    async def test_a_conversation_nobody_wrote_to_has_no_last_seq(self, stores: StoresUnderTest) -> None:
+    async def test_an_unwritten_conversation_has_no_last_seq(self, stores: StoresUnderTest) -> None:
         assert await placing(stores.archive).last_seq(new_scope()) == 0
 
     async def test_a_gap_leaves_room_for_what_a_journal_still_holds(self, stores: StoresUnderTest) -> None:
@@ -254,7 +254,7 @@ class PlacingCases(WithStores):
         assert await _outcomes(stores, entry(scope, message(2))) == ["stored"]
         assert await texts(stores.archive, scope) == ["one", "text 2", "after"]
 
-    async def test_a_gap_can_be_left_in_a_conversation_nobody_wrote_to(self, stores: StoresUnderTest) -> None:
+    async def test_a_gap_can_be_left_in_an_unwritten_conversation(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         assert await placing(stores.archive).leave_gap(scope, 1_000) == 1_000
         stamped = (await stores.archive.messages(scope, HistoryRange())).scope

@@ -1,4 +1,4 @@
-"""`seed` tells a hot store what it must know to go on where only the archive remembers."""
+"""`seed` returns what a hot store needs to continue a conversation that only the archive has."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ async def seed_of(archive: Archive, scope: Scope, *ids: str, key: str | None = N
 
 
 class SeedingCases(WithStores):
-    async def test_of_a_talk_it_never_heard_of_it_knows_nothing(self, stores: StoresUnderTest) -> None:
+    async def test_an_unknown_conversation_has_an_empty_seed(self, stores: StoresUnderTest) -> None:
         assert await seed_of(stores.archive, new_scope(), "m1", key="k1") == Seed()
 
-    async def test_nor_where_the_name_of_the_talk_makes_odd_bytes(self, stores: StoresUnderTest) -> None:
+    async def test_so_has_one_whose_name_makes_odd_bytes(self, stores: StoresUnderTest) -> None:
         """Its digest holds a surrogate, as UTF-8 would write one if it could."""
         names = (new_scope().with_conversation(f"c{number}") for number in count())
         scope = next(one for one in names if re.search(rb"\xed[\xa0-\xbf][\x80-\xbf]", one.digest()))
         assert await seed_of(stores.archive, scope, "m1") == Seed()
 
-    async def test_it_knows_how_far_the_talk_is_and_in_which_language(self, stores: StoresUnderTest) -> None:
+    async def test_a_seed_has_the_last_seq_and_the_language(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         await stores.archive.append(scope, admitted(draft("xin chào", language="vi"), "two"))
         assert await seed_of(stores.archive, scope) == Seed(2, 0, "vi", START)
 
-    async def test_it_knows_the_messages_it_is_asked_about_and_no_others(self, stores: StoresUnderTest) -> None:
+    async def test_a_seed_has_the_messages_that_were_queried_and_no_others(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         turn = admitted(draft("one\ud800", "m1"), draft("two", "m2", role="assistant"), draft("three", "m3"))
         await stores.archive.append(scope, turn)
@@ -59,8 +59,8 @@ class SeedingCases(WithStores):
         assert (found.erased, dict(found.messages), found.key_erased) == ({"m1", "m2"}, {}, True)
         assert found.receipt is None
 
-    async def test_of_an_erased_talk_it_knows_that_much(self, stores: StoresUnderTest) -> None:
-        """However many messages it is asked about, and whoever asks for the newest one alone."""
+    async def test_an_erased_conversation_still_has_a_seed(self, stores: StoresUnderTest) -> None:
+        """For any number of message ids, and for none but the newest."""
         scope = new_scope()
         await stores.archive.append(scope, admitted(draft("one", "m1")))
         await stores.archive.erase(scope.whole_user)
@@ -76,7 +76,7 @@ class SeedingCases(WithStores):
         assert (found.payload, found.receipt) == (turn.digest, receipt)
         assert (await seed_of(stores.archive, scope, key="K1")).receipt is None
 
-    async def test_it_can_be_asked_about_a_great_many(self, stores: StoresUnderTest) -> None:
+    async def test_a_seed_can_be_queried_for_a_great_many(self, stores: StoresUnderTest) -> None:
         scope = new_scope()
         await stores.archive.append(scope, admitted(*(draft("text", f"m{n}") for n in range(1_500))))
         found = await seed_of(stores.archive, scope, *(f"m{n}" for n in range(2_500)))

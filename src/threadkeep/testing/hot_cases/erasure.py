@@ -1,4 +1,4 @@
-"""What is erased is gone from the window, the pending list and the journal, and no late retry brings it back."""
+"""An erase empties the window, the pending list and the journal, and no late retry restores a message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from threadkeep.testing.hot_cases.under_test import HotUnderTest, OpenHot, WithH
 
 
 class HotErasureCases(WithHot):
-    async def test_a_conversation_is_gone_with_its_journal(self, store: HotUnderTest) -> None:
+    async def test_a_conversation_is_deleted_with_its_journal(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, *(f"text {number}" for number in range(30)))
         await store.say(scope.with_conversation("c2"), "stays")
@@ -22,7 +22,7 @@ class HotErasureCases(WithHot):
         assert [entry.scope.conversation for entry in await store.entries_of(scope)] == ["c2"]
         assert (await store.hot.erase(scope))["sessions"].found == 0
 
-    async def test_a_user_is_gone_with_all_conversations(self, store: HotUnderTest) -> None:
+    async def test_a_user_is_deleted_with_all_conversations(self, store: HotUnderTest) -> None:
         scope, neighbour = new_scope(), new_scope()
         places = [scope.with_conversation(f"c{number}") for number in range(12)]
         for place in (*places, neighbour):
@@ -49,9 +49,7 @@ class HotErasureCases(WithHot):
                 await late
         assert await store.hot.read(scope) is None
 
-    async def test_so_it_is_where_the_archive_has_forgotten_it_and_we_have_not_been_told(
-        self, store: HotUnderTest
-    ) -> None:
+    async def test_so_it_is_where_the_archive_erased_it_unknown_to_the_hot_store(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, "one")
         before = (await store.now(scope)).scope
@@ -91,7 +89,7 @@ class HotErasureCases(WithHot):
             await store.say(scope, *("more" for _ in range(30)))
             assert (await store.everything(scope))[:2] == [(1, "new"), (2, "new too")]
 
-    async def test_one_message_is_gone_and_the_rest_of_its_turn_goes_on(self, store: HotUnderTest) -> None:
+    async def test_one_message_is_deleted_and_the_rest_of_its_turn_stays(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.hot.append(scope, admitted(draft("one", "m1"), draft("two", "m2"), draft("three", "m3")))
         await store.say(scope, *(f"text {number}" for number in range(30)))
@@ -111,7 +109,7 @@ class HotErasureCases(WithHot):
         assert (again.kept, again.refused) == (("m2",), {"erased": 1})
         assert [text for _, text in await store.everything(scope)] == ["two"]
 
-    async def test_appends_that_race_an_erase_are_wholly_there_or_wholly_gone(self, store: HotUnderTest) -> None:
+    async def test_appends_that_race_an_erase_are_wholly_there_or_wholly_deleted(self, store: HotUnderTest) -> None:
         scope = new_scope()
         for _ in range(5):
             await store.say(scope, "before")

@@ -1,4 +1,4 @@
-"""Nobody's window, journal or language is another's, however alike the ids look."""
+"""Window, journal and language belong to one scope, however alike the ids look."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class HotIsolationCases(WithHot):
         await store.hot.erase(mine)
         assert await store.hot.read(mine) is None
         assert await store.window(theirs) == ["theirs", "too"]
-        entries = [e for e in await store.journal.claim("reader", 1_000) if e.scope.same_place(theirs)]
+        entries = [e for e in await store.journal.claim("reader", 1_000) if e.scope.same_key(theirs)]
         assert [[message.content for message in entry.messages] for entry in entries] == [["theirs", "too"]]
         await store.journal.settle(entries)
 
     @pytest.mark.parametrize("part", ["tenant", "user", "conversation"])
     @pytest.mark.parametrize(("one", "other"), LOOK_ALIKES)
-    async def test_ids_that_look_alike_are_two_places(
+    async def test_ids_that_look_alike_are_two_scopes(
         self, store: HotUnderTest, part: str, one: str, other: str
     ) -> None:
         common = new_scope()
         await self._stay_apart(store, replace(common, **{part: one}), replace(common, **{part: other}))
 
     @pytest.mark.parametrize(("one", "other"), TANGLES)
-    async def test_ids_that_hold_separators_are_two_places(self, store: HotUnderTest, one: Scope, other: Scope) -> None:
+    async def test_ids_that_hold_separators_are_two_scopes(self, store: HotUnderTest, one: Scope, other: Scope) -> None:
         await self._stay_apart(store, one, other)

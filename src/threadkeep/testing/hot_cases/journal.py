@@ -103,7 +103,7 @@ class JournalCases(WithHot):
         await store.journal.settle(entries)
         assert (await store.now(scope)).pending == ()
 
-    async def test_a_dropped_dead_letter_is_gone_for_good(self, store: HotUnderTest) -> None:
+    async def test_a_dropped_dead_letter_never_returns(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, "poison")
         (entry,) = await store.entries_of(scope)

@@ -1,4 +1,4 @@
-"""`seq` is one counter for each conversation, whoever appends and however many at once."""
+"""`seq` is one counter for each conversation, whichever process appends and however many at once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HotOrderCases(WithHot):
         await store.journal.settle([entry])
         assert (await store.now(scope)).pending == ()
 
-    async def test_the_newest_number_is_told(self, store: HotUnderTest) -> None:
+    async def test_the_newest_number_is_returned(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, *(f"text {number}" for number in range(30)))
         assert (await store.now(scope)).last_seq == 30

@@ -70,26 +70,26 @@ class HotRetryCases(WithHot):
         await store.say(scope, *(f"text {number}" for number in range(30)))
         assert (await store.hot.append(scope, admitted(draft("one", "m1")))).seq == 1
         await store.journal.settle(await store.entries_of(scope))
-        # The archive knows it from now on, and is asked about an id that somebody chose.
+        # The archive knows it from now on, and is queried about an id that the caller chose.
         store.archive.knows(scope, 31, messages={"m1": (1, "user", "one")})
         assert (await store.hot.append(scope, admitted(draft("one", "m1")))).seq == 1
         with pytest.raises(Conflict):
             await store.hot.append(scope, admitted(draft("other", "m1")))
         assert await store.entries_of(scope) == []
 
-    async def test_ids_made_for_the_append_are_not_asked_about(self, store: HotUnderTest) -> None:
+    async def test_ids_made_for_the_append_are_not_looked_up(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, *(f"text {number}" for number in range(30)))
-        store.archive.failure = AssertionError("nobody needs to know")
+        store.archive.failure = AssertionError("no query is needed")
         assert (await store.hot.append(scope, replace(admitted("new"), new_ids=True))).seq == 31
 
-    async def test_an_id_that_nobody_can_be_asked_about_is_taken_for_new(self, store: HotUnderTest) -> None:
+    async def test_an_id_that_cannot_be_looked_up_is_taken_for_new(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, *(f"text {number}" for number in range(30)))
-        store.archive.failure = StoreUnavailable("the archive is away")
+        store.archive.failure = StoreUnavailable("the archive is down")
         assert (await store.hot.append(scope, admitted(draft("one", "m1")))).seq == 31
 
-    async def test_a_talk_that_only_the_archive_remembers_is_not_told_twice(self, store: HotUnderTest) -> None:
+    async def test_a_conversation_that_only_the_archive_has_is_not_stored_twice(self, store: HotUnderTest) -> None:
         scope = new_scope()
         known = {"m1": (1, "user", "one"), "m2": (2, "user", "two")}
         store.archive.knows(scope, 2, messages=known)
@@ -119,7 +119,7 @@ class HotRetryCases(WithHot):
             receipt = await store.hot.append(scope, admitted(draft("one", "m1")))
             assert (receipt.seq, receipt.kept, dict(receipt.refused)) == (0, (), {"erased": 1})
         assert await store.hot.read(scope) is None
-        for text in ("two", "three"):  # known here, or not: an erased talk always asks about an id that somebody chose
+        for text in ("two", "three"):  # known here, or not: ids that a caller chose are always looked up after an erase
             receipt = await store.hot.append(scope, admitted(draft("one", "m1"), text))
             assert (len(receipt.kept), dict(receipt.refused)) == (1, {"erased": 1})
         assert await store.window(scope) == ["two", "three"]

@@ -1,4 +1,4 @@
-"""A counter that cannot be vouched for is never guessed at: the archive is asked, once, and nobody can slip between."""
+"""A counter that is not certain is never guessed: one query to the archive seeds it, and no append can come between."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from threadkeep.testing.hot_cases.under_test import HotUnderTest, WithHot
 
 
 class HotSeedingCases(WithHot):
-    async def test_a_new_talk_begins_at_one_and_the_archive_is_asked_once(self, store: HotUnderTest) -> None:
+    async def test_a_new_conversation_begins_at_one_after_one_query_of_the_archive(self, store: HotUnderTest) -> None:
         scope = new_scope()
         for number in range(1, 4):
             assert (await store.say(scope, "hello")).seq == number
         assert store.archive.asked == 1
         assert (await store.now(scope)).whole
 
-    async def test_a_talk_that_the_archive_knows_goes_on_past_it(self, store: HotUnderTest) -> None:
+    async def test_a_conversation_that_the_archive_knows_continues_past_it(self, store: HotUnderTest) -> None:
         scope = new_scope()
         store.archive.knows(scope, 40, generation=2, language="pl-PL")
         first = await store.say(scope, "hello")
@@ -47,20 +47,20 @@ class HotSeedingCases(WithHot):
         assert seqs == list(range(seqs[0], seqs[0] + 10))
 
     async def test_an_archive_that_does_not_answer_is_not_guessed_at(self, store: HotUnderTest) -> None:
-        """A talk that the store knows goes on without it, but not into a generation that it has not heard of."""
+        """A conversation that the store knows continues without it, but not in a generation that it does not know."""
         scope = new_scope()
         assert (await store.say(scope, "hello")).seq == 1
-        store.archive.failure = StoreUnavailable("the archive is away")
+        store.archive.failure = StoreUnavailable("the archive is down")
         assert (await store.say(scope, "it is not needed any more")).seq == 2
         with pytest.raises(StoreUnavailable):
             await store.say(scope.at(4), "it is needed here")
         assert len(await store.entries_of(scope)) == 2
 
-    async def test_a_talk_begun_without_the_archive_is_refused_or_of_no_known_generation(
+    async def test_a_conversation_begun_without_the_archive_is_refused_or_of_no_known_generation(
         self, store: HotUnderTest
     ) -> None:
         scope = new_scope()
-        store.archive.failure = StoreUnavailable("the archive is away")
+        store.archive.failure = StoreUnavailable("the archive is down")
         try:
             first = (await store.say(scope, "hello")).seq
         except StoreUnavailable:
@@ -83,7 +83,7 @@ class HotSeedingCases(WithHot):
         (entry,) = await store.entries_of(scope)
         assert entry.scope.generation == 1
 
-    async def test_what_others_wrote_to_the_archive_meanwhile_is_passed(self, store: HotUnderTest) -> None:
+    async def test_what_others_wrote_to_the_archive_is_passed(self, store: HotUnderTest) -> None:
         scope = new_scope()
         await store.say(scope, "one", "two")
         await store.hot.seed(scope, Seed(last_seq=1_500))
@@ -119,9 +119,9 @@ class HotSeedingCases(WithHot):
         assert (await store.say(begun, "two")).seq == 2
         assert {entry.scope.generation for entry in await store.entries_of(scope)} == {2}
 
-    async def test_a_session_is_opened_while_the_archive_is_away(self, store: HotUnderTest) -> None:
+    async def test_a_session_is_opened_while_the_archive_is_unavailable(self, store: HotUnderTest) -> None:
         scope = new_scope()
-        store.archive.failure = StoreUnavailable("the archive is away")
+        store.archive.failure = StoreUnavailable("the archive is down")
         assert (await store.hot.touch(scope)).window == ()
 
     async def test_another_message_at_a_number_that_is_taken_is_a_conflict(self, store: HotUnderTest) -> None:

@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ArchiveAsked:
-    """Stands for the archive: what it answers, how often it was asked, and what happens before it answers."""
+    """Stands for the archive: what it answers, how often it was queried, and what happens before it answers."""
 
     seeds: dict[Scope, Seed] = field(default_factory=dict[Scope, Seed])
     asked: int = 0
     failure: Exception | None = None
-    gate: asyncio.Event | None = None  # while it is shut, whoever asks waits
+    gate: asyncio.Event | None = None  # while it is shut, a query waits
     waiting: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
 
     async def __call__(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
@@ -41,7 +41,7 @@ class ArchiveAsked:
         return answer
 
     async def shut_until_asked(self, times: int, *work: Coroutine[Any, Any, T]) -> list[asyncio.Task[T]]:
-        """Begin the work and return once the archive has been asked so often; `gate.set()` lets it answer."""
+        """Begin the work and return after so many queries of the archive; `gate.set()` lets it answer."""
         self.gate = asyncio.Event()
         begun = [asyncio.create_task(one) for one in work]
         for _ in range(times):

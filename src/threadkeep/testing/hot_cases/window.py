@@ -19,7 +19,7 @@ APPENDS = st.lists(st.lists(st.integers(0, 12), min_size=0, max_size=7), max_siz
 
 
 def trimmed(texts: list[str], limits: SessionLimits) -> list[str]:
-    """The model: the longest end of the talk that keeps to both limits, and the newest message always."""
+    """The model: the longest end of the conversation within both limits, and the newest message always."""
     kept: list[str] = []
     for text in reversed(texts[-limits.max_messages :]):
         if kept and limits.max_chars is not None and sum(map(len, kept)) + len(text) > limits.max_chars:
@@ -70,7 +70,7 @@ class HotWindowCases(WithHot):
             assert (await store.now(scope)).pending == ()
             assert await store.window(scope) == ["text 7", "text 8", "text 9"]
 
-    async def test_only_so_much_of_pending_as_was_asked_for(self, open_hot: OpenHot) -> None:
+    async def test_only_so_much_of_pending_as_was_requested(self, open_hot: OpenHot) -> None:
         async with open_hot(SessionLimits(max_messages=2)) as store:
             scope = new_scope()
             await store.say(scope, *(f"text {number}" for number in range(8)))
@@ -89,7 +89,9 @@ class HotWindowCases(WithHot):
             (entry,) = await store.entries_of(scope)
             assert [message.content for message in entry.messages] == [text, text]
 
-    async def test_the_language_of_the_first_message_that_names_one_is_the_talks(self, store: HotUnderTest) -> None:
+    async def test_the_language_of_the_first_message_that_names_one_is_the_conversations(
+        self, store: HotUnderTest
+    ) -> None:
         scope = new_scope()
         await store.say(scope, "hm")
         assert (await store.now(scope)).language is None

@@ -11,7 +11,7 @@ from threadkeep.policy.redact.view import fold
 
 @cache
 def names(file: str) -> frozenset[str]:
-    """Return the names of `<file>.txt`: lines that do not begin with `#`, names parted by `|`."""
+    """Return the names of `<file>.txt`, separated by `|`; rows that begin with `#` are comments."""
     text = resources.files("threadkeep.policy.redact.gazetteer").joinpath(f"{file}.txt").read_text("utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return frozenset(fold(name).lower() for line in lines for name in line.split("|"))

@@ -44,7 +44,7 @@ if #erased > 0 then
   return { 'tombstones', table.concat(erased, ' ') }
 end
 if not ALLOWED and call('HEXISTS', USER_RECORD, 'texts') == 1 then
-  return { 'texts' } -- the user has erased some: only Python can tell which of the drafts say them
+  return { 'texts' } -- the user has erased some: only Python knows which of the drafts say them
 end
 
 local asked = question(s, true)
@@ -107,7 +107,7 @@ if #fresh > 0 then
   keep_turn(turn_after(drafts, TURN_AT))
 end
 write_session(s, fresh)
-note_talk(#fresh > 0 or call('EXISTS', PENDING) == 1)
+note_conversation(#fresh > 0 or call('EXISTS', PENDING) == 1)
 
 if KEY ~= '' then
   local moment = now()

@@ -4,15 +4,15 @@
 -- holds no raw line ends. The fragment is the message as the session document shows it; head holds its other fields.
 -- The journal id is empty in the window; in pending it says where the message waits ("!" before it: a dead letter).
 
-local DOC, LATEST, META, WINDOW, PENDING, IDS, TURN, RECEIPTS, RECORD, USER_RECORD, TALKS, JOURNAL, DEAD = unpack(KEYS)
+local DOC, LATEST, META, WINDOW, PENDING, IDS, TURN, RECEIPTS, RECORD, USER_RECORD, CONVERSATIONS, JOURNAL, DEAD = unpack(KEYS)
 
 local SESSION_TTL, LATEST_TTL = tonumber(ARGV[1]), tonumber(ARGV[2])
 local MAX_MESSAGES, MAX_CHARS = tonumber(ARGV[3]), tonumber(ARGV[4])
-local JUMP, TALK, AT, GIVEN = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
+local JUMP, CONVERSATION, AT, GIVEN = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
 local SEED, SEED_SEQ, SEED_GEN, SEED_LANG, SEED_ACTIVE, SEED_IDS = ARGV[9], 0, 0, '', 0, ''
 local ABSORB, ABSORB_CREATED, ABSORB_LANG, ABSORB_ITEMS = '', '', '', ''
 local OWN = 9 -- a script's own arguments come after these
-if SEED ~= '-' then -- somebody answers
+if SEED ~= '-' then -- an answer to a question
   SEED_SEQ, SEED_GEN, SEED_LANG = tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12]
   ABSORB, ABSORB_CREATED, ABSORB_LANG, ABSORB_ITEMS = ARGV[13], ARGV[14], ARGV[15], ARGV[16]
   SEED_ACTIVE, SEED_IDS = tonumber(ARGV[17]), ARGV[18]
@@ -71,8 +71,8 @@ local function this_run()
 end
 
 -- `shown` is all that a reader needs besides the window, in one value: generation, seq, created, language, gap,
--- floor, seen, the document's length, and how often it was written: whoever has seen it knows that nothing is new while
--- it stands. All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
+-- floor, seen, the document's length, and how often it was written: while it stands, nothing is new to
+-- a reader. All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
 local SHOWN = '^(%d+)\n(%d+)\n([^\n]*)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%-?%d+)\n(%d+)$'
 
 local function state()
@@ -88,18 +88,18 @@ local function state()
   s.gap, s.floor = tonumber(gap) or 0, tonumber(floor) or 0
   s.length, s.blank, s.shown_lang = tonumber(length) or -1, tonumber(meta[3]) or 0, s.lang
   s.doubt = tonumber(meta[4]) or 0 -- until when receipts may be missing that only the archive has
-  s.writes, s.unsure = tonumber(writes) or 0, s.seeded and meta[5] == '1' -- begun while the archive was away
+  s.writes, s.unsure = tonumber(writes) or 0, s.seeded and meta[5] == '1' -- begun while the archive was down
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
-  s.foreign = s.live and not s.created -- a document that somebody else wrote
+  s.foreign = s.live and not s.created -- a document of another application
   s.stale = s.seen ~= '' and s.seen ~= s.this_run -- messages from before a restart: perhaps erased since
   s.token = whole_number(s.rec) .. ':' .. whole_number(s.user_rec)
-  if s.run == '' then -- no counter: the numbers that wait are all there is to tell those that the archive is just given
+  if s.run == '' then -- no counter: pending numbers identify those that the archive is just given
     s.token = s.token .. ':' .. whole_number(highest(PENDING))
   end
   return s
 end
 
--- The archive may have been told of an erase before we were; but whoever began while it was away knew no generation.
+-- An erase may have reached the archive before us; but a conversation begun while it was down knew no generation.
 local function is_erased(s)
   return GIVEN and GIVEN < math.max(s.gen, SEED == s.token and not s.unsure and SEED_GEN or 0)
 end
@@ -131,7 +131,7 @@ local function save(s)
   call('PEXPIRE', META, META_TTL)
 end
 
-local function forget_id(message) -- of a message that is in neither place any more
+local function forget_id(message) -- of a message that is in neither any more
   if not holds(WINDOW, message.seq) and not holds(PENDING, message.seq) then
     call('HDEL', IDS, message.id)
   end
@@ -164,7 +164,7 @@ local function purge()
   return #waiting
 end
 
--- Since when, in this run of the server, our mark stands; nil when it does not. A wipe takes it away.
+-- Since when, in this run of the server, our mark stands; nil when it does not. A wipe deletes it.
 local function watched(s)
   local run, since = string.match(call('GET', MARK) or '', '^(%x+)\n(%d+)$')
   return run == s.this_run and tonumber(since) or nil
@@ -174,8 +174,8 @@ local function may_evict_all()
   return find(call('INFO', 'memory'), 'maxmemory_policy:allkeys', 1, true)
 end
 
--- Whether nothing that this store acknowledged of the talk is missing both here and in the archive: it was last heard
--- of in this run of the server and after our mark was set, which a wipe takes away; what waits is never evicted.
+-- Whether nothing that this store acknowledged of the conversation is missing here and in the archive: its last write
+-- was in this run of the server and after our mark was set, which a wipe deletes; what waits is never evicted.
 local function unbroken(s)
   local since = watched(s)
   if not since then
@@ -185,8 +185,8 @@ local function unbroken(s)
   return s.run == '' and SEED_ACTIVE > since + SKEW and not may_evict_all()
 end
 
--- The archive is away, and this talk is new here, or has ended: it goes on under numbers higher than any that it can
--- have had, in a generation that the worker finds out. Only where the archive once answered in this very run, so that
+-- The archive is down, and this conversation is new here or has ended: it continues under numbers higher than any it
+-- can have had, in a generation that the worker finds out. Only where the archive once answered in this very run, so that
 -- nothing was lost since. Answers whether it may.
 local function begin_unsure(s)
   if s.run ~= '' or not watched(s) or may_evict_all() then
@@ -201,7 +201,7 @@ end
 
 local function seed(s)
   local lost = not unbroken(s) and not s.unsure -- perhaps: it did not just end by its TTL
-  if s.known_gen and s.known_gen < SEED_GEN and not s.unsure then -- erased while we were away
+  if s.known_gen and s.known_gen < SEED_GEN and not s.unsure then -- erased while this store was down
     purge()
     s.seq, s.gap, s.floor, s.live, s.created, s.lang = 0, 0, 0, false, false, ''
   end
@@ -213,7 +213,7 @@ local function seed(s)
     call('HSET', META, 'doubt', whole_number(now() + META_TTL)) -- its receipts went with the rest
   end
   if SEED_SEQ > 0 then
-    call('ZREMRANGEBYSCORE', WINDOW, '-inf', 0) -- absorbed before we knew that the archive knows the talk
+    call('ZREMRANGEBYSCORE', WINDOW, '-inf', 0) -- absorbed before we knew that the archive has the conversation
   end
   call('HDEL', META, 'unsure')
   if not s.unsure or base > s.seq then
@@ -229,7 +229,7 @@ local function absorb(s)
   s.created, s.lang = ABSORB_CREATED ~= '' and ABSORB_CREATED or AT, s.lang ~= '' and s.lang or ABSORB_LANG
   s.foreign = false
   if s.seq > 0 then
-    return -- the archive knows this talk: what the document says of it is there already
+    return -- the archive has this conversation, and what the document says of it
   end
   local lines = {}
   for line in string.gmatch(ABSORB_ITEMS .. '\n', '([^\n]*)\n') do
@@ -257,18 +257,18 @@ local function prepare(s)
   end
 end
 
--- So that a whole user can be erased. A talk with something pending is never left out.
-local function note_talk(waiting)
-  if waiting and call('ZSCORE', TALKS, TALK) == 'inf' then
+-- So that a whole user can be erased. A conversation with something pending is always listed.
+local function note_conversation(waiting)
+  if waiting and call('ZSCORE', CONVERSATIONS, CONVERSATION) == 'inf' then
     return
   end
   local moment = now()
-  call('ZADD', TALKS, waiting and '+inf' or whole_number(moment + META_TTL), TALK)
-  call('ZREMRANGEBYSCORE', TALKS, '-inf', whole_number(moment))
-  if waiting or call('ZCOUNT', TALKS, '+inf', '+inf') > 0 then
-    call('PERSIST', TALKS)
+  call('ZADD', CONVERSATIONS, waiting and '+inf' or whole_number(moment + META_TTL), CONVERSATION)
+  call('ZREMRANGEBYSCORE', CONVERSATIONS, '-inf', whole_number(moment))
+  if waiting or call('ZCOUNT', CONVERSATIONS, '+inf', '+inf') > 0 then
+    call('PERSIST', CONVERSATIONS)
   else
-    call('PEXPIRE', TALKS, META_TTL)
+    call('PEXPIRE', CONVERSATIONS, META_TTL)
   end
 end
 

@@ -6,5 +6,5 @@ if given ~= '=' then
   local gen = given == '+1' and s.gen + 1 or math.max(s.gen, tonumber(given))
   call('HSET', RECORD, 'gen', whole_number(gen))
 end
-call('ZREM', TALKS, TALK)
+call('ZREM', CONVERSATIONS, CONVERSATION)
 return { 'ok', live, messages }

@@ -1,5 +1,5 @@
 -- Forget one message, wherever it stands, and leave a tombstone, unless it is empty: what has aged out was not erased.
--- The rest of its journal entry goes on without it.
+-- The rest of its journal entry is kept.
 local ID, STONE = ARGV[OWN + 1], ARGV[OWN + 2]
 
 local function rewrite(sid, rest)
@@ -67,7 +67,7 @@ end
 if (asked or answered) and turn.readable then
   keep_turn(turn)
 elseif asked or answered then
-  call('DEL', LATEST) -- whatever somebody wrote there
+  call('DEL', LATEST) -- whatever stands there
 end
 if asked or answered or not turn.in_hash then
   call('DEL', TURN)

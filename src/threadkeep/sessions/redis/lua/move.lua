@@ -24,7 +24,7 @@ elseif ACTION == 'replay' then
 end
 withdraw(old)
 local waiting = {}
-if #ARGV < OWN + 5 then -- nobody could read its numbers
+if #ARGV < OWN + 5 then -- its numbers could not be read
   waiting = call('ZRANGE', PENDING, 0, -1)
 end
 for i = OWN + 5, #ARGV do
@@ -43,7 +43,7 @@ for _, item in ipairs(waiting) do
     end
   end
 end
-if call('ZSCORE', TALKS, TALK) then
-  note_talk(call('EXISTS', PENDING) == 1)
+if call('ZSCORE', CONVERSATIONS, CONVERSATION) then
+  note_conversation(call('EXISTS', PENDING) == 1)
 end
 return { 'ok' }

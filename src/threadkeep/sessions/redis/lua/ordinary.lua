@@ -6,10 +6,10 @@ if FRONT ~= '' and RECORDED[1] ~= FRONT then
   return { 'front' }
 end
 
--- The ordinary append, by the fewest commands: new ids, no key, a talk that is seeded and was never erased, a document
--- that is exactly as we left it. It leaves what append.lua would leave; whatever is not ordinary goes on to that.
+-- The ordinary append, by the fewest commands: new ids, no key, a conversation seeded and never erased, a
+-- document exactly as we left it. It leaves what append.lua would leave; anything else is handled by that.
 local function ordinary()
-  local DOC, WINDOW, PENDING, IDS, TALKS, JOURNAL = KEYS[1], KEYS[4], KEYS[5], KEYS[6], KEYS[11], KEYS[12]
+  local DOC, WINDOW, PENDING, IDS, CONVERSATIONS, JOURNAL = KEYS[1], KEYS[4], KEYS[5], KEYS[6], KEYS[11], KEYS[12]
   local call, match, format, concat = redis.call, string.match, string.format, table.concat
   if ARGV[9] ~= '-' or ARGV[10] ~= '' or ARGV[15] ~= '1' or ARGV[4] ~= '-1' or #ARGV < 28 then
     return
@@ -44,7 +44,7 @@ local function ordinary()
     lang = ARGV[14]
   end
 
-  -- Every string that Lua makes is hashed byte by byte: a text is put together once for each place that it goes to.
+  -- Every string that Lua makes is hashed byte by byte: a text is joined once for each key that it goes to.
   local last, drafts, new = tonumber(seq), {}, {}
   local texts, window, pending, known = {}, {}, {}, {}
   for i = 1, count do
@@ -104,9 +104,9 @@ local function ordinary()
   call('HSET', META, 'run', meta[1], 'seq', seq, 'shown', shown, 'blank', blank,
     'turn', show_turn(turn_after(drafts, 17)))
   call('PEXPIRE', META, META_TTL)
-  if call('ZSCORE', TALKS, ARGV[6]) ~= 'inf' then -- a talk with something pending is never left out
-    call('ZADD', TALKS, '+inf', ARGV[6])
-    call('PERSIST', TALKS)
+  if call('ZSCORE', CONVERSATIONS, ARGV[6]) ~= 'inf' then -- one with something pending is always listed
+    call('ZADD', CONVERSATIONS, '+inf', ARGV[6])
+    call('PERSIST', CONVERSATIONS)
   end
   return { 'ok', seq, shown }
 end

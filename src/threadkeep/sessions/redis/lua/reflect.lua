@@ -1,4 +1,4 @@
--- What a turn meant, told later: into the latest turn, while that is still the one it is about. No sign of life.
+-- The reflection on a turn, which comes later: into the latest turn, while that is still the one. No TTL is slid.
 local ABOUT, REFLECTION, TOKENS = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3]
 if is_erased(state()) then
   return { 'erased' }

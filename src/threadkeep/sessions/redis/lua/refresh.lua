@@ -30,7 +30,7 @@ local asked = question(s, false, true)
 if asked then
   return asked
 end
-if GIVEN and GIVEN > s.gen and s.known_gen then -- erased while we were away: what is here is of an older generation
+if GIVEN and GIVEN > s.gen and s.known_gen then -- erased while this store was down: this is of an older generation
   purge()
   s.seq, s.gap, s.floor, s.live, s.created, s.lang, s.run, s.seen = 0, 0, 0, false, false, '', '', ''
 end
@@ -70,5 +70,5 @@ if #fresh > 0 then
   keep_turn(turn_after(messages, TURN_AT))
 end
 write_session(s)
-note_talk(call('EXISTS', PENDING) == 1)
+note_conversation(call('EXISTS', PENDING) == 1)
 return { 'ok' }

@@ -1,5 +1,5 @@
 -- Entries that are in the archive now: acknowledged, deleted, and their own messages no longer pending.
--- A message is told by its seq *and* its entry: after an erase the same seq may stand for another one.
+-- A message is identified by its seq *and* its entry: after an erase the same seq may stand for another one.
 local i = OWN + 1
 while i <= #ARGV do
   local sid, count = ARGV[i], tonumber(ARGV[i + 1])
@@ -15,7 +15,7 @@ while i <= #ARGV do
   end
   i = i + 2 + count
 end
-if call('ZSCORE', TALKS, TALK) then
-  note_talk(call('EXISTS', PENDING) == 1)
+if call('ZSCORE', CONVERSATIONS, CONVERSATION) then
+  note_conversation(call('EXISTS', PENDING) == 1)
 end
 return { 'ok' }

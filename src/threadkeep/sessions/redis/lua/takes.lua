@@ -1,5 +1,5 @@
 -- Whether an append could be written here. The first line of the script makes the server refuse it where it refuses
--- every write (a replica, no memory, no disk), and whoever may not touch these keys; the rest is the user's rights.
+-- every write (a replica, no memory, no disk), and users without rights on these keys; the rest checks the commands.
 local JOURNAL = KEYS[12]
 for _, command in ipairs({
   { 'XADD', JOURNAL, '*', 'v', '1' }, { 'XDEL', JOURNAL, '0-1' }, { 'XACK', JOURNAL, 'archive', '0-1' },

@@ -12,5 +12,5 @@ if ARGV[OWN + 1] ~= '' then
   s.lang = ARGV[OWN + 1]
 end
 write_session(s)
-note_talk(call('EXISTS', PENDING) == 1)
+note_conversation(call('EXISTS', PENDING) == 1)
 return { 'ok' }

@@ -1,1 +1,0 @@
-"""Checkpoints on PostgreSQL, MySQL and MariaDB."""

@@ -1,1 +1,0 @@
-"""Knowledge documents on PostgreSQL, MySQL and MariaDB."""

@@ -1,0 +1,76 @@
+"""Recall from end to end: question → candidates → score → rerank → context, a file of this package for each step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from threadkeep.model import Hit, Message, Recalled
+from threadkeep.ports.index import Evidence, TermIndex
+from threadkeep.ports.rerank import Rerank
+from threadkeep.ports.vectors import Nearest
+from threadkeep.recall.candidates import evidence_for, nearby, terms_to_look_up, with_queued
+from threadkeep.recall.context import CountTokens, assembled
+from threadkeep.recall.question import Question
+from threadkeep.recall.rerank import MOST_RERANKED, reranked
+from threadkeep.recall.score import fused
+from threadkeep.scope import Scope
+
+_MOST_SCORED_ON_THE_LOOP = 100  # turns
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    question: Question
+    sent: str  # the question redacted, as embedders and rerankers may see it
+    within: Scope  # the user, or one conversation of theirs
+    here: Scope | None  # the conversation at hand
+    k: int
+    budget: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What recall reads, and `run`, which reads it. A part that is None is not there."""
+
+    index: TermIndex
+    nearest: Nearest | None
+    rerank: Rerank | None
+    queued: Callable[[Scope], Awaitable[Sequence[Message]]] | None  # messages of a conversation not in the index yet
+    recent: Callable[[Scope | None], Awaitable[Sequence[Message] | None]]  # None where they cannot be read in time
+    count_tokens: CountTokens
+
+    async def run(self, request: Request) -> Recalled:
+        evidence, queued, degraded = await self._evidence(request)
+        hits = await self._scored(request, evidence)
+        if self.rerank is not None:
+            hits = (await reranked(self.rerank, request.sent, hits))[: request.k]
+        recent = queued or await self.recent(request.here) if hits else ()
+        name = None if request.here is None else request.here.conversation
+        found = assembled(hits, evidence, recent or (), name, request.budget, self.count_tokens, request.k)
+        return replace(found, degraded=True) if degraded or recent is None else found
+
+    async def _evidence(self, request: Request) -> tuple[Evidence, Sequence[Message], bool]:
+        """With what is queued, and whether vectors were missing. They are searched while terms are looked up.
+
+        Nothing else of recall runs concurrently.
+        """
+        looking = asyncio.create_task(nearby(self.nearest, request.within, request.sent))
+        try:
+            queued = await self.queued(request.here) if self.queued and request.here else ()
+            evidence = await evidence_for(request.question, self.index, request.within, looking)
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+        if queued and request.here:
+            terms = terms_to_look_up(request.question)
+            evidence = with_queued(evidence, request.here.require_conversation(), queued, terms)
+        return evidence, queued, looking.result().degraded
+
+    async def _scored(self, request: Request, evidence: Evidence) -> tuple[Hit, ...]:
+        """In a thread where there are many turns: other tasks should not wait for them."""
+        most = request.k if self.rerank is None else max(request.k, MOST_RERANKED)
+        work = partial(fused, request.question, evidence, most)
+        return await asyncio.to_thread(work) if len(evidence.turns) > _MOST_SCORED_ON_THE_LOOP else work()
