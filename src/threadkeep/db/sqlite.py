@@ -109,15 +109,20 @@ class SqliteDatabase(Database):
     def keep_reserve(self) -> None:
         """Set room aside for an erase on a full disk, unless that was done before."""
         if not self._in_memory:
+            self._writing.erasing = False
             with suppress(OSError):  # the folder was removed: the next read or write reports it
                 self._reserve.keep()
 
     async def make_room(self) -> bool:
-        """Use up what was set aside, and fold the log. Return False where neither gave any."""
+        """Let an erase use up the room that other writes leave free and what was set aside, until `keep_reserve`.
+
+        Return False where that gave it no more than it had.
+        """
         if self._in_memory:
             return False
+        had, self._writing.erasing = self._writing.erasing, True
         released = await asyncio.to_thread(self._reserve.release)
-        return await self.fold_log() or released
+        return await self.fold_log() or released or not had
 
     async def fold_log(self) -> bool:
         """Bring the log into the database, and its room back to the disk. Return whether there was any.
@@ -302,7 +307,7 @@ class SqliteDatabase(Database):
         log = Path(f"{self.path}-wal")
         with suppress(OSError, sqlite3.Error):  # tried again after the next write
             if self.is_short_of_room() and log.stat().st_size > _LONG_LOG:
-                erasing = self._reserve.is_in_use  # which needs what was set aside, and sets it aside again at its end
+                erasing = self._writing.erasing  # which needs what was set aside, and sets it aside again at its end
                 with self._writing.held() as connection:
                     self._fold(connection)
                 if not erasing:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from threadkeep.db.sqlite_file import is_short_of_room, pages_in, refuse_unfoldable
+from threadkeep.db.sqlite_file import is_short_of_room, pages_in, refuse_growth
 from threadkeep.db.sqlite_schema import migrate
 
 T = TypeVar("T")
@@ -86,6 +86,7 @@ class WritingConnection:
         self._waits = True  # for other processes, and for the disk while it folds the log
         self._log_pages = _LOG_PAGES
         self.commit_seconds = 0.0  # of the last commit
+        self.erasing = False  # which may use up the room that other writes leave free
 
     @contextmanager
     def held(self) -> Generator[sqlite3.Connection]:
@@ -96,15 +97,15 @@ class WritingConnection:
             yield connection
 
     def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        def foldable(connection: sqlite3.Connection) -> T:
-            before = pages_in(connection) if self._is_short_of_room() else None
+        def leaving_room(connection: sqlite3.Connection) -> T:
+            before = pages_in(connection) if self._is_short_of_room() and not self.erasing else None
             result = work(connection)
-            if before is not None and pages_in(connection) - before > _SHORT_LOG_PAGES:
-                refuse_unfoldable(connection, self._path)
+            if before is not None and pages_in(connection) > before:
+                refuse_growth(connection, self._path)
             return result
 
         with self.held() as connection:
-            result, self.commit_seconds = in_transaction(connection, "BEGIN IMMEDIATE", foldable)
+            result, self.commit_seconds = in_transaction(connection, "BEGIN IMMEDIATE", leaving_room)
             return result
 
     def transact_at_once(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -134,6 +135,8 @@ class WritingConnection:
         if (waits, pages) != (self._waits, self._log_pages):
             connection.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1_000) if waits else 0}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+            # Or a transaction that is refused would have taken room in the log already.
+            connection.execute(f"PRAGMA cache_spill = {'OFF' if pages == _SHORT_LOG_PAGES else 'ON'}")
             self._waits, self._log_pages = waits, pages
 
     def _is_short_of_room(self) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from threadkeep.errors import StoreFull, StoreUnavailable
 
+_HEADROOM = 1_048_576  # that messages leave free: erasing them takes up to this much in the log
 _LEAST_ROOM = 65_536
 _RESERVE = 1_048_576
 _KEPT_BACK = _RESERVE // 4  # for folding the log while the rest is in use
@@ -17,9 +18,9 @@ _PLENTY = 16 * 1_048_576  # four times what the log grows to before it is folded
 
 
 def has_room(path: str) -> bool:
-    """Whether the disk has room for a small commit: the log takes a page for each page that changes."""
+    """Whether the disk has room for a small commit that lets the database grow."""
     try:
-        return shutil.disk_usage(Path(path).parent).free >= _LEAST_ROOM
+        return shutil.disk_usage(Path(path).parent).free >= _HEADROOM
     except OSError:  # a folder that was removed is reported by `FileIdentity.check`
         return True
 
@@ -36,16 +37,16 @@ def pages_in(connection: sqlite3.Connection) -> int:
     return connection.execute("PRAGMA page_count").fetchone()[0]
 
 
-def refuse_unfoldable(connection: sqlite3.Connection, path: str) -> None:
-    """Raise `StoreFull`, before a commit, where the log might take the room that folding it into the database needs.
+def refuse_growth(connection: sqlite3.Connection, path: str) -> None:
+    """Raise `StoreFull`, before a commit that lets the database grow, where too little room would be left to erase.
 
-    With a log that cannot be folded nothing could be erased any more. For commits that let the database grow by much:
-    what small ones add is folded into the reserve, and an erasure adds next to nothing.
+    The commit takes room twice: in the log, and in the database once the log is folded into it. A log that cannot be
+    folded keeps its room, and then nothing could be erased any more.
     """
     size = connection.execute("PRAGMA page_size").fetchone()[0]
     grows = pages_in(connection) * size - os.path.getsize(path)
-    if grows > 0 and 2 * grows > shutil.disk_usage(Path(path).parent).free:
-        raise StoreFull(f"{path}: the disk has no room left for a commit of this size; free some and retry")
+    if shutil.disk_usage(Path(path).parent).free < _HEADROOM + 2 * max(0, grows):
+        raise StoreFull(f"{path}: the disk has no room left for this commit; free some and retry")
 
 
 class FileIdentity:
@@ -89,11 +90,6 @@ class Reserve:
     def __init__(self, path: str) -> None:
         self._path = Path(f"{path}-reserve")
         self._used = False
-
-    @property
-    def is_in_use(self) -> bool:
-        """Whether some of it was used up, and not set aside again."""
-        return self._used
 
     def keep(self) -> None:
         """Make it unless it is there. Where the disk has no room now, the next opening or erase tries again.
