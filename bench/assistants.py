@@ -20,7 +20,7 @@ from typing import Any
 from bench.report import table
 from threadkeep import Scope, Settings, open_memory
 from threadkeep.compose.assistant import open_assistant
-from threadkeep.ports.responder import Answer, Asked
+from threadkeep.ports.chat import Answer, Asked
 
 _ROOT = Path(__file__).parents[1]
 _TURNS = _ROOT / "tests" / "data" / "assistants" / "offline_turns.jsonl"

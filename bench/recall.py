@@ -26,8 +26,7 @@ from bench.recall_product import product
 from bench.recall_sets import PASSAGES, Archive, follow_ups, locomo, long_answers, longmemeval, passages
 from bench.recall_vectors import vectors_of
 from bench.report import median, p95, table
-from threadkeep.recall.enrich import Asked, enriched
-from threadkeep.recall.question import Question
+from threadkeep.recall.question import Asked, Question, enriched
 from threadkeep.recall.score import DEFAULT, fused
 
 _MOST_FOR_PEERS = 10  # archives of a set: others' stores take minutes for each

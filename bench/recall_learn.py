@@ -15,8 +15,8 @@ import numpy as np
 from bench.recall_memory import MemoryIndex
 from bench.recall_sets import Archive
 from bench.recall_vectors import vectors_of
-from threadkeep.recall.features import Reading
 from threadkeep.recall.question import Question
+from threadkeep.recall.score import Reading
 
 AGAINST = {"previous", "asks", "short", "addressed", "given before"}
 # Nothing teaches these, save the second: of it the sets at hand would have more than others may bear.

@@ -17,8 +17,8 @@ import numpy as np
 
 from bench.sessions_stores import OnePostgres
 from threadkeep import Memory, Scope
-from threadkeep.archive.message_rows import row_of
-from threadkeep.db.words import hashed
+from threadkeep.db.messages import row_of
+from threadkeep.db.terms import hashed
 from threadkeep.recall.normalise import terms_of
 from threadkeep.testing.drafts import admitted, draft
 

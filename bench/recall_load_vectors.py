@@ -12,7 +12,7 @@ import numpy as np
 
 from threadkeep.db.server import ServerDatabase
 from threadkeep.index.pgvector import Graphs
-from threadkeep.ports.embedder import EmbeddingModel
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.recall.vectors import ENCODING, encode
 
 _ROWS_AT_ONCE = 20_000

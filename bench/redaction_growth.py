@@ -12,10 +12,8 @@ from typing import Any
 
 from bench.redaction_hostile import UNITS, hostile
 from threadkeep.policy.redact import RedactionRules, Redactor, warm_up
-from threadkeep.policy.redact.families import BUILT_IN
-from threadkeep.policy.redact.rule import Rule
-from threadkeep.policy.redact.selection import Selection
-from threadkeep.policy.redact.view import View, shadow
+from threadkeep.policy.redact.engine import BUILT_IN, Selection
+from threadkeep.policy.redact.rule import Rule, View, shadow
 
 BOUND = 2.3
 """Twice the length may cost so many times as much."""

@@ -28,9 +28,9 @@ from threadkeep.agent.retrieval import Retrieval
 from threadkeep.agent.retrieval_turn import RetrievalRequest
 from threadkeep.compose.knowledge import open_knowledge
 from threadkeep.compose.retrieval import open_retrieval
-from threadkeep.knowledge.embedding import embed_documents
-from threadkeep.ports.embedder import model_of
+from threadkeep.knowledge.indexing import embed_documents
 from threadkeep.ports.knowledge import Access, Chunk, Document, Part
+from threadkeep.ports.models import model_of
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 

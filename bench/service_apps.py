@@ -19,12 +19,11 @@ from fastapi import FastAPI
 
 from threadkeep import ModelResponse, Scope
 from threadkeep.http.app import create_app
-from threadkeep.http.request_limits import RequestLimits
+from threadkeep.http.middleware import RequestLimits
 from threadkeep.http.server import Server
 from threadkeep.memory import Memory
 from threadkeep.model import History, Receipt
-from threadkeep.ports.chat import ChatReply, ChatRequest
-from threadkeep.ports.responder import Answer, Asked
+from threadkeep.ports.chat import Answer, Asked, ChatReply, ChatRequest
 from threadkeep.settings import Settings
 
 REPLY = "Noted; is there anything else you would like to know about it?"

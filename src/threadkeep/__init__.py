@@ -19,6 +19,7 @@ from threadkeep.memory import Memory
 from threadkeep.model import (
     Conversation,
     ConversationPage,
+    ConversationRecord,
     ErasureProof,
     History,
     Hit,
@@ -32,7 +33,6 @@ from threadkeep.model import (
 )
 from threadkeep.ports.health import Health
 from threadkeep.ports.knowledge import Access
-from threadkeep.record import ConversationRecord
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 from threadkeep.sync import SyncMemory

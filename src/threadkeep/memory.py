@@ -27,10 +27,9 @@ from threadkeep.core.arguments import (
     text_length,
 )
 from threadkeep.core.erasing import Erasing
-from threadkeep.core.health import HealthCheck, LastWrite
-from threadkeep.core.keeping import Keeping
+from threadkeep.core.keeping import Keeping, Reflecting
 from threadkeep.core.language import ConversationLanguage
-from threadkeep.core.reflecting import Reflecting
+from threadkeep.core.stores import HealthCheck, LastWrite
 from threadkeep.core.stores import Stores as Stores  # named here for other parts
 from threadkeep.errors import StoreError, StoreUnavailable
 from threadkeep.events import Event
@@ -40,6 +39,7 @@ from threadkeep.model import (
     ConversationChange,
     ConversationPage,
     ErasureProof,
+    Exported,
     History,
     HistoryRange,
     Indexing,
@@ -47,22 +47,22 @@ from threadkeep.model import (
     Recalled,
     Receipt,
     Reflection,
+    ReflectionKind,
     Session,
     Stats,
+    StoredReflection,
 )
-from threadkeep.policy.admit import Rules, admit
-from threadkeep.policy.ids import MessageIds
-from threadkeep.policy.outward import OutwardLog
+from threadkeep.policy.admit import MessageIds, Rules, admit
+from threadkeep.policy.logs import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import Health
-from threadkeep.ports.keepers import Part
-from threadkeep.ports.language import LanguageRules
+from threadkeep.ports.index import Near
+from threadkeep.ports.models import LanguageRules
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.ports.vectors import Near
+from threadkeep.ports.user_data import Part
 from threadkeep.recall.context import CountTokens, most_tokens_in
 from threadkeep.recall.pipeline import Pipeline, Request
 from threadkeep.recall.question import Question
-from threadkeep.record import Exported, ReflectionKind, StoredReflection
 from threadkeep.resilience.one_call import in_one_call, sparing
 from threadkeep.scope import Scope
 

@@ -26,8 +26,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from threadkeep.errors import InvalidSetting
-from threadkeep.unknown_keys import closest, fix_for, keys_beside
+from threadkeep.errors import InvalidSetting, closest, fix_for, keys_beside
 
 _A_CENTURY_OF_MINUTES = 52_560_000
 _A_CENTURY_OF_SECONDS = 60 * _A_CENTURY_OF_MINUTES

@@ -19,18 +19,20 @@ from threadkeep.memory import Memory
 from threadkeep.model import (
     ConversationPage,
     ErasureProof,
+    Exported,
     History,
     Indexing,
     Recalled,
     Receipt,
     Reflection,
+    ReflectionKind,
     Session,
     Stats,
+    StoredReflection,
 )
 from threadkeep.ports.health import Health
-from threadkeep.ports.keepers import Part
-from threadkeep.ports.language import LanguageRules
-from threadkeep.record import Exported, ReflectionKind, StoredReflection
+from threadkeep.ports.models import LanguageRules
+from threadkeep.ports.user_data import Part
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 

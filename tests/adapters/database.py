@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 from tests.contract.sql_statements import execute
-from threadkeep.adapters.langgraph.squeeze import unsqueezed
+from threadkeep.adapters.langgraph.pages import unsqueezed
 
 
 async def rows(url: str, statement: str) -> list[tuple[object, ...]]:

@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from tests.adapters.verbs import Open, Verbs, thread
-from threadkeep.db import driver
+from threadkeep.db import pool
 
 EARLY, LATE = 20, 200
 # What a plain put sends: the row, the items and the counts together where the server takes that.
@@ -73,7 +73,7 @@ async def test_a_late_put_takes_as_many_calls_as_an_early_one(open_saver: Open) 
 @pytest.mark.parametrize("url", [*TRIPS], indirect=True)
 async def test_a_put_is_one_trip_to_the_server(open_saver: Open, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     trips: list[str] = []
-    for kind in (driver._PostgresConnection, driver._MySqlConnection):
+    for kind in (pool._PostgresConnection, pool._MySqlConnection):
         for verb in ("rows", "count", "begin", "commit"):
             monkeypatch.setattr(kind, verb, noted(trips, verb, getattr(kind, verb)))
     talk = Talk(await open_saver(), "t")

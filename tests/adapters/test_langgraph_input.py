@@ -15,7 +15,7 @@ from tests.adapters.database import rows
 from tests.adapters.verbs import Open, Verbs, thread
 from threadkeep.adapters.langgraph import Limits, ThreadkeepSaver
 from threadkeep.adapters.langgraph.codec import packed
-from threadkeep.adapters.langgraph.squeeze import squeezed
+from threadkeep.adapters.langgraph.pages import squeezed
 from threadkeep.errors import CheckpointCorrupt, InvalidInput, InvalidScope, MemoryClosed, SchemaTooNew, TooLarge
 from threadkeep.settings import Settings
 

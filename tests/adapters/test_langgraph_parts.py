@@ -20,21 +20,37 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from threadkeep.adapters.langgraph import drafting as writing
-from threadkeep.adapters.langgraph import squeeze, whole_lists
-from threadkeep.adapters.langgraph.codec import Codec, packed
-from threadkeep.adapters.langgraph.item_cache import FREED, Item, ItemCache, gap, values_of
-from threadkeep.adapters.langgraph.messages import MORE, copies, fingerprint, plain_value, template_of
-from threadkeep.adapters.langgraph.pages import emptied, pages_for, stretches_of
-from threadkeep.adapters.langgraph.reading import State, StateCache
-from threadkeep.adapters.langgraph.splitting import Split, fresh, grow_never, split
-from threadkeep.adapters.langgraph.squeeze import squeezed, unsqueezed
-from threadkeep.adapters.langgraph.surrogates import has_lone, spelled, unspelled
+from threadkeep.adapters.langgraph import messages, pages
+from threadkeep.adapters.langgraph.checkpoint_rows import State, StateCache
+from threadkeep.adapters.langgraph.codec import Codec, has_lone, packed, spelled, unspelled
+from threadkeep.adapters.langgraph.drafting import Split, fresh, grow_never, split
+from threadkeep.adapters.langgraph.messages import (
+    MORE,
+    Continued,
+    LatestLists,
+    ListSnapshot,
+    copies,
+    fingerprint,
+    plain_value,
+    snapshot,
+    template_of,
+)
+from threadkeep.adapters.langgraph.pages import (
+    FREED,
+    Item,
+    ItemCache,
+    emptied,
+    gap,
+    pages_for,
+    squeezed,
+    stretches_of,
+    unsqueezed,
+    values_of,
+)
 from threadkeep.adapters.langgraph.turns import TurnSeal
-from threadkeep.adapters.langgraph.whole_lists import Continued, LatestLists, ListSnapshot, snapshot
 from threadkeep.checkpoints.threads import pages_to_drop
 from threadkeep.errors import CheckpointCorrupt, TooLarge
-from threadkeep.ports.checkpoints import Page, Run
-from threadkeep.ports.stored_shapes import SHAPES
+from threadkeep.ports.checkpoints import SHAPES, Page, Run
 from threadkeep.ports.threads import Thread, escaped, unescaped
 from threadkeep.scope import Scope
 
@@ -434,7 +450,7 @@ def test_a_page_that_cannot_be_read_here_is_not_made_worse_by_freeing_some_of_it
     [page] = pages_for(b"s", 0, [Item.of("a text that comes twice " * 20, CODEC, "x")] * 2)
     damaged = page.data[:-3]
     assert emptied(damaged, [0]) == damaged
-    monkeypatch.setattr(squeeze, "_zstd", lambda: None)
+    monkeypatch.setattr(pages, "_zstd", lambda: None)
     assert emptied(page.data, [0]) == page.data
 
 
@@ -518,7 +534,7 @@ def test_messages_are_taken_apart_at_once_or_one_by_one_with_the_same_result(
     kind: type[HumanMessage], at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not at_once:
-        monkeypatch.setattr(whole_lists, "_PARTS", 0)
+        monkeypatch.setattr(messages, "_PARTS", 0)
     talk = [HumanMessage("a"), kind("b"), AIMessage("c")]
     before = taken_of(talk)
     assert before.common_with([*talk, HumanMessage("d")]) == 3
@@ -560,7 +576,7 @@ def test_what_claims_to_be_huge_is_refused_before_it_is_unpacked() -> None:
 
 
 def test_what_is_too_large_to_be_unpacked_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(squeeze, "_LARGEST", 1_000)
+    monkeypatch.setattr(pages, "_LARGEST", 1_000)
     assert len(squeezed(bytes(1_000))) < 100
     assert squeezed(bytes(1_001)) == bytes(1_002)
     assert unsqueezed(squeezed(bytes(1_001))) == bytes(1_001)

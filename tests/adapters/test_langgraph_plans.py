@@ -12,9 +12,9 @@ from tests.servers.server import Server
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.checkpoints import reading
 from threadkeep.checkpoints.putting import postgres_put
-from threadkeep.db.dialects import POSTGRES
-from threadkeep.db.driver import _numbered  # pyright: ignore[reportPrivateUsage]
+from threadkeep.db.pool import _numbered  # pyright: ignore[reportPrivateUsage]
 from threadkeep.db.server import ServerDatabase
+from threadkeep.db.statements import POSTGRES
 from threadkeep.ports.checkpoints import Search
 from threadkeep.scope import Scope
 

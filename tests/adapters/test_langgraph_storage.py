@@ -15,8 +15,8 @@ from tests.adapters.database import count, rows
 from tests.adapters.verbs import Open, Verbs, thread
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.adapters.langgraph.codec import packed, unpacked
+from threadkeep.adapters.langgraph.pages import unsqueezed
 from threadkeep.adapters.langgraph.session import Limits
-from threadkeep.adapters.langgraph.squeeze import unsqueezed
 
 WORDS = [f"word{number}" for number in range(500)]
 

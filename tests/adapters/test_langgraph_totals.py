@@ -13,9 +13,9 @@ from tests.adapters.database import rows
 from tests.adapters.test_langgraph_usage import entry
 from tests.adapters.verbs import Verbs, thread
 from tests.contract.sql_statements import execute
-from threadkeep.compose.adapters import open_checkpoints
+from threadkeep.compose.memory import open_checkpoints
 from threadkeep.metrics.stored import BOUNDS
-from threadkeep.ports.usage import Spread
+from threadkeep.ports.threads import Spread
 from threadkeep.settings import Settings
 
 BACK = {

@@ -23,10 +23,10 @@ from tests.adapters.database import count, every_value, rows
 from tests.adapters.test_langgraph_storage import stored_bytes
 from tests.adapters.verbs import Open, Verbs, thread
 from threadkeep import Scope
-from threadkeep.adapters.langgraph.projection import Projection
-from threadkeep.compose.policy import admission_rules
+from threadkeep.adapters.langgraph.turns import Projection
+from threadkeep.compose.memory import admission_rules
 from threadkeep.errors import CapabilityMissing, CheckpointCorrupt, Conflict, InvalidInput, InvalidSetting, StaleWriter
-from threadkeep.ports.turn_keys import TurnRemains
+from threadkeep.ports.threads import TurnRemains
 from threadkeep.settings import Settings
 
 THREADS, TURNS = 5, 20

@@ -172,7 +172,7 @@ ELSEWHERE = [
 async def _replaced(url: str, user: str, blob: bytes) -> None:
     """The writes of this user's tasks, by somebody who can write to the database."""
     from threadkeep.adapters.langgraph.codec import packed
-    from threadkeep.adapters.langgraph.squeeze import squeezed
+    from threadkeep.adapters.langgraph.pages import squeezed
 
     data = squeezed(packed(["msgpack", blob])).hex()
     literal = f"'\\x{data}'" if url.startswith("postgres") else f"x'{data}'"

@@ -15,7 +15,7 @@ from tests.adapters.test_langgraph_storage import chat_graph
 from tests.adapters.verbs import Open, Verbs, thread, verbs_of
 from tests.servers.server import Server
 from threadkeep.adapters.langgraph import ThreadkeepSaver
-from threadkeep.ports.usage import ConversationMetadata, ConversationStats, stats_of
+from threadkeep.ports.threads import ConversationMetadata, ConversationStats, stats_of
 from threadkeep.settings import Settings
 
 KEY = b"0123456789abcdef"

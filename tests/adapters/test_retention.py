@@ -18,10 +18,10 @@ from tests.adapters.verbs import thread, verbs_of
 from threadkeep import ModelResponse, Origin, Reflection, Scope, UserMessage, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.cli.app import run
-from threadkeep.cli.sweeping import sweep_turns
+from threadkeep.cli.upkeep import sweep_turns
 from threadkeep.compose.upkeep import open_retention, retain_daily
 from threadkeep.errors import InvalidSetting, MissingExtra
-from threadkeep.ports.usage import Retained
+from threadkeep.ports.threads import Retained
 from threadkeep.settings import Settings, load_settings
 from threadkeep.worker.retention import seconds_until
 
@@ -249,7 +249,7 @@ async def test_a_service_answers_while_langgraph_is_imported_for_it(monkeypatch:
         assert answered.wait(10)
         raise MissingExtra("langgraph", "a graph")
 
-    monkeypatch.setattr("threadkeep.cli.sweeping.import_module", slowly)
+    monkeypatch.setattr("threadkeep.cli.upkeep.import_module", slowly)
     asyncio.get_running_loop().call_soon(answered.set)
     assert await sweep_turns("sqlite://", Settings()) == 0
 

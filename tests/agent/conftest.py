@@ -16,8 +16,8 @@ from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.agent.assistant import Assistant
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.models.language import CountedDetector, OfflineDetector
+from threadkeep.ports.chat import Answer, Asked
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.responder import Answer, Asked
 
 __all__ = ["EXAMPLES", "hotel"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from threadkeep.ports.chat import ChatReply, ChatRequest, Said, ToolCall
-from threadkeep.ports.responder import Usage
+from threadkeep.ports.chat import ChatReply, ChatRequest, Said, ToolCall, Usage
 
 Line = str | ChatReply | Exception | Callable[[ChatRequest], ChatReply | str]
 

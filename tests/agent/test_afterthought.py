@@ -18,10 +18,9 @@ from threadkeep import ModelResponse, Origin, Scope, UserMessage, open_memory
 from threadkeep.agent.post_turn import read_reflection
 from threadkeep.cli.app import run
 from threadkeep.errors import ModelUnavailable
-from threadkeep.model import ModelUsage, Reflection
-from threadkeep.models.reflecting import reflect_extractively
-from threadkeep.ports.reflections import MOST_EVIDENCE
-from threadkeep.record import ReflectionKind
+from threadkeep.model import ModelUsage, Reflection, ReflectionKind
+from threadkeep.models.summary import reflect_extractively
+from threadkeep.ports.user_data import MOST_EVIDENCE
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from google.genai import types
 
 from tests.agent.conftest import EXAMPLES
 from threadkeep import Settings
-from threadkeep.agent.phrases import HISTORY_BLOCKS
+from threadkeep.agent.config import HISTORY_BLOCKS
 from threadkeep.compat import AgentService
 from threadkeep.errors import ModelTimeout, ModelUnavailable
-from threadkeep.ports.responder import ToolTrace
+from threadkeep.ports.chat import ToolTrace
 
 
 class StubGemini:

@@ -16,8 +16,7 @@ from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.assistant import Assistant
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.errors import ModelUnavailable
-from threadkeep.ports.chat import ChatReply, ChatRequest
-from threadkeep.ports.responder import Answer, Asked
+from threadkeep.ports.chat import Answer, Asked, ChatReply, ChatRequest
 from threadkeep.testing.traces import Traces
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hotel_concierge"

@@ -8,7 +8,7 @@ from tests.agent.conftest import EXAMPLES
 from threadkeep import Scope
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.compose.memory import open_memory
-from threadkeep.ports.responder import Answer, Asked
+from threadkeep.ports.chat import Answer, Asked
 from threadkeep.settings import Settings
 
 SHOP = {

@@ -10,8 +10,8 @@ import pytest
 
 from tests.agent.conftest import EXAMPLES
 from threadkeep import Settings
+from threadkeep.agent.config import HISTORY_BLOCKS
 from threadkeep.agent.folder import load_folder
-from threadkeep.agent.phrases import HISTORY_BLOCKS
 from threadkeep.errors import InvalidAssistant
 
 

@@ -17,9 +17,8 @@ from tests.servers.provide import need_own
 from tests.servers.redis import RedisServer, client
 from tests.servers.server import Server
 from threadkeep import Scope, UserMessage
-from threadkeep.agent.phrases import HISTORY_BLOCKS
-from threadkeep.ports.chat import CalledTools, ChatRequest, ToolAnswer
-from threadkeep.ports.responder import Answer
+from threadkeep.agent.config import HISTORY_BLOCKS
+from threadkeep.ports.chat import Answer, CalledTools, ChatRequest, ToolAnswer
 from threadkeep.testing.clock import FakeClock
 
 NOWHERE = "redis://127.0.0.1:1/0"

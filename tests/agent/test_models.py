@@ -21,10 +21,10 @@ from tests.agent.conftest import EXAMPLES, Open
 from threadkeep import Settings
 from threadkeep.compat import AgentService
 from threadkeep.errors import InvalidSetting, ModelError, ModelTimeout, ModelUnavailable
+from threadkeep.models.chat import Patience
 from threadkeep.models.chat.choice import ChatChoice, chat_model_for
 from threadkeep.models.chat.langchain import LangChainModel
 from threadkeep.models.chat.offline import OfflineModel
-from threadkeep.models.chat.patience import Patience
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
 
 QUICK = Patience(seconds=5, retries=2, first_pause=0.0)
@@ -288,6 +288,6 @@ async def test_the_concierges_service_asks_the_ollama_that_the_settings_name(oll
 
 
 def _asked(scope: Any, text: str) -> Any:
-    from threadkeep.ports.responder import Asked
+    from threadkeep.ports.chat import Asked
 
     return Asked(scope, text)

@@ -9,12 +9,11 @@ import pytest
 
 from tests.agent.conftest import EXAMPLES, SETTINGS
 from threadkeep import Scope, open_memory
-from threadkeep.agent.small_talk import is_goodbye, is_statement
+from threadkeep.agent.dialogue_acts import is_goodbye, is_statement
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.models.chat.offline import OfflineModel
-from threadkeep.models.chat.question_words import names_no_subject, numbers_named
-from threadkeep.ports.chat import ChatRequest, Said, Snippet
-from threadkeep.ports.responder import Answer, Asked
+from threadkeep.models.chat.questions import names_no_subject, numbers_named
+from threadkeep.ports.chat import Answer, Asked, ChatRequest, Said, Snippet
 
 
 class Case(NamedTuple):

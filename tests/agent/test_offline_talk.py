@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.agent.test_offline_answers import Case, answers_to, asked
-from threadkeep.agent.beyond_documents import beyond_documents
-from threadkeep.agent.small_talk import only_introduces, small_talk, without_greeting
+from threadkeep.agent.dialogue_acts import beyond_documents, only_introduces, small_talk, without_greeting
 from threadkeep.agent.spelling import Spelling, words_in
-from threadkeep.models.chat.question_forms import is_question
+from threadkeep.models.chat.questions import is_question
 
 SHOP, HOTEL = "pc_shop", "hotel_concierge"
 NOTHING = ("no information", "chưa có thông tin", "Nie mam na ten temat", "沒有這方面")

@@ -14,13 +14,13 @@ from tests.agent.conftest import SETTINGS, Open, Talk
 from tests.agent.recording import RecordingModel
 from threadkeep import Scope, UserMessage
 from threadkeep.agent.answering import Answering
+from threadkeep.agent.intents import Understanding
 from threadkeep.agent.receiving import Receiving
 from threadkeep.agent.turn import AgentState, ChatEntry
-from threadkeep.agent.understanding import Understanding
 from threadkeep.agent.window import unanswered
 from threadkeep.compose.upkeep import open_retention
 from threadkeep.errors import ModelTimeout, ModelUnavailable
-from threadkeep.ports.responder import Answer, Asked
+from threadkeep.ports.chat import Answer, Asked
 from threadkeep.testing.clock import FakeClock
 
 DAY = 86_400

@@ -10,8 +10,7 @@ from tests.agent.recording import RecordingModel
 from threadkeep import ModelResponse, Origin, Scope, UserMessage, open_memory
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.models.chat.langchain import native_messages
-from threadkeep.ports.chat import ChatRequest, Said, ToolAnswer
-from threadkeep.ports.responder import Asked
+from threadkeep.ports.chat import Asked, ChatRequest, Said, ToolAnswer
 from threadkeep.recall.context import quoted, visible
 
 HOTEL = Path(__file__).parents[2] / "examples" / "hotel_concierge"

@@ -8,23 +8,21 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "threadkeep"
 
-VALUES = {"errors", "scope", "events", "model", "record", "sealing", "unknown_keys", "wording"}
+VALUES = {"errors", "scope", "events", "model", "sealing", "wording"}
 PORTS = VALUES | {"ports"}
 PURE = PORTS | {"policy", "recall"}
 BACKEND = PORTS | {"db"}
 CORE = PURE | {"memory", "core"}
 SURFACE = CORE | {"compose", "settings", "sync"}
-BACKENDS = {"db", "archive", "sessions", "index", "checkpoints", "agent_rows", "knowledge", "reflection", "identity"}
+BACKENDS = {"db", "archive", "sessions", "index", "checkpoints", "knowledge", "rows", "identity"}
 
 # What each part may import, besides itself. A part that is not listed here has no place in the house yet.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
-    "unknown_keys": set(),
     "scope": {"errors"},
     "sealing": {"errors"},
     "events": set(),
     "model": {"events", "scope"},
-    "record": {"model"},
     "wording": {"model", "scope"},
     "ports": VALUES,
     "policy": PORTS,
@@ -36,12 +34,11 @@ ALLOWED: dict[str, set[str]] = {
     "index": BACKEND | {"recall", "resilience"},  # how vectors are kept and compared is the same everywhere
     "checkpoints": BACKEND,
     "identity": BACKEND | {"policy", "recall"},
-    "agent_rows": BACKEND | {"checkpoints"},  # they share the table of store items
-    "reflection": BACKEND,
+    "rows": BACKEND | {"checkpoints"},  # they share the table of store items
     "knowledge": BACKEND | {"recall", "index", "core", "resilience"},
     "worker": PORTS | {"resilience"},
     "journal": PORTS | {"resilience"},
-    "settings": {"errors", "unknown_keys"},
+    "settings": {"errors"},
     # Sentences are weighed by the terms that recall looks for; tokens.py reads TOKENIZER_NAME by itself.
     "models": PORTS | {"recall", "settings", "resilience"},
     "core": PURE | {"resilience"},
@@ -53,7 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     | BACKENDS
     | {"settings", "models", "worker", "journal", "metrics", "resilience", "agent", "adapters", "mcp"},
     "compat": SURFACE | {"adapters", "agent", "resilience", "sessions", "models", "archive", "journal"},
-    "adapters": SURFACE | {"models", "resilience", "agent_rows"},
+    "adapters": SURFACE | {"models", "resilience", "rows"},
     "console": set(),  # pages that know of the service only its HTTP API
     "http": SURFACE | {"mcp", "metrics", "agent", "console", "identity", "knowledge", "resilience"},
     "cli": SURFACE | {"mcp", "http", "identity", "knowledge", "agent", "adapters", "worker"},

@@ -15,9 +15,9 @@ from itertools import count
 from typing import Any
 
 from threadkeep.journal import consumer
-from threadkeep.ports.hot import Seed
+from threadkeep.ports.chat import Answer
 from threadkeep.ports.journal import JournalEntry
-from threadkeep.ports.responder import Answer
+from threadkeep.ports.sessions import Seed
 
 WAY = os.environ.get("CHAOS_SABOTAGE")
 KEYLESS = WAY == "keyless"  # see `writing.py`: a retry is a new append

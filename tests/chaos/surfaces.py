@@ -28,7 +28,7 @@ from threadkeep import Memory, Settings, open_memory
 from threadkeep.adapters.adk import ThreadkeepSessionService
 from threadkeep.adapters.openai_agents import ThreadkeepSession
 from threadkeep.agent.assistant import Assistant
-from threadkeep.compose import adapters as opened_by_adapters
+from threadkeep.compose import memory as opened_by_adapters
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.http.app import create_app
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said

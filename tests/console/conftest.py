@@ -16,7 +16,7 @@ from threadkeep.errors import ModelUnavailable
 from threadkeep.http.app import create_app
 from threadkeep.http.mounting import mount_memory
 from threadkeep.memory import Memory
-from threadkeep.ports.responder import Answer, Asked
+from threadkeep.ports.chat import Answer, Asked
 from threadkeep.settings import Settings
 
 

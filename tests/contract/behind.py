@@ -14,18 +14,17 @@ from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.archive.write_behind import Durability, WriteBehind
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.terms import DatabaseIndex
-from threadkeep.journal.archive import archive_consumer
 from threadkeep.journal.consumer import Consumer, ConsumerLimits
+from threadkeep.journal.targets import archive_consumer
 from threadkeep.model import Admission, HistoryRange, Receipt
+from threadkeep.ports.archive import ArchiveWithPlacing, Entry, Placed, Placing
 from threadkeep.ports.journal import JournalEntry
-from threadkeep.ports.placing import ArchiveWithPlacing, Entry, Placed, Placing
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import every_term
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
 from threadkeep.sessions.database import DatabaseSessions
-from threadkeep.sessions.fallback import FallbackSessions
-from threadkeep.sessions.hot import HotSessions
+from threadkeep.sessions.hot import FallbackSessions, HotSessions
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
 from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.journal import RedisJournal

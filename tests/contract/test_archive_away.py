@@ -13,8 +13,8 @@ from tests.contract.behind import Behind, behind
 from tests.contract.sql_stores import prepare
 from tests.servers.server import Server
 from threadkeep.archive.server import ServerArchive
+from threadkeep.db.database import GuardedDatabase
 from threadkeep.db.engine import PoolLimits
-from threadkeep.db.guarded import GuardedDatabase
 from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreUnavailable
 from threadkeep.index.terms import DatabaseIndex

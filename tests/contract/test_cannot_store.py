@@ -24,7 +24,7 @@ from tests.unit.cli.conftest import Command, threadkeep
 from threadkeep import Scope, Settings, UserMessage, open_memory
 from threadkeep.errors import StoreError, StoreUnavailable
 from threadkeep.http.app import create_app
-from threadkeep.sessions.redis.keys import Keys
+from threadkeep.sessions.redis.scripts import Keys
 
 __all__ = ["threadkeep"]
 ME = Scope("shop", "u42", "c1")

@@ -21,7 +21,7 @@ from tests.contract.sql_stores import prepare
 from tests.servers.server import Server
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.errors import StoreError, StoreUnavailable
-from threadkeep.ports.vectors import Near
+from threadkeep.ports.index import Near
 from threadkeep.resilience import one_call
 from threadkeep.testing.drafts import new_scope
 from threadkeep.testing.fault_proxy import FaultProxy

@@ -19,12 +19,12 @@ from tests.contract.sql_statements import execute, named_database
 from tests.service.conftest import client_of
 from threadkeep import ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver, ThreadkeepStore
-from threadkeep.compose.adapters import open_agent_stores
 from threadkeep.compose.knowledge import open_knowledge
+from threadkeep.compose.memory import open_agent_stores
 from threadkeep.compose.service import open_keys
 from threadkeep.compose.upkeep import open_retention
-from threadkeep.db.driver import DriverConnection
 from threadkeep.db.engine import PoolLimits
+from threadkeep.db.pool import DriverConnection
 from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreBusy, StoreUnavailable
 from threadkeep.http.app import create_app

@@ -22,8 +22,8 @@ from tests.servers.server import OwnedServer
 from tests.unit.cli.conftest import Command, threadkeep
 from threadkeep import Memory, Scope, Settings, UserMessage, open_memory
 from threadkeep.db import server as databases
-from threadkeep.db.driver import DriverConnection
 from threadkeep.db.engine import PoolLimits
+from threadkeep.db.pool import DriverConnection
 from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import (
     OutcomeUnknown,

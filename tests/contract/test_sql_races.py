@@ -14,7 +14,7 @@ from tests.contract.sql_stores import stores_at
 from threadkeep.errors import ScopeErased
 from threadkeep.model import HistoryRange
 from threadkeep.scope import Scope
-from threadkeep.testing.archive_cases.placing import entry, message, placing
+from threadkeep.testing.archive_placing import entry, message, placing
 from threadkeep.testing.drafts import admitted, draft, kept, new_scope, say, texts
 from threadkeep.testing.stores import StoresUnderTest
 

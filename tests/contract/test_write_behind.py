@@ -10,12 +10,11 @@ from typing import Any, cast
 import pytest
 
 from tests.contract.behind import Flushed, Placeable, archive_stores, behind
-from threadkeep.ports.archive import Archive
-from threadkeep.ports.placing import Placing
+from threadkeep.ports.archive import Archive, Placing
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.sessions.redis.encoding import HotOptions
-from threadkeep.testing.archive_cases.placing import entry, message
 from threadkeep.testing.archive_contract import ArchiveContract
+from threadkeep.testing.archive_placing import entry, message
 from threadkeep.testing.drafts import kept, new_scope, say, texts
 from threadkeep.testing.stores import OpenStores, StoresUnderTest
 

@@ -22,7 +22,7 @@ from tests.servers.provide import need
 from threadkeep import Scope, open_memory
 from threadkeep.core.media import Media
 from threadkeep.errors import InvalidEvent
-from threadkeep.ports.media import MediaSummary, Medium
+from threadkeep.ports.models import MediaSummary, Medium
 from threadkeep.testing.traces import Traces
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from tests.identity.test_tokens import token, verifier
 from threadkeep.errors import InvalidSetting, KeySetUnavailable, Unauthenticated
-from threadkeep.http.errors import problem_of
-from threadkeep.identity.key_sets import KeySetAddress, key_set_at
+from threadkeep.http.responses import problem_of
+from threadkeep.identity.tokens import KeySetAddress, key_set_at
 
 CURVE, RSA = ec.generate_private_key(ec.SECP256R1()), rsa.generate_private_key(65_537, 2_048)
 CURVES_OWN: dict[str, Any] = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(CURVE.public_key())) | {"kid": "curve"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from threadkeep.knowledge.blocks import Block
 from threadkeep.knowledge.chunking import LARGEST, cut
+from threadkeep.knowledge.reading import Block
 from threadkeep.recall.normalise import indexed_document_terms, query_terms
 
 SHOP = [

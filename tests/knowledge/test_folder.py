@@ -16,13 +16,12 @@ import pytest
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import EmbedderRefused, EmbedderUnavailable, InvalidInput, UnreadableDocument
 from threadkeep.knowledge import reading
-from threadkeep.knowledge.blocks import Block
 from threadkeep.knowledge.chunking import LARGEST, SMALLEST, cut
 from threadkeep.knowledge.indexing import FolderIndexer, Source, document_id, listing_of
-from threadkeep.knowledge.reading import read_document
+from threadkeep.knowledge.reading import Block, read_document
 from threadkeep.knowledge.store import DatabaseKnowledge
-from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import Access, Question
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.recall.normalise import indexed_terms, query_terms
 
 MODEL = EmbeddingModel("test:folder", 4)

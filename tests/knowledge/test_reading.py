@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from threadkeep.errors import UnreadableDocument
-from threadkeep.knowledge.blocks import Block
-from threadkeep.knowledge.reading import READERS
+from threadkeep.knowledge.reading import READERS, Block
 
 
 def blocks_of(kind: str, text: str) -> list[Block]:

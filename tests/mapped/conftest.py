@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.servers.server import Server
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.settings import Settings
 
 _numbers = count(1)

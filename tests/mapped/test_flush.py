@@ -14,7 +14,7 @@ from tests.mapped.conftest import MakeModule
 from tests.mapped.existing import ask, count, rows, turns_table
 from tests.servers.redis import client
 from tests.servers.waiting import wait_until
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.errors import InvalidSetting
 from threadkeep.journal.consumer import RETRY_SECONDS
 
@@ -120,7 +120,7 @@ def test_with_redis_away_a_turn_goes_straight_to_its_table(sql_url: str) -> None
 
 WORKER = """
 import sys
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 config, redis_url, database_url = sys.argv[1:]
 module = MemoryModule(config, redis_url, database_url, claim_after=0.2)
 print("ready", flush=True)

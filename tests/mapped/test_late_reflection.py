@@ -7,7 +7,7 @@ import pytest
 from tests.mapped.conftest import MakeModule
 from tests.mapped.existing import as_json, ask, count, rows, turns_table
 from tests.servers.redis import client
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.errors import Conflict
 
 QUEUE = "threadkeep:{turns}:queue"

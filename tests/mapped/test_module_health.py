@@ -13,7 +13,7 @@ from tests.mapped.conftest import MakeModule
 from tests.servers.redis import client
 from tests.servers.waiting import wait_until
 from tests.unit.cli.conftest import Command, threadkeep
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.sessions.redis.turns import DEAD, QUEUE
 
 __all__ = ["threadkeep"]  # the fixture

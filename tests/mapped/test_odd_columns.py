@@ -7,7 +7,7 @@ import pytest
 from tests.mapped.conftest import MakeModule
 from tests.mapped.existing import as_json, ask, count, json_type, rows, turns_table
 from tests.mapped.test_table import REFLECTION, turn
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.errors import Conflict, InvalidInput, InvalidSetting
 
 ONE_TABLE = {"tables": {"memories": None}}

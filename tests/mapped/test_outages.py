@@ -10,7 +10,7 @@ import pytest
 
 from tests.mapped.existing import count
 from tests.servers.redis import client
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.errors import StoreUnavailable
 from threadkeep.settings import Settings
 from threadkeep.testing.fault_proxy import FaultProxy

@@ -11,7 +11,7 @@ from tests.mapped.existing import rows
 from tests.privacy.canaries import personal_canaries
 from tests.privacy.token_readers import every_encoding
 from tests.servers.redis import client
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.events import UserMessage
 from threadkeep.testing.traces import Traces
 

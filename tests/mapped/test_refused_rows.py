@@ -13,7 +13,7 @@ from tests.contract.sql_statements import as_user
 from tests.mapped.conftest import MakeModule
 from tests.mapped.existing import ask, count, rows, six_tables, turns_table
 from tests.unit.cli.conftest import Command, threadkeep
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.errors import RowRefused, StoreReadOnly
 
 __all__ = ["threadkeep"]  # the fixture

@@ -9,7 +9,7 @@ import pytest
 
 from tests.mapped.existing import as_json, count, rows
 from tests.servers.redis import client
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 
 QUEUE = "threadkeep:{turns}:queue"
 LATE = {"summary": "met", "causes": []}

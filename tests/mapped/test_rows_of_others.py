@@ -8,7 +8,7 @@ import pytest
 
 from tests.mapped.conftest import MakeModule
 from tests.mapped.existing import ask, rows, time_type, turns_table
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.models.tokens import Tokenizer
 
 LATE = {"summary": "met", "causes": []}

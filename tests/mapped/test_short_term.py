@@ -19,11 +19,11 @@ from tests.servers.redis import client
 from tests.servers.waiting import wait_until
 from threadkeep import compat
 from threadkeep.compat import reflection
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.errors import Conflict, InvalidInput, InvalidSetting, StoreUnavailable
 from threadkeep.models.tokens import decode
 from threadkeep.scope import Scope
-from threadkeep.sessions.redis.keys import Keys
+from threadkeep.sessions.redis.scripts import Keys
 
 REFLECTION = {"summary": "訂房失敗", "causes": ["日期已滿", "未付訂金"]}
 UNUSED = "postgresql://nobody@127.0.0.1:1/none"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.mapped.conftest import MakeModule
 from tests.mapped.existing import as_json, ask, count, rows, turns_table
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.errors import Conflict, InvalidInput, InvalidSetting
 from threadkeep.models.tokens import decode
 

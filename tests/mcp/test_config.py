@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from threadkeep.cli.app import run
-from threadkeep.mcp.clients import FILES
+from threadkeep.cli.mcp import FILES
 
 
 def test_as_json_it_prints_the_snippet_alone(capsys: pytest.CaptureFixture[str]) -> None:

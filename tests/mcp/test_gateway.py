@@ -11,9 +11,9 @@ import pytest
 
 from threadkeep.errors import RateLimited, StoreUnavailable, ThreadkeepError
 from threadkeep.identity.principal import Principal
-from threadkeep.mcp.arguments import RetrieveArguments
 from threadkeep.mcp.calls import Call
 from threadkeep.mcp.gateway import open_gateway
+from threadkeep.mcp.schemas import RetrieveArguments
 from threadkeep.scope import Scope
 
 ASKED: list[tuple[str, dict[str, Any]]] = []

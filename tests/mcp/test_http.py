@@ -291,9 +291,9 @@ async def test_the_thin_front_sends_an_api_key(url: str, tmp_path: Any) -> None:
 async def _forwarded(address: str, credential: str) -> str:
     from threadkeep.errors import ThreadkeepError
     from threadkeep.identity.principal import Principal
-    from threadkeep.mcp.arguments import RetrieveArguments
     from threadkeep.mcp.calls import Call
     from threadkeep.mcp.gateway import open_gateway
+    from threadkeep.mcp.schemas import RetrieveArguments
 
     async with open_gateway(address, credential) as gateway:
         try:

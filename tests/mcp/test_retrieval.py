@@ -20,9 +20,8 @@ from tests.servers.server import Server
 from threadkeep import open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent.retrieval import Retrieval, conversation_stats
-from threadkeep.agent.retrieval_state import MOST_CONTEXTS, MOST_QUERIES
 from threadkeep.agent.retrieval_steps import load_history, save_history
-from threadkeep.agent.retrieval_turn import Turn
+from threadkeep.agent.retrieval_turn import MOST_CONTEXTS, MOST_QUERIES, Turn
 from threadkeep.checkpoints.store import DatabaseCheckpoints
 from threadkeep.compose.knowledge import Knowledge, open_knowledge
 from threadkeep.compose.retrieval import OwnParts, open_retrieval

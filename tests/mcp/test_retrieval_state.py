@@ -3,7 +3,8 @@
 from itertools import pairwise
 
 from threadkeep.agent.retrieval import NODES, retrieval_graph
-from threadkeep.agent.retrieval_state import (
+from threadkeep.agent.retrieval_steps import rewriting_prompt, rewritten_query
+from threadkeep.agent.retrieval_turn import (
     documents_in,
     kept_if_absent,
     last,
@@ -13,7 +14,6 @@ from threadkeep.agent.retrieval_state import (
     united,
     with_documents,
 )
-from threadkeep.agent.retrieval_steps import rewriting_prompt, rewritten_query
 
 
 def test_lists_grow_at_the_end_and_the_oldest_makes_room() -> None:

@@ -17,7 +17,7 @@ from tests.mcp.conftest import Connect
 from tests.mcp.serving import over_http, served
 from tests.mcp.stdio import stdio_transport
 from threadkeep import Scope, open_memory
-from threadkeep.compat.session_store import SessionStore
+from threadkeep.compat.chat_service import SessionStore
 from threadkeep.scope import DEFAULT_USER
 from threadkeep.settings import Settings
 

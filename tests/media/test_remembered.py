@@ -33,7 +33,7 @@ from threadkeep.memory import Memory
 from threadkeep.models.media.text_in_image import TesseractImages
 from threadkeep.models.media.voice import WhisperVoice
 from threadkeep.models.sentences import sentences
-from threadkeep.models.token_bytes import unpack_ids
+from threadkeep.models.tokens import unpack_ids
 from threadkeep.settings import Settings
 from threadkeep.testing.traces import Trace, Traces
 

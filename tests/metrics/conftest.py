@@ -29,7 +29,7 @@ from tests.servers.redis import client as redis_client
 from tests.servers.waiting import wait_until
 from tests.service.running import RunningService, clean_environment
 from tests.service.running_worker import RunningWorker
-from threadkeep.sessions.redis.keys import Keys
+from threadkeep.sessions.redis.scripts import Keys
 
 pytest.register_assert_rewrite("tests.metrics.checks")
 ROOT = Path(__file__).parents[2]

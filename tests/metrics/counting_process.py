@@ -3,8 +3,8 @@
 import sys
 import time
 
-from threadkeep.compose.metrics import meter_for
-from threadkeep.metrics.names import CACHE, RECALL
+from threadkeep.compose.memory import meter_for
+from threadkeep.metrics.measured import CACHE, RECALL
 from threadkeep.settings import Settings
 
 folder, times = sys.argv[1:]

@@ -13,7 +13,7 @@ import pytest
 from tests.metrics.exposed import Exposed, read
 from tests.servers.reaper import reaper
 from tests.service.running import clean_environment
-from threadkeep.compose.metrics import meter_for
+from threadkeep.compose.memory import meter_for
 from threadkeep.errors import InvalidSetting
 from threadkeep.metrics.prometheus import counted_together, exposition, fold_dead
 from threadkeep.settings import Settings

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tests.metrics.checks import ITS_OWN, ON_SERVERS, OURS
-from threadkeep.metrics.names import COUNTED
+from threadkeep.metrics.measured import COUNTED
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| ?(.*?) ?\| .+ \|$", re.MULTILINE)

@@ -9,7 +9,7 @@ import pytest
 from threadkeep.errors import StoreUnavailable
 from threadkeep.metrics.stored import StoreTeller
 from threadkeep.ports.health import Health
-from threadkeep.ports.usage import Bounds, Spread, ThreadTotals
+from threadkeep.ports.threads import Bounds, Spread, ThreadTotals
 
 NOTHING = Spread((), 0, 0.0)
 

@@ -15,7 +15,7 @@ from tests.privacy.token_readers import every_encoding
 from tests.servers.redis import RedisServer
 from threadkeep import Settings, open_memory
 from threadkeep.adapters.adk import ThreadkeepMemoryService, ThreadkeepPlugin, ThreadkeepSessionService
-from threadkeep.models.token_bytes import unpack_ids
+from threadkeep.models.tokens import unpack_ids
 from threadkeep.testing.traces import Trace, Traces
 
 TURNS = 50

@@ -19,9 +19,8 @@ from tests.servers.redis import RedisServer, client
 from threadkeep import Scope, UserMessage, open_memory
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.errors import ModelError, ModelUnavailable
-from threadkeep.models.token_bytes import unpack_ids
-from threadkeep.ports.chat import ChatReply, ChatRequest
-from threadkeep.ports.responder import Asked
+from threadkeep.models.tokens import unpack_ids
+from threadkeep.ports.chat import Asked, ChatReply, ChatRequest
 from threadkeep.testing.traces import Traces
 
 __all__ = ["everything_logged"]

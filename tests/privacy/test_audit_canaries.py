@@ -12,7 +12,7 @@ from tests.mcp.serving import bearer, over_http, served, settings_for
 from tests.privacy.canaries import personal_canaries
 from tests.privacy.test_agent_canaries import text_of
 from tests.privacy.token_readers import every_encoding
-from threadkeep.models.token_bytes import unpack_ids
+from threadkeep.models.tokens import unpack_ids
 from threadkeep.testing.traces import Traces
 
 PERSONAL = personal_canaries()[::10]

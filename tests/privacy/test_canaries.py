@@ -14,7 +14,7 @@ from tests.servers.embedding_stub import EmbeddingStub
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.compose.knowledge import Knowledge, open_knowledge
 from threadkeep.knowledge.indexing import Source
-from threadkeep.models.token_bytes import unpack_ids
+from threadkeep.models.tokens import unpack_ids
 from threadkeep.ports.cache import encoded
 from threadkeep.ports.knowledge import Access
 from threadkeep.testing.clock import FakeClock

@@ -12,7 +12,7 @@ from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from threadkeep import Settings
 from threadkeep.http.app import create_app
-from threadkeep.models.token_bytes import unpack_ids
+from threadkeep.models.tokens import unpack_ids
 from threadkeep.testing.traces import Traces
 
 __all__ = ["everything_logged"]

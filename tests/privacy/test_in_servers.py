@@ -12,8 +12,7 @@ from tests.privacy.in_servers import in_database, in_redis, own_database
 from tests.privacy.test_traces import LONG, NEEDLE
 from tests.privacy.token_readers import every_encoding
 from tests.servers.redis import RedisServer, client
-from threadkeep.models.token_bytes import pack_ids, unpack_ids
-from threadkeep.models.tokens import Tokenizer
+from threadkeep.models.tokens import Tokenizer, pack_ids, unpack_ids
 from threadkeep.recall.normalise import fold
 from threadkeep.testing.traces import Traces
 

@@ -12,9 +12,8 @@ import pytest
 import zstandard
 
 from tests.privacy.token_readers import every_encoding
-from threadkeep.adapters.langgraph.squeeze import squeezed
-from threadkeep.models.token_bytes import pack_ids, unpack_ids
-from threadkeep.models.tokens import ENCODINGS, Tokenizer
+from threadkeep.adapters.langgraph.pages import squeezed
+from threadkeep.models.tokens import ENCODINGS, Tokenizer, pack_ids, unpack_ids
 from threadkeep.recall.normalise import fold, indexed_terms
 from threadkeep.testing.traces import Traces
 

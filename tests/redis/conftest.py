@@ -17,7 +17,7 @@ from threadkeep.sessions.redis.client import RedisClient, RedisOptions
 from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked, HotUnderTest, OpenHot
+from threadkeep.testing.stores import ArchiveAsked, HotUnderTest, OpenHot
 
 PATIENT = RedisOptions(timeout=20)  # tests share their two cores with others
 

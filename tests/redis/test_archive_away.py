@@ -9,11 +9,11 @@ import pytest
 from tests.redis.test_restarts import Flushing
 from tests.servers.redis import RedisServer
 from threadkeep.errors import Conflict, ScopeErased, StoreUnavailable
-from threadkeep.journal.archive import archive_consumer
 from threadkeep.journal.consumer import Consumer, ConsumerLimits
-from threadkeep.ports.hot import Seed
+from threadkeep.journal.targets import archive_consumer
+from threadkeep.ports.archive import Entry, Placed
 from threadkeep.ports.journal import JournalEntry
-from threadkeep.ports.placing import Entry, Placed
+from threadkeep.ports.sessions import Seed
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import admitted, draft, new_scope
 

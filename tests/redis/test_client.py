@@ -23,12 +23,11 @@ from threadkeep.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from threadkeep.sessions.redis.client import RedisClient, RedisOptions
-from threadkeep.sessions.redis.errors import translated
+from threadkeep.sessions.redis.client import RedisClient, RedisOptions, translated
 from threadkeep.sessions.redis.inspect import findings, inspect
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.drafts import admitted, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked
+from threadkeep.testing.stores import ArchiveAsked
 
 NewRedis = Callable[..., RedisServer]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from threadkeep.journal.archive import archive_consumer
-from threadkeep.ports.placing import Entry, Placed
+from threadkeep.journal.targets import archive_consumer
+from threadkeep.ports.archive import Entry, Placed
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.turns import QUEUE, RedisTurns
 from threadkeep.testing.drafts import admitted, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked
+from threadkeep.testing.stores import ArchiveAsked
 
 
 async def names(client: RedisClient) -> set[str]:

@@ -24,11 +24,10 @@ from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.values import RedisScratch, slot_key
 from threadkeep.testing.drafts import admitted, draft, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked, HotUnderTest
 from threadkeep.testing.hot_contract import HotContract
 from threadkeep.testing.scratch_contract import ScratchContract, ScratchUnderTest
 from threadkeep.testing.sessions_contract import SessionsContract
-from threadkeep.testing.stores import OpenStores, StoresUnderTest
+from threadkeep.testing.stores import ArchiveAsked, HotUnderTest, OpenStores, StoresUnderTest
 
 
 class TestHot(HotContract):

@@ -14,12 +14,12 @@ from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encoding import HotOptions
-from threadkeep.sessions.redis.keys import Keys
+from threadkeep.sessions.redis.scripts import Keys
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.sessions.redis.window_cache import RecentWindows, hot_from
 from threadkeep.testing.clock import START, FakeClock
 from threadkeep.testing.drafts import admitted, draft, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked
+from threadkeep.testing.stores import ArchiveAsked
 
 ISO = START.isoformat()
 LIMITS = SessionLimits(max_messages=4, ttl_seconds=600)

@@ -11,7 +11,7 @@ from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.journal import RedisJournal, UnreadableEntry, read_entry
 from threadkeep.testing.drafts import new_scope
-from threadkeep.testing.hot_cases.under_test import HotUnderTest, OpenHot
+from threadkeep.testing.stores import HotUnderTest, OpenHot
 
 GOOD = {
     b"v": b"1",

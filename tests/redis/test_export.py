@@ -12,11 +12,11 @@ import pytest
 from tests.servers.redis import RedisServer
 from threadkeep import Scope, UserMessage, open_memory
 from threadkeep.errors import StoreUnavailable
-from threadkeep.journal.in_process import JournalFlushing
+from threadkeep.journal.consumer import JournalFlushing
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.testing.drafts import new_scope
-from threadkeep.testing.hot_cases.under_test import OpenHot
+from threadkeep.testing.stores import OpenHot
 
 ME = Scope("shop", "u42", "c1")
 

@@ -17,7 +17,7 @@ from tests.servers.self_signed import self_signed
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.drafts import admitted, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked
+from threadkeep.testing.stores import ArchiveAsked
 
 NewRedis = Callable[..., RedisServer]
 BIG = "ż" * 1_500_000

@@ -20,7 +20,7 @@ from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.drafts import admitted, draft, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked
+from threadkeep.testing.stores import ArchiveAsked
 
 LONG_WAY = scripts._script("append", before=scripts._SESSION)
 OPTIONS = HotOptions(limits=SessionLimits(max_messages=5), tokenize=lambda text: [ord(one) for one in text])

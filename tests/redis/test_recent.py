@@ -11,14 +11,13 @@ import pytest
 
 from tests.redis.conftest import PATIENT
 from threadkeep.model import Admission, Message
-from threadkeep.ports.hot import Hot
-from threadkeep.ports.sessions import SessionLimits
+from threadkeep.ports.sessions import Hot, SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.drafts import admitted, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked
+from threadkeep.testing.stores import ArchiveAsked
 
 
 @pytest.fixture(params=[None, 60], ids=["by count", "by characters"])

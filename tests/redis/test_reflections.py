@@ -9,7 +9,7 @@ import pytest
 from tests.redis.test_documents import archive, client, document, hot
 from threadkeep.errors import ScopeErased
 from threadkeep.model import Reflection
-from threadkeep.ports.turns import TurnRecord, TurnReflection, TurnTokens
+from threadkeep.ports.journal import TurnRecord, TurnReflection, TurnTokens
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.store import RedisHotStore

@@ -21,7 +21,7 @@ from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.drafts import admitted, draft, new_scope
-from threadkeep.testing.hot_cases.under_test import ArchiveAsked, HotUnderTest
+from threadkeep.testing.stores import ArchiveAsked, HotUnderTest
 
 NewRedis = Callable[..., RedisServer]
 JUMP = HotOptions().jump

@@ -13,7 +13,7 @@ from tests.chaos.harness import until
 from tests.servers.redis import RedisServer
 from tests.servers.server import Server
 from threadkeep import Memory, Settings, open_memory
-from threadkeep.compat.session_store import SessionStore
+from threadkeep.compat.chat_service import SessionStore
 
 OpenStore = Callable[[], Any]
 

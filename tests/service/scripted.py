@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from threadkeep import Memory, ModelResponse, Scope, UserMessage
 from threadkeep.errors import ModelTimeout, ModelUnavailable, StoreError
-from threadkeep.ports.responder import Answer, Asked, ToolTrace
+from threadkeep.ports.chat import Answer, Asked, ToolTrace
 
 
 class Scripted:

@@ -14,8 +14,7 @@ from tests.service.conftest import client_of
 from tests.service.talking import is_problem
 from threadkeep.compose.knowledge import open_knowledge
 from threadkeep.http.app import create_app
-from threadkeep.knowledge.blocks import Text
-from threadkeep.knowledge.reading import READERS
+from threadkeep.knowledge.reading import READERS, Text
 from threadkeep.ports.knowledge import Access
 from threadkeep.settings import Settings
 

@@ -20,7 +20,7 @@ from threadkeep.compose.assistant import open_assistant
 from threadkeep.core.media import Media
 from threadkeep.errors import InvalidEvent, ModelUnavailable
 from threadkeep.http.app import create_app
-from threadkeep.ports.media import MediaSummary, Medium
+from threadkeep.ports.models import MediaSummary, Medium
 from threadkeep.settings import Settings
 from threadkeep.testing.traces import Traces
 

@@ -20,7 +20,7 @@ from tests.service.test_agent_on_servers import SESSION, TALKS, document_at, set
 from threadkeep import Settings
 from threadkeep.compat import AgentService, answered_by
 from threadkeep.http.app import create_app
-from threadkeep.ports.language import LanguageRules
+from threadkeep.ports.models import LanguageRules
 
 
 class Recording:

@@ -14,12 +14,12 @@ import pytest
 from tests.mcp.serving import bearer, over_http, served, settings_for
 from tests.mcp.stdio import stdio_transport
 from tests.service.conftest import client_of
+from threadkeep.cli.output import JsonLines
 from threadkeep.compose.service import open_keys
 from threadkeep.http.app import create_app
-from threadkeep.http.logs import JsonLines
 from threadkeep.identity.api_keys import new_key
 from threadkeep.identity.audit import reaching, trail_of
-from threadkeep.policy.logged_ids import logged_id
+from threadkeep.policy.logs import logged_id
 from threadkeep.ports.clock import system_clock
 from threadkeep.scope import Scope
 

@@ -12,7 +12,7 @@ from tests.servers.redis import client as redis_client
 from tests.unit.cli.conftest import Command, threadkeep
 from threadkeep import Scope, SyncMemory, UserMessage
 from threadkeep.compose.worker import open_journal
-from threadkeep.sessions.redis.keys import Keys
+from threadkeep.sessions.redis.scripts import Keys
 
 __all__ = ["threadkeep"]
 

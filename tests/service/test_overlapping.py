@@ -15,15 +15,14 @@ from tests.service.conftest import client_of
 from tests.service.talking import append, is_problem
 from tests.service.test_agent_on_servers import settings_of
 from threadkeep import Memory, Scope, Settings, open_memory
-from threadkeep.compat.agent_responder import answered_by
+from threadkeep.compat.agent import answered_by
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.errors import ModelUnavailable
 from threadkeep.http.answering import Answering
 from threadkeep.http.app import create_app
 from threadkeep.http.streams import Streams
 from threadkeep.model import History
-from threadkeep.ports.chat import ChatReply, ChatRequest, Said
-from threadkeep.ports.responder import Asked
+from threadkeep.ports.chat import Asked, ChatReply, ChatRequest, Said
 
 HOTEL = Path(__file__).parents[2] / "examples" / "hotel_concierge"
 ASKED = "I have a peanut allergy, is the breakfast safe for me?"

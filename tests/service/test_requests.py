@@ -15,9 +15,9 @@ import pytest
 from tests.service.conftest import client_of
 from tests.service.talking import TALK, append, is_problem, said
 from threadkeep import ConversationRecord, ErasureProof, Scope
+from threadkeep.cli.output import JsonLines
 from threadkeep.errors import MemoryClosed, StoreUnavailable
 from threadkeep.http.app import create_app
-from threadkeep.http.logs import JsonLines
 from threadkeep.model import Erased
 from threadkeep.settings import Settings
 

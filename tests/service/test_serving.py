@@ -123,7 +123,7 @@ def test_it_lets_go_of_what_was_kept_long_enough_unless_a_worker_does(
     async def retain_daily(url: str | None, settings: Settings, **_: object) -> None:
         begun.append((url, settings.turn_retention_days))
 
-    monkeypatch.setattr("threadkeep.cli.sweeping.retain_daily", retain_daily)
+    monkeypatch.setattr("threadkeep.cli.upkeep.retain_daily", retain_daily)
     monkeypatch.setattr("threadkeep.cli.serve._announce", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
     monkeypatch.setenv("THREADKEEP_TURN_RETENTION_DAYS", "30")
     url = f"sqlite:///{tmp_path}/memory.db"

@@ -12,7 +12,7 @@ from tests.service.talking import TALK, append, contents, is_problem, said
 from threadkeep import Scope, SyncMemory, UserMessage
 from threadkeep.errors import SchemaTooNew, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from threadkeep.http.app import create_app
-from threadkeep.http.errors import problem_of
+from threadkeep.http.responses import problem_of
 from threadkeep.settings import Settings
 
 ME = Scope("shop", "u42", "c1")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.db.sqlite_errors import our_errors
+from threadkeep.db.sqlite_file import our_errors
 from threadkeep.errors import (
     Conflict,
     MemoryClosed,

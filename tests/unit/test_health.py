@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from threadkeep import open_memory
-from threadkeep.core.health import HealthCheck, LastWrite
+from threadkeep.core.stores import HealthCheck, LastWrite
 from threadkeep.errors import MemoryClosed, StoreCorrupt, StoreFull, StoreRefused, StoreUnavailable
 from threadkeep.ports.health import Health, HealthFinding
 from threadkeep.ports.journal import Depth

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from threadkeep.db.sqlite import QUICK, SHORT, Inline, SqliteDatabase
-from threadkeep.db.sqlite_connection import WritingConnection
+from threadkeep.db.sqlite import QUICK, SHORT, Inline, SqliteDatabase, WritingConnection
 from threadkeep.errors import Conflict, MemoryClosed, StoreError, StoreUnavailable
 
 

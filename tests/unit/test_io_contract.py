@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from threadkeep.archive.mapped.cid import canonical, cid_of
+from threadkeep.archive.mapped.rows import canonical, cid_of
 from threadkeep.compat.reflection import pack_token_record, tokenize_text, validate_and_normalize
 from threadkeep.errors import InvalidInput, TooLarge
 from threadkeep.models.tokens import decode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from threadkeep.resilience.loop_thread import LoopThread
+from threadkeep.resilience.loops import LoopThread
 
 
 def test_what_nobody_waits_for_ends_before_its_loop_does() -> None:

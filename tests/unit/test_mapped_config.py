@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from threadkeep.archive.mapped.config import MappedConfig
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.compose.mapped import mapped_config
 from threadkeep.errors import InvalidSetting
 from threadkeep.settings import load_settings

@@ -84,7 +84,7 @@ async def test_one_who_would_have_to_wait_for_a_lock_goes_to_the_thread(
     tmp_path: Path, quick_disk: None, monkeypatch: pytest.MonkeyPatch, reads: int
 ) -> None:
     """Without the log, as on some network disks, a writer keeps readers out."""
-    monkeypatch.setattr("threadkeep.db.sqlite_connection._use_wal", lambda *_: None)
+    monkeypatch.setattr("threadkeep.db.sqlite._use_wal", lambda *_: None)
     database = SqliteDatabase(str(tmp_path / "no log.db"))
     await database.open()
     for _ in range(reads):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from threadkeep import Memory, Scope, UserMessage, open_memory
-from threadkeep.db.sqlite_terms import BATCH
+from threadkeep.db.terms import BATCH
 
 ME = Scope(user="u1", conversation="c1")
 OTHER = Scope(user="u2", conversation="c1")

@@ -10,10 +10,9 @@ import pytest
 
 from threadkeep.agent.folder import load_folder
 from threadkeep.archive.mapped.config import MappedConfig
-from threadkeep.errors import InvalidAssistant, InvalidSetting
+from threadkeep.errors import InvalidAssistant, InvalidSetting, closest
 from threadkeep.policy.redact import load_rules
 from threadkeep.settings import Settings
-from threadkeep.unknown_keys import closest
 
 SHOP = Path(__file__).parents[2] / "examples" / "pc_shop"
 

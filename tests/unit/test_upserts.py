@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import threadkeep
-from threadkeep.db.dialects import MYSQL, POSTGRES
+from threadkeep.db.statements import MYSQL, POSTGRES
 
 ROWS = [{"id": ":id0", "text": ":text0"}, {"id": ":id1", "text": ":text1"}]
 

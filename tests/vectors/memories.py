@@ -14,8 +14,8 @@ import uuid_utils
 
 from tests.servers.chroma import ChromaServer
 from threadkeep import Memory, Scope, Settings, open_memory
-from threadkeep.ports.vectors import Near
-from threadkeep.worker.embed import EmbedParts
+from threadkeep.ports.index import Near
+from threadkeep.worker.embedding import EmbedParts
 
 PLACES = ["sqlite", "postgres", "mariadb", "chroma-folder", "chroma-server"]
 PROGRAM = str(Path(sys.executable).with_name("chroma"))

@@ -14,8 +14,8 @@ import pytest
 from tests.servers.chroma import ChromaServer
 from threadkeep.errors import InvalidSetting, StoreUnavailable
 from threadkeep.index.chroma import ChromaVectors
-from threadkeep.ports.embedder import EmbeddingModel
-from threadkeep.ports.vectors import MessageVectors
+from threadkeep.ports.index import MessageVectors
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import new_scope
 from threadkeep.testing.vectors_contract import VectorsContract, VectorsUnderTest, a_model, ids, put, towards

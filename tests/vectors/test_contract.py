@@ -17,7 +17,7 @@ from threadkeep.db.server import ServerDatabase
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.vectors import ServerVectors, SqliteVectors
 from threadkeep.ports.archive import Archive
-from threadkeep.ports.vectors import MessageVectors
+from threadkeep.ports.index import MessageVectors
 from threadkeep.recall.normalise import every_term
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import admitted, draft, new_scope

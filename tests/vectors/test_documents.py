@@ -10,8 +10,8 @@ import pytest
 from tests.servers.embedding_stub import EmbeddingStub
 from tests.vectors.memories import Open
 from tests.vectors.memories import open_at as open_at
-from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import KnowledgeStore
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.testing.drafts import a_tenant
 from threadkeep.testing.knowledge_contract import a_document
 from threadkeep.worker import embedding

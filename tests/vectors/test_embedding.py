@@ -19,11 +19,11 @@ from tests.vectors.memories import PROGRAM, Embedded, Open, new_user, opening
 from tests.vectors.memories import chroma_server as chroma_server
 from tests.vectors.memories import open_at as open_at
 from threadkeep import Scope, Settings, UserMessage, open_memory
-from threadkeep.cli.index_messages import messages_status, rebuild_messages
+from threadkeep.cli.index import messages_status, rebuild_messages
 from threadkeep.compose.worker import open_worker
 from threadkeep.errors import InvalidInput, StoreUnavailable
-from threadkeep.ports.embedder import EmbeddingModel
-from threadkeep.ports.vectors import MessageVectors
+from threadkeep.ports.index import MessageVectors
+from threadkeep.ports.models import EmbeddingModel
 
 TALK = ["I am allergic to peanuts", "My car is a red Toyota", "The dog is called Rex"]
 

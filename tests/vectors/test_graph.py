@@ -16,7 +16,7 @@ from tests.vectors.test_contract import keeping
 from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.compose import server
-from threadkeep.db.driver import DriverConnection
+from threadkeep.db.pool import DriverConnection
 from threadkeep.db.server import ServerDatabase
 from threadkeep.index import vectors
 from threadkeep.index.pgvector import (
@@ -31,8 +31,8 @@ from threadkeep.index.pgvector import (
 )
 from threadkeep.index.vectors import ServerVectors
 from threadkeep.ports.clock import system_clock
-from threadkeep.ports.embedder import EmbeddingModel
-from threadkeep.ports.vectors import MessageVectors
+from threadkeep.ports.index import MessageVectors
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.recall.normalise import every_term
 from threadkeep.recall.vectors import ENCODING
 from threadkeep.scope import Scope

@@ -13,7 +13,7 @@ from threadkeep import Settings, UserMessage, open_memory
 from threadkeep.errors import StoreError
 from threadkeep.models.embedders.langchain import langchain_embedder
 from threadkeep.models.embedders.offline import OfflineEmbedder
-from threadkeep.ports.embedder import EmbeddingModel
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.worker import embedding as embedding_part
 
 NUTS = UserMessage("I am allergic to peanuts")

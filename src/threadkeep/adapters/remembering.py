@@ -12,14 +12,12 @@ from typing import Any
 
 from threadkeep.errors import InvalidSetting, MissingExtra, ModelError, NotFound, ScopeErased
 from threadkeep.memory import Memory
-from threadkeep.model import History, Message, Reflection
-from threadkeep.models.session_summary import LONGEST, summarise_session
-from threadkeep.models.summary import summarise
+from threadkeep.model import History, Message, Reflection, StoredReflection
+from threadkeep.models.summary import LONGEST_OF_SESSION, summarise, summarise_session
 from threadkeep.ports.chat import ChatModel, ChatRequest, Said
-from threadkeep.ports.language import is_language_tag
-from threadkeep.ports.reflections import MOST_EVIDENCE
+from threadkeep.ports.models import is_language_tag
+from threadkeep.ports.user_data import MOST_EVIDENCE
 from threadkeep.recall.context import quoted, writer
-from threadkeep.record import StoredReflection
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
 
@@ -96,7 +94,7 @@ class Remembering:
             await memory.ledger.add(history.scope, model.name, *spent)
         if not reply.text.strip():
             raise ModelError(f"{model.name} gave no summary")
-        return reply.text.strip()[:LONGEST]
+        return reply.text.strip()[:LONGEST_OF_SESSION]
 
     @property
     def _settings(self) -> Settings:

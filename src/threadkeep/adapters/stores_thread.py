@@ -10,10 +10,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from threadkeep.compose.adapters import AgentStores, open_agent_stores
-from threadkeep.compose.memory import redis_named
+from threadkeep.compose.memory import AgentStores, open_agent_stores, redis_named
 from threadkeep.errors import MemoryClosed
-from threadkeep.resilience.loop_thread import LoopThread
+from threadkeep.resilience.loops import LoopThread
 from threadkeep.settings import Settings, load_settings
 
 T = TypeVar("T")

@@ -9,18 +9,15 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from threadkeep.agent.beyond_documents import complained_of
+from threadkeep.agent.dialogue_acts import complained_of, is_statement, only_introduces, without_greeting
+from threadkeep.agent.folder import system_instruction
 from threadkeep.agent.keeping import keep_reply
-from threadkeep.agent.parts import AssistantParts, Documents
-from threadkeep.agent.prompt import system_instruction
-from threadkeep.agent.small_talk import is_statement, only_introduces, without_greeting
 from threadkeep.agent.tools import ToolBench, ToolContext, answered
-from threadkeep.agent.turn import AgentState, Turn
+from threadkeep.agent.turn import AgentState, AssistantParts, Documents, Turn
 from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.errors import CapabilityMissing, StoreError
 from threadkeep.model import Hit
-from threadkeep.models.chat.question_forms import is_question
-from threadkeep.models.chat.question_words import names_for
+from threadkeep.models.chat.questions import is_question, names_for
 from threadkeep.models.language import only_requests_a_language, requested_language
 from threadkeep.ports.chat import ChatRequest, Said, Snippet
 from threadkeep.ports.index import Position

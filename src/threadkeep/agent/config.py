@@ -1,4 +1,7 @@
-"""What `assistant.toml` may say. Data only: words, thresholds and names, never code."""
+"""What `assistant.toml` may say, and what an assistant says by itself where its folder gives no words of its own.
+
+Data only: words, thresholds and names, never code.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from threadkeep.policy.redact.kinds import KINDS
+from threadkeep.models.language import closest
+from threadkeep.policy.redact.engine import KINDS
 from threadkeep.settings import LanguageTag
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -123,3 +127,184 @@ class AssistantConfig(_Strict):
         if len(set(names)) != len(names):
             raise ValueError("two intents have the same name")
         return self
+
+
+# How a model is to treat the messages before the current one. The Polish block is the concierge's own.
+HISTORY_BLOCKS = {
+    "pl": """\
+Historia rozmowy
+- Możesz otrzymywać historię poprzednich wiadomości w tej samej sesji (user/assistant).
+- Jeśli historia jest pusta, traktuj bieżące pytanie jak pierwsze w nowej rozmowie.
+- Jeśli historia jest niepusta, wykorzystaj ją jako kontekst odpowiedzi, nie powtarzaj jednak mechanicznie całej treści — odnoś się do niej naturalnie.""",  # noqa: E501
+    "vi": """\
+Lịch sử hội thoại
+- Có thể có các tin nhắn trước đó của cùng phiên (user/assistant).
+- Nếu lịch sử trống, hãy coi câu hỏi hiện tại là câu đầu tiên của một cuộc trò chuyện mới.
+- Nếu có lịch sử, hãy dùng nó làm ngữ cảnh một cách tự nhiên, không lặp lại máy móc toàn bộ nội dung.""",
+    "zh-Hant": """\
+對話紀錄
+- 你可能會收到同一個會話中先前的訊息（user/assistant）。
+- 如果沒有紀錄，請把目前的問題當作新對話的第一個問題。
+- 如果有紀錄，請自然地把它當作回答的脈絡，不要機械地重複全部內容。""",
+    "zh-Hans": """\
+对话记录
+- 你可能会收到同一个会话中先前的消息（user/assistant）。
+- 如果没有记录，请把当前的问题当作新对话的第一个问题。
+- 如果有记录，请自然地把它当作回答的上下文，不要机械地重复全部内容。""",
+    "en": """\
+Conversation history
+- You may be given earlier messages of the same session (user/assistant).
+- If there are none, treat the current question as the first of a new conversation.
+- If there are some, use them as context for your answer; refer to them naturally and do not repeat them wholesale.""",
+}
+
+_INSTRUCTION = "Answer in {language}, briefly and politely."
+
+# For models that know a language by its name better than by its tag.
+_NAMES = {
+    "ar": "Arabic",
+    "bg": "Bulgarian",
+    "ca": "Catalan",
+    "cs": "Czech",
+    "da": "Danish",
+    "de": "German",
+    "el": "Greek",
+    "es": "Spanish",
+    "fa": "Persian",
+    "fi": "Finnish",
+    "fr": "French",
+    "he": "Hebrew",
+    "hi": "Hindi",
+    "hr": "Croatian",
+    "hu": "Hungarian",
+    "id": "Indonesian",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "lt": "Lithuanian",
+    "nb": "Norwegian",
+    "nl": "Dutch",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sk": "Slovak",
+    "sl": "Slovenian",
+    "sr": "Serbian",
+    "sv": "Swedish",
+    "th": "Thai",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+}
+
+DEFAULTS = {
+    "vi": Phrases(
+        instruction="Hãy trả lời bằng tiếng Việt, ngắn gọn, lịch sự.",
+        clarify=("Xin vui lòng cho biết rõ hơn yêu cầu của quý khách ạ?",),
+        farewell="Xin cảm ơn và hẹn gặp lại!",
+        nothing_found="Hiện chưa có thông tin về điều này.",
+        offline="(Trả lời tự động từ tài liệu sẵn có, không dùng mô hình ngôn ngữ.)",
+        you_said="Trước đó quý khách đã nói:",
+        stop=("không, cảm ơn", "tạm biệt", "kết thúc"),
+        hello=("xin chào", "chào", "chào bạn", "chào em", "chào shop"),
+        thanks=("cảm ơn", "cám ơn", "cảm ơn bạn", "cảm ơn nhiều", "cảm ơn em", "cảm ơn shop"),
+        welcome="Không có gì ạ!",
+        noted="Vâng, xin ghi nhận ạ.",
+        understood="Vâng ạ. Quý khách cần hỗ trợ thêm gì không ạ?",
+        sorry="Rất tiếc về sự bất tiện này, xin lỗi quý khách.",
+        cannot="Tôi không tự làm việc này được ạ.",
+        agreed="Vâng, từ giờ xin trả lời bằng tiếng Việt.",
+    ),
+    "pl": Phrases(
+        instruction="Odpowiadaj po polsku, zwięźle i uprzejmie.",
+        clarify=("Czy mogę prosić o doprecyzowanie, w czym mogę pomóc?",),
+        farewell="Dziękuję za rozmowę. Do usłyszenia!",
+        nothing_found="Nie mam na ten temat informacji.",
+        offline="(Odpowiedź ułożona z posiadanych informacji, bez modelu językowego.)",
+        you_said="Wcześniej padło:",
+        stop=("nie, dziękuję", "do widzenia", "to wszystko"),
+        hello=("dzień dobry", "dobry wieczór", "cześć", "witam", "hej"),
+        thanks=("dziękuję", "dzięki", "dziękuję bardzo", "bardzo dziękuję", "dziękujemy"),
+        welcome="Bardzo proszę!",
+        noted="Dziękuję, zapamiętam.",
+        understood="Dobrze. Czy mogę jeszcze w czymś pomóc?",
+        sorry="Bardzo przepraszam za tę niedogodność.",
+        cannot="Niestety nie mogę tego zrobić.",
+        agreed="Oczywiście, odtąd po polsku.",
+    ),
+    "zh-Hant": Phrases(
+        instruction="請用繁體中文回答，簡短有禮。",
+        clarify=("請問您能再說明一下您的需求嗎？",),
+        farewell="謝謝您，再見！",
+        nothing_found="目前沒有這方面的資料。",
+        offline="（此回覆取自現有資料，未使用語言模型。）",
+        you_said="您先前說過：",
+        stop=("不用了，謝謝", "不用了", "再見"),
+        hello=("你好", "您好", "哈囉", "早安", "晚安"),
+        thanks=("謝謝", "謝謝你", "謝謝您", "多謝", "感謝"),
+        welcome="不客氣！",
+        noted="好的，已記下。",
+        understood="好的。還有什麼需要協助的嗎？",
+        sorry="造成您的不便，非常抱歉。",
+        cannot="抱歉，我無法直接為您辦理。",
+        agreed="好的，接下來用中文回答。",
+    ),
+    "zh-Hans": Phrases(
+        instruction="请用简体中文回答，简短有礼。",
+        clarify=("请问您能再说明一下您的需求吗？",),
+        farewell="谢谢您，再见！",
+        nothing_found="目前没有这方面的资料。",
+        offline="（此回复取自现有资料，未使用语言模型。）",
+        you_said="您之前说过：",
+        stop=("不用了，谢谢", "不用了", "再见"),
+        hello=("你好", "您好", "哈啰", "早上好", "晚上好"),
+        thanks=("谢谢", "谢谢你", "谢谢您", "多谢", "感谢"),
+        welcome="不客气！",
+        noted="好的，已记下。",
+        understood="好的。还有什么需要帮助的吗？",
+        sorry="给您带来不便，非常抱歉。",
+        cannot="抱歉，我无法直接为您办理。",
+        agreed="好的，接下来用中文回答。",
+    ),
+    "en": Phrases(
+        instruction="Answer in English, briefly and politely.",
+        clarify=("Could you tell me a little more about what you need?",),
+        farewell="Thank you, and goodbye!",
+        nothing_found="I have no information about that.",
+        offline="(Put together from what is on record, without a language model.)",
+        you_said="You said earlier:",
+        stop=("no, thank you", "no thanks", "goodbye", "bye"),
+        hello=("hello", "hi", "hey", "good morning", "good afternoon", "good evening", "good day"),
+        thanks=("thanks", "thank you", "thanks a lot", "thank you very much", "many thanks", "thx"),
+        welcome="You are welcome!",
+        noted="Thank you, I have noted that.",
+        understood="All right. Is there anything else I can help with?",
+        sorry="I am sorry about that.",
+        cannot="I cannot do that myself.",
+        agreed="Of course, in English from now on.",
+    ),
+}
+
+
+def phrases_in(language: str, own: dict[str, Phrases]) -> Phrases:
+    """The folder's words, what they leave out from ours; in English where neither has any in the language.
+
+    The instruction to a model names the language all the same.
+    """
+    given, ours = closest(own, language, same_script=True), closest(DEFAULTS, language)
+    if given is None and ours is None:
+        english = phrases_in("en", own)
+        return english.model_copy(update={"instruction": _INSTRUCTION.format(language=_named(language))})
+    ours = ours or DEFAULTS["en"].model_copy(update={"instruction": _INSTRUCTION.format(language=_named(language))})
+    if given is None:
+        return ours
+    said = {name: value for name in Phrases.model_fields if (value := getattr(given, name)) or _is_set(given, name)}
+    return ours.model_copy(update=said)
+
+
+def _named(tag: str) -> str:
+    name = closest(_NAMES, tag)
+    return f"{name} ({tag})" if name else f"the language whose BCP 47 tag is {tag}"
+
+
+def _is_set(given: Phrases, name: str) -> bool:
+    return name in given.model_fields_set

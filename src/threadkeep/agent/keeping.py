@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from threadkeep.agent.parts import AssistantParts
-from threadkeep.agent.turn import ChatEntry, Turn
+from threadkeep.agent.turn import AssistantParts, ChatEntry, Turn
 from threadkeep.agent.window import since_the_last_pause
 from threadkeep.errors import Conflict, ModelError, NotFound, ScopeErased, StoreError, TooLarge
 from threadkeep.events import Event, ModelResponse, Origin, UserMessage
 from threadkeep.memory import Memory
 from threadkeep.model import History, Message
-from threadkeep.ports.responder import Asked
+from threadkeep.ports.chat import Asked
 from threadkeep.scope import Scope
 
 _log = logging.getLogger("threadkeep.assistant")

@@ -12,15 +12,12 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from threadkeep.agent.parts import AssistantParts
-from threadkeep.agent.turn import Turn
+from threadkeep.agent.turn import AssistantParts, Turn
 from threadkeep.errors import CapabilityMissing, ModelError, ScopeErased, StoreError
 from threadkeep.model import Message, Reflection
-from threadkeep.models.reflecting import reflect_extractively
-from threadkeep.models.summary import summarise
-from threadkeep.ports.chat import ChatRequest, Said
-from threadkeep.ports.reflections import MOST_EVIDENCE
-from threadkeep.ports.responder import Usage
+from threadkeep.models.summary import reflect_extractively, summarise
+from threadkeep.ports.chat import ChatRequest, Said, Usage
+from threadkeep.ports.user_data import MOST_EVIDENCE
 from threadkeep.recall.context import quoted, writer
 from threadkeep.scope import Scope
 

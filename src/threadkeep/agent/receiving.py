@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from threadkeep.agent.beyond_documents import beyond_documents
+from threadkeep.agent.dialogue_acts import beyond_documents, is_goodbye, without_greeting
 from threadkeep.agent.keeping import (
     earlier_in_session,
     history_of,
@@ -16,15 +16,13 @@ from threadkeep.agent.keeping import (
     note_language,
     unerased,
 )
-from threadkeep.agent.parts import AssistantParts
-from threadkeep.agent.small_talk import is_goodbye, without_greeting
 from threadkeep.agent.tools import fill_slots
-from threadkeep.agent.turn import AgentState, ChatEntry, Turn, entry_of
+from threadkeep.agent.turn import AgentState, AssistantParts, ChatEntry, Turn, entry_of
 from threadkeep.agent.window import said_before, vouched_for
 from threadkeep.errors import NotFound, ScopeErased, StoreError
 from threadkeep.model import Message
 from threadkeep.models.language import decide
-from threadkeep.ports.responder import Asked
+from threadkeep.ports.chat import Asked
 
 _log = logging.getLogger("threadkeep.assistant")
 

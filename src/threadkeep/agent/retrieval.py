@@ -21,8 +21,16 @@ from langgraph.runtime import Runtime
 
 from threadkeep.adapters.langgraph import ThreadkeepSaver
 from threadkeep.agent import retrieval_steps as steps
-from threadkeep.agent.retrieval_state import ContextEntry, ConversationState, counted
-from threadkeep.agent.retrieval_turn import Progress, RetrievalParts, RetrievalRequest, RetrievalResult, Turn
+from threadkeep.agent.retrieval_turn import (
+    ContextEntry,
+    ConversationState,
+    Progress,
+    RetrievalParts,
+    RetrievalRequest,
+    RetrievalResult,
+    Turn,
+    counted,
+)
 from threadkeep.errors import InvalidInput, StaleWriter, TooLarge
 from threadkeep.ports.knowledge import Access
 from threadkeep.scope import Scope

@@ -18,26 +18,38 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from threadkeep.agent.retrieval_state import (
+from threadkeep.agent.retrieval_turn import (
+    Changes,
     ContextEntry,
     ConversationAccess,
     ConversationState,
     Counts,
     QueryEntry,
+    Turn,
     counted,
     documents_in,
     documents_seen,
+    or_without,
+    shown,
     with_documents,
 )
-from threadkeep.agent.retrieval_turn import Changes, Turn, or_without, shown
-from threadkeep.policy.logged_ids import logged_id
+from threadkeep.errors import ModelError, ModelUnavailable
+from threadkeep.policy.logs import logged_id
 from threadkeep.ports import knowledge as port
+from threadkeep.ports.chat import ChatModel, ChatRequest, Said
 from threadkeep.ports.knowledge import Access, ChunkKey, KnowledgeStore, Passage, Readable
 from threadkeep.recall.cache import cache_place
-from threadkeep.recall.enrich import Asked, enriched, kept_to_its_subject, language_of_conversation, stands_alone
 from threadkeep.recall.normalise import fold
 from threadkeep.recall.passages import KnowledgeHit, Ranked, ranked
-from threadkeep.recall.question import Question
+from threadkeep.recall.question import (
+    Asked,
+    Question,
+    enriched,
+    kept_to_its_subject,
+    language_of_conversation,
+    stands_alone,
+)
+from threadkeep.resilience.breaker import Breaker
 
 _TERMS_TOLD = 12
 _log = logging.getLogger("threadkeep.retrieval")
@@ -370,3 +382,31 @@ def rewritten_query(answer: str, query: str) -> str:
 
 def _as_list(texts: Sequence[str]) -> str:
     return "\n".join(f"- {' '.join(text.split())}" for text in texts)
+
+
+_REWRITES = "You rewrite search queries. Answer with the rewritten query alone, in the language of the current query."
+
+
+class QueryRewriter:
+    """From a prompt to a text. Raises `ModelError` and `TimeoutError`: the question is then enriched by rule."""
+
+    def __init__(self, model: ChatModel, seconds: float) -> None:
+        self._model = model
+        self._seconds = seconds
+        self._breaker = Breaker("The model that rewrites queries", first_pause=5.0, longest_pause=60.0)
+
+    async def __call__(self, prompt: str) -> str:
+        if not self._breaker.allows():
+            raise ModelUnavailable(f"{self._model.name} did not answer lately")
+        request = ChatRequest(_REWRITES, [Said("user", prompt)])
+        try:
+            async with asyncio.timeout(self._seconds):
+                reply = await self._model.reply(request)
+        except (ModelError, TimeoutError) as error:
+            self._breaker.failed(error)
+            raise
+        self._breaker.succeeded()
+        return reply.text
+
+    async def close(self) -> None:
+        await self._model.close()

@@ -3,6 +3,9 @@
 A tool is a plain function, `async` or not, with a docstring and annotated parameters. One with a parameter that is a
 `ToolContext` is given the caller's own token, the conversation's language and the masked values that the user gave
 earlier, from their encrypted slots. Arguments and results live in this process's memory for the turn, and nowhere else.
+
+Plain functions run on threads of their own: one that never returns then costs a thread, and not one of the few that the
+process has for everything else; nor does the process wait for it when it ends.
 """
 
 from __future__ import annotations
@@ -12,15 +15,17 @@ import inspect
 import json
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
-from threadkeep.agent.own_threads import LeftItsThread, on_own_thread
 from threadkeep.errors import StoreError
 from threadkeep.ports.chat import (
     CalledTools,
@@ -31,9 +36,10 @@ from threadkeep.ports.chat import (
     ToolAnswer,
     ToolCall,
     ToolSpec,
+    ToolTrace,
+    Usage,
 )
-from threadkeep.ports.responder import ToolTrace, Usage
-from threadkeep.ports.slots import Slots
+from threadkeep.ports.scratch import Slots
 from threadkeep.scope import Scope
 
 TOOL_SECONDS = 20.0
@@ -209,3 +215,43 @@ async def fill_slots(slots: Slots, scope: Scope, text: str, redacted: Any, types
             await slots.put(scope, kind, value, ttl)
         except StoreError as error:
             _log.warning("a value for tools was not kept (%s)", type(error).__name__)
+
+
+class LeftItsThread(Exception):
+    """It raised what would end a process or a loop. Named by that."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(type(error).__name__)
+
+
+async def on_own_thread(work: Callable[[], Any]) -> Any:
+    """Raises what `work` raises, `LeftItsThread` for what must reach no loop. Cancelling does not stop the work."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    context = copy_context()
+
+    def settle(value: Any, failure: Exception | None) -> None:
+        if done.done():
+            return
+        if failure is None:
+            done.set_result(value)
+        else:
+            done.set_exception(failure)
+
+    def run() -> None:
+        value, failure = None, None
+        try:
+            value = context.run(work)
+        except BaseException as error:
+            failure = _fit(error)
+        with suppress(RuntimeError):  # the loop was closed while the call ran
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=run, name="threadkeep-tool", daemon=True).start()
+    return await done
+
+
+def _fit(error: BaseException) -> Exception:
+    if isinstance(error, StopIteration) or not isinstance(error, Exception):
+        return LeftItsThread(error)
+    return error

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from threadkeep.model import Message
-from threadkeep.policy.fields import ANSWERS
+from threadkeep.policy.admit import ANSWERS
 from threadkeep.ports.chat import Said
 from threadkeep.recall.context import CountTokens
 

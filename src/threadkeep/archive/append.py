@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from threadkeep.archive.message_rows import insert_messages, row_of
-from threadkeep.db.dialects import Dialect, read_id
 from threadkeep.db.messages import (
     GENERATION,
     IN_SCOPE,
     LockedConversation,
     Span,
     generation_of,
+    insert_messages,
     lock_or_create,
     of_conversation,
     of_generation,
     refuse_if_older,
+    row_of,
     slide,
 )
-from threadkeep.db.statements import Change, Query, Steps, Undo, Verb, one_row
+from threadkeep.db.statements import Change, Dialect, Query, Steps, Undo, Verb, one_row, read_id
 from threadkeep.errors import Conflict, ScopeErased
 from threadkeep.model import Admission, Draft, Receipt
-from threadkeep.ports.fronts import Claim, Front
+from threadkeep.ports.sessions import Claim, Front
 from threadkeep.scope import Scope
 from threadkeep.wording import ErasedTexts, LookUp
 

@@ -8,9 +8,9 @@ from copy import copy
 from functools import partial
 from typing import Self, TypeVar
 
-from threadkeep.archive import front_row
 from threadkeep.archive.append import append, last_seq, looked_up
 from threadkeep.archive.erase import erase, forget
+from threadkeep.archive.front import attach, check_writer, detach, front, note_missed, seed
 from threadkeep.archive.place import leave_gap, place
 from threadkeep.archive.read import (
     change_conversation,
@@ -21,7 +21,6 @@ from threadkeep.archive.read import (
     read_record,
     scopes_within,
 )
-from threadkeep.archive.seed import seed
 from threadkeep.db.database import Database
 from threadkeep.db.messages import Span, moment
 from threadkeep.db.statements import Verb
@@ -30,20 +29,17 @@ from threadkeep.model import (
     Conversation,
     ConversationChange,
     ConversationPage,
+    ConversationRecord,
     ErasureProof,
     History,
     HistoryRange,
     Receipt,
     Stats,
 )
-from threadkeep.ports.archive import Spot
+from threadkeep.ports.archive import Entry, Placed, Spot
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.fronts import Claim, Front
 from threadkeep.ports.health import HealthFinding
-from threadkeep.ports.hot import Seed
-from threadkeep.ports.placing import Entry, Placed
-from threadkeep.ports.sessions import SessionLimits
-from threadkeep.record import ConversationRecord
+from threadkeep.ports.sessions import Claim, Front, Seed, SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.wording import NO_KEY, ErasedTexts
 
@@ -157,7 +153,7 @@ class DatabaseArchive(ABC):
         """In the same transaction: a hot store that another process attaches is seen by the next write."""
 
         def checked() -> Verb[T]:
-            yield from front_row.check_writer(self.claim)
+            yield from check_writer(self.claim)
             return (yield from verb())
 
         return await self._database.write(checked, seconds=seconds)
@@ -174,16 +170,16 @@ class DatabaseArchive(ABC):
     async def write_obstacle(self) -> HealthFinding | None: ...
 
     async def front(self) -> Front | None:
-        return await self._database.read(front_row.front)
+        return await self._database.read(front)
 
     async def attach(self, front: Front) -> Front:
-        return await self._database.write(lambda: front_row.attach(front, self._database.dialect))
+        return await self._database.write(lambda: attach(front, self._database.dialect))
 
     async def note_missed(self) -> None:
-        await self._database.write(front_row.note_missed)
+        await self._database.write(note_missed)
 
     async def detach(self, id: str | None = None) -> bool:
-        return await self._database.write(partial(front_row.detach, id))
+        return await self._database.write(partial(detach, id))
 
     async def may_write(self) -> None:
         """Raise `HotStoreMismatch` where an append or erase would."""

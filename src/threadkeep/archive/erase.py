@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from threadkeep.archive.message_rows import delete_message, delete_messages
-from threadkeep.db.dialects import Dialect, read_id
-from threadkeep.db.messages import generation_of, hold_owner, lock
-from threadkeep.db.statements import Change, ChangeEach, Query, Steps, Verb
+from threadkeep.db.messages import delete_message, delete_messages, generation_of, hold_owner, lock
+from threadkeep.db.statements import Change, ChangeEach, Dialect, Query, Steps, Verb, read_id
 from threadkeep.model import Erased, ErasureProof
 from threadkeep.ports.archive import Spot
 from threadkeep.scope import Scope

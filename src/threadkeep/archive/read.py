@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from threadkeep.db.dialects import Dialect, read_id
 from threadkeep.db.messages import (
     GENERATION,
     IN_SCOPE,
@@ -23,10 +22,17 @@ from threadkeep.db.messages import (
     refuse_if_older,
     when,
 )
-from threadkeep.db.statements import Change, Query, Steps, Verb, one_row
+from threadkeep.db.statements import Change, Dialect, Query, Steps, Verb, one_row, read_id
 from threadkeep.errors import InvalidInput, NotFound
-from threadkeep.model import Conversation, ConversationChange, ConversationPage, History, HistoryRange, Stats
-from threadkeep.record import ConversationRecord
+from threadkeep.model import (
+    Conversation,
+    ConversationChange,
+    ConversationPage,
+    ConversationRecord,
+    History,
+    HistoryRange,
+    Stats,
+)
 from threadkeep.scope import Scope
 
 _LISTED = "conversation, title, language, status, messages, started_at, last_activity_at, activity, cid"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from threadkeep.archive.message_rows import delete_message
 from threadkeep.db.database import Database
-from threadkeep.db.dialects import Dialect, read_id
-from threadkeep.db.messages import lock
-from threadkeep.db.statements import Query, Verb
-from threadkeep.ports.retention import Turn
+from threadkeep.db.messages import delete_message, lock
+from threadkeep.db.statements import Dialect, Query, Verb, read_id
+from threadkeep.ports.archive import Turn
 from threadkeep.scope import Scope
 
 _CONVERSATIONS_AT_ONCE = 50

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from threadkeep.archive.database import DatabaseArchive, TermsOf
-from threadkeep.archive.seed import generation_of_unknown
+from threadkeep.archive.front import generation_of_unknown
 from threadkeep.db.pool import PoolUsage
 from threadkeep.db.rights import write_obstacle
 from threadkeep.db.server import ServerDatabase
-from threadkeep.db.words import hashed
+from threadkeep.db.terms import hashed
 from threadkeep.errors import StoreError
 from threadkeep.model import ErasureProof, History, HistoryRange
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import HealthFinding
-from threadkeep.ports.hot import Seed
-from threadkeep.ports.sessions import SessionLimits
+from threadkeep.ports.sessions import Seed, SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.wording import NO_KEY, ErasedTexts
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from threadkeep.archive.database import DatabaseArchive, TermsOf, size_of
 from threadkeep.archive.erase import erase_piece, with_pieces
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.db.sqlite_terms import index_is_due, index_waiting
 from threadkeep.db.statements import Query, Verb
+from threadkeep.db.terms import index_is_due, index_waiting
 from threadkeep.errors import StoreError, StoreFull
 from threadkeep.model import Admission, Erased, ErasureProof, Receipt, Stats
+from threadkeep.ports.archive import Entry, Placed
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import HealthFinding
-from threadkeep.ports.placing import Entry, Placed
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.wording import NO_KEY, ErasedTexts

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from threadkeep.db.database import Database
-from threadkeep.db.dialects import Dialect
-from threadkeep.db.statements import Change
+from threadkeep.db.statements import Change, Dialect
 from threadkeep.model import Erased
-from threadkeep.ports.agent_rows import place_of
+from threadkeep.ports.agent_rows import ItemSearch, NewItem, StoredItem, place_of
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.items import ItemSearch, NewItem, StoredItem
 from threadkeep.scope import Scope
 
 HEAD_BYTES = 255  # of a namespace stand in an index

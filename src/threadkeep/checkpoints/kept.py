@@ -9,16 +9,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from threadkeep.checkpoints.parts import CHECKPOINT, checkpoint_of, pages_of, text_of
-from threadkeep.checkpoints.usage import DATASOURCES, MOMENT, READ_TIME, SECONDS, metadata_of, metadata_query, when_of
+from threadkeep.checkpoints.reading import CHECKPOINT, checkpoint_of, pages_of, text_of
+from threadkeep.checkpoints.threads import DATASOURCES, MOMENT, READ_TIME, SECONDS, metadata_of, metadata_query, when_of
 from threadkeep.db.database import Database
 from threadkeep.errors import InvalidInput
-from threadkeep.model import Conversation, Erased, Kind, ThreadCounts
+from threadkeep.model import Conversation, Erased, Kind, ThreadCounts, UserRecord
 from threadkeep.ports.checkpoints import CheckpointThreads, Page, StoredCheckpoint
-from threadkeep.ports.keepers import Counts, Part, Place
-from threadkeep.ports.threads import Thread, unescaped
-from threadkeep.ports.usage import ConversationMetadata
-from threadkeep.record import UserRecord
+from threadkeep.ports.threads import ConversationMetadata, Thread, unescaped
+from threadkeep.ports.user_data import Counts, Part, Place
 from threadkeep.scope import Scope
 
 ReadThread = Callable[[Thread, Sequence[StoredCheckpoint], Sequence[Page]], dict[str, Any]]

@@ -8,10 +8,18 @@ from functools import partial
 from typing import Any, TypeVar
 
 from threadkeep.checkpoints import reading, threads
-from threadkeep.checkpoints.parts import text_of
-from threadkeep.checkpoints.putting import DELETED, Putting, ThreadMissing, put, put_writes, touch, values_of
-from threadkeep.checkpoints.turn_keys import SqlTurnKeys
-from threadkeep.checkpoints.usage import SqlUsage
+from threadkeep.checkpoints.putting import (
+    DELETED,
+    Putting,
+    SqlTurnKeys,
+    ThreadMissing,
+    put,
+    put_writes,
+    touch,
+    values_of,
+)
+from threadkeep.checkpoints.reading import text_of
+from threadkeep.checkpoints.threads import SqlUsage
 from threadkeep.db.database import Database
 from threadkeep.db.messages import moment
 from threadkeep.db.statements import Change, Verb

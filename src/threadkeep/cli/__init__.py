@@ -1,4 +1,4 @@
-"""The `threadkeep` command, one file per subcommand."""
+"""The `threadkeep` command, a file for each subcommand, or for those that belong together."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ import typer
 from threadkeep import __version__
 from threadkeep.cli.chat import chat
 from threadkeep.cli.demo import demo
-from threadkeep.cli.detach import detach
 from threadkeep.cli.dlq import dlq
 from threadkeep.cli.doctor import doctor
 from threadkeep.cli.erase import erase
@@ -21,12 +20,11 @@ from threadkeep.cli.import_ import import_
 from threadkeep.cli.index import index
 from threadkeep.cli.keys import keys
 from threadkeep.cli.mcp import mcp
-from threadkeep.cli.migrate import migrate
+from threadkeep.cli.output import give_up_stdout, ready_streams
 from threadkeep.cli.redact import redact
-from threadkeep.cli.retention import retention
 from threadkeep.cli.serve import serve
 from threadkeep.cli.stats import stats
-from threadkeep.cli.streams import give_up_stdout, ready_streams
+from threadkeep.cli.upkeep import detach, migrate, retention
 from threadkeep.cli.worker import worker
 from threadkeep.errors import InvalidInput, ThreadkeepError
 

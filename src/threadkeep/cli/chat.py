@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from threadkeep.agent.own_threads import on_own_thread
+from threadkeep.agent.tools import on_own_thread
 from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import harmless, notes, screen
 from threadkeep.compose.memory import open_memory
 from threadkeep.errors import ThreadkeepError
-from threadkeep.ports.responder import Answer, Asked
+from threadkeep.ports.chat import Answer, Asked
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.settings import load_settings
 

@@ -15,9 +15,15 @@ from threadkeep import __version__
 from threadkeep.cli.options import Json, Mapping, Redis, Url, as_it_is, store_path
 from threadkeep.cli.output import in_columns, print_json, print_pairs, screen
 from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path
-from threadkeep.compose.inspect import inspect_chroma, inspect_mapped, inspect_redis, inspect_server, named_config
 from threadkeep.compose.memory import memory_to_look_at, redis_named
-from threadkeep.compose.upkeep import check_terms
+from threadkeep.compose.upkeep import (
+    check_terms,
+    inspect_chroma,
+    inspect_mapped,
+    inspect_redis,
+    inspect_server,
+    named_config,
+)
 from threadkeep.errors import SchemaOutdated, StoreReadOnly, StoreUnavailable, ThreadkeepError
 from threadkeep.model import Stats
 from threadkeep.ports.health import Health

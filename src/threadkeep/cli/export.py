@@ -30,7 +30,7 @@ from threadkeep.cli.options import (
 from threadkeep.cli.output import notes, print_json
 from threadkeep.errors import InvalidInput
 from threadkeep.http.encoding import encoded
-from threadkeep.record import Shape, in_shape
+from threadkeep.model import Shape, in_shape
 from threadkeep.scope import Scope
 from threadkeep.settings import load_settings
 from threadkeep.sync import SyncMemory

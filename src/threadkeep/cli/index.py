@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.progress import Progress
 
-from threadkeep.cli.index_messages import messages_status, rebuild_messages
 from threadkeep.cli.options import Json, Tenant, Url, of_an_existing_store
 from threadkeep.cli.output import harmless, notes, print_json, print_pairs, screen
 from threadkeep.compose.knowledge import Knowledge, open_knowledge
 from threadkeep.compose.upkeep import rebuild_terms
+from threadkeep.compose.worker import embed_all, messages_given_up, open_embedding
 from threadkeep.errors import EmbedderError
-from threadkeep.ports.embedder import model_of
 from threadkeep.ports.knowledge import Access
+from threadkeep.ports.models import model_of
 from threadkeep.recall.context import on_one_line
 from threadkeep.scope import DEFAULT_TENANT
 from threadkeep.settings import Settings, load_settings
@@ -171,3 +171,28 @@ def _report(report: IndexReport, title: str, messages: dict[str, int] | None = N
 def _shown(name: str) -> str:
     """A file's name may be no text at all, or orders to a terminal."""
     return on_one_line(name).encode("utf-8", "backslashreplace").decode()
+
+
+_MOST_LISTED = 1_000
+
+
+async def messages_status(url: str | None, settings: Settings) -> dict[str, Any] | None:
+    """None where messages get no vectors and got none. Only the running process knows how many wait."""
+    failed = [one.as_dict() for one in await messages_given_up(url, settings, _MOST_LISTED)]
+    async with open_embedding(url, settings) as parts:
+        if parts is None:
+            return {"waiting_for_vectors": None, "embed_failed": failed} if failed else None
+        try:
+            waiting = await parts.stores.backlog.count(await model_of(parts.embedder))
+        except EmbedderError:
+            waiting = None  # it does not say what its vectors are like
+        return {"waiting_for_vectors": waiting, "embed_failed": failed}
+
+
+async def rebuild_messages(url: str | None, settings: Settings) -> dict[str, int] | None:
+    """Raises `EmbedderError` when the embedder does not answer."""
+    async with open_embedding(url, settings, marks=True) as parts:
+        if parts is None:
+            return None
+        embedded, failed = await embed_all(parts)
+        return {"embedded": embedded, "embed_failed": failed}

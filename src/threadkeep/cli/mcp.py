@@ -1,4 +1,4 @@
-"""`threadkeep mcp`: memory and retrieval for one MCP client, over stdin and stdout."""
+"""`threadkeep mcp`: memory and retrieval for one MCP client over stdin and stdout, and how clients start it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import json as encoder
 import os
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from threadkeep.cli.options import Json, Redis, Tenant, Url, store_path
+from threadkeep.cli.output import log_to
 from threadkeep.cli.resolved import for_elsewhere, masked
 from threadkeep.compose.memory import redis_named
 from threadkeep.errors import InvalidInput, MissingExtra
-from threadkeep.http.logs import log_to
 from threadkeep.identity.principal import OF_A_USER, Principal
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.settings import TOKEN_VARIABLE, Settings, load_settings
@@ -63,7 +64,6 @@ def config(
     json: Json = False,
 ) -> None:
     """Print what to paste into a client's settings."""
-    from threadkeep.mcp.clients import FILES, snippet, snippet_over_http
 
     settings = load_settings()
     for option, address in (("--http", http), ("--gateway", gateway)):
@@ -133,3 +133,34 @@ async def _forward(gateway: str, principal: Principal) -> None:
         )
     async with open_gateway(gateway, os.environ.get(TOKEN_VARIABLE)) as backend:
         await serve_stdio(backend, principal, with_resources=False)
+
+
+ClientName = Literal["vscode", "claude", "cursor"]
+FILES: dict[ClientName, str] = {
+    "vscode": ".vscode/mcp.json",
+    "claude": "claude_desktop_config.json",
+    "cursor": ".cursor/mcp.json",
+}
+
+
+def snippet(
+    client: ClientName, command: str, arguments: Sequence[str], environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """VS Code calls the list `servers` and wants the kind; the others call it `mcpServers`."""
+    server: dict[str, Any] = {"command": command, "args": list(arguments)}
+    if environment:
+        server["env"] = dict(environment)
+    if client == "vscode":
+        return {"servers": {"threadkeep": {"type": "stdio", **server}}}
+    return {"mcpServers": {"threadkeep": server}}
+
+
+def snippet_over_http(client: ClientName, url: str) -> dict[str, Any]:
+    """For a service that is running already. The client prompts for the token or reads it from the environment."""
+    if client == "vscode":
+        headers = {"Authorization": "Bearer ${input:threadkeep-token}"}
+        asked = [
+            {"id": "threadkeep-token", "type": "promptString", "description": "Threadkeep token", "password": True}
+        ]
+        return {"inputs": asked, "servers": {"threadkeep": {"type": "http", "url": url, "headers": headers}}}
+    return {"mcpServers": {"threadkeep": {"url": url, "headers": {"Authorization": "Bearer ${THREADKEEP_TOKEN}"}}}}

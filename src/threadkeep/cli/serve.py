@@ -17,19 +17,18 @@ import typer
 
 from threadkeep.cli.options import Json, Redis, Url
 from threadkeep.cli.output import notes
-from threadkeep.cli.sweeping import retaining_daily
-from threadkeep.compose.inspect import check_mapping
-from threadkeep.compose.memory import open_memory, redis_named
-from threadkeep.compose.metrics import when_served
+from threadkeep.cli.upkeep import retaining_daily
+from threadkeep.compose.memory import open_memory, redis_named, when_served
 from threadkeep.compose.service import (
     authentication_is_configured,
     authenticator,
     refuse_forgotten_authentication,
     without_authentication,
 )
+from threadkeep.compose.upkeep import check_mapping
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.memory import Memory
-from threadkeep.ports.responder import Responder
+from threadkeep.ports.chat import Responder
 from threadkeep.settings import Settings, load_settings, warn_of_unknown_variables
 
 _HOST_FIX = "give 127.0.0.1, 0.0.0.0, or one of the machine's own addresses; the port goes into --port"
@@ -93,7 +92,7 @@ def _with_options(settings: Settings, url: str | None, redis: str | None, assist
 
 
 def _refuse_strangers(host: str, settings: Settings) -> None:
-    from threadkeep.identity.loopback import is_loopback
+    from threadkeep.identity.principal import is_loopback
 
     if not is_loopback(host) and not authentication_is_configured(settings):
         fix = (
@@ -138,9 +137,9 @@ async def _serve(
     """Memory and assistant are opened here, before the server starts: errors need no traceback."""
     import uvicorn
 
+    from threadkeep.cli.output import log_authentication, log_to
     from threadkeep.http.app import create_app
-    from threadkeep.http.logs import log_authentication, log_to
-    from threadkeep.http.request_limits import RequestLimits
+    from threadkeep.http.middleware import RequestLimits
     from threadkeep.http.server import Server
 
     log_to(sys.stderr)

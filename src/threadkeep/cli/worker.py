@@ -13,11 +13,10 @@ from typing import Annotated
 import typer
 
 from threadkeep.cli.options import Json, RedisJournal, Url
-from threadkeep.cli.output import notes
-from threadkeep.cli.sweeping import retaining_daily
+from threadkeep.cli.output import LAG, log_to, notes
+from threadkeep.cli.upkeep import retaining_daily
 from threadkeep.compose.worker import OpenWorker, open_worker
 from threadkeep.errors import ThreadkeepError
-from threadkeep.http.logs import LAG, log_to
 from threadkeep.settings import Settings, load_settings
 
 _lag_log = logging.getLogger(LAG)

@@ -1,10 +1,9 @@
 """Functions and classes under the names that existing applications already call, thin over the core."""
 
-from threadkeep.compat.agent_responder import AgentResponder, answered_by
-from threadkeep.compat.agent_service import AgentService
-from threadkeep.compat.language import detect_language_bcp47
-from threadkeep.compat.memory_service import MemoryService
+from threadkeep.compat.agent import AgentResponder, AgentService, answered_by
+from threadkeep.compat.chat_service import SessionStore, detect_language_bcp47
 from threadkeep.compat.memory_tools import (
+    MemoryService,
     State,
     before_persist,
     is_persistable_event,
@@ -22,7 +21,6 @@ from threadkeep.compat.reflection import (
     tokenize_text,
     validate_and_normalize,
 )
-from threadkeep.compat.session_store import SessionStore
 
 __all__ = [
     "AgentResponder",

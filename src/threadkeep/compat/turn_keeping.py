@@ -17,11 +17,10 @@ from cachetools import LRUCache
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.compose.mapped import load_redis, mapped_tables, redis_turns, turn_contract
 from threadkeep.errors import InvalidInput, StoreError, StoreUnavailable, ThreadkeepError
-from threadkeep.journal.consumer import Consumer
-from threadkeep.journal.in_process import consumer_name
-from threadkeep.journal.turns import turn_consumer
+from threadkeep.journal.consumer import Consumer, consumer_name
+from threadkeep.journal.targets import turn_consumer
 from threadkeep.ports.health import BEHIND_SECONDS
-from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord, is_of_this_module, latest_of
+from threadkeep.ports.journal import ParkedTurn, QueuedTurn, TurnRecord, is_of_this_module, latest_of
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.settings import Settings
 
@@ -51,7 +50,10 @@ class RisingClock:
 
 
 class TurnKeeping:
-    """All of it on one loop. Nothing is connected before it is needed."""
+    """What the memory module does, on its own loop: keep the latest turn, queue it, store it, read it back.
+
+    All of it on one loop. Nothing is connected before it is needed.
+    """
 
     def __init__(self, settings: Settings, config: MappedConfig, claim_after: float) -> None:
         self._settings = settings

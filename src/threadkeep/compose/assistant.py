@@ -16,22 +16,22 @@ from threadkeep.compose.knowledge import Knowledge, open_knowledge
 from threadkeep.compose.vectors import count_tokens
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.memory import Memory
-from threadkeep.models.chat.language import model_detector
-from threadkeep.models.chat.question_words import names_no_subject
+from threadkeep.models.chat.questions import names_no_subject
 from threadkeep.models.language import OfflineDetector
-from threadkeep.ports.chat import ChatModel, Snippet
+from threadkeep.models.language.detection import model_detector
+from threadkeep.ports.chat import Asked, ChatModel, Snippet
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.knowledge import Access, ChunkKey
-from threadkeep.ports.language import LanguageDetector
-from threadkeep.ports.responder import Asked
-from threadkeep.recall import enrich
-from threadkeep.resilience.late_opening import opened_once_possible
+from threadkeep.ports.models import LanguageDetector
+from threadkeep.recall.question import Asked as AskedBefore
+from threadkeep.recall.question import enriched
+from threadkeep.resilience.breaker import opened_once_possible
 from threadkeep.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from threadkeep.agent.assistant import Assistant
     from threadkeep.agent.folder import AssistantFolder
-    from threadkeep.agent.parts import Documents
+    from threadkeep.agent.turn import Documents
     from threadkeep.models.chat.choice import ChatChoice
 
 _log = logging.getLogger("threadkeep.assistant")
@@ -78,7 +78,7 @@ async def open_assistant(
             learn = None if chosen.generates else shelf.learn
             opening = partial(_indexed, loaded, loaded.knowledge, settings, archive, learn)
             await stack.enter_async_context(opened_once_possible("documents", opening, shelf.fill))
-        parts = _part("threadkeep.agent.parts").AssistantParts(
+        parts = _part("threadkeep.agent.turn").AssistantParts(
             loaded,
             memory,
             chosen,
@@ -95,7 +95,7 @@ async def open_assistant(
 
 def chat_model(folder: AssistantFolder, settings: Settings) -> ChatModel:
     """The one that the settings name, or else the folder. Raises `InvalidSetting` and `MissingExtra`."""
-    from threadkeep.agent.phrases import DEFAULTS, phrases_in
+    from threadkeep.agent.config import DEFAULTS, phrases_in
     from threadkeep.models.chat.choice import chat_model_for
     from threadkeep.models.chat.offline import OfflineModel
 
@@ -179,7 +179,7 @@ async def _documents(
     shelf: _Shelf, folder: AssistantFolder, request: Asked, question: str, earlier: Sequence[str], budget: int
 ) -> Documents:
     """The assistant's own documents are public; a user of its own tenant may have more, where it names none."""
-    from threadkeep.agent.parts import Documents
+    from threadkeep.agent.turn import Documents
 
     config = folder.config
     if shelf.knowledge is None or not question.strip():
@@ -187,10 +187,10 @@ async def _documents(
     given = request.access or Access(request.scope.tenant, request.scope.user)
     # Roles are left out: an assistant answers a SUPER_ADMIN too from what that user may read, not from everybody's.
     access = Access(config.tenant, given.user, acting=given.acting) if given.tenant == config.tenant else None
-    before = [enrich.Asked(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
+    before = [AskedBefore(one) for one in (*earlier[:1], *earlier[1:][-_REMEMBERED:])]
     if earlier and names_no_subject(question):
         question = f"{earlier[-1]} {question}"
-    carried = enrich.enriched(question, before).carried
+    carried = enriched(question, before).carried
     found = await shelf.knowledge.ask(
         access or Access(config.tenant),
         question,

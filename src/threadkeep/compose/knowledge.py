@@ -10,24 +10,21 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from threadkeep.compose.memory import open_database, redis_named, redis_parts
-from threadkeep.compose.metrics import meter_for
-from threadkeep.compose.policy import admission_rules
+from threadkeep.compose.memory import admission_rules, meter_for, open_database, redis_named, redis_parts
 from threadkeep.compose.vectors import BorrowedEmbedder, about_tokens, chosen_embedder, count_tokens, embedder_choice
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.model import Erased
 from threadkeep.models.embedders import embedder_by_model, embedder_for
 from threadkeep.policy.admit import Rules
-from threadkeep.ports.embedder import Embedder
 from threadkeep.ports.knowledge import Access, KnowledgeStore
+from threadkeep.ports.models import Embedder
 from threadkeep.recall.normalise import indexed_document_terms
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from threadkeep.knowledge.asking import AskingParts
+    from threadkeep.knowledge.asking import AskingParts, QuestionVectors
     from threadkeep.knowledge.indexing import FolderIndexer
-    from threadkeep.knowledge.question_vectors import QuestionVectors
     from threadkeep.recall.cache import SemanticCache
     from threadkeep.recall.passages import Answered
 
@@ -109,7 +106,7 @@ def _question_vectors(store: KnowledgeStore, settings: Settings, own: Embedder |
     if embedder is None:
         return None
     earlier = partial(embedder_by_model, choice=choice)
-    return _part("threadkeep.knowledge.question_vectors").QuestionVectors(embedder, store, earlier)
+    return _part("threadkeep.knowledge.asking").QuestionVectors(embedder, store, earlier)
 
 
 async def _cache(redis: str | None, settings: Settings, closing: AsyncExitStack) -> SemanticCache | None:

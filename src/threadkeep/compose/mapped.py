@@ -11,7 +11,7 @@ from threadkeep.archive.mapped.config import FIELDS as FIELDS  # named here for 
 from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.archive.mapped.config import switched_on as switched_on  # named here for other parts
 from threadkeep.archive.mapped.io_contract import Decode, IoContract, Pack
-from threadkeep.compose.policy import redaction_rules
+from threadkeep.compose.memory import redaction_rules
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.models.tokens import decode, tokenizer
 from threadkeep.policy.redact import Redactor

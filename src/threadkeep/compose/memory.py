@@ -1,56 +1,63 @@
-"""Settings and URLs to a working Memory: the one module that knows every backend by name."""
+"""Settings and URLs to a working Memory, and to what adapters open: the one module that knows every backend by name."""
 
 from __future__ import annotations
 
 import logging
 import os
+import stat
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
-from threadkeep.agent_rows.kept import KeptRows, ReadItem
-from threadkeep.agent_rows.sql import SqlAgentRows
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.kept import KeptThreads, ReadThread
 from threadkeep.checkpoints.store import DatabaseCheckpoints
-from threadkeep.compose.metrics import meter_for
-from threadkeep.compose.policy import admission_rules
-from threadkeep.compose.policy import redaction_rules as redaction_rules  # named here for other parts
-from threadkeep.compose.vectors import count_tokens, with_vectors
+from threadkeep.compose.vectors import chosen_embedder, count_tokens, with_vectors
 from threadkeep.core.language import ConversationLanguage, TenantLanguages
 from threadkeep.db.database import Database
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra, StoreError
-from threadkeep.identity.key_store import SqlKeys
+from threadkeep.identity.api_keys import SqlKeys
 from threadkeep.index.external import ListingIndex, external_stores
-from threadkeep.index.terms import DatabaseIndex
-from threadkeep.index.upkeep import DatabaseUpkeep
+from threadkeep.index.terms import DatabaseIndex, DatabaseUpkeep
 from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.memory import Memory, Stores
+from threadkeep.metrics.measured import MeasuredCheckpoints
 from threadkeep.models.language import OfflineDetector
 from threadkeep.policy.admit import Rules
-from threadkeep.policy.outward import OutwardLog
-from threadkeep.ports.checkpoints import CheckpointThreads
+from threadkeep.policy.logs import OutwardLog
+from threadkeep.policy.redact import (
+    KeyedNumbers,
+    RedactionRules,
+    Redactor,
+    load_rules,
+    shared_redactor,
+    shortest_key,
+)
+from threadkeep.ports.agent_rows import WITH_TURNS, AgentRows, ItemStore
+from threadkeep.ports.checkpoints import CheckpointStore, CheckpointThreads
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.embedder import Embedder
-from threadkeep.ports.fronts import Fronted
-from threadkeep.ports.items import ItemStore
-from threadkeep.ports.keepers import Keeper
+from threadkeep.ports.health import Meter
+from threadkeep.ports.index import VectorStores
 from threadkeep.ports.knowledge import KnowledgeVectors
-from threadkeep.ports.language import LanguageDetector, LanguageRules
-from threadkeep.ports.rerank import Rerank
-from threadkeep.ports.sessions import SessionLimits
-from threadkeep.ports.vectors import VectorStores
+from threadkeep.ports.models import Embedder, LanguageDetector, LanguageRules, Rerank
+from threadkeep.ports.redactor import Redacted
+from threadkeep.ports.redactor import Redactor as RedactorPort
+from threadkeep.ports.sessions import Fronted, SessionLimits
+from threadkeep.ports.user_data import Keeper
 from threadkeep.recall.normalise import NORMALISER_VERSION, every_term, indexed_terms
-from threadkeep.reflection.rows import SqlReflections
-from threadkeep.reflection.usage import SqlLedger
+from threadkeep.rows.agent_sessions import KeptRows, ReadItem, SqlAgentRows
+from threadkeep.rows.reflections import SqlReflections
+from threadkeep.rows.usage import SqlLedger
+from threadkeep.scope import Scope, length_prefixed
 from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.scratch import InMemoryScratch, InMemorySlots
 from threadkeep.settings import Settings, load_settings
@@ -100,7 +107,7 @@ async def open_memory(
     languages = ConversationLanguage(detector or OfflineDetector(), tenant_languages(settings))
     parts = stores, rules, limits, clock, _outward_log(settings), languages, count_tokens(settings)
     memory = (
-        Memory(*parts) if meter is None else import_module("threadkeep.metrics.memory").MeasuredMemory(meter, *parts)
+        Memory(*parts) if meter is None else import_module("threadkeep.metrics.measured").MeasuredMemory(meter, *parts)
     )
     try:
         yield memory
@@ -334,3 +341,162 @@ def _exporting() -> ModuleType:
         if (error.name or "").startswith("threadkeep"):
             raise
         raise MissingExtra("langgraph", "an export of what LangGraph has stored") from None
+
+
+def admission_rules(settings: Settings) -> Rules:
+    """Raises `InvalidSetting`, and `MissingExtra` where names are to be recognised and nothing is there to do it."""
+    rules = redaction_rules(settings)
+    everyone = shared_redactor(rules)
+    key = None if settings.redaction_key is None else shortest_key(settings.redaction_key.encode())
+    own = _own_redactors(settings, rules)
+    if not own and key is None:
+        return Rules(everyone, settings.max_message_bytes)
+
+    def redactor_for(scope: Scope) -> RedactorPort:
+        redactor = own.get(scope.tenant, everyone)
+        return redactor if key is None else _Numbering(redactor, KeyedNumbers(key, _key(scope)))
+
+    return Rules(everyone, settings.max_message_bytes, redactor_for=redactor_for)
+
+
+def _own_redactors(settings: Settings, rules: RedactionRules) -> dict[str, Redactor]:
+    """Of the tenants whose phone numbers are of other countries; tenants of the same countries share one."""
+    return {
+        tenant: shared_redactor(replace(rules, regions=regions)) for tenant, regions in settings.tenant_regions.items()
+    }
+
+
+def _key(scope: Scope) -> bytes:
+    return length_prefixed((scope.tenant, scope.user, scope.conversation or ""))
+
+
+class _Numbering:
+    """A redactor for one conversation."""
+
+    __slots__ = ("_numbers", "_redactor")
+
+    def __init__(self, redactor: Redactor, numbers: KeyedNumbers) -> None:
+        self._redactor = redactor
+        self._numbers = numbers
+
+    def __call__(self, text: str, language: str | None = None) -> Redacted:
+        return self._redactor(text, language, self._numbers)
+
+
+def redaction_rules(settings: Settings) -> RedactionRules:
+    """Return the built-in rules with those of the operator's file. A setting that is not left at its default wins over
+    the file. Raise `InvalidSetting`."""
+    rules = RedactionRules()
+    if settings.redaction_rules is not None:
+        try:
+            rules = load_rules(Path(settings.redaction_rules).read_text("utf-8-sig"))
+        except (OSError, UnicodeDecodeError):
+            problem = ("cannot be read", "name a TOML file that exists, in UTF-8")
+            raise InvalidSetting("THREADKEEP_REDACTION_RULES", *problem) from None
+    if settings.redaction_style == "plain":
+        rules = replace(rules, placeholder="plain")
+    if settings.redaction_names != "off":
+        rules = replace(rules, names=settings.redaction_names)
+    return replace(rules, regions=settings.redaction_regions) if settings.redaction_regions else rules
+
+
+if TYPE_CHECKING:
+    from threadkeep.metrics.prometheus import PrometheusMeter
+
+_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+
+
+def when_served(settings: Settings) -> Settings:
+    """A process that can be scraped measures, unless a setting forbids it or the library is missing."""
+    if settings.metrics == "auto" and find_spec("prometheus_client") is not None:
+        return settings.model_copy(update={"metrics": "on"})
+    return settings
+
+
+def meter_for(settings: Settings) -> Meter | None:
+    """None where no scraper would read it. Raises `MissingExtra` and `InvalidSetting`."""
+    if settings.metrics == "off" or (settings.metrics == "auto" and settings.prometheus_multiproc_dir is None):
+        return None
+    return scraped_meter(settings)
+
+
+def scraped_meter(settings: Settings) -> PrometheusMeter:
+    if find_spec("prometheus_client") is None:
+        raise MissingExtra("metrics", "THREADKEEP_METRICS=on")
+    folder = settings.prometheus_multiproc_dir
+    return _meter(None if folder is None else _private(folder))
+
+
+@cache
+def _meter(folder: str | None) -> PrometheusMeter:
+    return import_module("threadkeep.metrics.prometheus").PrometheusMeter(folder)
+
+
+def _private(folder: str) -> str:
+    """Made if it is not there. A user who could write to it could forge this service's metrics."""
+    path = Path(folder).absolute()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.stat()
+    except OSError as error:
+        raise InvalidSetting(_FOLDER, f"cannot be used ({error.strerror})", "name a folder that can be made") from None
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise InvalidSetting(_FOLDER, "can be written to by others", "name a folder of this account's own, mode 0700")
+    return str(path)
+
+
+async def open_checkpoints(url: str, settings: Settings, clock: Clock = system_clock) -> CheckpointStore:
+    """Open and up to date. Raises the `StoreError` that says why it would not open."""
+    meter = meter_for(settings)
+    store = DatabaseCheckpoints(await open_database(url, settings), clock, owned=True)
+    return store if meter is None else MeasuredCheckpoints(store, meter)
+
+
+def is_bound_to_its_loop(url: str) -> bool:
+    """A server's connections belong to the loop they were opened in; the embedded store has threads of its own."""
+    return is_server_url(url)
+
+
+async def open_items(url: str, settings: Settings, clock: Clock = system_clock) -> SqlItems:
+    """Open and up to date. Raises the `StoreError` that says why it would not open."""
+    return SqlItems(await open_database(url, settings), clock, owned=True)
+
+
+def embedder_named(name: str, settings: Settings) -> Embedder | None:
+    """As `THREADKEEP_EMBEDDER` names them. Raises `InvalidSetting` and `MissingExtra`."""
+    return chosen_embedder(settings.model_copy(update={"embedder": name}))
+
+
+def rules_of(settings: Settings) -> Rules:
+    return admission_rules(settings)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStores:
+    memory: Memory
+    rows: AgentRows
+    clock: Clock
+    keep_seconds: float  # how long rows stay after they were last written
+
+
+@asynccontextmanager
+async def open_agent_stores(
+    url: str, settings: Settings, redis: str | None = None, clock: Clock = system_clock
+) -> AsyncGenerator[AgentStores]:
+    """Open and up to date. Raises the `StoreError` that says why it would not open."""
+    async with open_memory(url, redis=redis, settings=settings, clock=clock) as memory:
+        if not is_server_url(url):
+            # By the same connection: a commit of another would make it read again whatever pages it had at hand.
+            assert memory.agent_rows is not None
+            yield AgentStores(memory, memory.agent_rows, clock, WITH_TURNS)
+            return
+        rows = SqlAgentRows(
+            await open_database(url, settings),
+            clock,
+            timedelta(days=settings.turn_retention_days),
+            owned=True,
+        )
+        try:
+            yield AgentStores(memory, rows, clock, WITH_TURNS)
+        finally:
+            await rows.close()

@@ -8,36 +8,32 @@ from functools import partial
 from typing import cast
 
 from threadkeep.archive.database import DatabaseArchive
-from threadkeep.archive.front_check import CheckedPlacing, FrontCheck
+from threadkeep.archive.hot_store import CheckedPlacing, FrontCheck
 from threadkeep.archive.write_behind import WriteBehind
-from threadkeep.compose.metrics import meter_for
-from threadkeep.core.health import HealthCheck
-from threadkeep.db.guarded import GuardedDatabase
+from threadkeep.compose.memory import meter_for
+from threadkeep.core.stores import HealthCheck
+from threadkeep.db.database import GuardedDatabase
 from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
-from threadkeep.journal.archive import archive_consumer
-from threadkeep.journal.consumer import Consumer, ConsumerLimits
-from threadkeep.journal.in_process import JournalFlushing, consumer_name
+from threadkeep.journal.consumer import Consumer, ConsumerLimits, JournalFlushing, consumer_name
+from threadkeep.journal.targets import archive_consumer
 from threadkeep.knowledge.erasing import ErasedCaches
 from threadkeep.memory import Stores
-from threadkeep.metrics.flushing import MeasuredJournal, MeasuredPlacing
+from threadkeep.metrics.measured import MeasuredJournal, MeasuredPlacing
 from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
+from threadkeep.ports.archive import ArchiveWithPlacing, Turn
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.journal import JournalEntry
-from threadkeep.ports.placing import ArchiveWithPlacing
-from threadkeep.ports.retention import Turn
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
 from threadkeep.sessions.database import DatabaseSessions
-from threadkeep.sessions.fallback import FallbackSessions
-from threadkeep.sessions.hot import HotSessions
+from threadkeep.sessions.hot import FallbackSessions, HotSessions
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
 from threadkeep.sessions.redis.encoding import HotOptions, KeepText
-from threadkeep.sessions.redis.front import RedisFront
 from threadkeep.sessions.redis.inspect import Finding, RedisRemains, inspect, takes_writes
 from threadkeep.sessions.redis.journal import RedisJournal
-from threadkeep.sessions.redis.store import RedisHotStore
+from threadkeep.sessions.redis.store import RedisFront, RedisHotStore
 from threadkeep.sessions.redis.values import RedisClaims, RedisEntries, RedisScratch, RedisSlots, slot_key
 from threadkeep.settings import Settings
 from threadkeep.wording import ErasedTexts

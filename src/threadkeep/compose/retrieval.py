@@ -10,11 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.compose.knowledge import open_knowledge
-from threadkeep.compose.memory import open_memory
-from threadkeep.compose.metrics import meter_for
+from threadkeep.compose.memory import meter_for, open_memory
 from threadkeep.errors import MissingExtra
 from threadkeep.mcp.local import LocalBackend
-from threadkeep.ports.embedder import Embedder
+from threadkeep.ports.models import Embedder
 from threadkeep.settings import Settings
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _part(name: str) -> Any:
 
 
 if TYPE_CHECKING:
-    from threadkeep.agent.query_rewriter import QueryRewriter
+    from threadkeep.agent.retrieval_steps import QueryRewriter
 
 _BY_RULE = (None, "", "offline")
 
@@ -116,7 +115,7 @@ def query_rewriter(settings: Settings) -> QueryRewriter | None:
     seconds = settings.rewriter_timeout_seconds
     chosen = choice.ChatChoice(name, seconds, 0, settings.chat_base_url, settings.ollama_host, settings.ollama_port)
     model = choice.chat_model_for(chosen, offline.OfflineModel())
-    return import_module("threadkeep.agent.query_rewriter").QueryRewriter(model, seconds)
+    return import_module("threadkeep.agent.retrieval_steps").QueryRewriter(model, seconds)
 
 
 @asynccontextmanager

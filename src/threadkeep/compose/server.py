@@ -15,25 +15,23 @@ from threadkeep.archive.sql.migrate import NEWEST, schema_state
 from threadkeep.archive.sql.taking_over import Redact
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.store import DatabaseCheckpoints
-from threadkeep.compose.memory import document_vectors, keepers
-from threadkeep.compose.policy import admission_rules
+from threadkeep.compose.memory import admission_rules, document_vectors, keepers
 from threadkeep.db.engine import PoolLimits
 from threadkeep.db.rights import write_obstacle
 from threadkeep.db.server import LateDatabase, ServerDatabase
 from threadkeep.errors import StoreUnavailable
-from threadkeep.identity.key_store import SqlKeys
+from threadkeep.identity.api_keys import SqlKeys
 from threadkeep.index.external import ListingIndex, external_stores
-from threadkeep.index.terms import DatabaseIndex
-from threadkeep.index.upkeep import DatabaseUpkeep
+from threadkeep.index.terms import DatabaseIndex, DatabaseUpkeep
 from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.health import Connections, HealthFinding
+from threadkeep.ports.index import VectorStores
 from threadkeep.ports.sessions import SessionLimits
-from threadkeep.ports.vectors import VectorStores
 from threadkeep.recall.normalise import NORMALISER_VERSION, every_term
-from threadkeep.reflection.rows import SqlReflections
-from threadkeep.reflection.usage import SqlLedger
+from threadkeep.rows.reflections import SqlReflections
+from threadkeep.rows.usage import SqlLedger
 from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.scratch import InMemoryScratch, InMemorySlots
 from threadkeep.settings import Settings

@@ -10,11 +10,11 @@ from typing import Protocol
 from threadkeep.compose.memory import open_database
 from threadkeep.core.media import Media, MediaLimits
 from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.identity.api_keys import SqlKeys
 from threadkeep.identity.authenticator import Authenticator, Tokens
-from threadkeep.identity.key_store import SqlKeys
 from threadkeep.models.language import SUPPORTED
 from threadkeep.ports.keys import KeyStore
-from threadkeep.ports.media import MediaModality, MediaSummariser
+from threadkeep.ports.models import MediaModality, MediaSummariser
 from threadkeep.settings import Settings, load_settings
 
 
@@ -91,7 +91,7 @@ def windows_at(url: str | None, timeout: float) -> SharedWindows | None:
     if url is None:
         return None
     from threadkeep.sessions.redis.client import RedisClient, RedisOptions
-    from threadkeep.sessions.redis.rate_limits import RedisWindows
+    from threadkeep.sessions.redis.values import RedisWindows
 
     return RedisWindows(RedisClient(url, RedisOptions(timeout)))
 

@@ -1,19 +1,22 @@
-"""What keeps a store in order: retention, the schema, search terms made anew, and detaching a Redis."""
+"""What keeps a store in order: retention, the schema, search terms, detaching a Redis, and the doctor's findings."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from threadkeep.archive.retention import DatabaseTurnRetention
 from threadkeep.checkpoints.items import SqlItems
-from threadkeep.checkpoints.usage import SqlUsage
+from threadkeep.checkpoints.threads import SqlUsage
+from threadkeep.compose.mapped import FIELDS, mapped_config, mapped_tables, named_config, switched_on
 from threadkeep.compose.memory import (
     is_server_url,
     open_database,
@@ -36,13 +39,12 @@ from threadkeep.errors import (
     RetentionStopped,
     ThreadkeepError,
 )
+from threadkeep.ports.archive import ArchiveWithPlacing, RetentionRules
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.fronts import Front
 from threadkeep.ports.index import TermUpkeep
-from threadkeep.ports.placing import ArchiveWithPlacing
-from threadkeep.ports.retention import RetentionRules
+from threadkeep.ports.sessions import Front
 from threadkeep.recall.normalise import NORMALISER_VERSION
-from threadkeep.reflection.retention import SqlMemoryRetention
+from threadkeep.rows.reflections import SqlMemoryRetention
 from threadkeep.settings import Settings, load_settings
 from threadkeep.worker.retention import Forget, Retention, seconds_until
 
@@ -214,7 +216,7 @@ def _existing(url: str) -> str:
 
 
 if TYPE_CHECKING:
-    from threadkeep.sessions.redis.front import RedisFront
+    from threadkeep.sessions.redis.store import RedisFront
 
 _LOST = "if that Redis is lost for good, with whatever it had queued, give --lost"
 
@@ -282,3 +284,119 @@ async def _detach(archive: ArchiveWithPlacing, front: Front | None, hot: RedisFr
 
 def _detached(front: Front | None, *, archive: bool, redis: bool, sessions: int) -> Detached:
     return Detached(front and front.address, front and front.durability, archive, redis, sessions)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`problem` must be mended; `warning` may cost acknowledged turns; `note` is for information."""
+
+    code: str
+    severity: Literal["problem", "warning", "note"]
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class RedisReport:
+    version: str | None  # None while it is unavailable
+    cluster: bool | None
+    findings: Sequence[Found]
+
+    @property
+    def usable(self) -> bool:
+        return not any(one.severity == "problem" for one in self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerReport:
+    product: str
+    version: str
+    obstacle: Found | None  # to storing a turn
+    schema: str | None  # None where there are no tables of ours yet
+    newest_schema: str
+    pool_size: int
+    pool_most: int  # with those it may open beyond
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """`fatal`: nothing can be stored."""
+
+    setting: str
+    problem: str
+    fix: str
+    fatal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MappedReport:
+    """Tables that belong to the application: which, and what in them does not fit the mapping."""
+
+    enabled: bool
+    tables: Mapping[str, str]
+    columns: Mapping[str, Mapping[str, str | None]]  # by table: all our fields, with the columns they are kept in
+    misfits: Sequence[Misfit]
+
+    @property
+    def usable(self) -> bool:
+        return not any(one.fatal for one in self.misfits)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ChromaReport:
+    problem: str | None
+
+
+def inspect_chroma(settings: Settings) -> ChromaReport | None:
+    """None where vectors are kept beside the messages. Blocks, and changes nothing."""
+    if not uses_chroma(settings):
+        return None
+    if find_spec("chromadb") is None:
+        return ChromaReport("is not installed: pip install 'threadkeep[chroma]'")
+    return ChromaReport(import_module("threadkeep.index.chroma_client").problem_with_chroma(settings.chroma_path))
+
+
+async def inspect_redis(url: str, settings: Settings) -> RedisReport:
+    """Raises `InvalidSetting` and `MissingExtra`; a Redis that is down is a finding."""
+    version, cluster, findings = await redis_parts().inspected(url, settings)
+    return RedisReport(version, cluster, tuple(Found(**asdict(one)) for one in findings))
+
+
+async def inspect_server(url: str, settings: Settings) -> ServerReport | None:
+    """None where the archive is on no server. Changes nothing. Raises the `StoreError` that keeps it from looking."""
+    if not is_server_url(url):
+        return None
+    product, version, obstacle, schema, newest = await sql_parts(url).inspected(url, settings)
+    most = settings.pool_size + settings.pool_overflow
+    told = None if obstacle is None else Found(obstacle.code, "problem", obstacle.message, obstacle.fix)
+    return ServerReport(product, version, told, schema, newest, settings.pool_size, most)
+
+
+def check_mapping(settings: Settings) -> None:
+    """Raise `InvalidSetting` for a mapping that is named and cannot be used, unless it is switched off."""
+    path = named_config()
+    if (path is not None or "memory_table_map" in settings.model_fields_set) and switched_on(path):
+        mapped_config(settings, path)
+
+
+async def inspect_mapped(url: str, path: str | None, settings: Settings) -> MappedReport:
+    """`path`: of `config.json`. Raises `InvalidSetting`, or the `StoreError` that kept it from looking."""
+    config = mapped_config(settings, path)
+    named = {logical: one.shown for logical, one in config.tables.items()}
+    columns = {logical: {field: one.columns.get(field) for field in FIELDS} for logical, one in config.tables.items()}
+    if not config.enabled:
+        return MappedReport(False, named, columns, ())
+    tables = mapped_tables(settings.model_copy(update={"database_url": url}), config)
+    try:
+        return MappedReport(True, named, columns, [Misfit(**one.as_dict()) for one in await tables.check()])
+    finally:
+        await tables.close()

@@ -15,14 +15,12 @@ from threadkeep.errors import EmbedderUnavailable, MissingExtra, ThreadkeepError
 from threadkeep.memory import Stores
 from threadkeep.models.embedders import EmbedderChoice, embedder_by_model, embedder_for
 from threadkeep.models.tokens import BYTES, Tokenizer, estimated_count
-from threadkeep.ports.embedder import Embedder, EmbeddingModel, Vectors
-from threadkeep.ports.vectors import Near, VectorIndex
+from threadkeep.ports.index import Near, VectorIndex
+from threadkeep.ports.models import Embedder, EmbeddingModel, Vectors
 from threadkeep.recall.context import CountTokens
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
-from threadkeep.worker.embed import Cut, EmbedParts
-from threadkeep.worker.embedding import InProcessEmbedding
-from threadkeep.worker.vectors_left import VectorsLeft
+from threadkeep.worker.embedding import Cut, EmbedParts, InProcessEmbedding, VectorsLeft
 
 
 class BorrowedEmbedder:
@@ -189,18 +187,18 @@ def _document_embedding(embedder: Embedder, stores: Stores) -> Callable[[Embeddi
     """After a change of models, and for what was indexed while the embedder was unavailable."""
     if stores.document_vectors is None:
         return None
-    embed_documents = import_module("threadkeep.knowledge.embedding").embed_documents
+    embed_documents = import_module("threadkeep.knowledge.indexing").embed_documents
     return partial(embed_documents, stores.document_vectors(), embedder)
 
 
 def _cutting(settings: Settings) -> Cut:
-    blocks, chunking = (import_module(f"threadkeep.knowledge.{name}") for name in ("blocks", "chunking"))
+    reading, chunking = (import_module(f"threadkeep.knowledge.{name}") for name in ("reading", "chunking"))
     count = about_tokens(settings)
 
     def cut(text: str) -> list[str]:
         if len(text) <= _SHORT:
             return [text]
-        _, chunks = chunking.cut([blocks.Block(text)], count)
+        _, chunks = chunking.cut([reading.Block(text)], count)
         return [chunk.content for chunk in chunks]
 
     return cut

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from threadkeep.compose.memory import redis_named, redis_parts, session_limits, stores_at
 from threadkeep.compose.vectors import LazyVectors, embeds, uses_chroma, with_vectors
 from threadkeep.errors import InvalidSetting, StoreUnavailable
-from threadkeep.ports.backlog import EmbedFailed
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.embedder import model_of
+from threadkeep.ports.index import EmbedFailed
 from threadkeep.ports.journal import Depth, Journal, JournalEntry
+from threadkeep.ports.models import model_of
 from threadkeep.settings import Settings, load_settings
-from threadkeep.worker.embed import EmbedParts, EmbedWorker, show_marks
+from threadkeep.worker.embedding import EmbedParts, EmbedWorker, show_marks
 
 if TYPE_CHECKING:
     from threadkeep.journal.consumer import Consumer

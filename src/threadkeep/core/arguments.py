@@ -7,7 +7,7 @@ from typing import Any
 
 from threadkeep.errors import InvalidInput, InvalidScope, TooLarge
 from threadkeep.model import Indexing
-from threadkeep.policy.fields import checked_id, checked_language, checked_text
+from threadkeep.policy.admit import checked_id, checked_language, checked_text
 from threadkeep.scope import MAX_PART_LENGTH, Scope
 from threadkeep.wording import words_of
 

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from threadkeep.core.reflecting import Reflecting
+from threadkeep.core.keeping import Reflecting
 from threadkeep.core.stores import Stores
 from threadkeep.errors import StoreFull, StoreUnavailable
-from threadkeep.model import ConversationChange, Erased, ErasureProof
+from threadkeep.model import ConversationChange, Erased, ErasureProof, StoredReflection
 from threadkeep.ports.archive import Spot
 from threadkeep.ports.checkpoints import TELLS_FROM_MEMORY
-from threadkeep.record import StoredReflection
 from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import Scope
 from threadkeep.wording import Words, words_of

@@ -10,7 +10,7 @@ from cachetools import LRUCache
 
 from threadkeep.errors import StoreError
 from threadkeep.model import Admission, Draft, History, Receipt
-from threadkeep.ports.language import CERTAIN, LanguageDetector, LanguageRules
+from threadkeep.ports.models import CERTAIN, LanguageDetector, LanguageRules
 from threadkeep.scope import Scope
 
 _Key = tuple[str, str, str | None]

@@ -1,4 +1,4 @@
-"""One database of this process, whichever it is: what runs verbs."""
+"""One database of this process, whichever it is: what runs verbs, also behind a circuit breaker."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from threadkeep.db.dialects import Dialect
-from threadkeep.db.statements import Change, Values, Verb, changes, query
+from threadkeep.db.statements import Change, Dialect, Values, Verb, changes, query
+from threadkeep.resilience.breaker import Breaker, Guard, Watching
 
 T = TypeVar("T")
 
@@ -62,3 +62,37 @@ class Database(ABC):
         unless the first one changes a row, nothing is done and the answer is empty.
         """
         return await self.write(partial(changes, steps, only_if_first=only_if_first))
+
+
+class GuardedDatabase(Database):
+    """For callers that have another store to continue with: they get `StoreUnavailable` at once during an outage."""
+
+    def __init__(self, database: Database, watching: Watching | None = None) -> None:
+        self._database = database
+        self._guard = Guard(Breaker("The archive"), lambda: database.rows("SELECT 1"), watching)
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._database.dialect
+
+    async def write(
+        self,
+        verb: Callable[[], Verb[T]],
+        *,
+        size: int | None = None,
+        seconds: float | None = None,
+        repeatable: bool = False,
+    ) -> T:
+        return await self._guard.ask(
+            lambda: self._database.write(verb, size=size, seconds=seconds, repeatable=repeatable)
+        )
+
+    async def read(self, verb: Callable[[], Verb[T]], *, short: bool = False) -> T:
+        return await self._guard.ask(lambda: self._database.read(verb, short=short))
+
+    async def tidy(self) -> None:
+        await self._database.tidy()
+
+    async def close(self) -> None:
+        await self._guard.close()
+        await self._database.close()

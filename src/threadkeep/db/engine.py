@@ -1,9 +1,17 @@
-"""From a database URL to an engine. Nothing is opened yet."""
+"""From a database URL to an engine, with the TLS that the URL requests. Nothing is opened yet.
+
+TLS is requested by libpq's `sslmode` and `sslrootcert` on every server. The drivers do not read these: asyncmy knows no
+`sslmode`, so an operator who wrote `sslmode=require` would send what people say in the clear, and asyncpg checks a
+certificate only against a file in the home folder.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -12,8 +20,80 @@ from sqlalchemy import URL, NullPool, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from threadkeep.db import tls
 from threadkeep.errors import InvalidSetting, MissingExtra
+
+# MySQL's own words for it, which its users know
+MYSQL_TLS_OPTIONS = {"ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_check_hostname"}
+TLS_OPTIONS = {"sslmode", "sslrootcert"} | MYSQL_TLS_OPTIONS
+HOW_TO_TLS = "for TLS use sslmode=require, or sslmode=verify-full&sslrootcert=/path/to/ca.pem"
+_CHECKED = ("verify-ca", "verify-full")
+_UNSURE = ("allow", "prefer")
+_MODES = ("disable", *_UNSURE, "require", *_CHECKED)
+_LIBPQ_CERTIFICATES = "~/.postgresql/root.crt"
+_NO = ("false", "0", "no", "off", "n", "f")
+
+
+def postgres_tls(query: Mapping[str, Any]) -> ssl.SSLContext | str | None:
+    """None where the URL says nothing: the driver then takes TLS where the server has it.
+
+    The mode's name where the driver finds certificates by itself: those to trust, and those that show who we are.
+    """
+    mode = _mode(query)
+    if mode is None or mode == "disable" or ("sslrootcert" not in query and _is_left_to_the_driver(mode)):
+        return mode
+    return _context(mode, query.get("sslrootcert"))
+
+
+def mysql_tls(query: Mapping[str, Any]) -> ssl.SSLContext | None:
+    mode = _mode(query)
+    if mode in _UNSURE:
+        raise InvalidSetting("DATABASE_URL", f"requests sslmode={mode}, which MySQL's driver cannot do", HOW_TO_TLS)
+    if mode is None or mode == "disable":
+        return None
+    context = _context(mode, query.get("sslrootcert") or query.get("ssl_ca"), query.get("ssl_capath"))
+    if "ssl_cert" in query:
+        try:
+            context.load_cert_chain(query["ssl_cert"], query.get("ssl_key"))
+        except OSError:
+            raise _unreadable("ssl_cert or ssl_key") from None
+    return context
+
+
+def _mode(query: Mapping[str, Any]) -> str | None:
+    """What is said, or what follows from the certificates that are named."""
+    mode = query.get("sslmode")
+    if mode is None and {"sslrootcert", "ssl_ca", "ssl_capath"} & {*query}:
+        return "verify-ca" if query.get("ssl_check_hostname", "").lower() in _NO else "verify-full"
+    if mode is None and MYSQL_TLS_OPTIONS & {*query}:
+        return "require"
+    if mode is not None and mode not in _MODES:
+        raise InvalidSetting("DATABASE_URL", "has an sslmode we do not know", f"use one of {', '.join(_MODES)}")
+    return mode
+
+
+def _context(mode: str, file: str | None, folder: str | None = None) -> ssl.SSLContext:
+    """Trusts the certificates that are named, otherwise the machine's own (`system`, as libpq has it)."""
+    named = None if file == "system" else file
+    try:
+        context = ssl.create_default_context(cafile=named, capath=folder)
+    except OSError:
+        raise _unreadable("sslrootcert or ssl_ca") from None
+    context.check_hostname = mode == "verify-full"
+    if mode not in _CHECKED and file is None and folder is None:
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _is_left_to_the_driver(mode: str) -> bool:
+    told_elsewhere = os.environ.get("PGSSLROOTCERT") or os.path.isfile(os.path.expanduser(_LIBPQ_CERTIFICATES))
+    return mode not in _CHECKED or bool(told_elsewhere)
+
+
+def _unreadable(option: str) -> InvalidSetting:
+    return InvalidSetting(
+        "DATABASE_URL", f"names a file in {option} that cannot be read", "check its path, and that it is PEM"
+    )
+
 
 _DRIVERS = {
     "postgresql": ("postgresql+asyncpg", "postgres"),
@@ -22,8 +102,8 @@ _DRIVERS = {
     "mariadb": ("mysql+asyncmy", "mysql"),
 }
 _SUPABASE_POOLER_PORT = 6543
-_OUR_OPTIONS = {"pooler", "pgbouncer", "application_name", "charset", *tls.OPTIONS}
-_POSTGRES_OPTIONS = {"host", "port", *_OUR_OPTIONS} - tls.MYSQL_OPTIONS
+_OUR_OPTIONS = {"pooler", "pgbouncer", "application_name", "charset", *TLS_OPTIONS}
+_POSTGRES_OPTIONS = {"host", "port", *_OUR_OPTIONS} - MYSQL_TLS_OPTIONS
 _MYSQL_OPTIONS = {"unix_socket", *_OUR_OPTIONS}
 _WHO = re.compile(r"[^:]+://([^:/]*(:[^@]*)?@)?")  # as SQLAlchemy reads it: a ? in a password is part of that
 _LOST = 2013  # the code of MySQL's clients for a lost connection
@@ -93,7 +173,7 @@ def checked_url(url: str) -> URL:
         raise InvalidSetting("DATABASE_URL", "names no database", "end it with /database")
     unknown = sorted({*parsed.query} - known)
     if unknown:
-        fix = tls.HOW if re.search("ssl|tls", unknown[0], re.IGNORECASE) else "leave it out"
+        fix = HOW_TO_TLS if re.search("ssl|tls", unknown[0], re.IGNORECASE) else "leave it out"
         raise InvalidSetting("DATABASE_URL", f"has an option we do not know, {unknown[0]}", fix)
     return parsed.set(drivername=_DRIVERS[parsed.get_backend_name()][0])
 
@@ -113,7 +193,7 @@ def _mysql_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
     return {
         "charset": "utf8mb4",
         "connect_timeout": limits.connect_seconds,
-        "ssl": tls.mysql_tls(url.query),
+        "ssl": mysql_tls(url.query),
         "async_creator_fn": _connect_mysql,
         "init_command": "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',"
         f" SESSION innodb_lock_wait_timeout = {patience}",
@@ -139,7 +219,7 @@ async def _awaited(connecting: Any) -> Any:
 
 def _postgres_args(url: URL, limits: PoolLimits) -> dict[str, Any]:
     arguments: dict[str, Any] = {"timeout": limits.connect_seconds}
-    if (asked := tls.postgres_tls(url.query)) is not None:
+    if (asked := postgres_tls(url.query)) is not None:
         arguments["ssl"] = asked
     if "application_name" in url.query:
         arguments["server_settings"] = {"application_name": url.query["application_name"]}

@@ -14,8 +14,6 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from threadkeep.db.database import Database
-from threadkeep.db.dialects import MARIADB, MYSQL, POSTGRES, Dialect
-from threadkeep.db.driver import DriverConnection
 from threadkeep.db.engine import PoolLimits, behind_a_transaction_pooler, checked_url, engine_for, none_half_open
 from threadkeep.db.errors import (
     DRIVER_ERRORS,
@@ -27,10 +25,14 @@ from threadkeep.db.errors import (
     translated,
     was_rolled_back,
 )
-from threadkeep.db.pool import POOLS, Pool, PooledConnection, PoolUsage
+from threadkeep.db.pool import POOLS, DriverConnection, Pool, PooledConnection, PoolUsage
 from threadkeep.db.statements import (
+    MARIADB,
+    MYSQL,
+    POSTGRES,
     Change,
     ChangeEach,
+    Dialect,
     KeyTaken,
     Query,
     Raced,
@@ -41,8 +43,8 @@ from threadkeep.db.statements import (
     raise_in,
 )
 from threadkeep.errors import MemoryClosed, OutcomeUnknown, StoreError, StoreTooOld, StoreUnavailable
+from threadkeep.resilience.loops import Lease
 from threadkeep.resilience.one_call import outside_any_call, waiting
-from threadkeep.resilience.shared import Lease
 
 T = TypeVar("T")
 Work = Callable[[AsyncConnection], Awaitable[T]]

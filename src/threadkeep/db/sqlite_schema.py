@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from threadkeep.db.sqlite_errors import our_errors
+from threadkeep.db.sqlite_file import our_errors
 from threadkeep.errors import SchemaTooNew
 
 # `content` is TEXT, or a BLOB when the text holds lone surrogates, which UTF-8 cannot carry.

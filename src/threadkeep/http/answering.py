@@ -24,9 +24,9 @@ from threadkeep.http.streams import Streams, messages_after
 from threadkeep.identity.principal import Principal
 from threadkeep.memory import Memory
 from threadkeep.model import History, Message, Receipt
-from threadkeep.policy.fields import ANSWERS
-from threadkeep.ports.claims import Claims
-from threadkeep.ports.responder import Answer, AnswerKind, Asked, OfLanguages, Responder
+from threadkeep.policy.admit import ANSWERS
+from threadkeep.ports.chat import Answer, AnswerKind, Asked, OfLanguages, Responder
+from threadkeep.ports.scratch import Claims
 from threadkeep.scope import Scope
 
 _log = logging.getLogger("threadkeep.http")

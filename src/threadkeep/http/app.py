@@ -15,8 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from threadkeep import __version__
-from threadkeep.compose.memory import open_memory
-from threadkeep.compose.metrics import when_served
+from threadkeep.compose.memory import open_memory, when_served
 from threadkeep.compose.retrieval import OpensOnce
 from threadkeep.compose.service import (
     authentication_is_configured,
@@ -27,25 +26,21 @@ from threadkeep.compose.service import (
 from threadkeep.compose.vectors import about_tokens
 from threadkeep.console.app import MOUNTED_AT, Console
 from threadkeep.http import openapi
-from threadkeep.http.access_log import HEADER, AccessLog
 from threadkeep.http.answering import Answering
-from threadkeep.http.errors import answer_errors_with_problems
-from threadkeep.http.fields import HEADERS
-from threadkeep.http.hosts import LoopbackHostsOnly
-from threadkeep.http.identity import Identify, by_credential
+from threadkeep.http.identity import Identify, RateLimits, by_credential
 from threadkeep.http.indexing import Indexing
 from threadkeep.http.mcp_endpoint import McpEndpoint
-from threadkeep.http.rate_limits import RateLimits
-from threadkeep.http.request_limits import LimitedRequests, RequestLimits
-from threadkeep.http.responses import JsonAnswer
-from threadkeep.http.routes import admin, agent, conversations, health, memory, retrieval
+from threadkeep.http.middleware import HEADER, AccessLog, LimitedRequests, LoopbackHostsOnly, RequestLimits
+from threadkeep.http.requests import EncodedSlashes
+from threadkeep.http.responses import JsonAnswer, answer_errors_with_problems
+from threadkeep.http.routes import agent, conversations, documents, health, memory
+from threadkeep.http.schemas import HEADERS
 from threadkeep.http.streams import Streams
-from threadkeep.http.strict_request import EncodedSlashes
 from threadkeep.mcp.local import LocalBackend
 from threadkeep.memory import Memory
 from threadkeep.metrics.stored import StoreTeller
 from threadkeep.policy.redact import warm_up
-from threadkeep.ports.responder import Responder
+from threadkeep.ports.chat import Responder
 from threadkeep.settings import Settings, load_settings
 
 MemoryOpener = Callable[[], AbstractAsyncContextManager[Memory]]
@@ -89,8 +84,9 @@ def create_app(
         telemetry=_NO_TELEMETRY,
     )
     _configure(app, settings, identify)
-    for routes in (health, memory, conversations, agent, retrieval, admin):
+    for routes in (health, memory, conversations, agent, documents):
         app.include_router(routes.router)
+    app.include_router(documents.admin_router)
     app.state.mcp = McpEndpoint(settings)
     app.router.routes.append(app.state.mcp.route)
     app.router.routes.append(Route(MOUNTED_AT, _to_the_console, include_in_schema=False))

@@ -14,13 +14,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from threadkeep.core.media import IMAGE_TYPES, VOICE_TYPES, known_type
 from threadkeep.errors import InvalidInput, TooLarge
 from threadkeep.events import UserMessage
-from threadkeep.http.fields import LARGEST_NUMBER, Base64, Body, Language, MaybeConversation, ScopePart, Text
-from threadkeep.mcp.arguments import DEFAULT_TOP_K, MOST_TOP_K, NOT_TEXT, whole
-from threadkeep.policy.media import IMAGE_TYPES, VOICE_TYPES, known_type
-from threadkeep.ports.media import ImageKind, MediaModality
-from threadkeep.record import IMAGE_KIND
+from threadkeep.http.schemas import LARGEST_NUMBER, Base64, Body, Language, MaybeConversation, ScopePart, Text
+from threadkeep.mcp.schemas import DEFAULT_TOP_K, MOST_TOP_K, NOT_TEXT, whole
+from threadkeep.model import IMAGE_KIND
+from threadkeep.ports.models import ImageKind, MediaModality
 
 _ONE = "give `data`, or a `summary` of your own and no bytes"
 

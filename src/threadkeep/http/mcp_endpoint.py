@@ -17,9 +17,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from threadkeep.errors import MissingExtra, ThreadkeepError
-from threadkeep.http.errors import problem_of
-from threadkeep.http.fields import TENANT_HEADER, USER_HEADER, decoded_header
-from threadkeep.http.strict_request import largest_body
+from threadkeep.http.requests import largest_body
+from threadkeep.http.responses import problem_of
+from threadkeep.http.schemas import TENANT_HEADER, USER_HEADER, decoded_header
 from threadkeep.identity.audit import called_by, reaching
 from threadkeep.identity.principal import Principal
 from threadkeep.mcp.local import LocalBackend

@@ -7,8 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
-from threadkeep.compose.memory import open_memory, redis_named
-from threadkeep.compose.metrics import when_served
+from threadkeep.compose.memory import open_memory, redis_named, when_served
 from threadkeep.errors import InvalidInput, MissingExtra
 from threadkeep.settings import Settings, load_settings
 

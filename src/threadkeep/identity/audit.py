@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from threadkeep.identity.principal import Principal
 from threadkeep.policy.admit import DIRECTLY, Through
-from threadkeep.policy.logged_ids import logged_id
+from threadkeep.policy.logs import logged_id
 from threadkeep.scope import Scope
 
 Outcome = Literal["ok", "denied", "failed"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 
 from threadkeep.errors import Forbidden, NotFound
 from threadkeep.ports.keys import PERMISSIONS, Permission, Role
@@ -103,3 +104,12 @@ def allowed_to(role: Role, user: str | None, asked: frozenset[Permission] | None
 
 # Where no authentication is configured the service listens on loopback only: the caller owns the machine.
 LOCAL = Principal(DEFAULT_TENANT, DEFAULT_USER, "SUPER_ADMIN", ALL_PERMISSIONS, "local")
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from threadkeep.db.database import Database
-from threadkeep.db.dialects import Dialect, read_id
 from threadkeep.db.messages import IN_SCOPE, moment, of_conversation, when
-from threadkeep.db.statements import Change, ChangeEach, Query, Steps, Verb, one_row
-from threadkeep.index.models import model_number, number_for
-from threadkeep.index.vectors import DatabaseVectors
-from threadkeep.ports.backlog import EmbedFailed, MessageKey, Span, Waiting
+from threadkeep.db.statements import Change, ChangeEach, Dialect, Query, Steps, Verb, one_row, read_id
+from threadkeep.index.vectors import DatabaseVectors, model_number, number_for
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.embedder import EmbeddingModel
+from threadkeep.ports.index import EmbedFailed, MessageKey, Span, Waiting
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.scope import Scope
 
 _FAILED = "embed_failed"

@@ -11,9 +11,18 @@ from dataclasses import replace
 from typing import Protocol
 
 from threadkeep.model import Erased
-from threadkeep.ports.backlog import Backlog, EmbedFailed, MessageKey, Span, Waiting
-from threadkeep.ports.embedder import EmbeddingModel, Vector
-from threadkeep.ports.vectors import MessageVectors, VectorHit, VectorIndex, VectorStores
+from threadkeep.ports.index import (
+    Backlog,
+    EmbedFailed,
+    MessageKey,
+    MessageVectors,
+    Span,
+    VectorHit,
+    VectorIndex,
+    VectorStores,
+    Waiting,
+)
+from threadkeep.ports.models import EmbeddingModel, Vector
 from threadkeep.scope import Scope
 
 _PAGE = 500

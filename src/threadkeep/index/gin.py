@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from threadkeep.db.dialects import Dialect
 from threadkeep.db.messages import of_owner
-from threadkeep.db.statements import Query, Verb
+from threadkeep.db.statements import Dialect, Query, Verb
 from threadkeep.index.lookup import MESSAGE, NO_STATISTICS, Found, WantedTerms, worth_reading
 from threadkeep.ports.index import Lookup, Position, Posting, Shape, Statistics
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from threadkeep.db.dialects import Dialect, read_id
 from threadkeep.db.messages import MESSAGE_COLUMNS, message_of
+from threadkeep.db.statements import Dialect, read_id
 from threadkeep.ports.index import Position, Posting, Shape, Statistics, Turn
 from threadkeep.scope import Scope
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from threadkeep.db.statements import Query, Verb
 from threadkeep.errors import StoreError
-from threadkeep.ports.embedder import EmbeddingModel, Vector
-from threadkeep.ports.vectors import VectorHit
+from threadkeep.ports.index import VectorHit
+from threadkeep.ports.models import EmbeddingModel, Vector
 from threadkeep.recall.vectors import ENCODING
 from threadkeep.scope import Scope
 

@@ -1,30 +1,128 @@
 """Vectors in the archive's own database. A message that is deleted takes its vectors with it.
 
-SQLite's are compared here, all of an owner's, and stay in memory. With pgvector a server compares them: exactly, or of
-owners who have very many along a graph. Other servers send the newest of an owner's, which are compared here.
+SQLite's are compared here, all of an owner's, and stay in memory, the least recently used evicted first. With pgvector
+a server compares them: exactly, or of owners who have very many along a graph. Other servers send the newest of an
+owner's, which are compared here. Rows of vectors refer to embedding models by number.
 """
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
 
 from threadkeep.db.database import Database
-from threadkeep.db.dialects import Dialect, read_id
 from threadkeep.db.messages import IN_SCOPE, UID, of_conversation, of_owner
-from threadkeep.db.statements import Change, ChangeEach, Query, Verb, one_row
-from threadkeep.index.matrices import Matrices, Matrix
-from threadkeep.index.models import model_number, number_for
+from threadkeep.db.statements import Change, ChangeEach, Dialect, Query, Raced, Verb, one_row, read_id
 from threadkeep.index.pgvector import MANY, Graphs, by_distance, by_graph, halfvec
 from threadkeep.model import Erased
-from threadkeep.ports.embedder import EmbeddingModel, Vector
-from threadkeep.ports.vectors import MessageVectors, VectorHit
-from threadkeep.recall.vectors import ENCODING, decode, encode, fitting
+from threadkeep.ports.index import MessageVectors, VectorHit
+from threadkeep.ports.models import EmbeddingModel, Vector
+from threadkeep.recall.vectors import ENCODING, Packed, best, decode, encode, fitting, similarities
 from threadkeep.scope import Scope
+
+OF_MODEL = "name = :name AND dimensions = :dimensions AND encoding = :encoding"
+
+
+def of_model(model: EmbeddingModel, dialect: Dialect) -> dict[str, Any]:
+    """The values of `OF_MODEL`."""
+    return {"name": dialect.id(model.name), "dimensions": model.dimensions, "encoding": ENCODING}
+
+
+def model_number(model: EmbeddingModel, dialect: Dialect) -> Verb[int | None]:
+    row = yield from one_row(f"SELECT model FROM tk_models WHERE {OF_MODEL}", of_model(model, dialect))  # noqa: S608
+    return row[0] if row else None
+
+
+def number_for(model: EmbeddingModel, dialect: Dialect) -> Verb[int]:
+    """Create the number if need be. Two transactions that create it at once get the same one."""
+    number = yield from model_number(model, dialect)
+    if number is None:
+        insert = "INSERT INTO tk_models (name, dimensions, encoding) VALUES (:name, :dimensions, :encoding)"
+        yield Change(insert + dialect.if_absent("name"), of_model(model, dialect))
+        number = yield from model_number(model, dialect)
+    if number is None:
+        raise Raced
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """One owner's vectors of one model, in the order of messages and chunks.
+
+    `added` and `removed` are what the store counted when they were read.
+    """
+
+    mids: NDArray[np.int64]
+    chunks: NDArray[np.int64]
+    vectors: Packed
+    added: int = 0
+    removed: int = 0
+
+    @property
+    def last(self) -> int:
+        return int(self.mids[-1]) if len(self.mids) else -1
+
+    @property
+    def bytes(self) -> int:
+        return self.mids.nbytes + self.chunks.nbytes + self.vectors.scales.nbytes + self.vectors.steps.nbytes
+
+    def extended(self, more: Matrix) -> Matrix:
+        mids = np.concatenate([self.mids, more.mids])
+        chunks = np.concatenate([self.chunks, more.chunks])
+        return Matrix(mids, chunks, self.vectors + more.vectors, more.added, more.removed)
+
+    def nearest(self, vector: Vector, k: int, among: Any = None) -> list[tuple[int, int, float]]:
+        """Messages by their nearest chunk: `(mid, chunk, score)`, best first, equal ones newest first."""
+        if not len(self.mids):
+            return []
+        scores = similarities(self.vectors, vector)
+        if among is not None:
+            scores = np.where(np.isin(self.mids, among), scores, np.float32(-2))
+        starts = np.flatnonzero(np.diff(self.mids, prepend=self.mids[0] - 1))
+        of_messages = np.maximum.reduceat(scores, starts)[::-1]
+        found: list[tuple[int, int, float]] = []
+        for turned, score in best(of_messages, k):
+            if score < -1.5:  # not in `among`
+                break
+            start = int(starts[len(starts) - 1 - turned])
+            row = start + int(np.argmax(scores[start : start + self._chunks_at(start)]))
+            found.append((int(self.mids[row]), int(self.chunks[row]), score))
+        return found
+
+    def _chunks_at(self, start: int) -> int:
+        return int(np.searchsorted(self.mids, [int(self.mids[start])], side="right")[0]) - start
+
+
+class Matrices:
+    """Safe to use from several threads."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._kept: LRUCache[Any, Matrix] = LRUCache(most_bytes, getsizeof=lambda matrix: matrix.bytes)
+        self._lock = threading.Lock()
+
+    def get(self, key: Any) -> Matrix | None:
+        with self._lock:
+            return self._kept.get(key)
+
+    def put(self, key: Any, matrix: Matrix) -> Matrix:
+        with self._lock:
+            self._kept.pop(key, None)
+            if matrix.bytes <= self._kept.maxsize:
+                self._kept[key] = matrix
+        return matrix
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
 
 if TYPE_CHECKING:
     from threadkeep.db.server import ServerDatabase

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from threadkeep.db.dialects import Dialect, read_id
 from threadkeep.db.messages import UID, of_owner
-from threadkeep.db.statements import Query, Verb
-from threadkeep.db.words import unpacked
+from threadkeep.db.statements import Dialect, Query, Verb, read_id
+from threadkeep.db.terms import unpacked
 from threadkeep.index.lookup import MESSAGE, NO_STATISTICS, Found, WantedTerms, worth_reading
 from threadkeep.ports.index import Lookup, Position, Statistics
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 
-from threadkeep.knowledge.blocks import Block
+from threadkeep.knowledge.reading import Block
 from threadkeep.ports.knowledge import BETWEEN_HEADINGS, Chunk, Part
 
 CountTokens = Callable[[str], int]

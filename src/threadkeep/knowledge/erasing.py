@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from threadkeep.db.database import Database
-from threadkeep.db.dialects import Dialect
-from threadkeep.db.statements import Change, Verb
+from threadkeep.db.statements import Change, Dialect, Verb
 from threadkeep.model import Erased
 from threadkeep.ports.cache import Entries
 from threadkeep.ports.knowledge import KnowledgeErasure

@@ -2,14 +2,19 @@
 
 A run changes and removes only documents of its own datasource that have no owner or its own (`Source.may_replace`).
 
-Each document is put whole or not at all, and can be found by its words at once; vectors follow. What could not be read
-is listed with the reason, and what it said before stays, for those who may read it now.
+Each document is put whole or not at all, and can be found by its words at once. What could not be read is listed with
+the reason, and what it said before stays, for those who may read it now.
+
+Vectors follow, one document at a time. A document that the embedder refuses while it takes others is left out and
+reported; whatever keeps it from embedding at all is raised. Once nothing lacks vectors of the model in use, those of
+earlier ones have served and are deleted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import re
 import stat
@@ -17,15 +22,80 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from threadkeep.errors import EmbedderError, InvalidInput, MissingExtra, UnreadableDocument
-from threadkeep.knowledge.blocks import Block, Text
+from threadkeep.errors import EmbedderError, EmbedderUnavailable, InvalidInput, MissingExtra, UnreadableDocument
 from threadkeep.knowledge.chunking import CHUNKER_VERSION, CountTokens, cut
-from threadkeep.knowledge.embedding import Progress, embed_documents
-from threadkeep.knowledge.reading import MOST_BYTES, READERS, read_document
-from threadkeep.ports.embedder import Embedder, model_of
-from threadkeep.ports.knowledge import AccessLevel, Document, DocumentInfo, KnowledgeStore, Readership
+from threadkeep.knowledge.reading import MOST_BYTES, READERS, Block, Text, read_document
+from threadkeep.ports.knowledge import (
+    AccessLevel,
+    Document,
+    DocumentInfo,
+    KnowledgeStore,
+    KnowledgeVectors,
+    Readership,
+    Unembedded,
+)
+from threadkeep.ports.models import Embedder, EmbeddingModel, model_of
 from threadkeep.recall.normalise import NORMALISER_VERSION
 from threadkeep.scope import DEFAULT_TENANT, MAX_PART_LENGTH, Scope, length_prefixed
+
+Progress = Callable[[int, int, str], None]  # how many are done, of how many, and which one
+_PROBE = "Are you there?"
+_log = logging.getLogger("threadkeep.knowledge")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    document_id: str
+    reason: str
+
+
+@dataclass(slots=True)
+class EmbeddedDocuments:
+    embedded: int = 0
+    refused: list[Refused] = field(default_factory=list[Refused])
+
+
+async def embed_documents(
+    store: KnowledgeVectors,
+    embedder: Embedder,
+    model: EmbeddingModel,
+    tenant: str | None = None,
+    progress: Progress | None = None,
+) -> EmbeddedDocuments:
+    """Raises `EmbedderError` when it is not about a document, and `StoreError`; what was done stays done."""
+    done, after = EmbeddedDocuments(), ("", "")
+    total = await store.waiting(model, tenant)
+    while waiting := await store.unembedded(model, tenant, after=after):
+        for found in waiting:
+            after = found.tenant, found.document_id
+            await _embed(store, embedder, model, found, done)
+            if progress:
+                progress(done.embedded + len(done.refused), total, found.document_id)
+    if not await store.waiting(model):
+        await _forget_others(store, model)
+    return done
+
+
+async def _embed(
+    store: KnowledgeVectors, embedder: Embedder, model: EmbeddingModel, found: Unembedded, done: EmbeddedDocuments
+) -> None:
+    try:
+        vectors = await embedder.embed(found.chunks)
+        done.embedded += await store.embed(found, model, vectors)
+    except EmbedderUnavailable:
+        raise
+    except EmbedderError as problem:
+        if len((await embedder.embed([_PROBE]))[0]) != model.dimensions:
+            raise
+        done.refused.append(Refused(found.document_id, str(problem)))
+
+
+async def _forget_others(store: KnowledgeVectors, model: EmbeddingModel) -> None:
+    for other in await store.models():
+        if other != model:
+            count = await store.forget_model(other)
+            _log.info("%s vectors of %s were replaced by those of %s", count, other.name, model.name)
+
 
 Redact = Callable[[str], str]
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from threadkeep.db.dialects import Dialect, read_id
-from threadkeep.db.statements import Query, Verb
-from threadkeep.index.models import model_number
+from threadkeep.db.statements import Dialect, Query, Verb, read_id
+from threadkeep.index.vectors import model_number
 from threadkeep.knowledge.erasing import reader_column
 from threadkeep.ports.knowledge import Access, ChunkKey, Found, Passage, Question, Readable
 from threadkeep.recall.bm25 import rarity

@@ -22,7 +22,8 @@ from threadkeep.errors import (
     Unauthenticated,
 )
 from threadkeep.identity.api_keys import prefix_of
-from threadkeep.mcp.arguments import (
+from threadkeep.mcp.calls import CONVERSATION, REQUEST, Call
+from threadkeep.mcp.schemas import (
     Arguments,
     ForgetArguments,
     HistoryArguments,
@@ -30,7 +31,6 @@ from threadkeep.mcp.arguments import (
     RememberArguments,
     RetrieveArguments,
 )
-from threadkeep.mcp.calls import CONVERSATION, REQUEST, Call
 
 _TIMEOUT_SECONDS = 30.0
 _PATH, _TOOLS_PATH = "/retrieval/query", "/mcp"

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from threadkeep.errors import InvalidInput, MissingExtra, NotFound
 from threadkeep.events import ModelResponse, Origin
-from threadkeep.mcp.arguments import (
+from threadkeep.mcp.calls import Call
+from threadkeep.mcp.schemas import (
     ForgetArguments,
     HistoryArguments,
     RecallArguments,
     RememberArguments,
     RetrieveArguments,
 )
-from threadkeep.mcp.calls import Call
 from threadkeep.memory import Memory
 from threadkeep.model import ConversationPage
-from threadkeep.ports.keepers import Part
+from threadkeep.ports.user_data import Part
 
 if TYPE_CHECKING:
     from threadkeep.agent.retrieval import Retrieval

@@ -1,4 +1,9 @@
-"""The MCP server: tools and resources over whatever backend does their work. Serves every protocol the SDK speaks."""
+"""The MCP server: tools, and conversations as resources, over whatever backend does their work.
+
+It serves every protocol the SDK speaks. An error goes out as a tool's error that names the field, or as a protocol
+error; what it says is made of our own words: messages of stores name files of this machine, those of pydantic repeat
+input.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +11,23 @@ import json
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, Protocol, cast
+from urllib.parse import quote, unquote
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from threadkeep import __version__
+from threadkeep import __version__, errors
 from threadkeep.errors import Forbidden, NotFound, RateLimited, ThreadkeepError, Unauthenticated
 from threadkeep.identity.audit import Outcome, called_by, reaching, trail_of
 from threadkeep.identity.principal import Principal
-from threadkeep.mcp import resources
-from threadkeep.mcp.answers import legible
-from threadkeep.mcp.arguments import checked_arguments
 from threadkeep.mcp.calls import Call, Progress, conversation_in, request_in
-from threadkeep.mcp.errors import protocol_error, tool_error, unknown_tool
+from threadkeep.mcp.schemas import checked_arguments, legible
 from threadkeep.mcp.tools import TOOLS, ToolSpec
-from threadkeep.policy.logged_ids import logged_id
+from threadkeep.model import Conversation, ConversationPage
+from threadkeep.policy.logs import logged_id
 from threadkeep.scope import Scope
 
 Context = ServerRequestContext[Any, Any]
@@ -62,19 +66,19 @@ class Handlers:
     async def list_resources(self, context: Context, params: Any) -> types.ListResourcesResult:
         try:
             with audited("resources/list", _request_id(context)):
-                return await resources.listed(self._backend, self._call(context), params.cursor if params else None)
+                return await resource_page(self._backend, self._call(context), params.cursor if params else None)
         except ThreadkeepError as error:
             raise protocol_error(error) from None
 
     async def list_templates(self, context: Context, params: Any) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
+        return types.ListResourceTemplatesResult(resource_templates=[TEMPLATE])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         try:
             with audited("resources/read", _request_id(context)):
-                return await resources.read(self._backend, self._call(context), str(params.uri))
+                return await resource_contents(self._backend, self._call(context), str(params.uri))
         except ThreadkeepError as error:
             raise protocol_error(error) from None
         except UnicodeDecodeError:
@@ -164,3 +168,90 @@ def audited(verb: str, request_id: str | None) -> Generator[None]:
         finally:
             line = {"event": "tool", "verb": verb, **trail.access(outcome)}
             _log.info(json.dumps(line | ({"error": code} if code else {}) | trail.ids()))
+
+
+_PREFIX = "threadkeep://conversations/"
+_MIME = "application/json"
+TEMPLATE = types.ResourceTemplate(
+    name="conversation",
+    title="A conversation",
+    uri_template=f"{_PREFIX}{{conversation}}",
+    description="Its newest messages, the queries to the documents, the passages that were found, and what a"
+    " framework keeps of it.",
+    mime_type=_MIME,
+)
+
+
+class Conversations(Protocol):
+    async def conversations(self, call: Call, after: str | None) -> ConversationPage: ...
+
+    async def conversation(self, call: Call, name: str) -> dict[str, Any]: ...
+
+
+async def resource_page(where: Conversations, call: Call, cursor: str | None) -> types.ListResourcesResult:
+    page = await where.conversations(call, cursor)
+    resources = [
+        types.Resource(
+            name=one.conversation,
+            title=one.title or one.conversation,
+            uri=f"{_PREFIX}{quote(one.conversation, safe='')}",
+            description=_described(one),
+            mime_type=_MIME,
+        )
+        for one in page
+    ]
+    return types.ListResourcesResult(resources=resources, next_cursor=page.after)
+
+
+def _described(one: Conversation) -> str:
+    """With its kind where it is a framework's: what it counts may be messages, questions or both."""
+    told = [] if one.kind == "conversation" else [one.kind]
+    told += [f"{one.messages} messages"] if one.messages or one.queries is None else []
+    told += [] if one.queries is None else [f"{one.queries} questions"]
+    return f"{', '.join(told)}, last on {one.last_activity_at:%Y-%m-%d}"
+
+
+async def resource_contents(where: Conversations, call: Call, uri: str) -> types.ReadResourceResult:
+    if not uri.startswith(_PREFIX) or not (name := unquote(uri.removeprefix(_PREFIX), errors="strict")):
+        raise NotFound("there is no such resource")
+    text = json.dumps(legible(await where.conversation(call, name)), ensure_ascii=False)
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_MIME, text=text)])
+
+
+_OWN_WORDS: dict[type[errors.ThreadkeepError], str] = {
+    errors.StoreUnavailable: "the store could not be reached or stayed locked; try again",
+    errors.StoreError: "the store refused the work; `threadkeep doctor` says why",
+    errors.EmbedderError: "the embedder could not do its part",
+    errors.ModelError: "the model could not answer",
+    errors.InvalidSetting: "the server is misconfigured; `threadkeep doctor` says where",
+}
+
+
+def told(error: errors.ThreadkeepError) -> dict[str, Any]:
+    words = next((_OWN_WORDS[kind] for kind in type(error).__mro__ if kind in _OWN_WORDS), None)
+    if isinstance(error, errors.HotStoreMismatch):
+        words = f"{error.setting}: {error.problem}; nothing was changed"
+    problem: dict[str, Any] = {"code": error.code, "message": words or str(error), "retryable": error.retryable}
+    if words is None and isinstance(error, errors.InvalidInput):
+        problem |= {"field": error.field, "fix": error.fix}
+    return problem
+
+
+def tool_error(error: errors.ThreadkeepError) -> types.CallToolResult:
+    """For the model to read and correct: the call failed, the server lives on. `error` is a sentence, which clients
+    show; `code` is for programs."""
+    problem = told(error)
+    text = json.dumps({"success": False, "error": problem.pop("message"), **problem}, ensure_ascii=False)
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+
+
+def protocol_error(error: errors.ThreadkeepError) -> MCPError:
+    known = isinstance(error, errors.InvalidInput | errors.NotFound | errors.Forbidden)
+    code = types.INVALID_PARAMS if known else types.INTERNAL_ERROR
+    problem = told(error)
+    return MCPError(code=code, message=problem["message"], data=problem)
+
+
+def unknown_tool(known: list[str]) -> types.CallToolResult:
+    """A tool's error, which a model can read; as a protocol error many clients end the turn."""
+    return tool_error(errors.InvalidInput("name", "is no tool of this server", f"call one of {', '.join(known)}"))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import mcp_types as types
 
-from threadkeep.mcp import answers, arguments
+from threadkeep.mcp import schemas
 from threadkeep.mcp.calls import Call
 
 Kind = Literal["reads", "adds", "removes"]
@@ -32,8 +32,8 @@ class ToolSpec:
     name: str
     title: str
     description: str
-    takes: type[arguments.Arguments]
-    answers: type[answers.Answer]
+    takes: type[schemas.Arguments]
+    answers: type[schemas.Answer]
     kind: Kind
 
     def listed(self) -> types.Tool:
@@ -52,8 +52,8 @@ RETRIEVE = ToolSpec(
     "Search the documents",
     "Find passages of the indexed documents that bear on a question. Follow-up questions may refer to earlier ones of"
     " the same conversation. Returns passages, no written answer.",
-    arguments.RetrieveArguments,
-    answers.RetrieveAnswer,
+    schemas.RetrieveArguments,
+    schemas.RetrieveAnswer,
     "reads",
 )
 
@@ -64,24 +64,24 @@ TOOLS = (
         "Remember",
         "Keep a note about the user, so that it can be recalled later, in this or another conversation. It is kept as"
         " your note, not as the user's words. Personal data is masked before it is stored.",
-        arguments.RememberArguments,
-        answers.RememberAnswer,
+        schemas.RememberArguments,
+        schemas.RememberAnswer,
         "adds",
     ),
     ToolSpec(
         "recall",
         "Recall",
         "Find earlier messages, in any conversation of this user, that bears on a query.",
-        arguments.RecallArguments,
-        answers.RecallAnswer,
+        schemas.RecallArguments,
+        schemas.RecallAnswer,
         "reads",
     ),
     ToolSpec(
         "history",
         "Conversation history",
         "The newest messages of a conversation in order, and the queries to documents that were made in it.",
-        arguments.HistoryArguments,
-        answers.HistoryAnswer,
+        schemas.HistoryArguments,
+        schemas.HistoryAnswer,
         "reads",
     ),
     ToolSpec(
@@ -89,8 +89,8 @@ TOOLS = (
         "Forget",
         "Erase a message, every message that says a text, or a whole conversation, for good. Answers with a receipt:"
         " what each store held and removed.",
-        arguments.ForgetArguments,
-        answers.ForgetAnswer,
+        schemas.ForgetArguments,
+        schemas.ForgetAnswer,
         "removes",
     ),
 )

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from threadkeep.errors import ThreadkeepError
-from threadkeep.metrics.names import CACHE, CACHE_FAILURES
+from threadkeep.metrics.measured import CACHE, CACHE_FAILURES
 from threadkeep.ports.cache import CachePlace
-from threadkeep.ports.embedder import Vector
-from threadkeep.ports.meter import Meter
+from threadkeep.ports.health import Meter
+from threadkeep.ports.models import Vector
 from threadkeep.recall.cache import SemanticCache
 
 T = TypeVar("T")

@@ -6,9 +6,8 @@ from typing import Any
 
 from threadkeep.agent.retrieval import Retrieval
 from threadkeep.agent.retrieval_turn import Progress, RetrievalRequest, RetrievalResult
-from threadkeep.metrics.names import RETRIEVAL
-from threadkeep.metrics.timing import timed
-from threadkeep.ports.meter import Meter
+from threadkeep.metrics.measured import RETRIEVAL, timed
+from threadkeep.ports.health import Meter
 
 
 class MeasuredRetrieval(Retrieval):

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from threadkeep.errors import ThreadkeepError
-from threadkeep.metrics.names import BYTES, LASTING, QUERIES
+from threadkeep.metrics.measured import BYTES, LASTING, QUERIES
 from threadkeep.ports.health import Health
-from threadkeep.ports.usage import Bounds, ThreadTotals, ThreadUsage
+from threadkeep.ports.threads import Bounds, ThreadTotals, ThreadUsage
 
 BOUNDS = Bounds(QUERIES, LASTING, BYTES)
 _PATIENCE_SECONDS = 5.0

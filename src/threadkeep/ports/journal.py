@@ -1,11 +1,11 @@
-"""The journal between the hot store and the archive: every queued append, at least once, until it is settled."""
+"""Journals: appends on their way to the archive, and turns on their way into tables that an application already has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, NotRequired, Protocol, TypedDict, TypeVar
 
 from threadkeep.model import Message, Receipt
 from threadkeep.scope import Scope
@@ -79,7 +79,10 @@ class EntryQueue(Protocol[E]):
 
 
 class Journal(EntryQueue[JournalEntry], Protocol):
-    """Entries that cannot be read are parked, not returned by `claim`. A parked entry stays readable."""
+    """The journal between the hot store and the archive: every queued append, at least once, until it is settled.
+
+    Entries that cannot be read are parked, not returned by `claim`. A parked entry stays readable.
+    """
 
     async def standing(self, entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
         """Return those of them that were neither settled nor erased since they were claimed."""
@@ -122,4 +125,86 @@ class Journal(EntryQueue[JournalEntry], Protocol):
 
     async def close(self) -> None:
         """Closing twice is allowed."""
+        ...
+
+
+class Flushing(Protocol):
+    """What stands between an append that was answered and the archive."""
+
+    async def flushed(self, timeout: float) -> None:  # noqa: ASYNC109
+        """Return once nothing is on its way to the archive. Raises `StoreUnavailable` when that takes too long."""
+        ...
+
+    async def close(self) -> None:
+        """What was begun is finished first. Closing twice is allowed."""
+        ...
+
+
+class TurnReflection(TypedDict):
+    summary: str
+    causes: list[str]
+
+
+class TurnTokens(TypedDict):
+    """All empty in a row of others. `at` is the exact time, where the table's column could not hold it."""
+
+    user: list[int]
+    assistant: list[int]
+    reflection: list[int]
+    at: NotRequired[str]
+
+
+class TurnRecord(TypedDict):
+    """One turn, as the I/O contract gives it out: redacted, with its tokens and its time (ISO 8601)."""
+
+    conversation_id: str
+    user_id: str
+    user_message: str | None
+    assistant_message: str | None
+    reflection: TurnReflection | None
+    token_data: TurnTokens
+    cid: str | None
+    created_at: str
+
+
+def is_of_this_module(record: TurnRecord) -> bool:
+    """Whether a row that was read has tokens: your application's own rows in the same table have none."""
+    tokens = record["token_data"]
+    return bool(tokens["user"] or tokens["assistant"] or tokens["reflection"])
+
+
+def latest_of(record: TurnRecord) -> dict[str, Any]:
+    """As an operator sees it. `ts` in whole seconds."""
+    tokens = record["token_data"]
+    return {
+        "user_msg": record["user_message"],
+        "assistant_msg": record["assistant_message"],
+        "reflection": record["reflection"],
+        "token_data": {"user": tokens["user"], "assistant": tokens["assistant"], "reflection": tokens["reflection"]},
+        "user_id": record["user_id"],
+        "ts": int(datetime.fromisoformat(record["created_at"]).timestamp()),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTurn:
+    """`record` is what the queue held, not checked yet; None when it was no JSON object."""
+
+    id: str
+    record: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedTurn:
+    id: str
+    reason: str
+    record: str
+
+
+class TurnStore(Protocol):
+    async def persist(self, records: Sequence[dict[str, Any]], *, apart: bool = False) -> int:
+        """Store all of them or none. Storing the same turn again changes nothing.
+
+        `apart`, for a single turn: where one table refuses its row, the others keep theirs, and the refusal is raised.
+        """
         ...

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from threadkeep.model import Erased
-from threadkeep.ports.embedder import EmbeddingModel, Vector
+from threadkeep.ports.models import EmbeddingModel, Vector
 from threadkeep.scope import Scope, length_prefixed
 
 Role = Literal["SUPER_ADMIN", "ADMIN", "USER"]

@@ -23,8 +23,8 @@ from cachetools import LRUCache
 from threadkeep.errors import ThreadkeepError
 from threadkeep.ports.cache import SAME, SIMILAR, TTL_SECONDS, CachePlace, Entries, Entry
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.embedder import EmbeddingModel, Vector
 from threadkeep.ports.knowledge import Access
+from threadkeep.ports.models import EmbeddingModel, Vector
 from threadkeep.recall.normalise import fold
 from threadkeep.recall.question import Question
 from threadkeep.recall.vectors import fitting

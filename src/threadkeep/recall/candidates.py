@@ -15,12 +15,10 @@ from typing import NamedTuple
 
 from threadkeep.errors import ThreadkeepError
 from threadkeep.model import Message
-from threadkeep.ports.index import Evidence, Position, Posting, Shape, Statistics, TermIndex, Turn
-from threadkeep.ports.vectors import Near, Nearest
-from threadkeep.recall.bm25 import Saturation, rarity, saturated
+from threadkeep.ports.index import Evidence, Near, Nearest, Position, Posting, Shape, Statistics, TermIndex, Turn
+from threadkeep.recall.bm25 import Fading, Saturation, leaning_of, rarity, saturated
 from threadkeep.recall.normalise import terms_of
 from threadkeep.recall.question import Question
-from threadkeep.recall.words import Fading, leaning_of
 from threadkeep.scope import Scope
 
 MOST_POSTINGS = 1_000  # read for one question

@@ -1,17 +1,21 @@
-"""Recall from end to end: question → candidates → score → rerank → context, a file of this package for each step."""
+"""Recall from end to end: question → candidates → score → rerank → context, a file of this package for each step.
+
+Summaries of sessions are scored the same way, as turns of a conversation each.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, zip_longest
 
-from threadkeep.model import Hit, Message, Recalled
-from threadkeep.ports.index import Evidence, TermIndex
-from threadkeep.ports.rerank import Rerank
-from threadkeep.ports.vectors import Nearest
-from threadkeep.recall.candidates import evidence_for, nearby, terms_to_look_up, with_queued
+from threadkeep.model import Hit, Message, Recalled, StoredReflection
+from threadkeep.ports.index import Evidence, Nearest, Shape, Statistics, TermIndex
+from threadkeep.ports.models import Rerank
+from threadkeep.recall.candidates import evidence_for, nearby, terms_to_look_up, turn_of, with_queued
 from threadkeep.recall.context import CountTokens, assembled
 from threadkeep.recall.question import Question
 from threadkeep.recall.rerank import MOST_RERANKED, reranked
@@ -74,3 +78,36 @@ class Pipeline:
         most = request.k if self.rerank is None else max(request.k, MOST_RERANKED)
         work = partial(fused, request.question, evidence, most)
         return await asyncio.to_thread(work) if len(evidence.turns) > _MOST_SCORED_ON_THE_LOOP else work()
+
+
+def text_of(summary: StoredReflection) -> str:
+    """With what the session was about."""
+    return "\n".join(filter(None, (*summary.reflection.causes, summary.reflection.summary)))
+
+
+def sessions_on(question: Question, summaries: Sequence[StoredReflection]) -> list[StoredReflection]:
+    """Those that hold a term of the question, best first."""
+    wanted = frozenset(question.weights)
+    turns = [
+        turn_of(Message(1, str(place), "assistant", text_of(one), one.at), str(place), wanted)
+        for place, one in enumerate(summaries)
+    ]
+    if not turns:
+        return []
+    holding = Counter(term for turn in turns for term in turn.counts)
+    statistics = Statistics(len(turns), sum(turn.length for turn in turns) / len(turns), holding)
+    shapes = {turn.conversation: Shape(1, turn.length) for turn in turns}
+    hits = fused(question, Evidence(statistics, turns, shapes), len(turns))
+    return [summaries[int(hit.conversation)] for hit in hits]
+
+
+def in_turns(hits: Sequence[Hit], summaries: Sequence[Hit]) -> Iterator[Hit]:
+    """By their ranks, since their scores are of two kinds; messages come first."""
+    return (one for one in chain.from_iterable(zip_longest(hits, summaries)) if one is not None)
+
+
+def as_hit(summary: StoredReflection) -> Hit:
+    """Under the id of the last message it was made from: what is erased of it takes the summary along."""
+    conversation = summary.conversation or ""
+    why = {"session": True, "made_of": summary.evidence}
+    return Hit(summary.evidence[-1], conversation, 0, "assistant", text_of(summary), summary.at, 0.0, why)

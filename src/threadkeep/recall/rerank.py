@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from threadkeep.errors import ThreadkeepError
 from threadkeep.model import Hit
-from threadkeep.ports.rerank import Rerank
+from threadkeep.ports.models import Rerank
 
 MOST_RERANKED = 20
 PATIENCE_SECONDS = 10.0

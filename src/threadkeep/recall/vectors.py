@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from threadkeep.errors import VectorMismatch
-from threadkeep.ports.embedder import EmbeddingModel, Vector, Vectors
+from threadkeep.ports.models import EmbeddingModel, Vector, Vectors
 
 ENCODING = "i16"  # raise the name when the bytes change: an index holds vectors of one encoding only
 _STEPS = 32_767

@@ -1,4 +1,4 @@
-"""A circuit breaker, and a guard before a store: a store that is down is not called at every request."""
+"""What to do while a store is down: a circuit breaker, a guard, retries, and opening a resource once it is back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -164,3 +165,74 @@ class Guard:
             except ThreadkeepError:
                 pass  # it answers; the error is for its callers
             self._breaker.succeeded()
+
+
+PAUSES = (0.2, 0.8, 2.0)
+
+
+async def retried(work: Callable[[], Awaitable[T]], pauses: Sequence[float] = PAUSES) -> T:
+    """The first outcome that is no retryable error; after the last pause, that error.
+
+    A pause is drawn between half of what is given and all of it, so that callers that failed together do not retry
+    together.
+    """
+    for pause in pauses:
+        try:
+            return await work()
+        except ThreadkeepError as error:
+            if not error.retryable:
+                raise
+        await asyncio.sleep(_random.uniform(pause / 2, pause))
+    return await work()
+
+
+_opening_log = logging.getLogger("threadkeep.assistant")
+PAUSE_SECONDS = 3.0
+
+
+@asynccontextmanager
+async def opened_once_possible(
+    what: str,
+    opening: Callable[[], AbstractAsyncContextManager[T]],
+    use: Callable[[T], None],
+    pause: float = PAUSE_SECONDS,
+) -> AsyncGenerator[None]:
+    """Call `use` with what was opened: before this is entered, or later, after one of the retries.
+
+    What is open at the end is closed then. The first try raises what is no outage; a later one only logs it.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            use(await stack.enter_async_context(opening()))
+        except StoreUnavailable as error:
+            _opening_log.warning("going on without %s: %s", what, error)
+            trying = asyncio.create_task(_until_open(stack, what, opening, use, pause))
+            stack.push_async_callback(_given_up, trying)
+        yield
+
+
+async def _until_open(
+    stack: AsyncExitStack,
+    what: str,
+    opening: Callable[[], AbstractAsyncContextManager[T]],
+    use: Callable[[T], None],
+    pause: float,
+) -> None:
+    while True:
+        await asyncio.sleep(pause)
+        try:
+            use(await stack.enter_async_context(opening()))
+        except StoreUnavailable:
+            continue  # it was logged once
+        except ThreadkeepError as error:
+            _opening_log.warning("still without %s: %s (%s)", what, error, type(error).__name__)
+            continue
+        _opening_log.info("%s: open now", what)
+        return
+
+
+async def _given_up(trying: asyncio.Task[None]) -> None:
+    trying.cancel()
+    await asyncio.wait({trying})
+    if not trying.cancelled():
+        trying.result()

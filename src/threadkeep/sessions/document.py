@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from threadkeep.model import Role, Session
-from threadkeep.ports.language import as_tag, names_a_language
+from threadkeep.ports.models import as_tag, names_a_language
 
 _ROLES: dict[Any, Role] = {"user": "user", "assistant": "assistant"}
 

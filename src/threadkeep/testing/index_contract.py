@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from threadkeep.model import Message
+from threadkeep.ports.archive import Entry, Placing
 from threadkeep.ports.index import Evidence, Position, Posting, Shape, Statistics, Turn
-from threadkeep.ports.placing import Entry, Placing
 from threadkeep.scope import Scope
 from threadkeep.testing.clock import START
 from threadkeep.testing.drafts import admitted, draft, new_scope, say

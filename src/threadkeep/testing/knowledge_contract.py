@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from threadkeep.errors import VectorMismatch
-from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import (
     NO_DIGEST,
     Access,
@@ -25,6 +24,7 @@ from threadkeep.ports.knowledge import (
     Readership,
     Role,
 )
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.recall.normalise import query_terms
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import a_tenant

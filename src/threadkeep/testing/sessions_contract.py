@@ -15,8 +15,8 @@ from threadkeep.errors import InvalidScope, MemoryClosed
 from threadkeep.model import HistoryRange, Session
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
-from threadkeep.testing.archive_cases.content import TEXTS
-from threadkeep.testing.archive_cases.isolation import LOOK_ALIKES
+from threadkeep.testing.archive_appends import TEXTS
+from threadkeep.testing.archive_contract import LOOK_ALIKES
 from threadkeep.testing.clock import START
 from threadkeep.testing.drafts import a_tenant, new_scope, say
 from threadkeep.testing.stores import OpenStores, StoresUnderTest, WithStores

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from threadkeep.errors import StoreCorrupt
-from threadkeep.ports.stored_shapes import SHAPES
+from threadkeep.ports.checkpoints import SHAPES
 from threadkeep.recall.normalise import fold
 
 DecodeTokens = Callable[[list[int]], str]

@@ -11,8 +11,8 @@ import pytest
 import uuid_utils
 
 from threadkeep.errors import VectorMismatch
-from threadkeep.ports.embedder import EmbeddingModel
-from threadkeep.ports.vectors import MessageVectors, VectorIndex
+from threadkeep.ports.index import MessageVectors, VectorIndex
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.scope import Scope
 from threadkeep.testing.drafts import new_scope
 

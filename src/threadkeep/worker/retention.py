@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
 from threadkeep.errors import RetentionStopped
+from threadkeep.ports.archive import MemoryRetention, RetentionRules, RowRetention, Turn, TurnRetention
 from threadkeep.ports.clock import Clock, system_clock
-from threadkeep.ports.retention import MemoryRetention, RetentionRules, RowRetention, Turn, TurnRetention
-from threadkeep.ports.usage import Retained, ThreadUsage
+from threadkeep.ports.threads import Retained, ThreadUsage
 
 _BATCH = 200
 # A daily run deletes a day's turns, a ninetieth of what is kept. A quarter of everything at once is a wrong clock, a

@@ -18,7 +18,7 @@ from threadkeep import Settings
 from threadkeep.adapters.adk import ThreadkeepSessionService, TurnLimits
 from threadkeep.adapters.sealing import Seal
 from threadkeep.adapters.stores_thread import StoresThread
-from threadkeep.compose.adapters import open_agent_stores
+from threadkeep.compose.memory import open_agent_stores
 from threadkeep.compose.upkeep import open_retention
 from threadkeep.testing.clock import FakeClock
 

@@ -33,7 +33,7 @@ from threadkeep import compat
 from threadkeep.adapters.adk import ThreadkeepPlugin, ThreadkeepSessionService, TurnLimits, put_tool_cache
 from threadkeep.adapters.sealing import Seal
 from threadkeep.adapters.stores_thread import StoresThread
-from threadkeep.compose.adapters import open_agent_stores
+from threadkeep.compose.memory import open_agent_stores
 from threadkeep.errors import InvalidInput
 from threadkeep.settings import Settings
 from threadkeep.testing.clock import FakeClock

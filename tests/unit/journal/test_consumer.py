@@ -9,10 +9,10 @@ import pytest
 
 from threadkeep import Message, Receipt, Scope
 from threadkeep.errors import StoreError, StoreUnavailable
-from threadkeep.journal.archive import archive_consumer
 from threadkeep.journal.consumer import Consumer, ConsumerLimits
+from threadkeep.journal.targets import archive_consumer
+from threadkeep.ports.archive import Entry, Placed
 from threadkeep.ports.journal import DeadLetter, Depth, JournalEntry
-from threadkeep.ports.placing import Entry, Placed
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 QUICK = ConsumerLimits(batch=10, wait_seconds=0.05, retry_seconds=(0.01, 0.01, 0.01), longest_pause=0.05)

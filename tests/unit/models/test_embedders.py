@@ -15,14 +15,12 @@ from tests.servers.embedding_stub import EmbeddingStub
 from tests.servers.ports import LOOPBACK
 from threadkeep.errors import EmbedderRefused, EmbedderUnavailable, InvalidSetting, MissingExtra, VectorMismatch
 from threadkeep.models import embedders
-from threadkeep.models.embedders import EmbedderChoice, embedder_for, weights
-from threadkeep.models.embedders.batches import BatchedEmbedder
+from threadkeep.models.embedders import EmbedderChoice, embedder_for
 from threadkeep.models.embedders.langchain import langchain_embedder
-from threadkeep.models.embedders.offline import OfflineEmbedder
-from threadkeep.models.embedders.over_http import JsonServer, OllamaSource, OpenAiSource
-from threadkeep.models.embedders.sentence_encoder import SentenceEncoder
+from threadkeep.models.embedders.offline import OfflineEmbedder, SentenceEncoder, verified_files
+from threadkeep.models.embedders.remote import BatchedEmbedder, JsonServer, OllamaSource, OpenAiSource
 from threadkeep.models.ollama import ollama_url
-from threadkeep.ports.embedder import Embedder, EmbeddingModel, model_of
+from threadkeep.ports.models import Embedder, EmbeddingModel, model_of
 
 AT_ONCE = (0.0, 0.0, 0.0)  # three retries without a pause
 CANARY = "canary 4111 1111 1111 1111"
@@ -90,9 +88,9 @@ async def test_a_weights_file_that_was_changed_is_refused(tmp_path: Path, monkey
     (package / "weights.bin").write_bytes(b"other numbers")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(InvalidSetting, match="not the published file"):
-        weights.verified_files("changed_model", "embeddings", {"weights.bin": "0" * 64})
+        verified_files("changed_model", "embeddings", {"weights.bin": "0" * 64})
     with pytest.raises(MissingExtra, match="embeddings"):
-        weights.verified_files("no_such_model", "embeddings", {})
+        verified_files("no_such_model", "embeddings", {})
 
 
 async def test_ollama_answers_in_batches_and_in_order(stub: EmbeddingStub) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from threadkeep.models.language import detect
 from threadkeep.models.language import detection as cld2
-from threadkeep.ports.language import CERTAIN
+from threadkeep.ports.models import CERTAIN
 
 JUDGED = [
     json.loads(line)

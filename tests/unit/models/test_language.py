@@ -17,7 +17,7 @@ from threadkeep.errors import InvalidInput
 from threadkeep.models.language import closest, detect
 from threadkeep.models.language import detection as cld2
 from threadkeep.models.language.latin import folded
-from threadkeep.ports.language import CERTAIN
+from threadkeep.ports.models import CERTAIN
 
 SUPPORTED = ("vi", "pl", "zh-Hant", "zh-Hans", "en")
 SAMPLES = [(text, tag) for tag, texts in SENTENCES.items() for text in texts]

@@ -27,12 +27,13 @@ from threadkeep.errors import (
     TooLarge,
 )
 from threadkeep.models.chat.langchain import native_messages
-from threadkeep.models.media import text_in_image, whisper_weights
-from threadkeep.models.media.briefly import shortened
+from threadkeep.models.media import text_in_image
+from threadkeep.models.media import voice as whisper
 from threadkeep.models.media.hosted import HostedMedia
 from threadkeep.models.media.text_in_image import TesseractImages
 from threadkeep.models.media.voice import Listener, WhisperVoice
 from threadkeep.models.sentences import sentences
+from threadkeep.models.summary import shortened
 from threadkeep.ports.chat import Attached, ChatModel, ChatRequest, Said
 from threadkeep.settings import Settings
 
@@ -144,7 +145,7 @@ async def test_what_opens_a_recording_sees_no_secret_and_is_ended_with_its_opene
     media = voice(1)
     with pytest.raises(TooLarge):
         await media.understood(silence(3), "audio/wav")
-    (child,) = [one for one in psutil.Process().children() if "threadkeep.models.media.hearing" in one.cmdline()]
+    (child,) = [one for one in psutil.Process().children() if "threadkeep.models.media.voice" in one.cmdline()]
 
     assert "canary0001quill" not in str(child.environ())
     assert "PATH" in child.environ()
@@ -157,7 +158,7 @@ async def test_a_process_that_died_is_replaced(voice: Voice) -> None:
     for _ in range(2):
         with pytest.raises(TooLarge):
             await media.understood(silence(3), "audio/wav")
-        children = [one for one in psutil.Process().children() if "threadkeep.models.media.hearing" in one.cmdline()]
+        children = [one for one in psutil.Process().children() if "threadkeep.models.media.voice" in one.cmdline()]
         for child in children:
             child.kill()
             child.wait()
@@ -189,14 +190,14 @@ async def test_silence_is_refused(voice: Voice) -> None:
 
 
 async def test_weights_that_differ_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whisper_weights, "_WEIGHTS", "0" * 64)
+    monkeypatch.setattr(whisper, "_WEIGHTS", "0" * 64)
 
     with pytest.raises(InvalidSetting, match=r"THREADKEEP_VOICE_MODEL: model\.bin is not the published file"):
-        whisper_weights.whisper_files()
+        whisper.whisper_files()
 
 
 def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whisper_weights, "find_spec", lambda name: None)
+    monkeypatch.setattr(whisper, "find_spec", lambda name: None)
 
     with pytest.raises(MissingExtra, match=r"threadkeep\[voice\]"):
         Listener(["en"], 60).heard(io.BytesIO(silence()), "audio/wav", None)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from threadkeep.errors import InvalidInput, StoreCorrupt
-from threadkeep.models.token_bytes import pack_ids, unpack_ids
-from threadkeep.models.tokens import tokenize_text
+from threadkeep.models.tokens import pack_ids, tokenize_text, unpack_ids
 
 
 @settings(deadline=None)

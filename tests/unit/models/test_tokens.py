@@ -20,7 +20,7 @@ from tiktoken_ext import openai_public
 
 from tests.unit.growth import assert_growth
 from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra
-from threadkeep.models import tokens, vocabularies
+from threadkeep.models import tokens
 from threadkeep.models.tokens import BYTES, ENCODINGS, Tokenizer, count, decode, pack_token_record, tokenize_text
 
 BPE = ("cl100k_base", "o200k_base", "o200k_harmony")
@@ -55,7 +55,7 @@ def tiktokens_own(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tiktoke
 @pytest.fixture
 def new_process() -> Iterator[None]:
     """What is looked up once per process is looked up anew, before the test and after it."""
-    remembered = (vocabularies.load, tokens.tokenizer, tokens.default_tokenizer)
+    remembered = (tokens.load, tokens.tokenizer, tokens.default_tokenizer)
     for function in remembered:
         function.cache_clear()
     yield
@@ -104,7 +104,7 @@ def test_numbers_written_at_once_are_the_same_numbers(name: str, text: str) -> N
 def test_the_pieces_and_the_vocabulary_are_the_ones_tiktoken_has(
     name: str, tiktokens_own: dict[str, tiktoken.Encoding]
 ) -> None:
-    ours = vocabularies.load(name)
+    ours = tokens.load(name)
     assert ours is not None
     assert (ours._pat_str, ours._mergeable_ranks) == (
         tiktokens_own[name]._pat_str,
@@ -225,7 +225,7 @@ def test_numbers_of_a_dictionary_are_read_where_the_setting_names_none(monkeypat
 )
 def test_a_vocabulary_that_is_not_the_published_one_is_refused(damaged: bytes) -> None:
     with pytest.raises(InvalidSetting, match="TOKENIZER_NAME"):
-        vocabularies.ranks_in(damaged, vocabularies.VOCABULARIES["cl100k_base"].sha256)
+        tokens.ranks_in(damaged, tokens.VOCABULARIES["cl100k_base"].sha256)
 
 
 def test_the_setting_chooses_the_encoding(monkeypatch: pytest.MonkeyPatch, new_process: None) -> None:
@@ -294,5 +294,5 @@ def test_without_tiktoken_its_numbers_are_not_taken_for_bytes() -> None:
 def test_without_the_package_that_carries_the_vocabularies_the_bytes_are_the_tokens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(vocabularies, "_CARRIER", "no_such_package_anywhere")
+    monkeypatch.setattr(tokens, "_CARRIER", "no_such_package_anywhere")
     assert pack_token_record("hi", None, None)["user"] == [104, 105]

@@ -11,8 +11,7 @@ import pytest
 from threadkeep import DebugTrace, ModelResponse, Scope, SystemNote, Thought, ToolRequest, ToolResult, UserMessage
 from threadkeep.errors import InvalidEvent, TooLarge
 from threadkeep.model import Admission
-from threadkeep.policy.admit import Rules, admit
-from threadkeep.policy.ids import MessageIds
+from threadkeep.policy.admit import MessageIds, Rules, admit
 from threadkeep.policy.redact import redact
 from threadkeep.testing.clock import START
 

@@ -6,8 +6,8 @@ import struct
 import pytest
 
 from tests.media.made import blank
+from threadkeep.core.media import IMAGE_TYPES, VOICE_TYPES, check_kind, known_type, size_of, sniffed
 from threadkeep.errors import InvalidEvent
-from threadkeep.policy.media import IMAGE_TYPES, VOICE_TYPES, check_kind, known_type, size_of, sniffed
 
 HEADS = {
     "audio/wav": b"RIFF\x24\x00\x00\x00WAVEfmt ",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.recall.said import evidence_of
-from threadkeep.recall.features import AsWritten
 from threadkeep.recall.question import Question
+from threadkeep.recall.score import AsWritten
 
 
 def worth(question: str, texts: list[str | tuple[str, str]]) -> list[float]:

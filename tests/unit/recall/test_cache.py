@@ -12,8 +12,8 @@ import pytest
 from tests.servers.server import Server
 from threadkeep.errors import StoreUnavailable
 from threadkeep.ports.cache import CachePlace, Entries, Entry, decoded, encoded
-from threadkeep.ports.embedder import EmbeddingModel
 from threadkeep.ports.knowledge import Access
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.recall.cache import InMemoryEntries, SemanticCache
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient

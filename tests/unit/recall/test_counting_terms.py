@@ -2,7 +2,7 @@
 
 import pytest
 
-from threadkeep.index.fts5 import count_of
+from threadkeep.index.terms import count_of
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from threadkeep.recall.enrich import Asked, enriched, missing
 from threadkeep.recall.normalise import stem
-from threadkeep.recall.question import Question
+from threadkeep.recall.question import Asked, Question, enriched, missing
 
 TALK = [Asked("What are the common types of breast cancer?", "Ductal carcinoma begins in the milk duct.")]
 

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.unit.recall.said import evidence_of
-from threadkeep.recall.features import Reading
 from threadkeep.recall.question import Question
-from threadkeep.recall.score import DEFAULT
+from threadkeep.recall.score import DEFAULT, Reading
 
 LONG = "which is why the committee took the whole of the afternoon over it and wrote a report of several pages " * 8
 

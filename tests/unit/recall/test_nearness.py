@@ -10,8 +10,7 @@ import pytest
 
 from threadkeep import Scope
 from threadkeep.errors import EmbedderError
-from threadkeep.ports.index import Lookup, Position, Statistics
-from threadkeep.ports.vectors import Near
+from threadkeep.ports.index import Lookup, Near, Position, Statistics
 from threadkeep.recall.candidates import nearby
 from threadkeep.recall.context import most_tokens_in
 from threadkeep.recall.pipeline import Pipeline, Request

@@ -11,7 +11,7 @@ from threadkeep import Memory, Scope, Settings, UserMessage, open_memory
 from threadkeep.errors import ModelTimeout, ModelUnavailable
 from threadkeep.models.chat.reranking import ModelReranker
 from threadkeep.ports.chat import ChatReply, ChatRequest
-from threadkeep.ports.rerank import Rerank
+from threadkeep.ports.models import Rerank
 from threadkeep.recall.rerank import in_order, reranked
 
 ME = Scope("shop", "u1", "c1")

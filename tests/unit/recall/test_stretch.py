@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from threadkeep.recall.features import Phrase, speakers
 from threadkeep.recall.normalise import CJK, stem
+from threadkeep.recall.score import Phrase, speakers
 
 BICYCLE = Phrase("bicycle red", {"red": 1.0, stem("bicycle"): 3.0})
 FILLER = "word " * 60

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from threadkeep.errors import VectorMismatch
-from threadkeep.ports.embedder import EmbeddingModel
+from threadkeep.ports.models import EmbeddingModel
 from threadkeep.recall.vectors import decode, encode, nearest, size_in_bytes
 
 MODEL = EmbeddingModel("test:256", 256)

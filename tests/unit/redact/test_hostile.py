@@ -6,7 +6,7 @@ from bench.redaction_growth import reached
 from bench.redaction_hostile import UNITS, hostile
 from tests.unit.growth import assert_growth
 from threadkeep.policy.redact import RedactionRules, Redactor, warm_up
-from threadkeep.policy.redact.families import BUILT_IN
+from threadkeep.policy.redact.engine import BUILT_IN
 
 LENGTH = 40_000
 BOUND = 8

@@ -14,32 +14,21 @@ from bench.redaction_sets import templates
 from threadkeep.policy.redact import (
     RedactionRules,
     Redactor,
-    address_latin,
-    address_pl,
+    addresses_western,
     banking,
-    cards,
     context,
-    documents,
+    disguises,
     emails,
     ids,
     load_rules,
     names,
     network,
-    one_time,
     passwords,
-    places,
-    secret_context,
-    seed_phrases,
-    spelled,
     tokens,
     wallets,
-    wrapped,
 )
-from threadkeep.policy.redact.families import BUILT_IN
-from threadkeep.policy.redact.prescan import SPACE, Prescan
-from threadkeep.policy.redact.rule import CLUSTER, Family, Rule, every
-from threadkeep.policy.redact.selection import Selection
-from threadkeep.policy.redact.view import _CLUSTER, shadow
+from threadkeep.policy.redact.engine import BUILT_IN, Selection
+from threadkeep.policy.redact.rule import _CLUSTER, CLUSTER, SPACE, Family, Prescan, Rule, every, shadow
 
 DATA = Path(__file__).parents[2] / "data"
 LINES = [case.text for case in (*templates(DATA, "vi"), *templates(DATA, "pl"), *secrets(per_line=2))]
@@ -84,12 +73,12 @@ FORMS = {
     "bare": (passwords._BARE, Prescan(passwords._SIGN)),
     "below": (passwords._BELOW, Prescan(passwords._NARROW)),
     "quoted": (passwords._QUOTED, Prescan(passwords._SIGN)),
-    "one-time code nearby": (secret_context._ONCE, Prescan(secret_context._ONCE_SIGN)),
-    "code of its own form": (one_time._GOOGLE, _narrow("secret.once.form")),
-    "code of a keypad": (one_time._KEYPAD, _narrow("secret.once.form")),
-    "seed phrase": (seed_phrases._ANNOUNCED, Prescan(seed_phrases._NAMED_SIGN)),
+    "one-time code nearby": (passwords._ONCE, Prescan(passwords._ONCE_SIGN)),
+    "code of its own form": (passwords._GOOGLE, _narrow("secret.once.form")),
+    "code of a keypad": (passwords._KEYPAD, _narrow("secret.once.form")),
+    "seed phrase": (wallets._ANNOUNCED, Prescan(wallets._NAMED_SIGN)),
     "spelled address": (emails._SPELLED, Prescan(emails._SPELLED_AT)),
-    "spoken digits": (spelled._SPOKEN, Prescan(spelled._THREE_WORDS)),
+    "spoken digits": (disguises._SPOKEN, Prescan(disguises._THREE_WORDS)),
     "English name": (names._ENGLISH, Prescan(names._ENGLISH_SIGN)),
     "Vietnamese name": (re.compile(names._VIETNAMESE), Prescan(names._VIETNAMESE_SIGN)),
     "Vietnamese title": (names._VIETNAMESE_TITLED, Prescan(names._VIETNAMESE_TITLE_SIGN)),
@@ -98,25 +87,25 @@ FORMS = {
     "part of a hardware address": (network._MAC, Prescan(network._MAC_PART)),
     "hardware address": (network._MAC, _narrow("mac")),
     "cluster": (_CLUSTER, Prescan(CLUSTER)),
-    "card": (re.compile(f"{cards._GROUPED.pattern}|{cards._GLUED.pattern}"), _narrow("card.disguised")),
+    "card": (re.compile(f"{banking._GROUPED.pattern}|{banking._GLUED.pattern}"), _narrow("card.disguised")),
     "IBAN": (banking._IBAN, _narrow("iban")),
     "scattered id": (re.compile("|".join(form.pattern for form in ids.SCATTERED)), _narrow("id.us.mbi")),
-    "coordinates": (places._DECIMAL, _narrow("coordinates.decimal")),
-    "minutes": (places._MINUTES, _narrow("coordinates.minutes")),
-    "document": (documents._CODE, _narrow("passport")),
-    "Vietnamese plate": (documents._VIETNAMESE, _narrow("plate.vn")),
+    "coordinates": (network._DECIMAL, _narrow("coordinates.decimal")),
+    "minutes": (network._MINUTES, _narrow("coordinates.minutes")),
+    "document": (ids._CODE, _narrow("passport")),
+    "Vietnamese plate": (ids._VIETNAMESE, _narrow("plate.vn")),
     "wallet": (
         re.compile(f"{wallets._BITCOIN.pattern}|{wallets._SEGWIT}|{wallets._ETHEREUM}"),
         _narrow("wallet.bitcoin"),
     ),
     "IPv4 address": (network._V4, _narrow("ip.v4")),
-    "Polish postcode": (address_pl._POSTCODE, _narrow("address.pl.postcode")),
-    "British postcode": (re.compile(address_latin._UK_POSTCODE), _narrow("address.postcode.gb")),
-    "English street": (address_latin._ENGLISH, _narrow("address.english")),
-    "told address": (address_latin._CUED, _narrow("address.told")),
-    "unit": (address_latin._WITH_UNIT, _narrow("address.unit")),
-    "wrapped phone": (wrapped._PHONE, _narrow("phone.wrapped")),
-    "wrapped e-mail": (re.compile(wrapped._EMAIL), Prescan.of(BUILT_IN)),
+    "Polish postcode": (addresses_western._PL_POSTCODE, _narrow("address.pl.postcode")),
+    "British postcode": (re.compile(addresses_western._UK_POSTCODE), _narrow("address.postcode.gb")),
+    "English street": (addresses_western._ENGLISH, _narrow("address.english")),
+    "told address": (addresses_western._CUED, _narrow("address.told")),
+    "unit": (addresses_western._WITH_UNIT, _narrow("address.unit")),
+    "wrapped phone": (disguises._PHONE, _narrow("phone.wrapped")),
+    "wrapped e-mail": (re.compile(disguises._EMAIL), Prescan.of(BUILT_IN)),
     "vendor": (re.compile("|".join(form for _, _, form in tokens._VENDORS)), Prescan(tokens._ANY_VENDOR)),
 }
 

@@ -9,7 +9,7 @@ from bench.redaction_sets import templates
 from tests.data import pii_pl, pii_vi
 from tests.data.make_pii_sets import rows
 from threadkeep.policy.redact import redact
-from threadkeep.policy.redact.kinds import STRUCTURED
+from threadkeep.policy.redact.engine import STRUCTURED
 
 DATA = Path(__file__).parents[2] / "data"
 MODULES = {"vi": pii_vi, "pl": pii_pl}

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from threadkeep.errors import CapabilityMissing, StoreUnavailable
-from threadkeep.resilience.late_opening import opened_once_possible
+from threadkeep.resilience.breaker import opened_once_possible
 
 
 class Part:

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from threadkeep.db.driver import _TRANSLATING
+from threadkeep.db.pool import _TRANSLATING
 
 ASTRAY = [
     asyncpg.InternalClientError("cannot switch to idle state"),

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import mysql, postgresql
 
-from threadkeep.db.types import AnyText, Exact
-from threadkeep.db.words import hashed, packed, unpacked
+from threadkeep.db.tables import AnyText, Exact
+from threadkeep.db.terms import hashed, packed, unpacked
 from threadkeep.scope import Scope
 
 DIALECTS = [postgresql.dialect(), mysql.dialect()]  # type: ignore[no-untyped-call]

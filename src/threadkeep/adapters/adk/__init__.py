@@ -5,12 +5,11 @@ from __future__ import annotations
 from threadkeep.errors import MissingExtra
 
 try:
-    from threadkeep.adapters.adk.memory_service import ThreadkeepMemoryService
-    from threadkeep.adapters.adk.persist import persist_memory_from_session
+    from threadkeep.adapters.adk.ledger import TurnLimits
+    from threadkeep.adapters.adk.memory_service import ThreadkeepMemoryService, persist_memory_from_session
     from threadkeep.adapters.adk.plugin import ThreadkeepPlugin
     from threadkeep.adapters.adk.session_service import ThreadkeepSessionService
     from threadkeep.adapters.adk.state import put_tool_cache
-    from threadkeep.adapters.adk.turns import TurnLimits
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("threadkeep"):
         raise

@@ -19,7 +19,7 @@ from threadkeep.adapters.adk.state import masked
 from threadkeep.errors import InvalidEvent
 from threadkeep.events import DebugTrace, ModelResponse, Origin, Thought, ToolRequest, ToolResult, UserMessage
 from threadkeep.events import Event as OurEvent
-from threadkeep.policy.fields import kept_meta
+from threadkeep.policy.admit import kept_meta
 
 MEDIA_SUMMARY = "media_summary"  # in an event's custom metadata: {"summary", "modality", "meta"}
 _FIELDS = {

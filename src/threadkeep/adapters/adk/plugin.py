@@ -13,7 +13,7 @@ from google.adk.sessions.session import Session
 from google.genai import types
 
 from threadkeep.adapters.adk.events import session_events
-from threadkeep.adapters.adk.persist import memory_record
+from threadkeep.adapters.adk.memory_service import memory_record
 from threadkeep.adapters.adk.session_service import ThreadkeepSessionService
 from threadkeep.policy.session_events import is_persistable, kept_events
 

@@ -15,11 +15,19 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[r
 from langgraph.types import Send
 from pydantic_core import to_jsonable_python
 
-from threadkeep.adapters.langgraph.body import Inline, Ref, Whole, runs_of, unpack_body
+from threadkeep.adapters.langgraph.checkpoint_rows import (
+    Inline,
+    Ref,
+    Whole,
+    in_flight,
+    metadata_of,
+    opened,
+    runs_of,
+    unpack_body,
+    where_is,
+)
 from threadkeep.adapters.langgraph.codec import Codec, is_in_flight
-from threadkeep.adapters.langgraph.item_cache import Item
-from threadkeep.adapters.langgraph.pages import stretches_of
-from threadkeep.adapters.langgraph.reading import in_flight, metadata_of, opened, where_is
+from threadkeep.adapters.langgraph.pages import Item, stretches_of
 from threadkeep.errors import CheckpointCorrupt
 from threadkeep.ports.checkpoints import Page, StoredCheckpoint, TypeName
 from threadkeep.ports.threads import Thread

@@ -21,8 +21,8 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 
+from threadkeep.adapters.langgraph.codec import blocked_types
 from threadkeep.adapters.langgraph.saver import ThreadkeepSaver
-from threadkeep.adapters.langgraph.value_types import blocked_types
 from threadkeep.errors import CapabilityMissing, InvalidSetting, NotFound, ThreadkeepError
 
 _SAVERS = {

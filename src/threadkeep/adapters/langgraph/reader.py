@@ -9,10 +9,17 @@ from typing import Any, TypeVar
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory, PendingWrite
 
-from threadkeep.adapters.langgraph.body import unpack_body
-from threadkeep.adapters.langgraph.facts import checked_filter, matches, wanted_facts
+from threadkeep.adapters.langgraph.checkpoint_rows import (
+    ItemsMissing,
+    checked_filter,
+    matches,
+    metadata_of,
+    pending_write,
+    unpack_body,
+    wanted_facts,
+    where_is,
+)
 from threadkeep.adapters.langgraph.location import Location, configurable
-from threadkeep.adapters.langgraph.reading import ItemsMissing, metadata_of, pending_write, where_is
 from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
 from threadkeep.ports.checkpoints import Search, StoredCheckpoint

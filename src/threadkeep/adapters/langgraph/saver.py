@@ -22,18 +22,16 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from threadkeep.adapters.langgraph.checkpoint_rows import fact_of, keep_latest, without_runs
 from threadkeep.adapters.langgraph.codec import Codec
-from threadkeep.adapters.langgraph.facts import fact_of
-from threadkeep.adapters.langgraph.location import Identity
+from threadkeep.adapters.langgraph.location import Identity, note_reading
 from threadkeep.adapters.langgraph.reader import Reader
 from threadkeep.adapters.langgraph.session import Asking, Limits, Session, StaleWriters
-from threadkeep.adapters.langgraph.stale import note_reading
 from threadkeep.adapters.langgraph.store_router import StoreRouter
-from threadkeep.adapters.langgraph.thinning import keep_latest, without_runs
 from threadkeep.adapters.langgraph.turn_verbs import ToolTraffic, TurnRules, TurnVerbs
 from threadkeep.adapters.langgraph.usage import UsageReporter
 from threadkeep.adapters.langgraph.writer import Writer
-from threadkeep.compose.adapters import is_bound_to_its_loop, open_checkpoints
+from threadkeep.compose.memory import is_bound_to_its_loop, open_checkpoints
 from threadkeep.errors import InvalidInput
 from threadkeep.ports.checkpoints import Plan
 from threadkeep.ports.threads import Thread, thread_of

@@ -6,15 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
-from threadkeep.adapters.langgraph.codec import Codec
-from threadkeep.adapters.langgraph.item_cache import ItemCache
+from threadkeep.adapters.langgraph.checkpoint_rows import Reading, StateCache
+from threadkeep.adapters.langgraph.codec import Codec, KnownTypes, TypeNotAllowed
 from threadkeep.adapters.langgraph.location import Identity
-from threadkeep.adapters.langgraph.reading import Reading, StateCache
+from threadkeep.adapters.langgraph.messages import LatestLists
+from threadkeep.adapters.langgraph.pages import ItemCache
 from threadkeep.adapters.langgraph.store_router import StoreRouter
 from threadkeep.adapters.langgraph.turns import Turns
 from threadkeep.adapters.langgraph.usage import UsageReporter
-from threadkeep.adapters.langgraph.value_types import KnownTypes, TypeNotAllowed
-from threadkeep.adapters.langgraph.whole_lists import LatestLists
 from threadkeep.errors import InvalidSetting
 from threadkeep.ports.checkpoints import CheckpointStore
 from threadkeep.ports.threads import Thread

@@ -15,13 +15,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig, ensure_embeddings
 
 from threadkeep.adapters.langgraph.codec import Codec
-from threadkeep.adapters.langgraph.item_batch import Batch, Shelf
-from threadkeep.adapters.langgraph.item_vectors import ItemVectors
+from threadkeep.adapters.langgraph.store_items import Batch, ItemVectors, Shelf
 from threadkeep.adapters.langgraph.store_router import StoreRouter
-from threadkeep.compose.adapters import embedder_named, is_bound_to_its_loop, open_items, rules_of
+from threadkeep.compose.memory import embedder_named, is_bound_to_its_loop, open_items, rules_of
 from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra, StoreError
-from threadkeep.ports.embedder import Embedder
-from threadkeep.ports.items import ItemStore
+from threadkeep.ports.agent_rows import ItemStore
+from threadkeep.ports.models import Embedder
 from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings, load_settings
 

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, Protocol, TypeVar
 
 from threadkeep.errors import MemoryClosed
-from threadkeep.resilience.loop_thread import LoopThread
+from threadkeep.resilience.loops import LoopThread
 
 
 class Closing(Protocol):

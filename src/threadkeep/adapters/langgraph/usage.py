@@ -11,10 +11,8 @@ from typing import Any, NamedTuple, cast
 from cachetools import LRUCache
 from langchain_core.messages import HumanMessage
 
-from threadkeep.adapters.langgraph.projection import text_of
-from threadkeep.adapters.langgraph.whole_lists import Known
-from threadkeep.ports.threads import Thread
-from threadkeep.ports.usage import Usage, documents_of
+from threadkeep.adapters.langgraph.messages import Known, text_of
+from threadkeep.ports.threads import Thread, Usage, documents_of
 
 _LONGEST_QUERY = 1_000  # characters
 _MOST_REMEMBERED = 10_000

@@ -20,26 +20,32 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.base.id import uuid6
 
-from threadkeep.adapters.langgraph.body import Listed, Ref, unpack_body
+from threadkeep.adapters.langgraph.checkpoint_rows import (
+    ItemsMissing,
+    Listed,
+    Ref,
+    State,
+    facts_of,
+    unpack_body,
+    where_is,
+)
 from threadkeep.adapters.langgraph.codec import Encoded
 from threadkeep.adapters.langgraph.drafting import (
     Draft,
     Drafting,
     DraftLimits,
+    MayGrow,
     Parent,
     as_it_stands,
     encoded_metadata,
     encoded_writes,
+    grow_never,
     inner_value,
 )
-from threadkeep.adapters.langgraph.facts import facts_of
-from threadkeep.adapters.langgraph.location import Location
-from threadkeep.adapters.langgraph.reading import ItemsMissing, State, where_is
+from threadkeep.adapters.langgraph.location import Location, goes_back_on_purpose
+from threadkeep.adapters.langgraph.messages import Known
 from threadkeep.adapters.langgraph.session import Asking, Session
-from threadkeep.adapters.langgraph.splitting import MayGrow, grow_never
-from threadkeep.adapters.langgraph.stale import goes_back_on_purpose
 from threadkeep.adapters.langgraph.usage import MESSAGES, Changes, News
-from threadkeep.adapters.langgraph.whole_lists import Known
 from threadkeep.errors import CapabilityMissing, CheckpointCorrupt, InvalidInput, ScopeErased, StaleWriter
 from threadkeep.ports.checkpoints import (
     CheckpointStore,

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from threadkeep.errors import InvalidSetting
-from threadkeep.unknown_keys import fix_for
+from threadkeep.errors import InvalidSetting, fix_for
 
 REQUIRED = ("conversation_id", "user_id", "token_data", "created_at")
 OPTIONAL = ("user_message", "assistant_message", "reflection", "cid", "text_cache")

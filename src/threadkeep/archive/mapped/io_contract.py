@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from threadkeep.errors import InvalidInput, InvalidScope, TooLarge
-from threadkeep.ports.turns import TurnRecord, TurnReflection, TurnTokens
+from threadkeep.ports.journal import TurnRecord, TurnReflection, TurnTokens
 from threadkeep.scope import Scope
 
 Pack = Callable[[str | None, str | None, Mapping[str, Any] | None], TurnTokens]

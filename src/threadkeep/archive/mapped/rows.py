@@ -1,33 +1,29 @@
-"""A turn as a row of your table, and back. What a column cannot hold is reported before the server refuses it."""
+"""A turn as a row of your table, and back.
+
+What a column cannot hold is reported before the server refuses it. Others write to these columns as well: ours is read,
+and anything else counts as nothing. A turn's `cid` is a content id as IPFS counts it (CIDv1, dag-json, sha2-256,
+base32), computed here; nothing is sent anywhere.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeGuard
 from typing import cast as typed
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, LargeBinary, cast
 
-from threadkeep.archive.mapped.cid import cid_of
 from threadkeep.archive.mapped.config import REQUIRED
-from threadkeep.archive.mapped.reading import (
-    Decode,
-    cid_in,
-    encoding_in,
-    exact_time_in,
-    moment_in,
-    object_in,
-    reflection_in,
-    text_of,
-    tokens_in,
-)
+from threadkeep.archive.mapped.io_contract import checked_cid, is_token
 from threadkeep.archive.mapped.shape import RealColumn, Shape
 from threadkeep.errors import InvalidInput
-from threadkeep.ports.turns import TurnRecord
+from threadkeep.ports.journal import TurnRecord, TurnReflection, TurnTokens
 
 _NO_TEXT = ("user_message", "assistant_message")
 _IDS = ("conversation_id", "user_id")
@@ -202,3 +198,91 @@ def _check_length(field: str, text: str, column: RealColumn) -> None:
     if most is not None and size > most:
         problem = f"needs {size:,} characters, and the column {column.name} holds {most:,}"
         raise InvalidInput(field, problem, f"widen the column, or map another in columns_map.{field}")
+
+
+Decode = Callable[[list[int], str | None], str]
+
+
+def tokens_in(value: Any) -> TurnTokens:
+    """All three lists, or none of them."""
+    found = object_in(value)
+    lists = [found.get(name) for name in ("user", "assistant", "reflection")]
+    user, assistant, reflection = typed("list[list[int]]", lists) if all(map(_are_numbers, lists)) else ([], [], [])
+    return TurnTokens(user=user, assistant=assistant, reflection=reflection)
+
+
+def encoding_in(value: Any) -> str | None:
+    """As rows of earlier versions name it; others identify it by their numbers."""
+    encoding = object_in(value).get("encoding")
+    return encoding if isinstance(encoding, str) else None
+
+
+def exact_time_in(value: Any) -> str | None:
+    """The exact time of a turn that its column rounds; None for a row of another application."""
+    at = object_in(value).get("at")
+    return at if isinstance(at, str) and moment_in(at) else None
+
+
+def text_of(numbers: list[int], encoding: str | None, decode: Decode) -> str | None:
+    """Raises `MissingExtra` where only its absence keeps us from reading it."""
+    try:
+        return decode(numbers, encoding) if numbers else None
+    except InvalidInput:
+        return None
+
+
+def reflection_in(value: Any) -> TurnReflection | None:
+    found = object_in(value)
+    summary, causes = found.get("summary"), found.get("causes")
+    if not isinstance(summary, str) or not isinstance(causes, list):
+        return None
+    return TurnReflection(summary=summary, causes=[str(cause) for cause in typed("list[Any]", causes)])
+
+
+def moment_in(value: Any) -> datetime | None:
+    """In UTC. A time without a zone is UTC already."""
+    try:
+        when = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def cid_in(value: Any) -> str | None:
+    try:
+        return checked_cid(value)
+    except InvalidInput:
+        return None
+
+
+def object_in(value: Any) -> Mapping[str, Any]:
+    try:
+        found = json.loads(value) if isinstance(value, str | bytes) else value
+    except (ValueError, RecursionError):
+        return {}
+    return typed("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _are_numbers(value: Any) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(is_token(number) for number in typed("list[Any]", value))
+
+
+_CID_V1_DAG_JSON_SHA256 = bytes((0x01, 0xA9, 0x02, 0x12, 0x20))
+
+
+def canonical(record: TurnRecord) -> bytes:
+    """What the id is of: the turn without its text, which the tokens stand for."""
+    kept = {
+        "conversation_id": record["conversation_id"],
+        "user_id": record["user_id"],
+        "reflection": record["reflection"],
+        "token_data": {name: record["token_data"][name] for name in ("user", "assistant", "reflection")},
+        "created_at": record["created_at"],
+    }
+    text = json.dumps(kept, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+def cid_of(record: TurnRecord) -> str:
+    digest = hashlib.sha256(canonical(record)).digest()
+    return "b" + base64.b32encode(_CID_V1_DAG_JSON_SHA256 + digest).decode().lower().rstrip("=")

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy import Connection, inspect, text
 
 from threadkeep.ports.checkpoints import taken_over_body, taken_over_metadata
-from threadkeep.ports.threads import Thread, escaped, ns_key
-from threadkeep.ports.usage import documents_of
+from threadkeep.ports.threads import Thread, documents_of, escaped, ns_key
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 
 Redact = Callable[[Scope, str], str]

@@ -9,16 +9,15 @@ from fastapi import APIRouter
 
 from threadkeep.errors import InvalidInput
 from threadkeep.events import UserMessage
-from threadkeep.http import answers, chat_schemas, openapi
+from threadkeep.http import chat_schemas, openapi
 from threadkeep.http.answering import Answering, as_asked_by
 from threadkeep.http.chat_schemas import Medium, within
 from threadkeep.http.identity import Chatter, For
+from threadkeep.http.requests import KeyHeader, StrictRequest, UploadRoute
 from threadkeep.http.responses import JsonAnswer
-from threadkeep.http.strict_request import KeyHeader, StrictRequest
-from threadkeep.http.uploads import UploadRoute
 from threadkeep.identity.audit import reaching
+from threadkeep.ports.chat import Answer, Asked
 from threadkeep.ports.clock import system_clock
-from threadkeep.ports.responder import Answer, Asked
 from threadkeep.scope import Scope
 
 router = APIRouter(tags=["agent"], route_class=UploadRoute)
@@ -26,7 +25,7 @@ router = APIRouter(tags=["agent"], route_class=UploadRoute)
 
 @router.post(
     "/agent/chat",
-    response_model=answers.AgentReply,
+    response_model=openapi.AgentReply,
     response_model_exclude_none=True,
     responses=openapi.AGENT_ANSWERS,
     openapi_extra=chat_schemas.MULTIPART,
@@ -46,7 +45,7 @@ async def agent_chat(
     answer = await request.answering.answer(taken)
     headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
     reply = {"sessionId": body.sessionId, "language": answer.language, "reply": answer.text}
-    traces = answers.tool_trace(answer)
+    traces = openapi.tool_trace(answer)
     return JsonAnswer(reply | ({"toolTrace": traces} if traces else {}), headers=headers)
 
 
@@ -89,14 +88,14 @@ def _of_medium(answering: Answering, asked: Asked, event: UserMessage) -> Asked:
     return replace(asked, language=answering.spoken(asked.language), event=event)
 
 
-@router.get("/agent/health", response_model=answers.AgentHealth, responses=openapi.AGENT_PROBE)
+@router.get("/agent/health", response_model=openapi.AgentHealth, responses=openapi.AGENT_PROBE)
 async def agent_health(request: StrictRequest) -> JsonAnswer:
     """Whether an assistant is configured, and whether it has memory. 200 as long as the process can say so."""
     health = await request.memory.health()
     return JsonAnswer({"status": health.status, "assistant": request.answering.possible, "stores": dict(health.stores)})
 
 
-@router.post("/api/chat", response_model=answers.ApiReply, responses=openapi.ANSWERS)
+@router.post("/api/chat", response_model=openapi.ApiReply, responses=openapi.ANSWERS)
 async def api_chat(
     request: StrictRequest,
     who: Chatter,

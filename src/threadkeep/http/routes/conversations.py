@@ -12,17 +12,17 @@ from starlette.responses import Response, StreamingResponse
 
 from threadkeep.agent.window import unanswered
 from threadkeep.errors import Conflict, NotFound, ScopeErased
-from threadkeep.http import answers, chat_schemas, openapi
+from threadkeep.http import chat_schemas, openapi
 from threadkeep.http.answering import Answering, Taken, as_asked_by
 from threadkeep.http.chat_schemas import within
-from threadkeep.http.fields import LARGEST_NUMBER, LAST_EVENT_HEADER, PAGE_CHARS, MessageId, ScopePart
 from threadkeep.http.identity import Chatter, Eraser, For, Reader, StillAllowed
+from threadkeep.http.requests import KeyHeader, StrictRequest, StrictRoute
 from threadkeep.http.responses import JsonAnswer, proven
-from threadkeep.http.strict_request import KeyHeader, StrictRequest, StrictRoute
+from threadkeep.http.schemas import LARGEST_NUMBER, LAST_EVENT_HEADER, PAGE_CHARS, MessageId, ScopePart
 from threadkeep.identity.audit import reaching
 from threadkeep.memory import Memory
 from threadkeep.model import Message
-from threadkeep.ports.responder import Answer, Asked
+from threadkeep.ports.chat import Answer, Asked
 from threadkeep.scope import Scope
 
 router = APIRouter(prefix="/conversations", tags=["conversations"], route_class=StrictRoute)
@@ -35,7 +35,7 @@ _EVENT = {
 }
 
 # An id may hold slashes: in paths it is all that stands before what follows it (`:path`); encoded ones (`%2F`) always
-# belong to it, see `strict_request.py`.
+# belong to it, see `requests.py`.
 ConversationId = Annotated[ScopePart, Path(alias="conversation_id")]
 LastEvent = Annotated[
     int | None,
@@ -44,7 +44,7 @@ LastEvent = Annotated[
 ]
 
 
-@router.get("", response_model=answers.ConversationsAnswer, responses=openapi.READS)
+@router.get("", response_model=openapi.ConversationsAnswer, responses=openapi.READS)
 async def everything(
     who: Reader, named: For, request: StrictRequest, query: Annotated[chat_schemas.ListQuery, Query()]
 ) -> JsonAnswer:
@@ -53,7 +53,7 @@ async def everything(
     return JsonAnswer({"items": [item.as_dict() for item in page], "after": page.after})
 
 
-@router.post("", status_code=201, response_model=answers.ConversationCreated, responses=openapi.ANSWERS)
+@router.post("", status_code=201, response_model=openapi.ConversationCreated, responses=openapi.ANSWERS)
 async def create(
     who: Chatter,
     named: For,
@@ -89,7 +89,7 @@ _GREETING = ("message_id", "content", "language")
 
 
 def _begun(scope: Scope, language: str | None, greeting: Answer | None) -> dict[str, Any]:
-    told = None if greeting is None else {name: answers.reply_of(greeting)[name] for name in _GREETING}
+    told = None if greeting is None else {name: openapi.reply_of(greeting)[name] for name in _GREETING}
     spoken = language or (greeting.language if greeting else None)
     return {"conversation_id": scope.conversation, "language": spoken, "greeting": told}
 
@@ -97,9 +97,9 @@ def _begun(scope: Scope, language: str | None, greeting: Answer | None) -> dict[
 @router.post(
     "/{conversation_id:path}/messages",
     status_code=202,
-    response_model=answers.MessageTaken,
+    response_model=openapi.MessageTaken,
     responses={
-        200: {"model": answers.MessageAnswered, "description": "With `wait`: the answer"},
+        200: {"model": openapi.MessageAnswered, "description": "With `wait`: the answer"},
         **openapi.ANSWERS,
     },
 )
@@ -124,7 +124,7 @@ async def say(
         return JsonAnswer(_taken(taken, request.answering.possible), 202, headers)
     answer = await request.answering.answer(taken)
     told = {name: _taken(taken, True)[name] for name in ("conversation_id", "message_id", "seq")}
-    return JsonAnswer(told | {"answer": answers.reply_of(answer)}, 200, headers)
+    return JsonAnswer(told | {"answer": openapi.reply_of(answer)}, 200, headers)
 
 
 def _taken(taken: Taken, answered: bool) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _taken(taken: Taken, answered: bool) -> dict[str, Any]:
     }
 
 
-@router.get("/{conversation_id:path}/stats", response_model=answers.StatsAnswer, responses=openapi.READS)
+@router.get("/{conversation_id:path}/stats", response_model=openapi.StatsAnswer, responses=openapi.READS)
 async def stats(who: Reader, named: For, request: StrictRequest, conversation_id: ConversationId) -> JsonAnswer:
     """What is kept of the conversation, in numbers: messages, and queries and passages of its thread."""
     scope = named.scope(who, conversation_id)
@@ -147,7 +147,7 @@ async def stats(who: Reader, named: For, request: StrictRequest, conversation_id
     return JsonAnswer((await request.memory.stats(scope)).as_dict())
 
 
-@router.get("/{conversation_id:path}/history", response_model=answers.ConversationHistory, responses=openapi.READS)
+@router.get("/{conversation_id:path}/history", response_model=openapi.ConversationHistory, responses=openapi.READS)
 async def history(
     who: Reader,
     named: For,
@@ -208,7 +208,7 @@ async def stream(
 
 
 @router.delete(
-    "/{conversation_id:path}/messages/{message_id:path}", response_model=answers.ProofAnswer, responses=openapi.ERASES
+    "/{conversation_id:path}/messages/{message_id:path}", response_model=openapi.ProofAnswer, responses=openapi.ERASES
 )
 async def forget_message(
     request: StrictRequest,
@@ -224,7 +224,7 @@ async def forget_message(
     return proven(request, await request.memory.erase(scope, message_id))
 
 
-@router.delete("/{conversation_id:path}", response_model=answers.ProofAnswer, responses=openapi.ERASES)
+@router.delete("/{conversation_id:path}", response_model=openapi.ProofAnswer, responses=openapi.ERASES)
 async def forget(
     request: StrictRequest,
     who: Eraser,

@@ -7,14 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from threadkeep.compose.metrics import scraped_meter
+from threadkeep.compose.memory import scraped_meter
 from threadkeep.errors import CapabilityMissing, StoreUnavailable
 from threadkeep.http import openapi
-from threadkeep.http.answers import Health, Readiness
 from threadkeep.http.identity import Scraper
-from threadkeep.http.openapi import PROBE
+from threadkeep.http.openapi import PROBE, Health, Readiness
+from threadkeep.http.requests import StrictRoute
 from threadkeep.http.responses import JsonAnswer, Problem
-from threadkeep.http.strict_request import StrictRoute
 from threadkeep.ports.health import Health as MemoryHealth
 from threadkeep.settings import Settings
 
@@ -57,7 +56,7 @@ async def metrics(request: Request, who: Scraper) -> Response:
     if settings.metrics == "off":
         raise CapabilityMissing("nothing is measured here: THREADKEEP_METRICS is off")
     meter, facts = scraped_meter(settings), await request.app.state.facts()
-    from threadkeep.metrics.families import families  # with the library, an extra
+    from threadkeep.metrics.prometheus import families  # with the library, an extra
 
     content_type, body = meter.exposition(request.headers.get("accept", ""), families(facts))
     return Response(body, media_type=content_type)

@@ -9,19 +9,19 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response, StreamingResponse
 
 from threadkeep.errors import InvalidInput
-from threadkeep.http import answers, openapi, schemas
+from threadkeep.http import openapi, schemas
 from threadkeep.http.encoding import encoded
-from threadkeep.http.fields import KEY_HEADER, PAGE_CHARS, PAGE_MESSAGES
 from threadkeep.http.identity import Eraser, Reader, Writer
+from threadkeep.http.requests import KeyHeader, StrictRequest, StrictRoute
 from threadkeep.http.responses import JsonAnswer, proven
-from threadkeep.http.strict_request import KeyHeader, StrictRequest, StrictRoute
-from threadkeep.record import Exported, Shape, in_shape
+from threadkeep.http.schemas import KEY_HEADER, PAGE_CHARS, PAGE_MESSAGES
+from threadkeep.model import Exported, Shape, in_shape
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"], route_class=StrictRoute)
 NDJSON = "application/x-ndjson"
 
 
-@router.post("/append", response_model=answers.ReceiptAnswer, responses=openapi.WRITES)
+@router.post("/append", response_model=openapi.ReceiptAnswer, responses=openapi.WRITES)
 async def append(who: Writer, request: StrictRequest, body: schemas.AppendBody, key: KeyHeader = None) -> JsonAnswer:
     """Keep what policy admits, all or nothing. With a key the request may be repeated safely."""
     if key is not None and body.key is not None and key != body.key:
@@ -34,7 +34,7 @@ async def append(who: Writer, request: StrictRequest, body: schemas.AppendBody, 
     return JsonAnswer(receipt.as_dict(), headers=headers)
 
 
-@router.get("/history", response_model=answers.HistoryAnswer, responses=openapi.READS)
+@router.get("/history", response_model=openapi.HistoryAnswer, responses=openapi.READS)
 async def history(who: Reader, request: StrictRequest, query: Annotated[schemas.HistoryQuery, Query()]) -> JsonAnswer:
     """The newest messages of a conversation, in order: a page of them, and in `before` the cursor of the older ones."""
     limit = None if query.limit is None else min(query.limit, PAGE_MESSAGES)
@@ -42,14 +42,14 @@ async def history(who: Reader, request: StrictRequest, query: Annotated[schemas.
     return JsonAnswer(found.as_dict())
 
 
-@router.post("/recall", response_model=answers.RecallAnswer, responses=openapi.ASKS)
+@router.post("/recall", response_model=openapi.RecallAnswer, responses=openapi.ASKS)
 async def recall(who: Reader, request: StrictRequest, body: schemas.RecallBody) -> JsonAnswer:
     """Messages of this user that bear on the query, best first."""
     found = await request.memory.recall(body.scope.scope(who), body.query, body.k, body.budget, body.conversation)
     return JsonAnswer(found.as_dict())
 
 
-@router.get("/conversations", response_model=answers.ConversationsAnswer, responses=openapi.READS)
+@router.get("/conversations", response_model=openapi.ConversationsAnswer, responses=openapi.READS)
 async def conversations(
     who: Reader, request: StrictRequest, query: Annotated[schemas.ConversationsQuery, Query()]
 ) -> JsonAnswer:
@@ -58,7 +58,7 @@ async def conversations(
     return JsonAnswer({"items": [item.as_dict() for item in page], "after": page.after})
 
 
-@router.get("/stats", response_model=answers.StatsAnswer, responses=openapi.READS)
+@router.get("/stats", response_model=openapi.StatsAnswer, responses=openapi.READS)
 async def stats(
     who: Reader, request: StrictRequest, query: Annotated[schemas.OptionalScopeQuery, Query()]
 ) -> JsonAnswer:
@@ -67,13 +67,13 @@ async def stats(
     return JsonAnswer(found.as_dict())
 
 
-@router.post("/erase", response_model=answers.ProofAnswer, responses=openapi.WRITES)
+@router.post("/erase", response_model=openapi.ProofAnswer, responses=openapi.WRITES)
 async def erase(who: Eraser, request: StrictRequest, body: schemas.EraseBody, key: KeyHeader = None) -> Response:
     """Forget a message, a conversation or a whole user. Safe to repeat; 200 means that everything was deleted."""
     return proven(request, await request.memory.erase(body.scope.scope(who), body.message_id))
 
 
-@router.post("/forget", response_model=answers.ProofAnswer, responses=openapi.WRITES)
+@router.post("/forget", response_model=openapi.ProofAnswer, responses=openapi.WRITES)
 async def forget(who: Eraser, request: StrictRequest, body: schemas.ForgetBody, key: KeyHeader = None) -> Response:
     """Erase every message that says the text, and refuse it from everyone but the user. Safe to repeat."""
     return proven(request, await request.memory.forget(body.scope.scope(who), body.text))

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any, cast
 
 from threadkeep.errors import InvalidSetting, MissingExtra, ModelError
+from threadkeep.models.chat import Patience
 from threadkeep.models.chat.langchain import LangChainModel
-from threadkeep.models.chat.patience import Patience
 from threadkeep.models.chat.small import NAME as SMALL
 from threadkeep.models.chat.small import SmallModel
 from threadkeep.models.ollama import ollama_url

@@ -7,9 +7,8 @@ from importlib import import_module
 from typing import Any
 
 from threadkeep.errors import MissingExtra, ModelError, ModelUnavailable
-from threadkeep.models.chat.patience import Patience
-from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
-from threadkeep.ports.responder import Usage
+from threadkeep.models.chat import Patience
+from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall, Usage
 
 _REFUSED = frozenset((400, 401, 403, 404, 413, 422))
 

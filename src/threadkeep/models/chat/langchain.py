@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Generator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.errors import ModelError, ModelTimeout, ModelUnavailable
-from threadkeep.models.chat.patience import Patience
-from threadkeep.models.chat.untraced import untraced
-from threadkeep.ports.chat import Attached, CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall
-from threadkeep.ports.responder import Usage
+from threadkeep.models.chat import Patience
+from threadkeep.ports.chat import Attached, CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall, Usage
 from threadkeep.recall.context import visible
 
 if TYPE_CHECKING:
@@ -177,3 +177,15 @@ def _status(error: BaseException) -> int | None:
                     return value
         cause = cause.__cause__
     return None
+
+
+@contextmanager
+def untraced() -> Generator[None]:
+    """LangChain and LangGraph send whole runs to LangSmith where `LANGSMITH_TRACING` is set; not from in here."""
+    if find_spec("langsmith") is None:
+        yield
+        return
+    from langsmith.run_helpers import tracing_context  # pyright: ignore[reportUnknownVariableType]
+
+    with tracing_context(enabled=False):
+        yield

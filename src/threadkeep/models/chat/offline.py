@@ -10,42 +10,40 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from threadkeep.models.chat.question_forms import (
+from threadkeep.models.chat.questions import (
+    AlsoCalled,
     amounts_in,
+    attributes_in,
     first_question,
     fits,
+    foreign_terms,
     is_about_user,
+    is_light,
     is_near,
+    is_of_another_kind,
     is_question,
+    is_question_word,
     kind_wanted,
+    little_terms,
     matcher_of_own_detail,
     may_be_about_user,
-    points_back,
-    prices_in,
-    unit_wanted,
-    wants_head_count,
-    wants_price,
-)
-from threadkeep.models.chat.question_words import (
-    AlsoCalled,
-    attributes_in,
-    foreign_terms,
-    is_light,
-    is_of_another_kind,
-    is_question_word,
-    little_terms,
     names_a_model,
     names_for,
     numbers_named,
     other_names,
+    points_back,
+    prices_in,
     subjects_in,
     times_in,
+    unit_wanted,
+    wants_head_count,
+    wants_price,
     without_question_words,
 )
 from threadkeep.models.language import closest, detect
 from threadkeep.models.sentences import sentences
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said
-from threadkeep.ports.language import CERTAIN
+from threadkeep.ports.models import CERTAIN
 from threadkeep.recall.normalise import (
     document_terms,
     fold,

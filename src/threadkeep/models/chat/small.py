@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from threadkeep.errors import MissingExtra, ModelError
+from threadkeep.models.chat import Patience
 from threadkeep.models.chat.langchain import LangChainModel
-from threadkeep.models.chat.patience import Patience
 from threadkeep.ports.chat import ChatReply, ChatRequest
 
 NAME = "small"

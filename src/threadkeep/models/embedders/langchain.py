@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from threadkeep.errors import EmbedderUnavailable, ThreadkeepError
-from threadkeep.models.embedders.batches import BatchedEmbedder
-from threadkeep.resilience.retry import PAUSES
+from threadkeep.models.embedders.remote import BatchedEmbedder
+from threadkeep.resilience.breaker import PAUSES
 
 
 class LangChainEmbeddings(Protocol):

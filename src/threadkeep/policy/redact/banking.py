@@ -1,4 +1,7 @@
-"""IBANs, the Polish account number that is one without its country, and accounts that a word beside them names."""
+"""Payment cards, IBANs and account numbers.
+
+Of a card the issuer's prefix, the length and the Luhn digit must agree; short or rare forms need a word beside them.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,102 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Rule, together
-from threadkeep.policy.redact.view import View
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Rule, View, together
+
+_CANDIDATE: Final = re.compile(r"(?<![0-9A-Za-z.])(?<![0-9][-.,])[0-9](?:[ \-.]{0,3}[0-9]){11,18}(?![0-9]|[-.,]?[0-9])")
+_ISSUERS: Final = re.compile(
+    r"4[0-9]{12}(?:[0-9]{3}){0,2}"  # Visa
+    r"|(?:5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"  # Mastercard
+    r"|3[47][0-9]{13}"  # American Express
+    r"|3(?:0[0-5]|09|[689][0-9])[0-9]{11,16}"  # Diners Club
+    r"|(?:6011|65[0-9]{2}|64[4-9][0-9]|622[0-9])[0-9]{12,15}"  # Discover
+    r"|(?:2131|1800)[0-9]{11}|35[0-9]{14,17}"  # JCB
+    r"|62[0-9]{14,17}|220[0-4][0-9]{12,15}|9792[0-9]{12}|(?:508|60[0-9]|8[12][0-9])[0-9]{13}"  # UnionPay Mir Troy RuPay
+    r"|(?:50|5[6-9]|6[0-9])[0-9]{10,17}"  # Maestro
+)
+_GROUPED: Final = re.compile(
+    r"(?<![0-9A-Za-z.])(?<![0-9][_/\n\t,])(?<![0-9], )(?<![0-9]\r\n)[0-9]{4}(_|/|\t|\r?\n|,[ ]?)[0-9]{4}"
+    r"\1[0-9]{4}\1[0-9]{4}(?![0-9A-Za-z]|\1[0-9]|\.[0-9])"
+)
+_GLUED: Final = re.compile(
+    r"(?<=[A-Za-z_])(?<![0-9.][A-Za-z_])(?<![0-9.][A-Za-z_]{2})[0-9]{15,16}(?![0-9A-Za-z]|[-.,][0-9])"
+)
+_EXACT: Final = re.compile(
+    r"4[0-9]{15}|3[47][0-9]{13}|(?:6011|65[0-9]{2}|64[4-9][0-9]|35(?:2[89]|[3-8][0-9]))[0-9]{12}"
+    r"|(?:5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"
+)
+"""The issuers' usual lengths only, for forms that other numbers have more often."""
+_SEPARATOR: Final = re.compile(r"[^0-9]+")
+_LONGEST_PHONE: Final = 15
+_SELDOM: Final = (12, 13, 14, 17, 18)
+"""Lengths that serial numbers, timestamps, bar codes and resident ids share."""
+
+
+def luhn(number: str) -> bool:
+    doubled = sum(sum(divmod(2 * int(digit), 10)) for digit in number[-2::-2])
+    return (doubled + sum(int(digit) for digit in number[-1::-2])) % 10 == 0
+
+
+def _cards(view: View) -> Iterator[tuple[int, int]]:
+    for match in view.near_clusters(_CANDIDATE):
+        number = re.sub(r"[^0-9]", "", match[0])
+        grouped_one_way = len(set(_SEPARATOR.findall(match[0]))) <= 1
+        if len(set(number)) > 1 and grouped_one_way and luhn(number) and _plausible(view, match.start(), number):
+            yield match.span()
+
+
+def _plausible(view: View, start: int, number: str) -> bool:
+    named = context.before(view, start)
+    if named == "CARD":
+        return True
+    if _ISSUERS.fullmatch(number) is None or named in ("OTHER", "COMPANY", "ID"):
+        return False
+    if named == "PHONE" and len(number) <= _LONGEST_PHONE:
+        return False
+    alone = not view.text[:start].strip() and len(_SEPARATOR.sub("", view.text)) == len(number)
+    return alone or len(number) not in _SELDOM
+
+
+def _disguised(view: View) -> Iterator[tuple[int, int]]:
+    """Groups of four with other marks or newlines between them, or the digits glued to a word."""
+    for pattern in (_GROUPED, _GLUED):
+        for match in view.from_digits(pattern):
+            if is_usual(match[0]):
+                yield match.span()
+
+
+def is_usual(written: str) -> bool:
+    """A card of a usual length, however it is grouped."""
+    number = _SEPARATOR.sub("", written)
+    return len(set(number)) > 1 and _EXACT.fullmatch(number) is not None and luhn(number)
+
+
+def _unchecked(view: View) -> Iterator[tuple[int, int]]:
+    """A mistyped card number is still a card number when the text calls it one and it is grouped like one."""
+    for match in view.near_clusters(_CANDIDATE):
+        number = re.sub(r"[^0-9]", "", match[0])
+        if len(number) in (15, 16) and _ISSUERS.fullmatch(number) and context.before(view, match.start()) == "CARD":
+            yield match.span()
+
+
+_CARD_FAMILIES: Final = (
+    Family(
+        (
+            Rule("card.luhn", "CREDIT_CARD", _cards, CERTAIN),
+            Rule("card.labelled", "CREDIT_CARD", _unchecked, CHECKED),
+        ),
+        digits=12,
+        gate=together(12),
+        narrow=CLUSTER,
+    ),
+    Family(
+        (Rule("card.disguised", "CREDIT_CARD", _disguised, CERTAIN),),
+        digits=15,
+        signs=r"0{15}|(?:0000(?:_|/|\n)){3}0000",
+        narrow=r"[0-9]{15}|[0-9]{4}(?:_|/|\t|\r?\n|,[ ]?)[0-9]{4}",
+    ),
+)
+
 
 _COUNTRIES: Final = {
     15: "NO",
@@ -103,7 +200,7 @@ def _long(view: View) -> bool:
     return lettered and (view.stretch(15) or bool(view.windows))
 
 
-FAMILIES: Final = (
+_ACCOUNT_FAMILIES: Final = (
     Family(
         (Rule("iban", "IBAN", _ibans, CERTAIN), Rule("iban.grouped", "IBAN", _any_case, CERTAIN)),
         digits=2,
@@ -113,3 +210,5 @@ FAMILIES: Final = (
     Family((Rule("iban.polish", "BANK_ACCOUNT", _polish, CHECKED + 5),), digits=26, gate=together(26), narrow=CLUSTER),
     Family((Rule("account.named", "BANK_ACCOUNT", _named, CONTEXT + 2),), digits=6, gate=together(6), narrow=CLUSTER),
 )
+
+FAMILIES: Final = (*_CARD_FAMILIES, *_ACCOUNT_FAMILIES)

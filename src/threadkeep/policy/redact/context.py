@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.prescan import Prescan
+from threadkeep.policy.redact.rule import Prescan
 
 if TYPE_CHECKING:
-    from threadkeep.policy.redact.view import View
+    from threadkeep.policy.redact.rule import View
 
 _WINDOW: Final = 56
 

@@ -23,11 +23,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from threadkeep.errors import InvalidSetting
-from threadkeep.policy.redact.engine import Names, RedactionRules, Redactor
-from threadkeep.policy.redact.kinds import KINDS
+from threadkeep.errors import InvalidSetting, fix_for, keys_beside
+from threadkeep.policy.redact.engine import KINDS, Names, RedactionRules, Redactor
 from threadkeep.policy.redact.rule import CERTAIN, Rule, every
-from threadkeep.unknown_keys import fix_for, keys_beside
 
 _TOKEN: Final = re.compile(
     r"(?P<escape>\\.)|(?P<set>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<open>\((?:\?(?:[:=!>]|<[=!]|P?<\w+>|[a-z\-]+:?))?)"

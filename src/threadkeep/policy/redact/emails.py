@@ -6,13 +6,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.prescan import SPACE
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, SPACE, Family, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from threadkeep.policy.redact.view import View
+    from threadkeep.policy.redact.rule import View
 
 # Letters of scripts that put spaces between words; in the others an address has no visible end.
 _LETTER: Final = r"A-Za-z0-9\u00a1-\u1fff"

@@ -1,9 +1,11 @@
-"""Numbers that states give to persons and firms.
+# ruff: noqa: E501  (tables of words and forms)
+"""Numbers that states give to persons and firms, to passports, driving licences and vehicles.
 
 Each form says what it takes to believe it: `ALONE` needs its check to pass, `LOCAL` its check and the language of the
 country, `NAMED` its check and a word such as "PESEL" beside it. Beside a word that can mean nothing else, any number of
 a fitting length is believed without a check, because a mistyped number still is personal data. Check digits and dates
-are those of `python-stdnum` where it knows the number, and own code where it does not.
+are those of `python-stdnum` where it knows the number, and own code where it does not. Codes of documents mean something
+beside a word, or in a plate's own form.
 """
 
 from __future__ import annotations
@@ -13,16 +15,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact import ids as idchecks
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Finder, Rule, Spans, together
-from threadkeep.policy.redact.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+from threadkeep.policy.redact.rule import (
+    CERTAIN,
+    CHECKED,
+    CLUSTER,
+    CONTEXT,
+    Family,
+    Finder,
+    Rule,
+    Spans,
+    View,
+    every,
+    together,
+)
 
 _TAIWAN_LETTERS: Final = {letter: str(10 + place) for place, letter in enumerate("ABCDEFGHJKLMNPQRSTUVXYWZIO")}
 _PROVINCES_OF_VIETNAM: Final = (
@@ -146,37 +154,37 @@ FORMS: Final = (
     Form("pl.nip", r"[0-9]{3}-(?:[0-9]{3}-[0-9]{2}-[0-9]{2}|[0-9]{2}-[0-9]{2}-[0-9]{3})", stdnum("pl.nip"), ALONE),
     Form("pl.nip.bare", r"(?:PL ?)?[0-9]{10}", stdnum("pl.nip"), NAMED),
     Form("pl.regon", r"[0-9]{9}(?:[0-9]{5})?", stdnum("pl.regon"), NAMED),
-    Form("pl.dowod", r"[A-Z]{3} ?[0-9]{6}", idchecks.dowod, LOCAL, "pl"),
-    Form("vn.cccd", r"0[0-9]{2} ?[0-3][0-9]{2} ?[0-9]{3} ?[0-9]{3}", idchecks.cccd, LOCAL, "vi"),
+    Form("pl.dowod", r"[A-Z]{3} ?[0-9]{6}", dowod, LOCAL, "pl"),
+    Form("vn.cccd", r"0[0-9]{2} ?[0-3][0-9]{2} ?[0-9]{3} ?[0-9]{3}", cccd, LOCAL, "vi"),
     Form("vn.mst", r"[0-9]{10}-[0-9]{3}", stdnum("vn.mst"), ALONE),
     Form("vn.mst.bare", r"[0-9]{10}", stdnum("vn.mst"), NAMED),
-    Form("tw.id", r"[A-Z][12][0-9]{8}", idchecks.taiwan, ALONE),
-    Form("tw.arc", r"[A-Z][A-D89][0-9]{8}", idchecks.taiwan, ALONE),
+    Form("tw.id", r"[A-Z][12][0-9]{8}", taiwan, ALONE),
+    Form("tw.arc", r"[A-Z][A-D89][0-9]{8}", taiwan, ALONE),
     Form("tw.ubn", r"[0-9]{8}", stdnum("tw.ubn"), NAMED),
-    Form("cn.resident", r"[1-8][0-9]{5}(?:18|19|20)[0-9]{9}[0-9Xx]", idchecks.resident, ALONE),
-    Form("us.ssn", r"[0-9]{3}-[0-9]{2}-[0-9]{4}", idchecks.ssn, ALONE, type="SSN"),
-    Form("us.ssn.bare", r"[0-9]{3}[ .\-]?[0-9]{2}[ .\-]?[0-9]{4}", idchecks.ssn, NAMED, type="SSN"),
-    Form("us.itin", r"9[0-9]{2}-[0-9]{2}-[0-9]{4}", idchecks.itin, ALONE, type="SSN"),
-    Form("us.itin.bare", r"9[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{4}", idchecks.itin, NAMED, type="SSN"),
-    Form("gb.nino", r"[A-Z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]", idchecks.nino, ALONE),
+    Form("cn.resident", r"[1-8][0-9]{5}(?:18|19|20)[0-9]{9}[0-9Xx]", resident, ALONE),
+    Form("us.ssn", r"[0-9]{3}-[0-9]{2}-[0-9]{4}", ssn, ALONE, type="SSN"),
+    Form("us.ssn.bare", r"[0-9]{3}[ .\-]?[0-9]{2}[ .\-]?[0-9]{4}", ssn, NAMED, type="SSN"),
+    Form("us.itin", r"9[0-9]{2}-[0-9]{2}-[0-9]{4}", itin, ALONE, type="SSN"),
+    Form("us.itin.bare", r"9[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{4}", itin, NAMED, type="SSN"),
+    Form("gb.nino", r"[A-Z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]", nino, ALONE),
     Form("gb.nhs", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{4}", stdnum("gb.nhs"), NAMED),
     Form("ca.sin", r"[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}", stdnum("ca.sin"), NAMED),
     Form("au.tfn", r"[0-9]{3} ?[0-9]{3} ?[0-9]{3}", stdnum("au.tfn"), NAMED),
     Form("au.abn", r"[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", stdnum("au.abn"), NAMED),
     Form("in.aadhaar", r"[2-9][0-9]{3}[ -][0-9]{4}[ -][0-9]{4}", stdnum("in_.aadhaar"), ALONE),
     Form("in.aadhaar.bare", r"[2-9][0-9]{11}", stdnum("in_.aadhaar"), NAMED),
-    Form("sg.nric", r"[STFGM][0-9]{7}[A-Z]", idchecks.nric, ALONE),
+    Form("sg.nric", r"[STFGM][0-9]{7}[A-Z]", nric, ALONE),
     Form("es.dni", r"[0-9]{8}-?[A-Z]", stdnum("es.dni"), ALONE),
     Form("es.nie", r"[XYZ]-?[0-9]{7}-?[A-Z]", stdnum("es.nie"), ALONE),
     Form("de.idnr", r"[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", stdnum("de.idnr"), NAMED),
     Form("fr.nir", r"[12] ?[0-9]{2} ?[0-9]{2} ?[0-9AB]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}", stdnum("fr.nir"), ALONE),
     Form("br.cpf", r"[0-9]{3}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}", stdnum("br.cpf"), ALONE),
     Form("br.cnpj", r"[0-9]{2}\.[0-9]{3}\.[0-9]{3}/[0-9]{4}-[0-9]{2}", stdnum("br.cnpj"), ALONE),
-    Form("mx.curp", r"[A-Z]{4}[0-9]{6}[HM][A-Z]{5}[A-Z0-9][0-9]", idchecks.anything, ALONE),
-    Form("kr.rrn", r"[0-9]{6}-[1-8][0-9]{6}", idchecks.short_date, ALONE),
+    Form("mx.curp", r"[A-Z]{4}[0-9]{6}[HM][A-Z]{5}[A-Z0-9][0-9]", anything, ALONE),
+    Form("kr.rrn", r"[0-9]{6}-[1-8][0-9]{6}", short_date, ALONE),
     Form("se.person", r"[0-9]{6}[-+][0-9]{4}", stdnum("se.personnummer"), ALONE),
     Form("fi.hetu", r"[0-9]{6}[-+A-FU-Y][0-9]{3}[0-9A-Y]", stdnum("fi.hetu"), ALONE),
-    Form("dk.cpr", r"[0-3][0-9][01][0-9]{3}-[0-9]{4}", idchecks.day_first, ALONE),
+    Form("dk.cpr", r"[0-3][0-9][01][0-9]{3}-[0-9]{4}", day_first, ALONE),
     Form("cz.rc", r"[0-9]{6}/[0-9]{3,4}", stdnum("cz.rc"), ALONE),
     Form("nl.bsn", r"[0-9]{9}", stdnum("nl.bsn"), NAMED),
     Form("be.nn", r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}-[0-9]{3}\.[0-9]{2}", stdnum("be.nn"), ALONE),
@@ -185,15 +193,13 @@ FORMS: Final = (
     Form("th.pin.bare", r"[1-8][0-9]{12}", stdnum("th.pin"), NAMED),
     Form("my.nric", r"[0-9]{6}-[0-9]{2}-[0-9]{4}", stdnum("my.nric"), ALONE),
     Form("za.id", r"[0-9]{13}", stdnum("za.idnr"), NAMED),
-    Form("hk.id", r"[A-Z]{1,2}[0-9]{6}\([0-9A]\)", idchecks.anything, ALONE),
+    Form("hk.id", r"[A-Z]{1,2}[0-9]{6}\([0-9A]\)", anything, ALONE),
 )
 
 SCATTERED: Final = (
-    Form(
-        "us.mbi", rf"[1-9]{_MBI}{_MBI_ANY}[0-9]-{_MBI}{_MBI_ANY}[0-9]-{_MBI}{{2}}[0-9]{{2}}", idchecks.anything, ALONE
-    ),
-    Form("in.pan", r"[A-Z]{3}[ABCFGHJLPT][A-Z][0-9]{4}[A-Z]", idchecks.anything, ALONE),
-    Form("it.fiscal", r"[A-Z]{6}[0-9]{2}[A-EHLMPRST][0-9]{2}[A-Z][0-9]{3}[A-Z]", idchecks.anything, ALONE),
+    Form("us.mbi", rf"[1-9]{_MBI}{_MBI_ANY}[0-9]-{_MBI}{_MBI_ANY}[0-9]-{_MBI}{{2}}[0-9]{{2}}", anything, ALONE),
+    Form("in.pan", r"[A-Z]{3}[ABCFGHJLPT][A-Z][0-9]{4}[A-Z]", anything, ALONE),
+    Form("it.fiscal", r"[A-Z]{6}[0-9]{2}[A-EHLMPRST][0-9]{2}[A-Z][0-9]{3}[A-Z]", anything, ALONE),
 )
 """Forms whose digits do not stand together, so that a cluster of digits does not lead to them."""
 
@@ -272,7 +278,7 @@ def _rule(form: Form) -> Rule:
     return Rule(f"id.{form.name}", form.type, _finder(form), CERTAIN if form.needs == NAMED else CHECKED + 3)
 
 
-FAMILIES: Final = (
+_NUMBER_FAMILIES: Final = (
     Family(tuple(map(_rule, FORMS)), digits=6, gate=_formed, narrow=CLUSTER),
     Family(
         (
@@ -285,3 +291,89 @@ FAMILIES: Final = (
     ),
     Family(tuple(map(_rule, SCATTERED)), digits=4, gate=_mixed_word, narrow="[0-9][A-Z]"),
 )
+
+
+_CODE: Final = re.compile(r"(?<![0-9A-Za-z])(?=[A-Za-z\- ]{0,5}[0-9])[A-Z0-9](?:[ \-./]?[A-Z0-9]){3,17}(?![0-9A-Za-z])")
+_PROVINCE: Final = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
+_VIETNAMESE: Final = re.compile(
+    r"(?<![0-9A-Za-z.\-])[1-9][0-9][ \-]?[A-Z][A-Z0-9]?[ \-](?:[0-9]{3}\.[0-9]{2}|[0-9]{4,5})(?![0-9A-Za-z]|\.[0-9])"
+)
+_CHINESE: Final = rf"[{_PROVINCE}][A-HJ-NP-Z][·• .]?[A-HJ-NP-Z0-9]{{4,5}}[A-HJ-NP-Z0-9挂学警港澳]"
+_INNOCENT: Final = re.compile(
+    r"[0-9]{1,4}|(?:19|20)[0-9]{2}[-./ ][0-9]{1,2}[-./ ][0-9]{1,2}|[0-9]{1,2}[-./ ][0-9]{1,2}[-./ ](?:19|20)[0-9]{2}"
+)
+_REACH: Final = 48
+_DIGITS: Final = {"PASSPORT": 5, "LICENSE": 4, "PLATE": 2}
+
+
+def _beside(kind: str) -> Finder:
+    cue = context.cue(kind)
+
+    def find(view: View) -> Iterator[tuple[int, int]]:
+        for word in cue.finditer(view.lower):
+            match = _first_code(view.text, word.end(), _DIGITS[kind])
+            if match is not None and context.before(view, match.start()) == kind:
+                yield match.span()
+
+    return find
+
+
+def _first_code(text: str, start: int, digits: int) -> re.Match[str] | None:
+    """The first code with enough digits, shortly after a cue, that is neither a date nor a bare small number."""
+    for match in _CODE.finditer(text, start, start + 2 * _REACH):
+        if match.start() > start + _REACH:
+            return None
+        lettered = digits == _DIGITS["PASSPORT"] and re.fullmatch(r"(?=.*[0-9].*[0-9])[A-Z0-9]{8,9}", match[0])
+        if (lettered or sum(char.isdigit() for char in match[0]) >= digits) and not _INNOCENT.fullmatch(match[0]):
+            return match
+    return None
+
+
+def _vietnamese(view: View) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in view.from_digits(_VIETNAMESE))
+
+
+_PLATE_BEFORE: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?P<plate>[A-Z]{1,3}[ \-]?(?=[A-Z0-9]{0,4}[0-9])[A-Z0-9]{4,5}),?[ ](?:to[ ]|taka[ ]|is[ ](?:my|the)[ ]|moja[ ]|nr[ ]){0,2}"
+    r"(?i:plates?|rejestracj[ai]|tablic[ae])"
+)
+
+
+def _before_word(view: View) -> Iterator[tuple[int, int]]:
+    return (match.span("plate") for match in _PLATE_BEFORE.finditer(view.text))
+
+
+_FOUR_OF_A_CODE: Final = r"(?:[A-Z0-9][ \-./]?){3}[A-Z0-9]"
+_NAMED: Final = (
+    Rule("passport", "PASSPORT", _beside("PASSPORT"), CONTEXT + 3),
+    Rule("license", "DRIVER_LICENSE", _beside("LICENSE"), CONTEXT + 3),
+    Rule("plate.named", "PLATE", _beside("PLATE"), CONTEXT + 3),
+)
+_WORDS: Final = (
+    "passport passports travel chieu paszport paszportu paszportem paszporcie paszporty license licence licenses"
+    " licences gplx lai jazdy plate plates reg registration vehicle bien bks rej tablica tablicy tablice tablic"
+    " tablicach rejestracja rejestracji rejestracje rejestracyjny rejestracyjnego rejestracyjnym rejestracyjna"
+    " rejestracyjne"
+)
+
+_DOCUMENT_FAMILIES: Final = (
+    Family(_NAMED, words=_WORDS, digits=2, narrow=_FOUR_OF_A_CODE),
+    Family(
+        _NAMED,
+        digits=2,
+        han=True,
+        strings=("護照", "护照", "通行", "台胞", "駕", "驾", "車牌", "车牌", "牌照", "車號", "车号"),
+    ),
+    Family(
+        (Rule("plate.vn", "PLATE", _vietnamese, CHECKED),), digits=6, narrow=r"[0-9][ \-]?[A-Z][A-Z0-9]?[ \-][0-9]{3}"
+    ),
+    Family(
+        (Rule("plate.behind", "PLATE", _before_word, CONTEXT),),
+        words="plate plates rejestracja rejestracji tablice tablica",
+        digits=3,
+        narrow=r"[A-Z]{1,3}[ \-]?[0-9A-Z]{4,6}",
+    ),
+    Family((Rule("plate.cn", "PLATE", every(_CHINESE), CHECKED),), digits=1, han=True),
+)
+
+FAMILIES: Final = (*_NUMBER_FAMILIES, *_DOCUMENT_FAMILIES)

@@ -11,9 +11,7 @@ import unicodedata
 from typing import Final
 
 from threadkeep.policy.redact.gazetteer import words
-from threadkeep.policy.redact.prescan import SPACE
-from threadkeep.policy.redact.rule import FORM, Family, Rule, Spans, every
-from threadkeep.policy.redact.view import View
+from threadkeep.policy.redact.rule import FORM, SPACE, Family, Rule, Spans, View, every
 
 _W: Final = r"[A-Z\u00c0-\u1fff][A-Za-z\u00c0-\u1fff'\-]{1,20}(?![A-Za-z])"
 _FULL: Final = rf"{_W}(?:[ ](?:[A-Z]\.|{_W}|(?:van|von|de|da|di|del|der|la|le|al|bin|ibn)(?=[ ][A-Z]))){{0,3}}"

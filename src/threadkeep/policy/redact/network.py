@@ -1,18 +1,14 @@
 # ruff: noqa: E501  (tables of words and forms)
-"""IP addresses, hardware addresses and coordinates."""
+"""Where a machine or a person is: IP and hardware addresses, and coordinates precise enough to find a house."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from ipaddress import AddressValueError, IPv6Address, IPv6Network
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from threadkeep.policy.redact.view import View
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, Family, Rule, View
 
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _V4: Final = re.compile(
@@ -72,7 +68,7 @@ _MAC_WHOLE: Final = (
     r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}|(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}"
 )
 
-FAMILIES: Final = (
+_NETWORK_FAMILIES: Final = (
     Family(
         (Rule("ip.v4", "IP", _v4, CERTAIN),),
         digits=4,
@@ -85,3 +81,54 @@ FAMILIES: Final = (
     # Three words of letters alone pass for one only where the text is full of such marks.
     Family(_MACS, signs=r"\A(?:[^:]*:){5}|\A(?:[^-]*-){5}", gate=_long, sign=_MAC_PART, narrow=_MAC_WHOLE),
 )
+
+
+_DECIMAL: Final = re.compile(
+    r"(?<![0-9A-Za-z.])[-+]?(?:90|[0-8]?[0-9])\.[0-9]{4,15}\s?[°o]?\s?[NS]?\s?[,;/ ]\s?[-+]?(?:180"
+    r"|1[0-7][0-9]|[0-9]{1,2})\.[0-9]{4,15}\s?[°o]?\s?[EW]?(?![0-9A-Za-z.])"
+)
+_CUE: Final = re.compile(
+    r"(?<![a-z])(?:lat|lon|lng|gps|coord|my location|location:|i am at|i'm at|pinned|toa do|vi tri"
+    r"|wspolrzedn|lokalizacj)"
+    r"|座標|坐标|定位|經緯|经纬|我的位置"
+)
+_MINUTES: Final = re.compile(
+    r"(?<![0-9])[0-9]{1,2}\s?°\s?[0-9]{1,2}\s?['′]\s?[0-9]{1,2}(?:\.[0-9]{1,6})?\s?(?:\"|″|'')\s?[NS][,;\s]{0,3}"
+    r"[0-9]{1,3}\s?°\s?[0-9]{1,2}\s?['′]\s?[0-9]{1,2}(?:\.[0-9]{1,6})?\s?(?:\"|″|'')\s?[EW]"
+)
+
+
+def _decimal(view: View) -> Iterator[tuple[int, int]]:
+    """Five decimals are a metre and speak for themselves; four need a word in front."""
+    for match in _DECIMAL.finditer(view.text):
+        exact = all(len(part) >= 5 for part in re.findall(r"\.([0-9]+)", match[0]))
+        if exact or _CUE.search(view.lower, max(0, match.start() - 40), match.start()):
+            yield match.span()
+
+
+def _minutes(view: View) -> Iterator[tuple[int, int]]:
+    """Degrees and minutes, behind a word that says a location is shared: encyclopaedias are full of them."""
+    for match in _MINUTES.finditer(view.text):
+        if _CUE.search(view.lower, max(0, match.start() - 40), match.start()):
+            yield match.span()
+
+
+def _two_points(view: View) -> bool:
+    return view.text.count(".") >= 2 and bool(view.windows)
+
+
+def _degrees(view: View) -> bool:
+    return view.text.count("°") >= 2
+
+
+_PLACE_FAMILIES: Final = (
+    Family(
+        (Rule("coordinates.decimal", "COORDINATES", _decimal, CHECKED + 8),),
+        digits=10,
+        gate=_two_points,
+        narrow=r"[0-9]\.[0-9]{4}",
+    ),
+    Family((Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),), digits=6, gate=_degrees, narrow="°"),
+)
+
+FAMILIES: Final = (*_NETWORK_FAMILIES, *_PLACE_FAMILIES)

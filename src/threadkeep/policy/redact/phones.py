@@ -17,7 +17,7 @@ from threadkeep.policy.redact.rule import CHECKED, CLUSTER, CONTEXT, FORM, Famil
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from threadkeep.policy.redact.view import View
+    from threadkeep.policy.redact.rule import View
 
 _EXTENSION: Final = r"(?:\s?(?:x|ext\.?|extension|wew\.?|may le|分機|分机|转|轉|#)\s?[0-9]{1,6})?"
 _CANDIDATE: Final = re.compile(

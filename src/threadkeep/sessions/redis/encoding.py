@@ -14,8 +14,7 @@ from typing import Any
 
 from threadkeep.events import Origin, origin_from
 from threadkeep.model import Admission, Draft, Message, Receipt, Reflection
-from threadkeep.ports.hot import Seed
-from threadkeep.ports.sessions import SessionLimits
+from threadkeep.ports.sessions import Seed, SessionLimits
 from threadkeep.scope import Scope, length_prefixed
 from threadkeep.sessions.document import read_document
 from threadkeep.sessions.redis.scripts import Argument

@@ -15,13 +15,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from threadkeep.errors import Conflict, StoreUnavailable
-from threadkeep.ports.journal import Depth
-from threadkeep.ports.turns import ParkedTurn, QueuedTurn, TurnRecord, latest_of
+from threadkeep.ports.journal import Depth, ParkedTurn, QueuedTurn, TurnRecord, latest_of
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER
 from threadkeep.sessions.redis import scripts
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encoding import to_json
-from threadkeep.sessions.redis.streams import Fields, Stream
+from threadkeep.sessions.redis.journal import Fields, Stream
 
 QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
 _MOST_RACES = 64

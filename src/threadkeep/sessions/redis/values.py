@@ -1,4 +1,4 @@
-"""Values with a TTL: scratch, slots and cached answers, sealed before they leave the process, and claims.
+"""Values with a TTL: scratch, slots and cached answers, sealed before they leave the process, claims and counted calls.
 
 AES-GCM binds a sealed value to its owner and its name.
 """
@@ -203,3 +203,15 @@ class RedisClaims:
             raise StoreUnavailable("Redis has not answered lately")
         key = (await self._client.link()).keys.value("claim", scope, name)
         return await self._client.run(scripts.HOLD, (key,), (holder, milliseconds)) == 1
+
+
+class RedisWindows:
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+
+    async def wait(self, key: str, most: int, seconds: int) -> float:
+        """Counts a call; 0, or the seconds until one may come, which is then not counted. Raises `StoreError`."""
+        return await self._client.run(scripts.CALL, (key,), (most, seconds * 1_000)) / 1_000
+
+    async def close(self) -> None:
+        await self._client.close()

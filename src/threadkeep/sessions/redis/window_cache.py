@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 from threadkeep.model import Draft, Message
-from threadkeep.ports.hot import Hot
+from threadkeep.ports.sessions import Hot
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.encoding import messages_in, optional_text, optional_time
 

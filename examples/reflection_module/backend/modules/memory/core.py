@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from threadkeep.compat.memory_module import MemoryModule
+from threadkeep.compat.reflection import MemoryModule
 from threadkeep.errors import ThreadkeepError
 
 _log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from importlib import resources
 
-from threadkeep.policy.redact.view import fold
+from threadkeep.policy.redact.rule import fold
 
 
 @cache

@@ -1,1 +1,0 @@
-"""Rows of agent frameworks' sessions on the databases: beside the items of LangGraph's stores."""

@@ -1,1 +1,0 @@
-"""What is thought of a turn afterwards, and what its models cost: rows beside the archive, on any of the databases."""

@@ -1,0 +1,1 @@
+"""Rows beside the archive, on any of the databases: agent sessions, reflections, what models cost."""

@@ -1,1 +1,0 @@
-"""The archive's contract, one file per promise."""

@@ -1,1 +1,0 @@
-"""The cases of `threadkeep.testing.hot_contract`, by subject."""
