@@ -36,10 +36,6 @@ class Sessions(Protocol):
         """The live session, or None once its TTL has passed. Reading does not slide the TTL."""
         ...
 
-    async def extend(self, scope: Scope, messages: Sequence[Message]) -> None:
-        """Messages that the archive has just placed enter the window; the oldest leave it; the TTL slides."""
-        ...
-
     async def set_language(self, scope: Scope, language: str) -> None:
         """Remember the language of the conversation, creating the session if there is none."""
         ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from threadkeep.db.database import Database
@@ -23,7 +22,7 @@ from threadkeep.db.messages import (
     when,
 )
 from threadkeep.db.statements import Change, Steps, Verb, one_row
-from threadkeep.model import Erased, HistoryRange, Message, Session
+from threadkeep.model import Erased, HistoryRange, Session
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
@@ -64,9 +63,6 @@ class DatabaseSessions:
         cid, started_at, language, generation = row
         kept = fitting((yield from newest(cid, self._window, dialect)), self._window)
         return Session(scope.at(int(generation)), when(started_at), tuple(reversed(kept)), language)
-
-    async def extend(self, scope: Scope, messages: Sequence[Message]) -> None:
-        """Nothing to do: the archive stored them and slid the TTL in one transaction on the same database."""
 
     async def set_language(self, scope: Scope, language: str) -> None:
         await self._database.write(partial(self._set_language, scope, language), size=0)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from cachetools import LRUCache
 
 from threadkeep.errors import HotStoreMismatch, StoreError, ThreadkeepError
-from threadkeep.model import Erased, Message, Session
+from threadkeep.model import Erased, Session
 from threadkeep.ports.sessions import Hot, HotStore, Sessions
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
@@ -25,23 +25,18 @@ class FollowsArchive(Protocol):
 
 
 class HotSessions:
-    """`following` is None where no archive is behind the hot store: its window is all there is."""
-
-    def __init__(self, hot: HotStore, following: FollowsArchive | None = None) -> None:
+    def __init__(self, hot: HotStore, following: FollowsArchive) -> None:
         self._hot = hot
         self._following = following
 
     async def touch(self, scope: Scope) -> Session:
-        await self._catch_up(scope)
+        await self._following.catch_up(scope)
         return await self._session(scope, await self._hot.touch(scope))
 
     async def read(self, scope: Scope) -> Session | None:
-        await self._catch_up(scope)
+        await self._following.catch_up(scope)
         hot = await self._hot.read(scope, pending=0)
         return None if hot is None or hot.created_at is None else await self._session(scope, hot)
-
-    async def extend(self, scope: Scope, messages: Sequence[Message]) -> None:
-        await self._hot.refresh(scope, messages)
 
     async def set_language(self, scope: Scope, language: str) -> None:
         await self._hot.set_language(scope, language)
@@ -52,13 +47,9 @@ class HotSessions:
     async def close(self) -> None:
         await self._hot.close()
 
-    async def _catch_up(self, scope: Scope) -> None:
-        if self._following is not None:
-            await self._following.catch_up(scope)
-
     async def _session(self, scope: Scope, hot: Hot) -> Session:
         assert hot.created_at is not None  # a live session has a beginning
-        shown = hot if self._following is None else await self._following.completed(scope, hot)
+        shown = await self._following.completed(scope, hot)
         return Session(shown.scope, hot.created_at, shown.window, shown.language)
 
 
@@ -96,9 +87,6 @@ class FallbackSessions:
         with suppress(StoreError):
             return await self._archived.read(scope)
         return None
-
-    async def extend(self, scope: Scope, messages: Sequence[Message]) -> None:
-        await self._first_hot(scope, lambda sessions: sessions.extend(scope, messages))
 
     async def set_language(self, scope: Scope, language: str) -> None:
         if not await self._set_on_hot(scope, language):

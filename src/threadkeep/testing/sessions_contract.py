@@ -1,7 +1,6 @@
 """The contract of the `Sessions` port: subclass, and give it `open_stores` (see `threadkeep.testing.stores`).
 
-Messages reach a session the way they do in `Memory`: the archive stores them, then the window takes them in. A store
-whose window is read from the archive's own rows passes the same tests as one that keeps a copy.
+Messages reach a session by an append to the archive, as in `Memory`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from threadkeep.errors import InvalidScope, MemoryClosed
-from threadkeep.model import HistoryRange, Session
+from threadkeep.model import Session
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.testing.archive_appends import TEXTS
@@ -27,8 +26,6 @@ LAST_MINUTE = 60  # a server's own clock runs beside the one that is advanced he
 
 async def talk(stores: StoresUnderTest, scope: Scope, *texts: str) -> None:
     await say(stores.archive, scope, *texts)
-    placed = await stores.archive.messages(scope, HistoryRange(limit=len(texts)))
-    await stores.sessions.extend(scope, placed.messages)
 
 
 async def live(stores: StoresUnderTest, scope: Scope) -> Session:
