@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tests.contract.behind import Flushed, Placeable, archive_stores, behind
-from threadkeep.ports.archive import Archive, Placing
+from threadkeep.ports.archive import Archive, ArchiveWithPlacing
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.sessions.redis.encoding import HotOptions
 from threadkeep.testing.archive_contract import ArchiveContract
@@ -56,7 +56,7 @@ class TestFast(ArchiveContract):
     async def test_messages_stand_under_the_seq_they_come_with(self, stores: StoresUnderTest) -> None:
         """As in the contract, but that the next one is further on: a hot store that does not know what a journal
         ordered may have lost more of it."""
-        scope, placing = new_scope(), cast("Placing", stores.archive)
+        scope, placing = new_scope(), cast("ArchiveWithPlacing", stores.archive)
         placed = await placing.place([entry(scope, message(7), message(9))])
         assert [one.outcome for one in placed] == ["stored"]
         assert [m.seq for m in await kept(stores.archive, scope)] == [7, 9]
@@ -64,7 +64,7 @@ class TestFast(ArchiveContract):
 
     async def test_a_gap_leaves_room_for_what_a_journal_still_holds(self, stores: StoresUnderTest) -> None:
         """As in the contract, but that the one who leaves the gap tells the hot store, which else goes on counting."""
-        scope, placing = new_scope(), cast("Placing", stores.archive)
+        scope, placing = new_scope(), cast("ArchiveWithPlacing", stores.archive)
         await say(stores.archive, scope, "one")
         assert await placing.leave_gap(scope, 1_000) == 1_001
         await cast("Flushed", stores.archive).tell_hot(scope)

@@ -204,12 +204,6 @@ class CheckedPlacing:
     async def seed(self, scope: Scope, ids: Sequence[str] = (), key: str | None = None) -> Seed:
         return await self._archive.seed(scope, ids, key)
 
-    async def last_seq(self, scope: Scope) -> int:
-        return await self._archive.last_seq(scope)
-
-    async def leave_gap(self, scope: Scope, size: int) -> int:
-        return await self._archive.leave_gap(scope, size)
-
 
 class ArchiveUnavailable(StoreUnavailable):
     """It was the archive that did not answer, though the hot store was spoken to."""

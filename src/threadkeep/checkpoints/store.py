@@ -113,10 +113,8 @@ class DatabaseCheckpoints:
             raise ScopeErased(DELETED)
 
     async def _put(self, putting: Putting) -> None:
-        new = putting.new
-        size = len(new.body) + len(new.metadata) + sum(len(page.data) for page in new.pages)
         # The dialect is read by the verb: a server that was down is known to be MariaDB only then.
-        await self._database.write(lambda: put(putting, self._database.dialect), size=size, repeatable=True)
+        await self._database.write(lambda: put(putting, self._database.dialect), size=putting.new.size, repeatable=True)
 
     def _remember(self, thread: Thread, now: int) -> None:
         if len(self._touched) >= _MOST_REMEMBERED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -30,7 +30,14 @@ from threadkeep.index.external import ListingIndex, external_stores
 from threadkeep.index.terms import DatabaseIndex, DatabaseUpkeep
 from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.memory import Memory, Stores
-from threadkeep.metrics.measured import MeasuredCheckpoints
+from threadkeep.metrics.measured import (
+    CHECKPOINT_BYTES,
+    CHECKPOINT_LIST,
+    CHECKPOINT_LOAD,
+    CHECKPOINT_SAVE,
+    MeasuredMemory,
+    timed,
+)
 from threadkeep.models.language import OfflineDetector
 from threadkeep.policy.admit import Rules
 from threadkeep.policy.logs import OutwardLog
@@ -43,7 +50,14 @@ from threadkeep.policy.redact import (
     shortest_key,
 )
 from threadkeep.ports.agent_rows import WITH_TURNS, AgentRows, ItemStore
-from threadkeep.ports.checkpoints import CheckpointStore, CheckpointThreads
+from threadkeep.ports.checkpoints import (
+    CheckpointStore,
+    CheckpointThreads,
+    NewCheckpoint,
+    Search,
+    StoredCheckpoint,
+    Wanting,
+)
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import Meter
 from threadkeep.ports.index import VectorStores
@@ -52,6 +66,7 @@ from threadkeep.ports.models import Embedder, LanguageDetector, LanguageRules, R
 from threadkeep.ports.redactor import Redacted
 from threadkeep.ports.redactor import Redactor as RedactorPort
 from threadkeep.ports.sessions import Fronted, SessionLimits
+from threadkeep.ports.threads import Thread
 from threadkeep.ports.user_data import Keeper
 from threadkeep.recall.normalise import NORMALISER_VERSION, every_term, indexed_terms
 from threadkeep.rows.agent_sessions import KeptRows, ReadItem, SqlAgentRows
@@ -106,9 +121,7 @@ async def open_memory(
     stores = replace(with_vectors(stores, settings, worker=worker, embedder=embedder), rerank=rerank)
     languages = ConversationLanguage(detector or OfflineDetector(), tenant_languages(settings))
     parts = stores, rules, limits, clock, _outward_log(settings), languages, count_tokens(settings)
-    memory = (
-        Memory(*parts) if meter is None else import_module("threadkeep.metrics.measured").MeasuredMemory(meter, *parts)
-    )
+    memory = Memory(*parts) if meter is None else MeasuredMemory(meter, *parts)
     try:
         yield memory
     finally:
@@ -447,9 +460,33 @@ def _private(folder: str) -> str:
 
 async def open_checkpoints(url: str, settings: Settings, clock: Clock = system_clock) -> CheckpointStore:
     """Open and up to date. Raises the `StoreError` that says why it would not open."""
-    meter = meter_for(settings)
-    store = DatabaseCheckpoints(await open_database(url, settings), clock, owned=True)
-    return store if meter is None else MeasuredCheckpoints(store, meter)
+    meter, database = meter_for(settings), await open_database(url, settings)
+    if meter is None:
+        return DatabaseCheckpoints(database, clock, owned=True)
+    return MeasuredCheckpoints(meter, database, clock, owned=True)
+
+
+class MeasuredCheckpoints(DatabaseCheckpoints):
+    """A put that was refused is timed, and adds no bytes."""
+
+    def __init__(self, meter: Meter, database: Database, clock: Clock, *, owned: bool) -> None:
+        super().__init__(database, clock, owned=owned)
+        self._meter = meter
+
+    async def put(self, thread: Thread, checkpoint: NewCheckpoint) -> None:
+        with timed(self._meter, CHECKPOINT_SAVE, None):
+            await super().put(thread, checkpoint)
+        self._meter.observe(CHECKPOINT_BYTES, checkpoint.size)
+
+    async def get(
+        self, thread: Thread, ns: str, checkpoint: str | None, wanting: Wanting | None = None
+    ) -> StoredCheckpoint | None:
+        with timed(self._meter, CHECKPOINT_LOAD, None):
+            return await super().get(thread, ns, checkpoint, wanting)
+
+    async def find(self, wanted: Search, limit: int) -> Sequence[StoredCheckpoint]:
+        with timed(self._meter, CHECKPOINT_LIST, None):
+            return await super().find(wanted, limit)
 
 
 def is_bound_to_its_loop(url: str) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from threadkeep.archive.database import DatabaseArchive
 from threadkeep.archive.hot_store import CheckedPlacing, FrontCheck
@@ -14,15 +14,16 @@ from threadkeep.compose.memory import meter_for
 from threadkeep.core.stores import HealthCheck
 from threadkeep.db.database import GuardedDatabase
 from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
-from threadkeep.journal.consumer import Consumer, ConsumerLimits, JournalFlushing, consumer_name
-from threadkeep.journal.targets import archive_consumer
+from threadkeep.journal.consumer import Consumer, ConsumerLimits, JournalFlushing, Outcome, consumer_name
+from threadkeep.journal.targets import ArchiveTarget
 from threadkeep.knowledge.erasing import ErasedCaches
 from threadkeep.memory import Stores
-from threadkeep.metrics.measured import MeasuredJournal, MeasuredPlacing
+from threadkeep.metrics.measured import FLUSH, FLUSHED, timed
 from threadkeep.model import HistoryRange
 from threadkeep.models.tokens import Tokenizer
 from threadkeep.ports.archive import ArchiveWithPlacing, Turn
 from threadkeep.ports.clock import Clock
+from threadkeep.ports.health import Meter
 from threadkeep.ports.journal import JournalEntry
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.resilience.breaker import Breaker
@@ -168,12 +169,25 @@ def flush_worker(
     journal: RedisJournal, archive: ArchiveWithPlacing, settings: Settings, front: FrontCheck
 ) -> Consumer[JournalEntry]:
     limits, meter = ConsumerLimits(batch=settings.memory_flush_batch_size), meter_for(settings)
-    placing = CheckedPlacing(archive, front)
-    if meter is None:
-        return archive_consumer(journal, placing, consumer_name(), limits, front.hot_store, front.send_missed)
-    measured = MeasuredPlacing(placing, meter)
-    metered = MeasuredJournal(journal, meter)
-    return archive_consumer(metered, measured, consumer_name(), limits, front.hot_store, front.send_missed)
+    parts = journal, CheckedPlacing(archive, front), front.hot_store, front.send_missed
+    target = ArchiveTarget(*parts) if meter is None else MeasuredTarget(meter, *parts)
+    return Consumer(journal, target, consumer_name(), limits)
+
+
+class MeasuredTarget(ArchiveTarget):
+    def __init__(self, meter: Meter, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._meter = meter
+
+    async def store(self, entries: Sequence[JournalEntry]) -> list[Outcome[JournalEntry]]:
+        with timed(self._meter, FLUSH) as work:
+            outcomes = await super().store(entries)
+            work.status = "placed"
+        return outcomes
+
+    async def settle(self, outcomes: Sequence[Outcome[JournalEntry]]) -> None:
+        await super().settle(outcomes)
+        self._meter.count(FLUSHED, len(outcomes))
 
 
 async def inspected(url: str, settings: Settings) -> tuple[str | None, bool | None, list[Finding]]:

@@ -151,6 +151,10 @@ class Placing(Protocol):
         """
         ...
 
+
+class ArchiveWithPlacing(Archive, Placing, Fronted, Protocol):
+    """An archive that a journal can be flushed into."""
+
     async def last_seq(self, scope: Scope) -> int:
         """The highest `seq` the conversation has had, 0 when there is none."""
         ...
@@ -162,10 +166,6 @@ class Placing(Protocol):
         `ScopeErased`.
         """
         ...
-
-
-class ArchiveWithPlacing(Archive, Placing, Fronted, Protocol):
-    """An archive that a journal can be flushed into."""
 
 
 Turn = tuple[Scope, str]  # the conversation and the message's id

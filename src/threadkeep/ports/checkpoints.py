@@ -91,6 +91,11 @@ class NewCheckpoint:
     usage: Usage | None = None  # what is counted of the thread, where that is news
     generation: int | None = None  # of the thread when the work began: it is refused in a later one
 
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return len(self.body) + len(self.metadata) + sum(len(page.data) for page in self.pages)
+
 
 @dataclass(frozen=True, slots=True)
 class Write:

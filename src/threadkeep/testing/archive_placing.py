@@ -14,7 +14,7 @@ import pytest
 from threadkeep.errors import Conflict, InvalidScope, ScopeErased
 from threadkeep.events import Origin
 from threadkeep.model import HistoryRange, Message, Receipt
-from threadkeep.ports.archive import Archive, Entry, KeyedReceipt, Placing
+from threadkeep.ports.archive import Archive, ArchiveWithPlacing, Entry, KeyedReceipt
 from threadkeep.ports.sessions import Seed
 from threadkeep.scope import Scope
 from threadkeep.testing.clock import START
@@ -36,9 +36,9 @@ def keyed(scope: Scope, key: str, *messages: Message, payload: bytes = b"p" * 16
     return entry(scope, *messages, key=KeyedReceipt(scope.digest("key", key), payload, receipt))
 
 
-def placing(archive: Archive) -> Placing:
+def placing(archive: Archive) -> ArchiveWithPlacing:
     assert hasattr(archive, "place")
-    return cast("Placing", archive)
+    return cast("ArchiveWithPlacing", archive)
 
 
 async def _outcomes(stores: StoresUnderTest, *entries: Entry) -> list[str]:
@@ -269,7 +269,7 @@ class PlacingCases(WithStores):
 
 async def seed_of(archive: Archive, scope: Scope, *ids: str, key: str | None = None) -> Seed:
     assert hasattr(archive, "seed")
-    return await cast("Placing", archive).seed(scope, ids, key)
+    return await cast("ArchiveWithPlacing", archive).seed(scope, ids, key)
 
 
 class SeedingCases(WithStores):
