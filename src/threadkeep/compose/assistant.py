@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.agent.spelling import Spelling, words_in
 from threadkeep.compose.knowledge import Knowledge, open_knowledge
+from threadkeep.compose.optional import part
 from threadkeep.compose.vectors import count_tokens
 from threadkeep.errors import InvalidSetting, MissingExtra
 from threadkeep.memory import Memory
@@ -62,8 +62,8 @@ async def open_assistant(
     where = folder or settings.assistant
     if where is None:
         raise InvalidSetting("THREADKEEP_ASSISTANT", "is not set", "name the assistant's folder")
-    loaded: AssistantFolder = _part("threadkeep.agent.folder").load_folder(Path(where), settings)
-    graph = _part("threadkeep.agent.assistant")  # before the documents, which would name an extra that is not enough
+    loaded: AssistantFolder = _part("agent.folder").load_folder(Path(where), settings)
+    graph = _part("agent.assistant")  # before the documents, which would name an extra that is not enough
     archive = url or settings.database_url
     async with AsyncExitStack() as stack:
         chosen = model or chat_model(loaded, settings)
@@ -78,7 +78,7 @@ async def open_assistant(
             learn = None if chosen.generates else shelf.learn
             opening = partial(_indexed, loaded, loaded.knowledge, settings, archive, learn)
             await stack.enter_async_context(opened_once_possible("documents", opening, shelf.fill))
-        parts = _part("threadkeep.agent.turn").AssistantParts(
+        parts = _part("agent.turn").AssistantParts(
             loaded,
             memory,
             chosen,
@@ -157,7 +157,7 @@ async def _indexed(
     learn: Callable[[Iterable[str]], None] | None = None,
 ) -> AsyncGenerator[Knowledge]:
     async with open_knowledge(archive, settings) as knowledge:
-        source = _part("threadkeep.knowledge.indexing").Source(folder.config.name, folder.config.tenant)
+        source = _part("knowledge.indexing").Source(folder.config.name, folder.config.tenant)
         report = await knowledge.indexer.index(documents, source)
         for skipped in report.skipped:
             _log.warning("a document was left out: %s: %s", skipped.path, skipped.reason)
@@ -203,10 +203,8 @@ async def _documents(
 
 
 def _part(name: str) -> Any:
-    """Imported only now: a graph needs LangGraph, which comes with an extra."""
+    """The extra that LangGraph's own adapter names is not enough for an assistant."""
     try:
-        return import_module(name)
-    except (ModuleNotFoundError, MissingExtra) as error:
-        if (getattr(error, "name", None) or "").startswith("threadkeep"):
-            raise
+        return part(name, "assistant", "an assistant")
+    except MissingExtra:
         raise MissingExtra("assistant", "an assistant") from None

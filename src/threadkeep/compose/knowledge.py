@@ -6,13 +6,12 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from threadkeep.compose.memory import admission_rules, meter_for, open_database, redis_named, redis_parts
+from threadkeep.compose.optional import part
 from threadkeep.compose.vectors import BorrowedEmbedder, about_tokens, chosen_embedder, count_tokens, embedder_choice
-from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.errors import InvalidSetting
 from threadkeep.model import Erased
 from threadkeep.models.embedders import embedder_by_model, embedder_for
 from threadkeep.policy.admit import Rules
@@ -56,7 +55,7 @@ class Knowledge:
         `budget` caps `text` in tokens. `carried` are terms that earlier questions lend to a follow-up. An embedder or a
         cache that is down costs no answer. Raises `InvalidInput` and `StoreError`.
         """
-        asking = _part("threadkeep.knowledge.asking").Asking(self.asking)
+        asking = _part("knowledge.asking").Asking(self.asking)
         return await asking.ask(access, query, k=k, budget=budget, datasources=datasources, carried=carried)
 
     async def erase(self, scope: Scope) -> Erased:
@@ -81,14 +80,14 @@ async def open_knowledge(
     """
     settings = settings or load_settings()
     where = url or settings.database_url
-    indexing, asking = _part("threadkeep.knowledge.indexing"), _part("threadkeep.knowledge.asking")
+    indexing, asking = _part("knowledge.indexing"), _part("knowledge.asking")
     async with AsyncExitStack() as closing:
         chosen = chosen_embedder(settings, embedder)
         if chosen is not None:
             closing.push_async_callback(chosen.close)
         database = await open_database(where, settings)
         closing.push_async_callback(database.close)
-        store: KnowledgeStore = _part("threadkeep.knowledge.store").DatabaseKnowledge(database, indexed_document_terms)
+        store: KnowledgeStore = _part("knowledge.store").DatabaseKnowledge(database, indexed_document_terms)
         vectors = _question_vectors(store, settings, embedder)
         if vectors is not None:
             closing.push_async_callback(vectors.close)
@@ -106,7 +105,7 @@ def _question_vectors(store: KnowledgeStore, settings: Settings, own: Embedder |
     if embedder is None:
         return None
     earlier = partial(embedder_by_model, choice=choice)
-    return _part("threadkeep.knowledge.asking").QuestionVectors(embedder, store, earlier)
+    return _part("knowledge.asking").QuestionVectors(embedder, store, earlier)
 
 
 async def _cache(redis: str | None, settings: Settings, closing: AsyncExitStack) -> SemanticCache | None:
@@ -122,18 +121,12 @@ async def _cache(redis: str | None, settings: Settings, closing: AsyncExitStack)
         entries = redis_parts().cache_entries(client, settings)
     options = {"similar": settings.semantic_cache_similarity, "ttl_seconds": settings.semantic_cache_ttl_seconds}
     if (meter := meter_for(settings)) is None:
-        return _part("threadkeep.recall.cache").SemanticCache(entries, **options)
-    return _part("threadkeep.metrics.cache").MeasuredCache(meter, entries, **options)
+        return _part("recall.cache").SemanticCache(entries, **options)
+    return _part("metrics.cache").MeasuredCache(meter, entries, **options)
 
 
-def _part(name: str) -> ModuleType:
-    """Imported only now: vectors need numpy, which comes with an extra."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("threadkeep"):
-            raise
-        raise MissingExtra("embeddings", "knowledge documents") from None
+def _part(name: str) -> Any:
+    return part(name, "embeddings", "knowledge documents")
 
 
 def _redacted(rules: Rules, text: str) -> str:

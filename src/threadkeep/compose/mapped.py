@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +11,8 @@ from threadkeep.archive.mapped.config import MappedConfig
 from threadkeep.archive.mapped.config import switched_on as switched_on  # named here for other parts
 from threadkeep.archive.mapped.io_contract import Decode, IoContract, Pack
 from threadkeep.compose.memory import redaction_rules
-from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.compose.optional import part
+from threadkeep.errors import InvalidSetting
 from threadkeep.models.tokens import decode, tokenizer
 from threadkeep.policy.redact import Redactor
 from threadkeep.ports.clock import Clock
@@ -48,16 +48,15 @@ def redis_turns(settings: Settings, claim_after: float) -> RedisTurns:
 
 def load_redis() -> tuple[ModuleType, ModuleType]:
     """Import the driver of Redis, which takes up to a second. Raises `MissingExtra`."""
-    names = "threadkeep.sessions.redis.client", "threadkeep.sessions.redis.turns"
-    client, turns = (_part(name, "redis", "redis://") for name in names)
+    client, turns = (part(f"sessions.redis.{name}", "redis", "redis://") for name in ("client", "turns"))
     return client, turns
 
 
 def mapped_tables(settings: Settings, config: MappedConfig) -> MappedTables:
     """Raises `InvalidSetting` when the URL names no server database. Nothing is connected yet."""
     extra = "mysql" if settings.database_url.startswith(("mysql", "mariadb")) else "postgres"
-    composed = _part("threadkeep.compose.server", extra, "a mapped table")
-    table = _part("threadkeep.archive.mapped.table", extra, "a mapped table")
+    composed = part("compose.server", extra, "a mapped table")
+    table = part("archive.mapped.table", extra, "a mapped table")
     try:
         database = composed.sql_database(settings.database_url, settings)
     except InvalidSetting as error:
@@ -74,12 +73,3 @@ def mapped_config(settings: Settings, path: str | None) -> MappedConfig:
     """`MEMORY_TABLE_MAP` wins over the file, where it is set at all. Raises `InvalidSetting`."""
     given = settings.memory_table_map if "memory_table_map" in settings.model_fields_set else None
     return MappedConfig.read(path, given)
-
-
-def _part(name: str, extra: str, wanted_for: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("threadkeep"):
-            raise
-        raise MissingExtra(extra, wanted_for) from None

@@ -13,13 +13,14 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from threadkeep.archive.database import DatabaseArchive
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.checkpoints.items import SqlItems
-from threadkeep.checkpoints.kept import KeptThreads, ReadThread
+from threadkeep.checkpoints.kept import KeptThreads
 from threadkeep.checkpoints.store import DatabaseCheckpoints
+from threadkeep.compose.optional import part
 from threadkeep.compose.vectors import chosen_embedder, count_tokens, with_vectors
 from threadkeep.core.language import ConversationLanguage, TenantLanguages
 from threadkeep.db.database import Database
@@ -44,15 +45,13 @@ from threadkeep.policy.logs import OutwardLog
 from threadkeep.policy.redact import (
     KeyedNumbers,
     RedactionRules,
-    Redactor,
     load_rules,
     shared_redactor,
     shortest_key,
 )
-from threadkeep.ports.agent_rows import WITH_TURNS, AgentRows, ItemStore
+from threadkeep.ports.agent_rows import WITH_TURNS, AgentRows
 from threadkeep.ports.checkpoints import (
     CheckpointStore,
-    CheckpointThreads,
     NewCheckpoint,
     Search,
     StoredCheckpoint,
@@ -63,13 +62,11 @@ from threadkeep.ports.health import Meter
 from threadkeep.ports.index import VectorStores
 from threadkeep.ports.knowledge import KnowledgeVectors
 from threadkeep.ports.models import Embedder, LanguageDetector, LanguageRules, Rerank
-from threadkeep.ports.redactor import Redacted
 from threadkeep.ports.redactor import Redactor as RedactorPort
 from threadkeep.ports.sessions import Fronted, SessionLimits
 from threadkeep.ports.threads import Thread
-from threadkeep.ports.user_data import Keeper
 from threadkeep.recall.normalise import NORMALISER_VERSION, every_term, indexed_terms
-from threadkeep.rows.agent_sessions import KeptRows, ReadItem, SqlAgentRows
+from threadkeep.rows.agent_sessions import KeptRows, SqlAgentRows
 from threadkeep.rows.reflections import SqlReflections
 from threadkeep.rows.usage import SqlLedger
 from threadkeep.scope import Scope, length_prefixed
@@ -111,16 +108,12 @@ async def open_memory(
     or another mode than this process, reading works, and writing raises `HotStoreMismatch`.
     """
     settings = settings or load_settings()
-    limits, rules, meter = session_limits(settings), admission_rules(settings), meter_for(settings)
-    hot = redis_named(redis, settings)
-    archive = engine or url or settings.database_url
-    if hot:
-        stores = await _behind_redis(hot, archive, settings, rules, clock, worker=worker, attach=attach)
-    else:
-        stores = await stores_at(archive, settings, clock)
+    rules, meter = admission_rules(settings), meter_for(settings)
+    where, hot = engine or url or settings.database_url, redis_named(redis, settings)
+    stores = await _stores(where, hot, settings, rules, clock, worker=worker, attach=attach)
     stores = replace(with_vectors(stores, settings, worker=worker, embedder=embedder), rerank=rerank)
     languages = ConversationLanguage(detector or OfflineDetector(), tenant_languages(settings))
-    parts = stores, rules, limits, clock, _outward_log(settings), languages, count_tokens(settings)
+    parts = stores, rules, session_limits(settings), clock, _outward_log(settings), languages, count_tokens(settings)
     memory = Memory(*parts) if meter is None else MeasuredMemory(meter, *parts)
     try:
         yield memory
@@ -134,12 +127,9 @@ async def memory_to_look_at(archive: str, redis: str | None, settings: Settings)
 
     A Redis that refuses this process is as unavailable as one that is down, so its `health` reports both.
     """
-    rules, limits = admission_rules(settings), session_limits(settings)
-    if redis:
-        stores = await _behind_redis(redis, archive, settings, rules, system_clock, worker=False, attach=False)
-    else:
-        stores = await stores_at(archive, settings)
-    memory = Memory(stores, rules, limits)
+    rules = admission_rules(settings)
+    stores = await _stores(archive, redis, settings, rules, system_clock, worker=False, attach=False)
+    memory = Memory(stores, rules, session_limits(settings))
     try:
         yield memory
     finally:
@@ -151,9 +141,9 @@ def redis_named(redis: str | None, settings: Settings) -> str | None:
     return (settings.redis_url if redis is None else redis) or None
 
 
-async def _behind_redis(
-    redis: str,
+async def _stores(
     archive: str | AsyncEngine,
+    redis: str | None,
     settings: Settings,
     rules: Rules,
     clock: Clock,
@@ -161,6 +151,8 @@ async def _behind_redis(
     worker: bool,
     attach: bool,
 ) -> Stores:
+    if not redis:
+        return await stores_at(archive, settings, clock)
     parts = redis_parts()
     client = await parts.redis_at(redis, settings)
     try:
@@ -168,9 +160,7 @@ async def _behind_redis(
     except BaseException:
         await client.close()
         raise
-    behind = parts.behind_redis(
-        client, stores, settings, session_limits(settings), clock, worker=worker, keep=rules.kept_text, attach=attach
-    )
+    behind = parts.behind_redis(client, stores, settings, clock, worker=worker, keep=rules.kept_text, attach=attach)
     if client.is_linked and cast("Fronted", stores.archive).is_ready:
         with suppress(StoreError):  # logged; and compared again by the first call that needs it
             await behind.may_write()
@@ -181,44 +171,54 @@ async def stores_at(
     where: str | AsyncEngine, settings: Settings, clock: Clock = system_clock, *, may_be_down: bool = False
 ) -> Stores:
     """Open and up to date; a server that `may_be_down` is so once it answers."""
-    limits = session_limits(settings)
-    if isinstance(where, str) and not is_server_url(where):
-        return await _on_sqlite(sqlite_path(where), settings, limits, clock)
-    return await sql_parts(where).sql_stores(where, settings, limits, clock, may_be_down=may_be_down)
-
-
-async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock: Clock) -> Stores:
-    database = SqliteDatabase(path)
+    if not isinstance(where, str) or is_server_url(where):
+        return await sql_parts(where).sql_stores(where, settings, clock, may_be_down=may_be_down)
+    database = SqliteDatabase(sqlite_path(where))
     await database.open()
-    upkeep, checkpoints = DatabaseUpkeep(database, every_term), DatabaseCheckpoints(database, clock)
     try:
-        await upkeep.claim(NORMALISER_VERSION)
+        await DatabaseUpkeep(database, every_term).claim(NORMALISER_VERSION)
     except BaseException:
         await database.close()
         raise
-    items = SqlItems(database, clock)
-    archive = SqliteArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
+    limits, erased = session_limits(settings), ErasedTexts.with_key(settings.tombstone_key)
+    return replace(
+        stores_on(database, SqliteArchive(database, every_term, limits, clock, erased), settings, clock),
+        agent_rows=SqlAgentRows(database, clock, timedelta(days=settings.turn_retention_days)),
+        vectors=partial(_sqlite_vectors, database, clock),
+        make_room=database.make_room,
+    )
+
+
+def stores_on(database: Database, archive: DatabaseArchive, settings: Settings, clock: Clock) -> Stores:
+    """What every database holds beside its archive."""
+    checkpoints, items = DatabaseCheckpoints(database, clock), SqlItems(database, clock)
+    turns = timedelta(days=settings.turn_retention_days)
     return Stores(
         archive=archive,
         may_write=archive.may_write,
-        sessions=DatabaseSessions(database, limits, clock),
+        sessions=DatabaseSessions(database, session_limits(settings), clock),
         scratch=InMemoryScratch(clock),
         slots=InMemorySlots(clock),
         reflections=SqlReflections(database),
         ledger=SqlLedger(database),
         index=DatabaseIndex(database, every_term),
-        upkeep=upkeep,
+        upkeep=DatabaseUpkeep(database, every_term),
         checkpoints=checkpoints,
         usage=checkpoints.usage,
         keys=SqlKeys(database),
         items=items,
-        keepers=keepers(database, checkpoints, items, settings, clock),
-        agent_rows=SqlAgentRows(database, clock, timedelta(days=settings.turn_retention_days)),
-        vectors=partial(_sqlite_vectors, database, clock),
+        keepers={
+            "checkpoints": KeptThreads(database, checkpoints, lambda: _exporting().thread_as_json),
+            "items": KeptRows(database, items, lambda: _exporting().item_as_json, turns, clock),
+        },
         knowledge=ErasedDocuments(database),
-        document_vectors=partial(document_vectors, database, clock),
-        make_room=database.make_room,
+        document_vectors=partial(_document_vectors, database, clock),
     )
+
+
+def _exporting() -> Any:
+    """What reads LangGraph's values, imported only where there are any to be exported."""
+    return part("adapters.langgraph.exporting", "langgraph", "an export of what LangGraph has stored")
 
 
 async def open_database(url: str, settings: Settings) -> Database:
@@ -234,7 +234,7 @@ async def open_database(url: str, settings: Settings) -> Database:
     return embedded
 
 
-def document_vectors(database: Database, clock: Clock) -> KnowledgeVectors:
+def _document_vectors(database: Database, clock: Clock) -> KnowledgeVectors:
     """Imported only now: vectors need numpy, which comes with an extra."""
     from threadkeep.knowledge.store import DatabaseKnowledge
 
@@ -254,26 +254,16 @@ def _sqlite_vectors(database: SqliteDatabase, clock: Clock, where: ListingIndex 
     return VectorStores(index, DatabaseBacklog(database, index, clock), late_seconds=0, numbers_return=True)
 
 
-def sql_parts(where: str | AsyncEngine) -> ModuleType:
-    """What speaks to server databases, imported only now: it needs an extra that embedded use does without."""
-    try:
-        return import_module("threadkeep.compose.server")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("threadkeep"):
-            raise
-        scheme = _scheme(where) if isinstance(where, str) else ""
-        extra = "mysql" if scheme.startswith(("mysql", "mariadb")) else "postgres"
-        raise MissingExtra(extra, f"{scheme}://" if scheme else "engine=") from None
+def sql_parts(where: str | AsyncEngine) -> Any:
+    """What speaks to server databases."""
+    scheme = _scheme(where) if isinstance(where, str) else ""
+    extra = "mysql" if scheme.startswith(("mysql", "mariadb")) else "postgres"
+    return part("compose.server", extra, f"{scheme}://" if scheme else "engine=")
 
 
-def redis_parts() -> ModuleType:
-    """What speaks to Redis, imported only now, for the same reason."""
-    try:
-        return import_module("threadkeep.compose.redis")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("threadkeep"):
-            raise
-        raise MissingExtra("redis", "redis://") from None
+def redis_parts() -> Any:
+    """What speaks to Redis."""
+    return part("compose.redis", "redis", "redis://")
 
 
 def session_limits(settings: Settings) -> SessionLimits:
@@ -328,72 +318,26 @@ def _append_line(path: Path, text: str) -> None:
         file.write(text + "\n")
 
 
-def keepers(
-    database: Database, checkpoints: CheckpointThreads, items: ItemStore, settings: Settings, clock: Clock
-) -> dict[str, Keeper]:
-    turns = timedelta(days=settings.turn_retention_days)
-    return {
-        "checkpoints": KeptThreads(database, checkpoints, _read_thread),
-        "items": KeptRows(database, items, _read_item, turns, clock),
-    }
-
-
-def _read_thread() -> ReadThread:
-    return cast("ReadThread", _exporting().thread_as_json)
-
-
-def _read_item() -> ReadItem:
-    return cast("ReadItem", _exporting().item_as_json)
-
-
-def _exporting() -> ModuleType:
-    """What reads LangGraph's values, imported only where there are any to be exported: it needs an extra."""
-    try:
-        return import_module("threadkeep.adapters.langgraph.exporting")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("threadkeep"):
-            raise
-        raise MissingExtra("langgraph", "an export of what LangGraph has stored") from None
-
-
 def admission_rules(settings: Settings) -> Rules:
     """Raises `InvalidSetting`, and `MissingExtra` where names are to be recognised and nothing is there to do it."""
     rules = redaction_rules(settings)
     everyone = shared_redactor(rules)
     key = None if settings.redaction_key is None else shortest_key(settings.redaction_key.encode())
-    own = _own_redactors(settings, rules)
+    # Of tenants whose phone numbers are of other countries; tenants of the same countries share one.
+    own = {
+        tenant: shared_redactor(replace(rules, regions=regions)) for tenant, regions in settings.tenant_regions.items()
+    }
     if not own and key is None:
         return Rules(everyone, settings.max_message_bytes)
 
     def redactor_for(scope: Scope) -> RedactorPort:
         redactor = own.get(scope.tenant, everyone)
-        return redactor if key is None else _Numbering(redactor, KeyedNumbers(key, _key(scope)))
+        if key is None:
+            return redactor
+        conversation = length_prefixed((scope.tenant, scope.user, scope.conversation or ""))
+        return partial(redactor, ordinals=KeyedNumbers(key, conversation))
 
     return Rules(everyone, settings.max_message_bytes, redactor_for=redactor_for)
-
-
-def _own_redactors(settings: Settings, rules: RedactionRules) -> dict[str, Redactor]:
-    """Of the tenants whose phone numbers are of other countries; tenants of the same countries share one."""
-    return {
-        tenant: shared_redactor(replace(rules, regions=regions)) for tenant, regions in settings.tenant_regions.items()
-    }
-
-
-def _key(scope: Scope) -> bytes:
-    return length_prefixed((scope.tenant, scope.user, scope.conversation or ""))
-
-
-class _Numbering:
-    """A redactor for one conversation."""
-
-    __slots__ = ("_numbers", "_redactor")
-
-    def __init__(self, redactor: Redactor, numbers: KeyedNumbers) -> None:
-        self._redactor = redactor
-        self._numbers = numbers
-
-    def __call__(self, text: str, language: str | None = None) -> Redacted:
-        return self._redactor(text, language, self._numbers)
 
 
 def redaction_rules(settings: Settings) -> RedactionRules:
@@ -489,11 +433,6 @@ class MeasuredCheckpoints(DatabaseCheckpoints):
             return await super().find(wanted, limit)
 
 
-def is_bound_to_its_loop(url: str) -> bool:
-    """A server's connections belong to the loop they were opened in; the embedded store has threads of its own."""
-    return is_server_url(url)
-
-
 async def open_items(url: str, settings: Settings, clock: Clock = system_clock) -> SqlItems:
     """Open and up to date. Raises the `StoreError` that says why it would not open."""
     return SqlItems(await open_database(url, settings), clock, owned=True)
@@ -502,10 +441,6 @@ async def open_items(url: str, settings: Settings, clock: Clock = system_clock) 
 def embedder_named(name: str, settings: Settings) -> Embedder | None:
     """As `THREADKEEP_EMBEDDER` names them. Raises `InvalidSetting` and `MissingExtra`."""
     return chosen_embedder(settings.model_copy(update={"embedder": name}))
-
-
-def rules_of(settings: Settings) -> Rules:
-    return admission_rules(settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, cast
 from threadkeep.archive.database import DatabaseArchive
 from threadkeep.archive.hot_store import CheckedPlacing, FrontCheck
 from threadkeep.archive.write_behind import WriteBehind
-from threadkeep.compose.memory import meter_for
+from threadkeep.compose.memory import meter_for, session_limits
 from threadkeep.core.stores import HealthCheck
 from threadkeep.db.database import GuardedDatabase
 from threadkeep.errors import CapabilityMissing, LoginRefused, StoreError, StoreUnavailable
@@ -25,7 +25,6 @@ from threadkeep.ports.archive import ArchiveWithPlacing, Turn
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.health import Meter
 from threadkeep.ports.journal import JournalEntry
-from threadkeep.ports.sessions import SessionLimits
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
 from threadkeep.sessions.database import DatabaseSessions
@@ -59,7 +58,6 @@ def behind_redis(
     client: RedisClient,
     archived: Stores,
     settings: Settings,
-    limits: SessionLimits,
     clock: Clock,
     *,
     worker: bool,
@@ -69,12 +67,13 @@ def behind_redis(
     """Return the same stores with Redis in front. Documents of other applications are continued as `keep` allows."""
     archive = cast("DatabaseArchive", archived.archive)
     breaker, database = Breaker("Redis"), GuardedDatabase(archive.database)
-    guarded, options = archive.on(database), replace(hot_options(settings, limits), keep=keep)
+    guarded, limits = archive.on(database), session_limits(settings)
+    options = replace(_hot_options(settings), keep=keep)
     hot = RedisHotStore(client, lambda scope, ids, key: behind.seed_of(scope, ids, key), options, clock)
     front = FrontCheck(guarded, RedisFront(client, hot), settings.durability, attaches=attach)
     window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
     behind = WriteBehind(hot, guarded, window, settings.durability, breaker, front)
-    journal = redis_journal(client, settings, limits, clock)
+    journal = redis_journal(client, settings, clock)
     return replace(
         archived,
         archive=behind,
@@ -106,21 +105,21 @@ def behind_redis(
 
 
 def marks_shown(
-    client: RedisClient, archive: ArchiveWithPlacing, settings: Settings, limits: SessionLimits, clock: Clock
+    client: RedisClient, archive: ArchiveWithPlacing, settings: Settings, clock: Clock
 ) -> Callable[[Scope, int], Awaitable[None]]:
     """For a process that appends nothing through this Redis: see `Stores.marked`."""
-    hot = RedisHotStore(client, archive.seed, hot_options(settings, limits), clock)
+    hot = RedisHotStore(client, archive.seed, _hot_options(settings), clock)
     return partial(_shown_anew, hot, archive)
 
 
 async def releases(
-    client: RedisClient, archive: ArchiveWithPlacing, settings: Settings, limits: SessionLimits, clock: Clock
+    client: RedisClient, archive: ArchiveWithPlacing, settings: Settings, clock: Clock
 ) -> Callable[[Turn], Awaitable[None]] | None:
     """Return how Redis releases a message that retention deleted; None where no Redis is in front of the archive.
 
     Raises `StoreUnavailable` while Redis does not answer, and `HotStoreMismatch` where it is another archive's.
     """
-    hot = RedisHotStore(client, archive.seed, hot_options(settings, limits), clock)
+    hot = RedisHotStore(client, archive.seed, _hot_options(settings), clock)
     front = await FrontCheck(archive, RedisFront(client, hot), settings.durability, attaches=False).hot_store()
 
     async def release(turn: Turn) -> None:
@@ -141,10 +140,10 @@ def cache_entries(client: RedisClient, settings: Settings) -> RedisEntries:
     return RedisEntries(client, slot_key(settings.slot_key), settings.semantic_cache_ttl_seconds)
 
 
-def hot_options(settings: Settings, limits: SessionLimits) -> HotOptions:
+def _hot_options(settings: Settings) -> HotOptions:
     tokenizer = Tokenizer(settings.tokenizer_name)
     return HotOptions(
-        limits,
+        session_limits(settings),
         settings.memory_redis_ttl_seconds,
         tokenizer.encode,
         tokens_written=tokenizer.written,
@@ -152,8 +151,8 @@ def hot_options(settings: Settings, limits: SessionLimits) -> HotOptions:
     )
 
 
-def redis_journal(client: RedisClient, settings: Settings, limits: SessionLimits, clock: Clock) -> RedisJournal:
-    return RedisJournal(client, hot_options(settings, limits), settings.flush_stale_seconds, clock)
+def redis_journal(client: RedisClient, settings: Settings, clock: Clock) -> RedisJournal:
+    return RedisJournal(client, _hot_options(settings), settings.flush_stale_seconds, clock)
 
 
 def redis_front(client: RedisClient) -> RedisFront:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from threadkeep.compose.knowledge import open_knowledge
 from threadkeep.compose.memory import meter_for, open_memory
-from threadkeep.errors import MissingExtra
+from threadkeep.compose.optional import part
 from threadkeep.mcp.local import LocalBackend
 from threadkeep.ports.models import Embedder
 from threadkeep.settings import Settings
@@ -35,8 +35,8 @@ async def open_retrieval(
     url: str | None, settings: Settings, own: OwnParts | None = None, *, redis: str | None = None
 ) -> AsyncGenerator[Retrieval]:
     """Raises `MissingExtra`, `InvalidSetting` and the `StoreError` that says why it would not open."""
-    retrieval, adapter = _part("threadkeep.agent.retrieval"), _part("threadkeep.adapters.langgraph")
-    turn = _part("threadkeep.agent.retrieval_turn")
+    retrieval, adapter = _part("agent.retrieval"), _part("adapters.langgraph")
+    turn = _part("agent.retrieval_turn")
     where, own = url or settings.database_url, own or OwnParts()
     async with (
         _rewriting(settings, own) as complete,
@@ -57,7 +57,7 @@ async def open_retrieval(
         if meter is None:
             yield retrieval.Retrieval(parts, saver)
         else:
-            yield _part("threadkeep.metrics.retrieval").MeasuredRetrieval(meter, parts, saver)
+            yield _part("metrics.retrieval").MeasuredRetrieval(meter, parts, saver)
 
 
 @asynccontextmanager
@@ -91,13 +91,7 @@ class OpensOnce:
 
 
 def _part(name: str) -> Any:
-    """Imported only now: graphs and vectors come with extras."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("threadkeep"):
-            raise
-        raise MissingExtra("mcp", "retrieval") from None
+    return part(name, "mcp", "retrieval")
 
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache, partial
 from typing import TypeVar
 
@@ -13,27 +14,18 @@ from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql import migrate
 from threadkeep.archive.sql.migrate import NEWEST, schema_state
 from threadkeep.archive.sql.taking_over import Redact
-from threadkeep.checkpoints.items import SqlItems
-from threadkeep.checkpoints.store import DatabaseCheckpoints
-from threadkeep.compose.memory import admission_rules, document_vectors, keepers
+from threadkeep.compose.memory import admission_rules, session_limits, stores_on
 from threadkeep.db.engine import PoolLimits
 from threadkeep.db.rights import write_obstacle
 from threadkeep.db.server import LateDatabase, ServerDatabase
 from threadkeep.errors import StoreUnavailable
-from threadkeep.identity.api_keys import SqlKeys
 from threadkeep.index.external import ListingIndex, external_stores
-from threadkeep.index.terms import DatabaseIndex, DatabaseUpkeep
-from threadkeep.knowledge.erasing import ErasedDocuments
+from threadkeep.index.terms import DatabaseUpkeep
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.health import Connections, HealthFinding
 from threadkeep.ports.index import VectorStores
-from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import NORMALISER_VERSION, every_term
-from threadkeep.rows.reflections import SqlReflections
-from threadkeep.rows.usage import SqlLedger
-from threadkeep.sessions.database import DatabaseSessions
-from threadkeep.sessions.scratch import InMemoryScratch, InMemorySlots
 from threadkeep.settings import Settings
 from threadkeep.wording import ErasedTexts
 
@@ -42,48 +34,36 @@ _NUMBERS = re.compile(r"\d+(\.\d+)*")
 
 
 async def sql_stores(
-    where: str | AsyncEngine, settings: Settings, limits: SessionLimits, clock: Clock, *, may_be_down: bool = False
+    where: str | AsyncEngine, settings: Settings, clock: Clock, *, may_be_down: bool = False
 ) -> Stores:
     """Open, checked and, unless `THREADKEEP_AUTO_MIGRATE` is off, brought up to date.
 
     A server that `may_be_down` is made ready by the first call that reaches it.
     """
+
+    async def prepared(database: ServerDatabase) -> None:
+        await ensure_schema(database, settings)
+        if settings.auto_migrate:
+            await DatabaseUpkeep(database, every_term).claim(NORMALISER_VERSION)
+
+    def connections() -> Connections:
+        used = database.pool_usage()
+        return Connections(used.in_use, used.most)
+
     database = _database(LateDatabase, where, settings)
-    database.prepared_by(partial(_made_ready, settings=settings))
+    database.prepared_by(prepared)
     try:
         await database.ready()
     except BaseException as error:
         if not (may_be_down and isinstance(error, StoreUnavailable)):
             await database.close()
             raise
-    checkpoints = DatabaseCheckpoints(database, clock)
-    items = SqlItems(database, clock)
-    archive = ServerArchive(database, every_term, limits, clock, ErasedTexts.with_key(settings.tombstone_key))
-    return Stores(
-        archive=archive,
-        may_write=archive.may_write,
-        sessions=DatabaseSessions(database, limits, clock),
-        scratch=InMemoryScratch(clock),
-        slots=InMemorySlots(clock),
-        reflections=SqlReflections(database),
-        ledger=SqlLedger(database),
-        index=DatabaseIndex(database, every_term),
-        upkeep=DatabaseUpkeep(database, every_term),
-        checkpoints=checkpoints,
-        usage=checkpoints.usage,
-        items=items,
-        keepers=keepers(database, checkpoints, items, settings, clock),
-        keys=SqlKeys(database),
+    limits, erased = session_limits(settings), ErasedTexts.with_key(settings.tombstone_key)
+    return replace(
+        stores_on(database, ServerArchive(database, every_term, limits, clock, erased), settings, clock),
         vectors=partial(_vectors, database, clock),
-        knowledge=ErasedDocuments(database),
-        document_vectors=partial(document_vectors, database, clock),
-        connections=partial(_connections, database),
+        connections=connections,
     )
-
-
-def _connections(database: ServerDatabase) -> Connections:
-    used = database.pool_usage()
-    return Connections(used.in_use, used.most)
 
 
 def _vectors(database: ServerDatabase, clock: Clock, where: ListingIndex | None) -> VectorStores:
@@ -106,12 +86,6 @@ def _redact(settings: Settings) -> Redact:
     """The rules are read with the first text that there is."""
     rules = cache(lambda: admission_rules(settings))
     return lambda scope, text: rules().redactor_at(scope)(text).text
-
-
-async def _made_ready(database: ServerDatabase, settings: Settings) -> None:
-    await ensure_schema(database, settings)
-    if settings.auto_migrate:
-        await DatabaseUpkeep(database, every_term).claim(NORMALISER_VERSION)
 
 
 async def open_server(url: str, settings: Settings) -> ServerDatabase:
@@ -142,24 +116,21 @@ async def server_schema(url: str, settings: Settings, *, check: bool) -> tuple[s
 async def inspected(url: str, settings: Settings) -> tuple[str, str, HealthFinding | None, str | None, str]:
     """Return the product, its version, what would keep an append from being stored, the state of its tables and the
     newest there is. Changes nothing."""
+
+    async def said_version(connection: AsyncConnection) -> str:
+        return str((await connection.execute(text("SELECT version()"))).scalar())
+
     database = sql_database(url, settings)
     try:
         await database.open()
-        said = await database.snapshot(_said_version)
+        said = await database.snapshot(said_version)
+        product = next((name for name in ("PostgreSQL", "MariaDB") if name in said), "MySQL")
         numbers = _NUMBERS.search(said)
         version = numbers[0] if numbers else said
         obstacle = await database.snapshot(write_obstacle)
-        return _product(said), version, obstacle, (await schema_state(database)).current, NEWEST
+        return product, version, obstacle, (await schema_state(database)).current, NEWEST
     finally:
         await database.close()
-
-
-async def _said_version(connection: AsyncConnection) -> str:
-    return str((await connection.execute(text("SELECT version()"))).scalar())
-
-
-def _product(said: str) -> str:
-    return next((name for name in ("PostgreSQL", "MariaDB") if name in said), "MySQL")
 
 
 def sql_database(where: str | AsyncEngine, settings: Settings) -> ServerDatabase:

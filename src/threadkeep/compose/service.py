@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from importlib import import_module
 from typing import Protocol
 
 from threadkeep.compose.memory import open_database
+from threadkeep.compose.optional import part
 from threadkeep.core.media import Media, MediaLimits
-from threadkeep.errors import InvalidSetting, MissingExtra
+from threadkeep.errors import InvalidSetting
 from threadkeep.identity.api_keys import SqlKeys
 from threadkeep.identity.authenticator import Authenticator, Tokens
 from threadkeep.models.language import SUPPORTED
@@ -41,15 +41,9 @@ def authenticator(settings: Settings, keys: KeyStore | None, *, no_auth: bool = 
 
 
 def _tokens(settings: Settings) -> Tokens | None:
-    """Imported only now: tokens need an extra that a service with keys alone does without."""
     if settings.jwt_secret is None and settings.jwt_jwks is None:
         return None
-    try:
-        tokens = import_module("threadkeep.identity.tokens")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("threadkeep"):
-            raise
-        raise MissingExtra("service", "authentication by tokens") from None
+    tokens = part("identity.tokens", "service", "authentication by tokens")
     rules = tokens.TokenRules(
         secret=settings.jwt_secret,
         key_set=settings.jwt_jwks,

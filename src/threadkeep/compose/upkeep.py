@@ -22,7 +22,6 @@ from threadkeep.compose.memory import (
     open_database,
     redis_named,
     redis_parts,
-    session_limits,
     sql_parts,
     sqlite_path,
     stores_at,
@@ -85,8 +84,7 @@ async def _forgetting(where: str, redis: str | None, settings: Settings, clock: 
             if hot:
                 client = await redis_parts().redis_at(hot, settings)
                 closing.push_async_callback(client.close)
-                limits = session_limits(settings)
-                release = await redis_parts().releases(client, stores.archive, settings, limits, clock)
+                release = await redis_parts().releases(client, stores.archive, settings, clock)
                 told += [release] if release else []
         yield told
 

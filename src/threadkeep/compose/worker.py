@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from threadkeep.compose.memory import redis_named, redis_parts, session_limits, stores_at
+from threadkeep.compose.memory import redis_named, redis_parts, stores_at
 from threadkeep.compose.vectors import LazyVectors, embeds, uses_chroma, with_vectors
 from threadkeep.errors import InvalidSetting, StoreUnavailable
 from threadkeep.ports.clock import Clock, system_clock
@@ -64,7 +64,7 @@ async def open_worker(
     async with _opened_journal(redis, settings, clock) as (client, journal):
         stores = await stores_at(url or settings.database_url, settings, clock, may_be_down=True)
         parts = redis_parts()
-        marked = parts.marks_shown(client, stores.archive, settings, session_limits(settings), clock)
+        marked = parts.marks_shown(client, stores.archive, settings, clock)
         stores = with_vectors(replace(stores, marked=marked), settings, worker=True)
         try:
             front = parts.front_check(client, stores.archive, settings)
@@ -97,8 +97,7 @@ async def open_embedding(
         closing.push_async_callback(stores.archive.close)
         if marks and settings.redis_url:
             client, _ = await closing.enter_async_context(_opened_journal(None, settings, system_clock))
-            limits = session_limits(settings)
-            marked = redis_parts().marks_shown(client, stores.archive, settings, limits, system_clock)
+            marked = redis_parts().marks_shown(client, stores.archive, settings, system_clock)
             stores = replace(stores, marked=marked)
         lazy = LazyVectors(stores, settings)
         closing.push_async_callback(lazy.close)
@@ -153,6 +152,6 @@ async def _opened_journal(
     parts = redis_parts()
     client = await parts.redis_at(where, settings, must_let_in=True)
     try:
-        yield client, parts.redis_journal(client, settings, session_limits(settings), clock)
+        yield client, parts.redis_journal(client, settings, clock)
     finally:
         await client.close()

@@ -31,7 +31,7 @@ from threadkeep.adapters.langgraph.store_router import StoreRouter
 from threadkeep.adapters.langgraph.turn_verbs import ToolTraffic, TurnRules, TurnVerbs
 from threadkeep.adapters.langgraph.usage import UsageReporter
 from threadkeep.adapters.langgraph.writer import Writer
-from threadkeep.compose.memory import is_bound_to_its_loop, open_checkpoints
+from threadkeep.compose.memory import is_server_url, open_checkpoints
 from threadkeep.errors import InvalidInput
 from threadkeep.ports.checkpoints import Plan
 from threadkeep.ports.threads import Thread, thread_of
@@ -298,4 +298,4 @@ class ThreadkeepSaver(TurnVerbs, BaseCheckpointSaver[str]):
 
 def _session(url: str, stale_writers: StaleWriters, limits: Limits | None, settings: Settings) -> Session:
     open_ = partial(open_checkpoints, url, settings)
-    return Session(StoreRouter(open_, bound_to_loop=is_bound_to_its_loop(url)), stale_writers, limits or Limits())
+    return Session(StoreRouter(open_, bound_to_loop=is_server_url(url)), stale_writers, limits or Limits())

@@ -17,7 +17,7 @@ from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig, 
 from threadkeep.adapters.langgraph.codec import Codec
 from threadkeep.adapters.langgraph.store_items import Batch, ItemVectors, Shelf
 from threadkeep.adapters.langgraph.store_router import StoreRouter
-from threadkeep.compose.memory import embedder_named, is_bound_to_its_loop, open_items, rules_of
+from threadkeep.compose.memory import admission_rules, embedder_named, is_server_url, open_items
 from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra, StoreError
 from threadkeep.ports.agent_rows import ItemStore
 from threadkeep.ports.models import Embedder
@@ -103,9 +103,7 @@ class ThreadkeepStore(BaseStore):
         vectors = _vectors(embedder, fields or ("$",), owner, settings)
         codec = Codec(serde or JsonPlusSerializer(allowed_msgpack_modules=None))
         shelf = Shelf(owner.tenant, user, user_label, codec, vectors, max_value_bytes)
-        router: StoreRouter[ItemStore] = StoreRouter(
-            partial(_opened, url, settings), bound_to_loop=is_bound_to_its_loop(url)
-        )
+        router: StoreRouter[ItemStore] = StoreRouter(partial(_opened, url, settings), bound_to_loop=is_server_url(url))
         return cls(router, shelf, ttl, index)
 
     async def aclose(self) -> None:
@@ -211,7 +209,7 @@ def _vectors(given: Any, fields: Sequence[str], owner: Scope, settings: Settings
     embedder = _embedder(given, settings)
     if embedder is None:
         return None
-    rules = rules_of(settings)
+    rules = admission_rules(settings)
     redactor = rules.redactor_for(owner) if rules.redactor_for else rules.redactor
     return ItemVectors(embedder, fields, lambda text: redactor(text).text)
 

@@ -24,7 +24,7 @@ from threadkeep.adapters.langgraph.session import Asking, Session
 from threadkeep.adapters.langgraph.store_router import StoreRouter
 from threadkeep.adapters.langgraph.turns import Projection, TurnCodec, Turns, TurnSeal, is_messages
 from threadkeep.adapters.langgraph.writer import Writer
-from threadkeep.compose.memory import rules_of
+from threadkeep.compose.memory import admission_rules
 from threadkeep.errors import CheckpointCorrupt, InvalidInput, InvalidScope, InvalidSetting
 from threadkeep.policy.admit import Rules
 from threadkeep.ports.checkpoints import FROM_MEMORY, CheckpointStore, Search, StoredCheckpoint, TurnOver
@@ -269,7 +269,7 @@ class TurnRules:
 
     @cached_property
     def admission(self) -> Rules:
-        return rules_of(self.settings or load_settings())
+        return admission_rules(self.settings or load_settings())
 
     def redacted(self, thread: Thread, text: str) -> str:
         of = self.admission.redactor_for
