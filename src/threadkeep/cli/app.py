@@ -64,7 +64,10 @@ def run(arguments: Sequence[str]) -> int:
         ended = commands(args=list(arguments), prog_name="threadkeep", standalone_mode=False)
         sys.stdout.flush()  # what cannot be written shows itself here at the latest
     except ThreadkeepError as error:
-        _report(_problem(error), str(error), as_json=as_json)
+        problem = {"code": error.code, "detail": str(error), "retryable": error.retryable}
+        if isinstance(error, InvalidInput):
+            problem |= {"field": error.field, "fix": error.fix}
+        _report(problem, str(error), as_json=as_json)
         return FAILED
     except typer.TyperException as error:  # wrong usage
         if message := error.format_message():  # empty when it was answered with the help page
@@ -83,11 +86,6 @@ def run(arguments: Sequence[str]) -> int:
         _report({"code": "io_error", "detail": detail, "retryable": False}, detail, as_json=as_json)
         return FAILED
     return ended if isinstance(ended, int) else 0
-
-
-def _problem(error: ThreadkeepError) -> dict[str, Any]:
-    problem: dict[str, Any] = {"code": error.code, "detail": str(error), "retryable": error.retryable}
-    return problem | ({"field": error.field, "fix": error.fix} if isinstance(error, InvalidInput) else {})
 
 
 def _report(problem: dict[str, Any], text: str, *, as_json: bool) -> None:

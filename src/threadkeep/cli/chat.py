@@ -90,11 +90,19 @@ async def _answered(assistant: Assistant, asked: Asked, *, as_json: bool) -> Non
 
 
 def _show(answer: Answer, *, as_json: bool) -> None:
-    if as_json:
-        _line(_as_dict(answer))
-    else:
+    if not as_json:
         screen().print(harmless(answer.text), soft_wrap=True)
         screen().print()
+        return
+    told = {
+        "reply": answer.text,
+        "language": answer.language,
+        "kind": answer.kind,
+        "message_id": answer.message_id,
+        "tools": [{"name": trace.name, "ok": trace.ok} for trace in answer.tools],
+        "usage": {"input_tokens": answer.usage.input_tokens, "output_tokens": answer.usage.output_tokens},
+    }
+    _line(told)
 
 
 def _line(value: dict[str, Any]) -> None:
@@ -109,17 +117,6 @@ def _print_summary(answer: Answer) -> None:
         notable.append(f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens")
     if notable:
         notes.print(harmless(" · ".join(notable)), style="dim", markup=False)
-
-
-def _as_dict(answer: Answer) -> dict[str, Any]:
-    return {
-        "reply": answer.text,
-        "language": answer.language,
-        "kind": answer.kind,
-        "message_id": answer.message_id,
-        "tools": [{"name": trace.name, "ok": trace.ok} for trace in answer.tools],
-        "usage": {"input_tokens": answer.usage.input_tokens, "output_tokens": answer.usage.output_tokens},
-    }
 
 
 async def _lines(*, ask: bool) -> AsyncIterator[str]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from threadkeep.cli.options import Json, RedisJournal
-from threadkeep.cli.output import in_columns, print_json, screen
+from threadkeep.cli.output import confirm, in_columns, print_json, screen
 from threadkeep.compose.worker import open_journal
 from threadkeep.errors import InvalidInput
 from threadkeep.ports.journal import DeadLetter, Journal
@@ -33,7 +33,11 @@ def list_letters(
     json: Json = False,
 ) -> None:
     """Show what was given up on, and why."""
-    letters, total = _on_journal(redis, lambda journal: _letters(journal, limit))
+
+    async def read(journal: Journal) -> tuple[list[dict[str, Any]], int]:
+        return [_shown(letter) for letter in await journal.dead(limit)], (await journal.depth()).dead
+
+    letters, total = _on_journal(redis, read)
     if json:
         print_json({"total": total, "letters": letters})
         return
@@ -66,9 +70,12 @@ def _move(
 ) -> None:
     if everything == bool(ids):
         raise InvalidInput("ids", "are missing" if not ids else "and --all were both given", "give ids or --all")
-    chosen = [_checked(id) for id in dict.fromkeys(ids or ())] or _on_journal(redis, _all_ids)
+    if any(not _ID.fullmatch(id) for id in ids or ()):
+        raise InvalidInput("ids", "have one that is none of ours", "copy them from `threadkeep dlq list`")
+    chosen = [*dict.fromkeys(ids or ())] or _on_journal(redis, _all_ids)
     if not yes and chosen:
-        _ask(verb, len(chosen), as_json=as_json)
+        question = "Put {} entries back?" if verb == "replay" else "Drop {} entries? Their messages are lost for good"
+        confirm(question.format(len(chosen)), as_json=as_json)
     moved = _on_journal(redis, lambda journal: getattr(journal, verb)(chosen))
     if as_json:
         print_json({"asked": len(chosen), "moved": moved})
@@ -78,29 +85,12 @@ def _move(
         raise typer.Exit(1)
 
 
-def _checked(id: str) -> str:
-    if not _ID.fullmatch(id):
-        raise InvalidInput("ids", "have one that is none of ours", "copy them from `threadkeep dlq list`")
-    return id
-
-
-def _ask(verb: str, count: int, *, as_json: bool) -> None:
-    if as_json:
-        raise InvalidInput("--yes", "is missing", "with --json there is no prompt: confirm with --yes")
-    question = "Put {} entries back?" if verb == "replay" else "Drop {} entries? Their messages are lost for good"
-    typer.confirm(question.format(count), abort=True, err=True)
-
-
 def _on_journal(redis: str | None, work: Callable[[Journal], Awaitable[T]]) -> T:
     async def run() -> T:
         async with open_journal(redis) as journal:
             return await work(journal)
 
     return asyncio.run(run())
-
-
-async def _letters(journal: Journal, limit: int) -> tuple[list[dict[str, Any]], int]:
-    return [_shown(letter) for letter in await journal.dead(limit)], (await journal.depth()).dead
 
 
 async def _all_ids(journal: Journal) -> Sequence[str]:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from threadkeep.cli.options import Json, Redis, Url, existing_store
-from threadkeep.cli.output import print_json, screen
+from threadkeep.cli.output import confirm, print_json, screen
 from threadkeep.errors import InvalidInput
 from threadkeep.scope import DEFAULT_TENANT, Scope
 
@@ -32,7 +32,11 @@ def erase(
         scope.require_conversation()
     with existing_store(url, redis) as memory:
         if not yes:
-            _ask(scope, message_id, text, memory.stats(scope).messages, as_json=json)
+            whole = "conversation" if scope.conversation else "user"
+            what = "this message" if message_id else "every message that says this text" if text else f"this {whole}"
+            among = f" (of a {whole} with" if message_id or text else " ("
+            counted = f"{memory.stats(scope).messages} messages)"
+            confirm(f"Erase {what}{among} {counted}? It cannot be undone", as_json=json)
         proof = memory.erase(scope, message_id) if text is None else memory.forget(scope, text)
     if json:
         print_json(proof.as_dict())
@@ -40,15 +44,6 @@ def erase(
         print_proof(proof.as_dict())
     if not proof.complete:
         raise typer.Exit(1)
-
-
-def _ask(scope: Scope, message_id: str | None, text: str | None, messages: int, *, as_json: bool) -> None:
-    if as_json:
-        raise InvalidInput("--yes", "is missing", "with --json there is no prompt: confirm with --yes")
-    whole = "conversation" if scope.conversation else "user"
-    what = "this message" if message_id else "every message that says this text" if text else f"this {whole}"
-    among = f" (of a {whole} with" if message_id or text else " ("
-    typer.confirm(f"Erase {what}{among} {messages} messages)? It cannot be undone", abort=True, err=True)
 
 
 def print_proof(proof: dict[str, Any]) -> None:

@@ -78,7 +78,8 @@ def _write(memory: SyncMemory, scope: Scope | None, shape: Shape, file: IO[bytes
     lines = size = 0
     kept = memory.stats(scope)
     total = kept.conversations + kept.threads.count + kept.sessions + kept.items
-    with _progress() as progress:
+    shown = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(*shown, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         task = progress.add_task("Exporting", total=total)
         for record in memory.export(scope):
             if (told := in_shape(record, shape)) is not None:
@@ -86,17 +87,6 @@ def _write(memory: SyncMemory, scope: Scope | None, shape: Shape, file: IO[bytes
                 lines += 1
             progress.advance(task)
     return lines, size
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=notes,
-        transient=True,
-        disable=not notes.is_terminal,
-    )
 
 
 _BESIDE_THE_STORE = ("", "-wal", "-shm", "-journal")
@@ -109,7 +99,9 @@ def export_file(out: Path, store: Path | None) -> Generator[IO[bytes]]:
     try:
         target = Path(os.path.realpath(out))
         _refuse_the_store(target, store)
-        with stop_by_exit(), _stream(out) if _takes_a_stream(out) else _whole_file(target) as file:
+        # By the name as given: what /dev/stdout leads to may have no name of its own.
+        is_stream = out.exists() and not stat.S_ISREG(out.stat().st_mode)
+        with stop_by_exit(), open(os.open(out, os.O_WRONLY), "wb") if is_stream else _whole_file(target) as file:
             yield file
     except OSError as error:
         raise InvalidInput("--out", f"could not be written ({error.strerror})", "give another file") from error
@@ -118,24 +110,9 @@ def export_file(out: Path, store: Path | None) -> Generator[IO[bytes]]:
 def _refuse_the_store(target: Path, store: Path | None) -> None:
     if store is None:
         return
-    base = os.path.realpath(store)
-    if any(_same(target, Path(base + ending)) for ending in _BESIDE_THE_STORE):
+    own = [Path(os.path.realpath(store) + ending) for ending in _BESIDE_THE_STORE]
+    if target in own or any(target.exists() and one.exists() and target.samefile(one) for one in own):
         raise InvalidInput("--out", "is a file of the store itself", "give another file: it would be overwritten")
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one == other or (one.exists() and other.exists() and one.samefile(other))
-
-
-def _takes_a_stream(out: Path) -> bool:
-    """Checked by the name as given: what /dev/stdout leads to may have no name of its own."""
-    return out.exists() and not stat.S_ISREG(out.stat().st_mode)
-
-
-@contextmanager
-def _stream(out: Path) -> Generator[IO[bytes]]:
-    with open(os.open(out, os.O_WRONLY), "wb") as file:
-        yield file
 
 
 @contextmanager

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,12 +15,12 @@ from rich.progress import Progress
 
 from threadkeep.cli.options import Json, Tenant, Url, of_an_existing_store
 from threadkeep.cli.output import harmless, notes, print_json, print_pairs, screen
-from threadkeep.compose.knowledge import Knowledge, open_knowledge
+from threadkeep.compose.knowledge import open_knowledge
 from threadkeep.compose.upkeep import rebuild_terms
 from threadkeep.compose.worker import embed_all, messages_given_up, open_embedding
 from threadkeep.errors import EmbedderError
 from threadkeep.ports.knowledge import Access
-from threadkeep.ports.models import model_of
+from threadkeep.ports.models import Embedder, EmbeddingModel, model_of
 from threadkeep.recall.context import on_one_line
 from threadkeep.scope import DEFAULT_TENANT
 from threadkeep.settings import Settings, load_settings
@@ -26,6 +28,8 @@ from threadkeep.settings import Settings, load_settings
 if TYPE_CHECKING:
     from threadkeep.knowledge.indexing import IndexReport
     from threadkeep.recall.passages import Answered
+
+_MOST_LISTED = 1_000
 
 index = typer.Typer(
     name="index", no_args_is_help=True, help="Knowledge documents: add a folder, search, rebuild, look."
@@ -65,7 +69,12 @@ def search(
 ) -> None:
     """Search passages with the access of that user."""
     who = Access(tenant or DEFAULT_TENANT, user)
-    found = asyncio.run(_search(url, who, query, k, budget, datasource))
+
+    async def asked() -> Answered:
+        async with open_knowledge(url, of_an_existing_store(url)) as knowledge:
+            return await knowledge.ask(who, query, k=k, budget=budget, datasources=datasource)
+
+    found = asyncio.run(asked())
     if json:
         print_json(found.as_dict())
         return
@@ -109,15 +118,11 @@ async def _add(url: str | None, folder: Path, source: Any) -> IndexReport:
             )
 
 
-async def _search(
-    url: str | None, who: Access, query: str, k: int, budget: int | None, datasources: list[str] | None
-) -> Answered:
-    async with open_knowledge(url, of_an_existing_store(url)) as knowledge:
-        return await knowledge.ask(who, query, k=k, budget=budget, datasources=datasources)
-
-
 async def _rebuild(url: str | None, tenant: str | None, settings: Settings) -> IndexReport:
-    await _rebuild_terms(url)
+    where, writing = url or settings.database_url, load_settings()
+    with Progress(console=notes, transient=True) as bar:
+        task = bar.add_task("messages", total=None)
+        await rebuild_terms(where, writing, lambda done: bar.update(task, completed=done))
     async with open_knowledge(url, settings) as knowledge:
         with Progress(console=notes, transient=True) as bar:
             task = bar.add_task("embedding", total=None)
@@ -126,35 +131,45 @@ async def _rebuild(url: str | None, tenant: str | None, settings: Settings) -> I
             )
 
 
-async def _rebuild_terms(url: str | None) -> None:
-    """What messages are found by, if another version of Threadkeep made it."""
-    settings = load_settings()
-    with Progress(console=notes, transient=True) as bar:
-        task = bar.add_task("messages", total=None)
-        await rebuild_terms(url or settings.database_url, settings, lambda done: bar.update(task, completed=done))
+async def rebuild_messages(url: str | None, settings: Settings) -> dict[str, int] | None:
+    """None where messages get no vectors. Raises `EmbedderError` when the embedder does not answer."""
+    async with open_embedding(url, settings, marks=True) as parts:
+        if parts is None:
+            return None
+        embedded, failed = await embed_all(parts)
+        return {"embedded": embedded, "embed_failed": failed}
 
 
 async def _status(url: str | None, tenant: str | None, settings: Settings) -> dict[str, Any]:
     async with open_knowledge(url, settings) as knowledge:
-        found = await knowledge.store.documents(tenant)
+        found, embedder = await knowledge.store.documents(tenant), knowledge.embedder
+        waiting = await _waiting(embedder, partial(knowledge.store.waiting, tenant=tenant)) if embedder else None
         return {
             "documents": len(found),
             "chunks": sum(one.chunks for one in found),
-            "embedder": knowledge.embedder.name if knowledge.embedder else None,
-            "waiting_for_vectors": await _waiting(knowledge, tenant),
+            "embedder": embedder.name if embedder else None,
+            "waiting_for_vectors": waiting,
             "datasources": dict(Counter(one.datasource for one in found)),
         }
 
 
-async def _waiting(knowledge: Knowledge, tenant: str | None) -> int | None:
-    """None where there is no embedder, or it does not say what its vectors are like."""
-    if knowledge.embedder is None:
-        return None
+async def messages_status(url: str | None, settings: Settings) -> dict[str, Any] | None:
+    """None where messages get no vectors and got none. Only the running process knows how many wait."""
+    failed = [one.as_dict() for one in await messages_given_up(url, settings, _MOST_LISTED)]
+    async with open_embedding(url, settings) as parts:
+        if parts is None:
+            return {"waiting_for_vectors": None, "embed_failed": failed} if failed else None
+        waiting = await _waiting(parts.embedder, parts.stores.backlog.count)
+        return {"waiting_for_vectors": waiting, "embed_failed": failed}
+
+
+async def _waiting(embedder: Embedder, count: Callable[[EmbeddingModel], Awaitable[int]]) -> int | None:
+    """None where the embedder does not say what its vectors are like."""
     try:
-        model = await model_of(knowledge.embedder)
+        model = await model_of(embedder)
     except EmbedderError:
         return None
-    return await knowledge.store.waiting(model, tenant)
+    return await count(model)
 
 
 def _report(report: IndexReport, title: str, messages: dict[str, int] | None = None, *, as_json: bool) -> None:
@@ -171,28 +186,3 @@ def _report(report: IndexReport, title: str, messages: dict[str, int] | None = N
 def _shown(name: str) -> str:
     """A file's name may be no text at all, or orders to a terminal."""
     return on_one_line(name).encode("utf-8", "backslashreplace").decode()
-
-
-_MOST_LISTED = 1_000
-
-
-async def messages_status(url: str | None, settings: Settings) -> dict[str, Any] | None:
-    """None where messages get no vectors and got none. Only the running process knows how many wait."""
-    failed = [one.as_dict() for one in await messages_given_up(url, settings, _MOST_LISTED)]
-    async with open_embedding(url, settings) as parts:
-        if parts is None:
-            return {"waiting_for_vectors": None, "embed_failed": failed} if failed else None
-        try:
-            waiting = await parts.stores.backlog.count(await model_of(parts.embedder))
-        except EmbedderError:
-            waiting = None  # it does not say what its vectors are like
-        return {"waiting_for_vectors": waiting, "embed_failed": failed}
-
-
-async def rebuild_messages(url: str | None, settings: Settings) -> dict[str, int] | None:
-    """Raises `EmbedderError` when the embedder does not answer."""
-    async with open_embedding(url, settings, marks=True) as parts:
-        if parts is None:
-            return None
-        embedded, failed = await embed_all(parts)
-        return {"embedded": embedded, "embed_failed": failed}

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
-from threadkeep.cli.options import Json, OfTenant, Tenant, Url, as_it_is, store_path
+from threadkeep.cli.options import Json, OfTenant, Tenant, Url, of_an_existing_store
 from threadkeep.cli.output import in_columns, notes, print_json, screen
-from threadkeep.cli.resolved import shown_path
 from threadkeep.compose.service import key_secret, open_keys
 from threadkeep.errors import InvalidInput, NotFound
 from threadkeep.identity.api_keys import new_key
 from threadkeep.ports.clock import system_clock
-from threadkeep.ports.keys import PERMISSIONS, ROLES, ApiKey
+from threadkeep.ports.keys import PERMISSIONS, ROLES, KeyStore
 from threadkeep.scope import DEFAULT_TENANT
 from threadkeep.settings import Settings, load_settings
 
+R = TypeVar("R")
 T = TypeVar("T", bound=str)
 
 keys = typer.Typer(name="keys", no_args_is_help=True, help="API keys: make one, list them, revoke one.")
@@ -55,7 +55,7 @@ def create(
         name=name,
         expires_at=None if expires_days is None else now + timedelta(days=expires_days),
     )
-    asyncio.run(_add(url or settings.database_url, settings, kept))
+    _on_keys(url or settings.database_url, settings, lambda store: store.add(kept))
     if json:
         print_json({"key": key} | kept.as_dict())
         return
@@ -66,7 +66,8 @@ def create(
 @keys.command(name="list")
 def list_(tenant: OfTenant = None, url: Url = None, json: Json = False) -> None:
     """Every key by its prefix: whose it is, what it allows, whether it still holds. Never the key itself."""
-    found = asyncio.run(_all(url, tenant))
+    settings = of_an_existing_store(url)
+    found = _on_keys(url or settings.database_url, settings, lambda store: store.all(tenant))
     if json:
         print_json([one.as_dict() for one in found])
         return
@@ -85,7 +86,8 @@ def revoke(
     prefix: Annotated[str, typer.Argument(help="As `keys list` shows it.")], url: Url = None, json: Json = False
 ) -> None:
     """Refuse a key from now on; a service that has just seen it may take a few seconds to notice."""
-    if not asyncio.run(_revoke(url, prefix)):
+    settings = of_an_existing_store(url)
+    if not _on_keys(url or settings.database_url, settings, lambda store: store.revoke(prefix, system_clock())):
         raise NotFound("there is no key with this prefix; `threadkeep keys list` shows them")
     if json:
         print_json({"prefix": prefix, "revoked": True})
@@ -93,30 +95,12 @@ def revoke(
         screen().print(f"Revoked {prefix}.")
 
 
-async def _add(url: str, settings: Settings, key: ApiKey) -> None:
-    async with open_keys(url, settings) as store:
-        await store.add(key)
+def _on_keys(url: str, settings: Settings, work: Callable[[KeyStore], Awaitable[R]]) -> R:
+    async def run() -> R:
+        async with open_keys(url, settings) as store:
+            return await work(store)
 
-
-async def _all(url: str | None, tenant: str | None) -> list[ApiKey]:
-    where, settings = _existing(url)
-    async with open_keys(where, settings) as store:
-        return [*await store.all(tenant)]
-
-
-async def _revoke(url: str | None, prefix: str) -> bool:
-    where, settings = _existing(url)
-    async with open_keys(where, settings) as store:
-        return await store.revoke(prefix, system_clock())
-
-
-def _existing(url: str | None) -> tuple[str, Settings]:
-    """A typo in a URL must not make an empty store, and then report that it has no keys."""
-    settings = load_settings()
-    path: Path | None = store_path(url, settings)
-    if path is not None and not path.exists():
-        raise NotFound(f"{shown_path(path)}: there is no store here; check --url or DATABASE_URL")
-    return url or settings.database_url, as_it_is(settings)
+    return asyncio.run(run())
 
 
 def _known(option: str, given: str, known: tuple[T, ...]) -> T:

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,6 +23,7 @@ from threadkeep.identity.principal import OF_A_USER, Principal
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.settings import TOKEN_VARIABLE, Settings, load_settings
 
+ClientName = Literal["vscode", "claude", "cursor"]
 mcp = typer.Typer(name="mcp", help="An MCP server on stdin and stdout, and how clients start it.")
 
 User = Annotated[str | None, typer.Option("--user", help=f"Whose memory and documents. Otherwise {DEFAULT_USER!r}.")]
@@ -43,9 +45,11 @@ def serve(
     """Serve one MCP client over stdin and stdout until it closes them."""
     if context.invoked_subcommand is not None:
         return
-    _need_mcp_extra()
+    if find_spec("mcp") is None:
+        raise MissingExtra("mcp", "threadkeep mcp")
     log_to(sys.stderr)
-    principal = _configured(tenant, user)
+    scope = Scope(tenant or DEFAULT_TENANT, user or DEFAULT_USER)  # raises for what no id may be made of
+    principal = Principal(scope.tenant, scope.user, "USER", OF_A_USER, "stdio")
     if gateway is None:
         asyncio.run(_serve(url, redis, principal))
     else:
@@ -54,7 +58,7 @@ def serve(
 
 @mcp.command()
 def config(
-    client: Annotated[Literal["vscode", "claude", "cursor"], typer.Option(help="Which client's settings.")],
+    client: Annotated[ClientName, typer.Option(help="Which client's settings.")],
     url: Url = None,
     redis: Redis = None,
     tenant: Tenant = None,
@@ -64,7 +68,6 @@ def config(
     json: Json = False,
 ) -> None:
     """Print what to paste into a client's settings."""
-
     settings = load_settings()
     for option, address in (("--http", http), ("--gateway", gateway)):
         if address is not None and masked(address) != address:
@@ -103,18 +106,6 @@ def _this_command() -> list[str]:
     return [sys.executable, "-m", "threadkeep.cli"] if found is None else [found]
 
 
-def _configured(tenant: str | None, user: str | None) -> Principal:
-    scope = Scope(tenant or DEFAULT_TENANT, user or DEFAULT_USER)  # raises for what no id may be made of
-    return Principal(scope.tenant, scope.user, "USER", OF_A_USER, "stdio")
-
-
-def _need_mcp_extra() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("mcp") is None:
-        raise MissingExtra("mcp", "threadkeep mcp")
-
-
 async def _serve(url: str | None, redis: str | None, principal: Principal) -> None:
     from threadkeep.compose.retrieval import open_mcp_backend
     from threadkeep.mcp.stdio import serve_stdio
@@ -135,7 +126,6 @@ async def _forward(gateway: str, principal: Principal) -> None:
         await serve_stdio(backend, principal, with_resources=False)
 
 
-ClientName = Literal["vscode", "claude", "cursor"]
 FILES: dict[ClientName, str] = {
     "vscode": ".vscode/mcp.json",
     "claude": "claude_desktop_config.json",

@@ -17,10 +17,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from threadkeep.compose.service import authentication_is_configured
+from threadkeep.errors import InvalidInput
 from threadkeep.identity.audit import ids_of_this_request
 from threadkeep.settings import Settings
 
@@ -54,6 +56,13 @@ def in_columns(title: str, *headings: str) -> Table:
     for heading in headings:
         table.add_column(heading, overflow="fold", no_wrap=heading == headings[0])
     return table
+
+
+def confirm(question: str, *, as_json: bool) -> None:
+    """Raise `InvalidInput` with `--json`, where nobody reads a prompt, and `Abort` for a no."""
+    if as_json:
+        raise InvalidInput("--yes", "is missing", "with --json there is no prompt: confirm with --yes")
+    typer.confirm(question, abort=True, err=True)
 
 
 def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:

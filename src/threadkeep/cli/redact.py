@@ -50,7 +50,8 @@ def redact(
     if json:
         print_json({"findings": found} if explain else {"text": "".join(masked)})
     elif explain:
-        _print_places(found)
+        for one in found:
+            sys.stdout.write("{file}:{line}:{column} +{length} {type} {rule}\n".format(**one))
     sys.stdout.flush()
 
 
@@ -121,8 +122,3 @@ def _place(name: str, first: int, text: str, finding: Finding) -> dict[str, obje
     line = first + text.count("\n", 0, start)
     place = {"file": name, "line": line, "column": column, "length": end - start}
     return {**place, "type": finding.type, "rule": finding.rule}
-
-
-def _print_places(found: list[dict[str, object]]) -> None:
-    for one in found:
-        sys.stdout.write("{file}:{line}:{column} +{length} {type} {rule}\n".format(**one))

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
+from importlib.util import find_spec
 from types import FrameType
 from typing import Annotated
 
@@ -56,8 +57,15 @@ def serve(
     json: Json = False,
 ) -> None:
     """Serve memory, and an assistant if there is one, over HTTP until SIGTERM or Ctrl-C."""
-    _need_service_extra()
-    settings = _with_options(load_settings(warn=False), url, redis, assistant)
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
+        raise MissingExtra("service", "threadkeep serve")
+    settings = when_served(load_settings(warn=False))
+    options = {
+        "database_url": url or settings.database_url,
+        "redis_url": redis_named(redis, settings),
+        "assistant": assistant or settings.assistant,
+    }
+    settings = settings.model_copy(update=options)
     if no_auth:
         settings = without_authentication(settings)
     check_mapping(settings)
@@ -76,19 +84,6 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ModuleNotFoundError:
         return None
     return uvloop.new_event_loop
-
-
-def _need_service_extra() -> None:
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in ("fastapi", "uvicorn")):
-        raise MissingExtra("service", "threadkeep serve")
-
-
-def _with_options(settings: Settings, url: str | None, redis: str | None, assistant: str | None) -> Settings:
-    """What routes other than memory's own (documents, limits) go by."""
-    places = {"database_url": url or settings.database_url, "redis_url": redis_named(redis, settings)}
-    return when_served(settings).model_copy(update=places | {"assistant": assistant or settings.assistant})
 
 
 def _refuse_strangers(host: str, settings: Settings) -> None:
@@ -151,6 +146,7 @@ async def _serve(
     async with opener() as memory, responder_on(memory, settings) as responder, retaining:
         identities = authenticator(settings, memory.keys, no_auth=no_auth)
         await refuse_forgotten_authentication(identities, "start with --no-auth")
+        proxies = [str(network) for network in settings.trusted_proxies]
         app = create_app(
             settings,
             lambda: nullcontext(memory),
@@ -164,18 +160,13 @@ async def _serve(
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=10,
-            forwarded_allow_ips=_believed(settings),
+            # Whose `X-Forwarded-For` is believed; None is uvicorn's own: FORWARDED_ALLOW_IPS, or this machine.
+            forwarded_allow_ips=["127.0.0.1", "::1", *proxies] if proxies else None,
         )
         server = Server(config, lambda: app.state.streams.close(), RequestLimits.of(settings))
         _announce(listening, as_json=as_json)
         server.should_exit = stopping.is_set()
         await server.serve([listening])
-
-
-def _believed(settings: Settings) -> list[str] | None:
-    """Whose `X-Forwarded-For` is believed; by default uvicorn's own: FORWARDED_ALLOW_IPS, or this machine."""
-    proxies = [str(network) for network in settings.trusted_proxies]
-    return ["127.0.0.1", "::1", *proxies] if proxies else None
 
 
 def _signals_noted() -> asyncio.Event:

@@ -12,12 +12,11 @@ from typing import Annotated
 
 import typer
 
-from threadkeep.cli.options import Json, Redis, Url, as_it_is, of_an_existing_store, store_path
-from threadkeep.cli.output import print_json, print_pairs, screen
-from threadkeep.cli.resolved import shown_path
+from threadkeep.cli.options import Json, Redis, Url, of_an_existing_store
+from threadkeep.cli.output import confirm, print_json, print_pairs, screen
 from threadkeep.compose.upkeep import SchemaReport, check_schema, migrate_schema, open_retention, retain_daily
 from threadkeep.compose.upkeep import detach as detach_stores
-from threadkeep.errors import InvalidInput, MissingExtra, NotFound
+from threadkeep.errors import MissingExtra
 from threadkeep.ports.threads import Retained
 from threadkeep.settings import Settings, load_settings
 
@@ -40,25 +39,19 @@ def run(
     json: Json = False,
 ) -> None:
     """Expire idle threads, delete expired ones, and delete old turns and memories. Safe to repeat and to interrupt."""
-    settings = load_settings()
-    path = store_path(url, settings)
-    if path is not None and not path.exists():
-        raise NotFound(f"{shown_path(path)}: there is no store here; check --url or DATABASE_URL")
-    done, swept = asyncio.run(_run(url, redis, as_it_is(settings), dry_run=dry_run, force=force))
+    done, swept = asyncio.run(_run(url, redis, of_an_existing_store(url), dry_run=dry_run, force=force))
     if json:
         print_json(asdict(done) | {"abandoned": swept, "dry_run": dry_run})
         return
-    title = "Would go" if dry_run else "Gone"
-    told = {"threads expired": done.expired, "threads deleted": done.deleted, "turns deleted": done.turns}
-    print_pairs(
-        title,
-        told
-        | {
-            "memories forgotten": done.memories,
-            "rows of sessions and items": done.rows,
-            "abandoned turns of graphs ended": swept,
-        },
-    )
+    told = {
+        "threads expired": done.expired,
+        "threads deleted": done.deleted,
+        "turns deleted": done.turns,
+        "memories forgotten": done.memories,
+        "rows of sessions and items": done.rows,
+        "abandoned turns of graphs ended": swept,
+    }
+    print_pairs("Would go" if dry_run else "Gone", told)
 
 
 async def _run(
@@ -131,7 +124,7 @@ def detach(
     opens both attaches them again, in its own mode."""
     settings = of_an_existing_store(url)
     if lost and not yes:
-        _ask(as_json=json)
+        confirm("Give up whatever that Redis had queued? It cannot be undone", as_json=json)
     done = asyncio.run(detach_stores(url, redis, settings, lost=lost))
     if json:
         print_json(done.as_dict())
@@ -141,9 +134,3 @@ def detach(
         screen().print("The Redis is free; this archive had none.")
     else:
         screen().print("Nothing was attached.")
-
-
-def _ask(*, as_json: bool) -> None:
-    if as_json:
-        raise InvalidInput("--yes", "is missing", "with --json there is no prompt: confirm with --yes")
-    typer.confirm("Give up whatever that Redis had queued? It cannot be undone", abort=True, err=True)
