@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -28,7 +27,7 @@ from threadkeep.errors import (
 )
 from threadkeep.events import ModelResponse, UserMessage
 from threadkeep.memory import Memory
-from threadkeep.model import History, Message, Session
+from threadkeep.model import History, Session
 from threadkeep.models.chat import Patience
 from threadkeep.models.chat.choice import gemini_name
 from threadkeep.models.chat.gemini import GeminiModel, gemini_client
@@ -88,7 +87,9 @@ class AgentService:
         self.detector: LanguageDetector | None = None
         chosen = settings.chat_model or loaded.config.model
         if model is None and client is None and chosen and gemini_name(chosen) is None:
-            model = _other_than_gemini(loaded, settings)
+            from threadkeep.compose.assistant import chat_model  # needs more extras than a concierge on Gemini
+
+            model = chat_model(loaded, settings)
         if model is None:
             client = client or gemini_client()
             patience = Patience(settings.chat_timeout_seconds, settings.chat_retries)
@@ -138,12 +139,6 @@ class AgentService:
     def _earlier(self, history: Sequence[Mapping[str, Any]]) -> list[Said]:
         kept, _ = within(earlier_messages(history), self._folder.config.budgets.history, self._count_tokens)
         return from_the_user(kept)
-
-
-def _other_than_gemini(folder: AssistantFolder, settings: Settings) -> ChatModel:
-    from threadkeep.compose.assistant import chat_model  # needs more extras than a concierge on Gemini
-
-    return chat_model(folder, settings)
 
 
 _log = logging.getLogger("threadkeep.assistant")
@@ -223,7 +218,10 @@ class AgentResponder:
             event = question.event or UserMessage(question.text, language=language)
             question_id = await self._kept(question.scope, event)
         said = question.history if question.history is not None else vouched_for(earlier.messages)
-        history = [_entry(one) for one in dropwhile(_is_reply, said_before(question.message_id, said))]
+        history = [
+            {"role": one.role, "content": one.content, "ts": one.ts.isoformat()}
+            for one in dropwhile(lambda one: one.role == "assistant", said_before(question.message_id, said))
+        ]
         reply, traces = await self._chat(question, decided.tag, history)
         with an_answer_that_fits():
             said = ModelResponse(reply, language=language, answers=question_id, origin=BY_ASSISTANT)
@@ -300,14 +298,6 @@ class AgentResponder:
         return receipt.kept[-1] if receipt.kept else None
 
 
-def _is_reply(message: Message) -> bool:
-    return message.role == "assistant"
-
-
-def _entry(message: Message) -> dict[str, Any]:
-    return {"role": message.role, "content": message.content, "ts": message.ts.isoformat()}
-
-
 def _tools(traces: Any) -> tuple[ToolTrace, ...]:
     """Of traces of an agent's own kind, mappings or objects, as much as an answer shows; those of no name are none."""
     given: Iterable[Any] = cast("Iterable[Any]", traces) if isinstance(traces, Iterable) else ()
@@ -328,10 +318,8 @@ def _tool(trace: Any) -> ToolTrace:
 
 
 def _field(trace: Any, *names: str) -> Any:
-    get = cast("Mapping[str, Any]", trace).get if isinstance(trace, Mapping) else partial(_attribute, trace)
-    found = map(get, names)
-    return next((value for value in found if value is not None), None)
-
-
-def _attribute(trace: Any, name: str) -> Any:
-    return getattr(trace, name, None)
+    for name in names:
+        found = cast("Mapping[str, Any]", trace).get(name) if isinstance(trace, Mapping) else getattr(trace, name, None)
+        if found is not None:
+            return found
+    return None

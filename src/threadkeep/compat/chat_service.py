@@ -56,16 +56,14 @@ class SessionStore:
         session = await self._memory.touch(scope)
         added = _after_stored(document, scope)
         if added is None:
-            added = given.messages[self._how_many_are_in(session.messages, given.messages) :]
+            # They have lost their marks on the way: what is stored is known by how it continues the window.
+            seen = [(message, self._memory.redacted(message.content)) for message in given.messages]
+            stored = (_run(session.messages[start:], seen) for start in range(len(session.messages)))
+            added = given.messages[max(stored, default=0) :]
         if added:
             await self._memory.append(scope, [_event(message, given.language) for message in added])
         if given.language and given.language != session.language:
             await self._memory.set_language(scope, given.language)
-
-    def _how_many_are_in(self, known: Sequence[Message], given: Sequence[DocumentMessage]) -> int:
-        """How many messages at the start of `given` are stored already; they have lost their marks on the way."""
-        kept = [(message, self._memory.redacted(message.content)) for message in given]
-        return max((_run(known[start:], kept) for start in range(len(known))), default=0)
 
 
 def _after_stored(document: Any, scope: Scope) -> tuple[DocumentMessage, ...] | None:

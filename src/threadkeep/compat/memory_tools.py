@@ -130,7 +130,10 @@ class State:
         """`never_persist` flags further namespaces, written `name.*`, beside the three that always are."""
         self._scratch = ExpiringValues(clock)
         self._facts: dict[str, Any] = {}
-        self._namespaces = (*NAMESPACES, *map(_prefix, never_persist))
+        flagged = tuple(never_persist)
+        if any(len(namespace) < 3 or not namespace.endswith(".*") for namespace in flagged):
+            raise InvalidInput("never_persist", "names no namespace", "write it as name.*")
+        self._namespaces = (*NAMESPACES, *(namespace.removesuffix("*") for namespace in flagged))
 
     def set(
         self,
@@ -156,12 +159,6 @@ class State:
     def get(self, name: str, default: Any = None) -> Any:
         found = self._scratch.get(name) if name.startswith(self._namespaces) else self._facts.get(name)
         return default if found is None else found
-
-
-def _prefix(namespace: str) -> str:
-    if len(namespace) < 3 or not namespace.endswith(".*"):
-        raise InvalidInput("never_persist", "names no namespace", "write it as name.*")
-    return namespace.removesuffix("*")
 
 
 _OurEvent = UserMessage | ModelResponse
@@ -218,7 +215,9 @@ class MemoryService:
         before = self._last
         self._last = self._memory.start(lambda memory: self._upsert(memory, scope, record, before))
         if in_running_loop():
-            _outlived(self._last)
+            waiting = asyncio.ensure_future(outlasting(self._last))
+            _behind.add(waiting)
+            waiting.add_done_callback(_stored)
         else:
             self._last.result()
 
@@ -357,12 +356,6 @@ _making = Lock()
 _opened: dict[tuple[str, str | None], _OpenedLater] = {}
 _services: dict[tuple[str, str | None, str], MemoryService] = {}
 _behind: set[asyncio.Task[None]] = set()  # a task without a reference may be collected before it is done
-
-
-def _outlived(storing: Future[None]) -> None:
-    waiting = asyncio.ensure_future(outlasting(storing))
-    _behind.add(waiting)
-    waiting.add_done_callback(_stored)
 
 
 def _stored(waiting: asyncio.Task[None]) -> None:

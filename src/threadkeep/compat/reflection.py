@@ -232,7 +232,10 @@ class MemoryModule:
         it through `asyncio.to_thread`. Raises `InvalidInput` naming `records[i].field`."""
         if not self.enabled:
             return 0
-        given = _records(records)
+        unchecked: Any = records
+        if not isinstance(unchecked, Iterable) or isinstance(unchecked, str | bytes | Mapping):
+            raise InvalidInput("records", "is no list", "give a list of objects")
+        given = [dict(checked_object(f"records[{place}]", record)) for place, record in enumerate(records)]
         return self._result(lambda keeping: keeping.persist(given))
 
     def store_conversation(
@@ -354,10 +357,3 @@ def _check_ids(conversation_id: str, user_id: str) -> None:
     given = {"conversation_id": conversation_id, "user_id": user_id}
     for field in given:
         checked_id(given, field)
-
-
-def _records(given: Any) -> list[dict[str, Any]]:
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-        raise InvalidInput("records", "is no list", "give a list of objects")
-    listed = enumerate(cast("Iterable[Any]", given))
-    return [dict(checked_object(f"records[{place}]", record)) for place, record in listed]

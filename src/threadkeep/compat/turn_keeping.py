@@ -50,10 +50,7 @@ class RisingClock:
 
 
 class TurnKeeping:
-    """What the memory module does, on its own loop: keep the latest turn, queue it, store it, read it back.
-
-    All of it on one loop. Nothing is connected before it is needed.
-    """
+    """All of it runs on one loop. Nothing is connected before it is needed."""
 
     def __init__(self, settings: Settings, config: MappedConfig, claim_after: float) -> None:
         self._settings = settings
@@ -110,7 +107,7 @@ class TurnKeeping:
                 await _behind(self._redis, queued)
             except StoreError as error:
                 await self._past_the_queue(record, error)
-            self._note(record)
+            self._noted[record["conversation_id"]] = record
 
     def _turn(self, payload: dict[str, Any]) -> TurnRecord:
         """A reflection that cannot be kept is no reason to drop the turn it is about. Raises `InvalidInput`."""
@@ -144,7 +141,7 @@ class TurnKeeping:
                 await _behind(self._redis, queued)
             except StoreError as error:
                 await self._past_the_queue(changed, error)
-            self._note(changed)
+            self._noted[changed["conversation_id"]] = changed
             return True
 
     async def _if_it_can(self, work: Awaitable[T], otherwise: T) -> T:
@@ -181,9 +178,6 @@ class TurnKeeping:
             await asyncio.sleep(_LOOK_AGAIN)  # another process may be about to give it its time
         _log.warning("a reflection was let go: the turn that is shown has no row that is known of")
         return None
-
-    def _note(self, record: TurnRecord) -> None:
-        self._noted[record["conversation_id"]] = record
 
     async def latest(self, conversation_id: str) -> dict[str, Any] | None:
         """Return the latest turn, after every write to it that this process began; None where there is none.
