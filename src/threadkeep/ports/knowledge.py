@@ -42,10 +42,6 @@ class Access:
         return "SUPER_ADMIN" in self.roles
 
     @property
-    def may_manage(self) -> bool:
-        return bool(self.roles & {"SUPER_ADMIN", "ADMIN"})
-
-    @property
     def key(self) -> bytes:
         """Equal for two who may read the same: what is cached for one must not answer another."""
         acting = () if self.acting is None else (self.acting,)
