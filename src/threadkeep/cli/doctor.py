@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import platform
 import sqlite3
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -18,12 +20,13 @@ from threadkeep.cli.resolved import Resolved, masked, resolve, shown_path
 from threadkeep.compose.memory import memory_to_look_at, redis_named
 from threadkeep.compose.upkeep import (
     check_terms,
-    inspect_chroma,
     inspect_mapped,
     inspect_redis,
     inspect_server,
     named_config,
+    problem_with_chroma,
 )
+from threadkeep.compose.vectors import uses_chroma
 from threadkeep.errors import SchemaOutdated, StoreReadOnly, StoreUnavailable, ThreadkeepError
 from threadkeep.model import Stats
 from threadkeep.ports.health import Health
@@ -76,13 +79,19 @@ def _store(
     """
     where = url or settings.database_url
     shown = {"url": masked(where), "error": None}
+
+    async def looked_at() -> tuple[Stats, Health]:
+        async with memory_to_look_at(where, redis, as_it_is(settings)) as memory:
+            return await memory.stats(), await memory.health()
+
     try:
         path = store_path(url, settings)
         if path is not None and not path.exists():
             _check_it_can_be_made(path)
             made = {"status": "not created yet", "next": "the first process that opens it makes it"}
             return shown | made | {"path": shown_path(path.resolve())}, None
-        facts = server_described(where, settings)
+        server = asyncio.run(inspect_server(where, settings))
+        facts = {} if server is None else {"server": asdict(server)}
         coming = migrated_next(facts, settings)
         obstacle = facts["server"]["obstacle"] if facts else None
         if obstacle and not (coming and obstacle["code"] == "schema_outdated"):
@@ -92,12 +101,14 @@ def _store(
             return shown | {"status": "no tables of its own"} | facts, None
         if coming:
             return shown | coming | facts, None
-        counted, health = asyncio.run(_looked_at(where, redis, as_it_is(settings)))
+        counted, health = asyncio.run(looked_at())
         terms = asyncio.run(check_terms(where, as_it_is(settings)))
     except ThreadkeepError as error:
         return shown | {"status": "failed", "error": {"code": error.code, "detail": str(error)}}, None
     if path is not None:
-        facts = {"path": shown_path(path.resolve()), "journal_mode": _journal_mode(path)}
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        facts = {"path": shown_path(path.resolve()), "journal_mode": mode}
     return shown | {"status": "reachable", "terms": terms.as_dict()} | facts | counted.as_dict(), health.as_dict()
 
 
@@ -116,26 +127,10 @@ def _check_it_can_be_made(path: Path) -> None:
         raise StoreUnavailable(f"{shown_path(path)}: {problem}; correct --url or DATABASE_URL") from error
 
 
-async def _looked_at(where: str, redis: str | None, settings: Settings) -> tuple[Stats, Health]:
-    async with memory_to_look_at(where, redis, settings) as memory:
-        return await memory.stats(), await memory.health()
-
-
-def _journal_mode(path: Path) -> str:
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    try:
-        return connection.execute("PRAGMA journal_mode").fetchone()[0]
-    finally:
-        connection.close()
-
-
 def _sqlite() -> dict[str, Any]:
-    connection = sqlite3.connect(":memory:")
-    try:
+    with closing(sqlite3.connect(":memory:")) as connection:
         options = {row[0] for row in connection.execute("PRAGMA compile_options")}
         secure_delete = connection.execute("PRAGMA secure_delete = ON").fetchone()[0] == 1
-    finally:
-        connection.close()
     return {
         "version": sqlite3.sqlite_version,
         "fts5": "ENABLE_FTS5" in options,
@@ -205,11 +200,10 @@ def _verdict(report: dict[str, Any]) -> str:
 
 def chroma_described(settings: Settings) -> dict[str, Any] | None:
     """None where vectors are kept beside the messages."""
-    found = inspect_chroma(settings)
-    if found is None:
+    if not uses_chroma(settings):
         return None
-    place = settings.chroma_path
-    return {"place": masked(place) if "://" in place else place, "ok": found.problem is None, "problem": found.problem}
+    problem, place = problem_with_chroma(settings), settings.chroma_path
+    return {"place": masked(place) if "://" in place else place, "ok": problem is None, "problem": problem}
 
 
 def chroma_warnings(chroma: dict[str, Any] | None) -> list[str]:
@@ -230,7 +224,7 @@ def mapped_described(url: str | None, mapping: str | None, settings: Settings) -
         report = asyncio.run(inspect_mapped(url or settings.database_url, path, settings))
     except ThreadkeepError as error:
         return described | {"ok": False, "error": {"code": error.code, "detail": str(error)}}
-    return described | {"ok": report.usable} | report.as_dict()
+    return described | {"ok": report.usable} | asdict(report)
 
 
 def print_mapping(mapped: dict[str, Any]) -> None:
@@ -264,18 +258,12 @@ def redis_described(redis: str | None, settings: Settings) -> dict[str, Any] | N
     except ThreadkeepError as error:
         problem = {"code": error.code, "severity": "problem", "message": str(error), "fix": "correct REDIS_URL"}
         return {"url": masked(redis), "ok": False, "version": None, "cluster": None, "findings": [problem]}
-    return {"url": masked(redis), "ok": report.usable} | report.as_dict()
+    return {"url": masked(redis), "ok": report.usable} | asdict(report)
 
 
 def may_start_with(redis: dict[str, Any] | None) -> bool:
     """Whether a process that is given this Redis starts, and continues without it while it is unavailable."""
     return redis is None or bool(redis["version"]) or {one["code"] for one in redis["findings"]} <= _UNAVAILABLE
-
-
-def server_described(url: str, settings: Settings) -> dict[str, Any]:
-    """Empty where the archive is on no server."""
-    report = asyncio.run(inspect_server(url, settings))
-    return {} if report is None else {"server": report.as_dict()}
 
 
 def migrated_next(described: dict[str, Any], settings: Settings) -> dict[str, str]:

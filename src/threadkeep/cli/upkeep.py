@@ -95,7 +95,7 @@ def migrate(
     work = check_schema if check else migrate_schema
     report = asyncio.run(work(url or settings.database_url, settings))
     if json:
-        print_json(report.as_dict())
+        print_json(asdict(report))
     else:
         screen().print(_described(report))
     if not report.up_to_date:
@@ -127,7 +127,7 @@ def detach(
         confirm("Give up whatever that Redis had queued? It cannot be undone", as_json=json)
     done = asyncio.run(detach_stores(url, redis, settings, lost=lost))
     if json:
-        print_json(done.as_dict())
+        print_json(asdict(done))
     elif done.archive:
         screen().print(f"The Redis at {done.address} ({done.durability}) no longer stands in front of this archive.")
     elif done.redis:

@@ -14,7 +14,6 @@ from threadkeep.compose.vectors import BorrowedEmbedder, about_tokens, chosen_em
 from threadkeep.errors import InvalidSetting
 from threadkeep.model import Erased
 from threadkeep.models.embedders import embedder_by_model, embedder_for
-from threadkeep.policy.admit import Rules
 from threadkeep.ports.knowledge import Access, KnowledgeStore
 from threadkeep.ports.models import Embedder
 from threadkeep.recall.normalise import indexed_document_terms
@@ -93,8 +92,15 @@ async def open_knowledge(
             closing.push_async_callback(vectors.close)
         cache = await _cache(redis_named(redis, settings), settings, closing)
         rules = admission_rules(settings)
-        parts = asking.AskingParts(store, partial(_redacted_for, rules), count_tokens(settings), vectors, cache)
-        redact = partial(_redacted, rules) if settings.knowledge_redaction else None
+
+        def as_their_own_messages(access: Access, text: str) -> str:
+            return rules.redactor_at(Scope(access.tenant, access.user or _NOBODY))(text).text
+
+        def as_anybodys(text: str) -> str:
+            return rules.redactor(text).text
+
+        parts = asking.AskingParts(store, as_their_own_messages, count_tokens(settings), vectors, cache)
+        redact = as_anybodys if settings.knowledge_redaction else None
         yield Knowledge(store, chosen, indexing.FolderIndexer(store, about_tokens(settings), chosen, redact), parts)
 
 
@@ -127,12 +133,3 @@ async def _cache(redis: str | None, settings: Settings, closing: AsyncExitStack)
 
 def _part(name: str) -> Any:
     return part(name, "embeddings", "knowledge documents")
-
-
-def _redacted(rules: Rules, text: str) -> str:
-    return rules.redactor(text).text
-
-
-def _redacted_for(rules: Rules, access: Access, text: str) -> str:
-    """As their own messages would be."""
-    return rules.redactor_at(Scope(access.tenant, access.user or _NOBODY))(text).text

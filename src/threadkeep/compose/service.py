@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from threadkeep.compose.memory import open_database
 from threadkeep.compose.optional import part
@@ -16,6 +16,9 @@ from threadkeep.models.language import SUPPORTED
 from threadkeep.ports.keys import KeyStore
 from threadkeep.ports.models import MediaModality, MediaSummariser
 from threadkeep.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from threadkeep.sessions.redis.values import RedisWindows
 
 
 def authentication_is_configured(settings: Settings) -> bool:
@@ -72,15 +75,7 @@ async def open_keys(url: str, settings: Settings) -> AsyncGenerator[KeyStore]:
         await keys.close()
 
 
-class SharedWindows(Protocol):
-    async def wait(self, key: str, most: int, seconds: int) -> float:
-        """Counts a call; 0, or the seconds until one may come, which is then not counted. Raises `StoreError`."""
-        ...
-
-    async def close(self) -> None: ...
-
-
-def windows_at(url: str | None, timeout: float) -> SharedWindows | None:
+def windows_at(url: str | None, timeout: float) -> RedisWindows | None:
     """None where this process counts by itself."""
     if url is None:
         return None

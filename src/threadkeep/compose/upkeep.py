@@ -177,9 +177,6 @@ class SchemaReport:
     newest: str
     up_to_date: bool  # by now
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 async def check_schema(url: str, settings: Settings) -> SchemaReport:
     """Look, and change nothing. Raises `SchemaTooNew`, and `NotFound` where there is no file."""
@@ -214,6 +211,8 @@ def _existing(url: str) -> str:
 
 
 if TYPE_CHECKING:
+    from threadkeep.archive.mapped.check import Misfit
+    from threadkeep.sessions.redis.inspect import Finding
     from threadkeep.sessions.redis.store import RedisFront
 
 _LOST = "if that Redis is lost for good, with whatever it had queued, give --lost"
@@ -228,9 +227,6 @@ class Detached:
     archive: bool  # whether the archive had a record
     redis: bool  # whether the Redis had one
     sessions: int  # hot sessions that were evicted: the archive has all of them
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 async def detach(url: str | None, redis: str | None, settings: Settings, *, lost: bool = False) -> Detached:
@@ -285,11 +281,9 @@ def _detached(front: Front | None, *, archive: bool, redis: bool, sessions: int)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """`problem` must be mended; `warning` may cost acknowledged turns; `note` is for information."""
-
+class Obstacle:
     code: str
-    severity: Literal["problem", "warning", "note"]
+    severity: Literal["problem"]
     message: str
     fix: str
 
@@ -298,38 +292,22 @@ class Found:
 class RedisReport:
     version: str | None  # None while it is unavailable
     cluster: bool | None
-    findings: Sequence[Found]
+    findings: Sequence[Finding]
 
     @property
     def usable(self) -> bool:
         return not any(one.severity == "problem" for one in self.findings)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerReport:
     product: str
     version: str
-    obstacle: Found | None  # to storing a turn
+    obstacle: Obstacle | None  # to storing a turn
     schema: str | None  # None where there are no tables of ours yet
     newest_schema: str
     pool_size: int
     pool_most: int  # with those it may open beyond
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """`fatal`: nothing can be stored."""
-
-    setting: str
-    problem: str
-    fix: str
-    fatal: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,28 +323,18 @@ class MappedReport:
     def usable(self) -> bool:
         return not any(one.fatal for one in self.misfits)
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-@dataclass(frozen=True, slots=True)
-class ChromaReport:
-    problem: str | None
-
-
-def inspect_chroma(settings: Settings) -> ChromaReport | None:
-    """None where vectors are kept beside the messages. Blocks, and changes nothing."""
-    if not uses_chroma(settings):
-        return None
+def problem_with_chroma(settings: Settings) -> str | None:
+    """What keeps vectors from being read and written there. Blocks, and changes nothing."""
     if find_spec("chromadb") is None:
-        return ChromaReport("is not installed: pip install 'threadkeep[chroma]'")
-    return ChromaReport(import_module("threadkeep.index.chroma_client").problem_with_chroma(settings.chroma_path))
+        return "is not installed: pip install 'threadkeep[chroma]'"
+    return import_module("threadkeep.index.chroma_client").problem_with_chroma(settings.chroma_path)
 
 
 async def inspect_redis(url: str, settings: Settings) -> RedisReport:
     """Raises `InvalidSetting` and `MissingExtra`; a Redis that is down is a finding."""
     version, cluster, findings = await redis_parts().inspected(url, settings)
-    return RedisReport(version, cluster, tuple(Found(**asdict(one)) for one in findings))
+    return RedisReport(version, cluster, findings)
 
 
 async def inspect_server(url: str, settings: Settings) -> ServerReport | None:
@@ -375,7 +343,7 @@ async def inspect_server(url: str, settings: Settings) -> ServerReport | None:
         return None
     product, version, obstacle, schema, newest = await sql_parts(url).inspected(url, settings)
     most = settings.pool_size + settings.pool_overflow
-    told = None if obstacle is None else Found(obstacle.code, "problem", obstacle.message, obstacle.fix)
+    told = None if obstacle is None else Obstacle(obstacle.code, "problem", obstacle.message, obstacle.fix)
     return ServerReport(product, version, told, schema, newest, settings.pool_size, most)
 
 
@@ -395,6 +363,6 @@ async def inspect_mapped(url: str, path: str | None, settings: Settings) -> Mapp
         return MappedReport(False, named, columns, ())
     tables = mapped_tables(settings.model_copy(update={"database_url": url}), config)
     try:
-        return MappedReport(True, named, columns, [Misfit(**one.as_dict()) for one in await tables.check()])
+        return MappedReport(True, named, columns, await tables.check())
     finally:
         await tables.close()

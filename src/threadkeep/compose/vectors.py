@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -16,7 +16,7 @@ from threadkeep.memory import Stores
 from threadkeep.models.embedders import EmbedderChoice, embedder_by_model, embedder_for
 from threadkeep.models.tokens import BYTES, Tokenizer, estimated_count
 from threadkeep.ports.index import Near, VectorIndex
-from threadkeep.ports.models import Embedder, EmbeddingModel, Vectors
+from threadkeep.ports.models import Embedder, Vectors
 from threadkeep.recall.context import CountTokens
 from threadkeep.scope import Scope
 from threadkeep.settings import Settings
@@ -78,11 +78,8 @@ def count_tokens(settings: Settings) -> CountTokens:
 
 def about_tokens(settings: Settings) -> CountTokens:
     """For sizes that need not be exact: where the dictionary is not installed, an estimate."""
-    return partial(_about, Tokenizer(settings.tokenizer_name))
-
-
-def _about(tokenizer: Tokenizer, text: str) -> int:
-    return estimated_count(text) if tokenizer.encoding == BYTES else tokenizer.count(text)
+    tokenizer = Tokenizer(settings.tokenizer_name)
+    return lambda text: estimated_count(text) if tokenizer.encoding == BYTES else tokenizer.count(text)
 
 
 if TYPE_CHECKING:
@@ -97,18 +94,15 @@ def with_vectors(stores: Stores, settings: Settings, *, worker: bool, embedder: 
     `embedder` is an application's own. Raises `InvalidSetting` and `MissingExtra`. `auto` without its extra means words
     alone.
     """
-    if stores.vectors is None or not (embeds(settings) or embedder):
-        left = stores.vectors is not None and _names_chroma(settings)
-        return (
-            replace(stores, embedding=VectorsLeft(partial(_left_in_chroma, settings.chroma_path))) if left else stores
-        )
+    if stores.vectors is None:
+        return stores
+    if not (embeds(settings) or embedder):
+        named = settings.vector_store == "chroma" or "chroma_path" in settings.model_fields_set
+        left = VectorsLeft(partial(_left_in_chroma, settings.chroma_path)) if named else None
+        return replace(stores, embedding=left)
     lazy = LazyVectors(stores, settings, embedder)
     embedding = InProcessEmbedding(lazy.parts, lazy.close, worker=worker)
     return replace(stores, embedding=embedding, nearest=lazy.nearest)
-
-
-def _names_chroma(settings: Settings) -> bool:
-    return settings.vector_store == "chroma" or "chroma_path" in settings.model_fields_set
 
 
 def _left_in_chroma(location: str) -> VectorIndex | None:
@@ -178,17 +172,13 @@ class LazyVectors:
         apart = None
         if uses_chroma(self._settings):
             apart = import_module("threadkeep.index.chroma").ChromaVectors(self._settings.chroma_path)
-        documents = _document_embedding(embedder, self._stores)
+        documents = None
+        if self._stores.document_vectors is not None:
+            # After a change of models, and for what was indexed while the embedder was unavailable.
+            embed_documents = import_module("threadkeep.knowledge.indexing").embed_documents
+            documents = partial(embed_documents, self._stores.document_vectors(), embedder)
         vectors = self._stores.vectors(apart)
         return EmbedParts(embedder, vectors, _cutting(self._settings), documents, self._stores.marked)
-
-
-def _document_embedding(embedder: Embedder, stores: Stores) -> Callable[[EmbeddingModel], Awaitable[object]] | None:
-    """After a change of models, and for what was indexed while the embedder was unavailable."""
-    if stores.document_vectors is None:
-        return None
-    embed_documents = import_module("threadkeep.knowledge.indexing").embed_documents
-    return partial(embed_documents, stores.document_vectors(), embedder)
 
 
 def _cutting(settings: Settings) -> Cut:
