@@ -1,1 +1,1 @@
-"""What is measured: decorators over the ports, what the stores report of themselves, and how Prometheus gets it."""
+"""What is measured: the metrics, what the stores report of themselves, and how Prometheus gets both."""
