@@ -9,7 +9,6 @@ loaded `uvicorn.Config` names.
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import logging
 import socket
@@ -45,8 +44,7 @@ _CROWDED = Problem(
 class Server(uvicorn.Server):
     """Calls `before_closing` when it begins to shut down: uvicorn would wait for open streams, and they for messages.
 
-    Freezes what is loaded at startup, so that garbage collection skips it while requests are served. `limits` bounds
-    what a client may cost before it is authenticated; without it uvicorn's own limits hold alone.
+    `limits` bounds what a client may cost before it is authenticated; without it uvicorn's own limits hold alone.
     """
 
     def __init__(
@@ -60,8 +58,6 @@ class Server(uvicorn.Server):
         if self._limits is not None:
             LimitedConnections(self._limits).wrap(self.config)
         await super().startup(sockets)
-        gc.collect()
-        gc.freeze()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._before_closing()
