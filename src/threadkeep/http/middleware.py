@@ -4,8 +4,8 @@ A log entry carries the method, the route's template, the status and the duratio
 also who called, whose memory and which conversation, as ids, and whether access was granted. No query string, no path
 as sent, no text. Limits hold before anything is known about the client, under every server.
 
-On loopback, a request may name loopback's own hosts and origins alone: a web page whose name was made to point at
-127.0.0.1 (DNS rebinding) still sends its own, and so does one that sends a form, or nothing, to this port.
+On loopback, a request may name loopback's own hosts and the service's own origin alone: a web page whose name was made
+to point at 127.0.0.1 (DNS rebinding) still sends its own, and so does one that sends a form, or nothing, to this port.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from threadkeep.http.responses import Problem, RequestRefused
@@ -200,60 +201,45 @@ class LimitedRequests:
         return received
 
 
-_LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
-_LOOPBACK_ORIGIN = re.compile(rb"https?://" + _LOOPBACK_HOST.pattern, re.IGNORECASE)
-_REFUSED = Problem(
+_LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+_WRONG_HOST = Problem(
     421,
     "wrong_host",
     "without authentication this service answers its own machine only",
     fix="call it as 127.0.0.1, localhost or [::1]",
 )
-_ANOTHER_SITES = Problem(
+_WRONG_ORIGIN = Problem(
     403,
     "wrong_origin",
-    "without authentication this service answers pages of its own machine only",
+    "without authentication this service answers its own pages only",
     fix="name the page's origin in THREADKEEP_CORS_ORIGINS",
 )
 
 
 class LoopbackHostsOnly:
+    """Refuses other machines, other names of this one, and pages of other origins than the service's own.
+
+    A browser names a page's site in `Origin` or `Sec-Fetch-Site`: a request with neither is not from a page. A page
+    with `Referrer-Policy: no-referrer`, such as the console's, sends `Origin: null`.
+    """
+
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not (_names_loopback(scope) and _comes_from_here(scope)):
-            await _REFUSED.answer(scope)(scope, receive, send)
-            return
-        if scope["type"] == "http" and not _of_our_own_pages(scope):
-            await _ANOTHER_SITES.answer(scope)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        if scope["type"] == "http" and (problem := self._wrong_with(scope)):
+            await problem.answer(scope)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
-
-def _given(scope: Scope, wanted: bytes) -> list[bytes]:
-    return [value for name, value in scope["headers"] if name == wanted]
-
-
-def _of_our_own_pages(scope: Scope) -> bool:
-    """A browser names the site of a page in one of two headers; a request with neither is not from a page.
-
-    Pages with `Referrer-Policy: no-referrer`, such as the console's, send `null` for an origin.
-    """
-    if _given(scope, b"sec-fetch-site") == [b"same-origin"]:
-        return True
-    named: tuple[str, ...] = scope["app"].state.settings.cors_origins
-    return all(
-        _LOOPBACK_ORIGIN.fullmatch(origin) is not None or origin.decode("latin-1") in named
-        for origin in _given(scope, b"origin")
-    )
-
-
-def _names_loopback(scope: Scope) -> bool:
-    hosts = _given(scope, b"host")
-    return len(hosts) == 1 and _LOOPBACK_HOST.fullmatch(hosts[0]) is not None
-
-
-def _comes_from_here(scope: Scope) -> bool:
-    """Whether the client is this machine, whatever address the process listens on."""
-    client = scope.get("client")
-    return client is None or is_loopback(client[0]) or not client[0]
+    def _wrong_with(self, scope: Scope) -> Problem | None:
+        headers, client = Headers(scope=scope), scope.get("client")
+        hosts = headers.getlist("host")
+        is_local = client is None or not client[0] or is_loopback(client[0])
+        if not is_local or len(hosts) != 1 or not _LOOPBACK_HOST.fullmatch(hosts[0]):
+            return _WRONG_HOST
+        if headers.getlist("sec-fetch-site") == ["same-origin"]:
+            return None
+        own = {f"{scheme}://{hosts[0].lower()}" for scheme in ("http", "https")}
+        allowed = own.union(scope["app"].state.settings.cors_origins)
+        return None if allowed.issuperset(headers.getlist("origin")) else _WRONG_ORIGIN
