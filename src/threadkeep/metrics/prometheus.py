@@ -20,7 +20,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.mmap_dict import MmapedDict
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from threadkeep.metrics.measured import BYTES, COUNTED, LASTING, QUERIES, Counted
+from threadkeep.metrics.measured import BYTES, COUNTED, LASTING, QUERIES
 from threadkeep.metrics.stored import StoredFacts
 from threadkeep.ports.threads import Spread, ThreadTotals
 
@@ -41,7 +41,15 @@ class PrometheusMeter:
         self._counters: dict[str, Counter] = {}
         self._histograms: dict[str, Histogram] = {}
         for one in COUNTED:
-            self._make(one)
+            labels = () if one.label is None else (one.label,)
+            made: Counter | Histogram
+            if one.kind == "counter":
+                made = self._counters[one.name] = Counter(one.name, one.help, labels, registry=self._registry)
+            else:
+                made = Histogram(one.name, one.help, labels, registry=self._registry, buckets=one.buckets)
+                self._histograms[one.name] = made
+            for value in one.seen:
+                made.labels(value)
 
     def count(self, name: str, amount: float = 1, **labels: str) -> None:
         metric = self._counters[name]
@@ -59,21 +67,12 @@ class PrometheusMeter:
             own = counted_together(self._folder)
         return exposition([*own, *more], accept)
 
-    def _make(self, one: Counted) -> None:
-        labels = () if one.label is None else (one.label,)
-        made: Counter | Histogram
-        if one.kind == "counter":
-            made = self._counters[one.name] = Counter(one.name, one.help, labels, registry=self._registry)
-        else:
-            made = Histogram(one.name, one.help, labels, registry=self._registry, buckets=one.buckets)
-            self._histograms[one.name] = made
-        for value in one.seen:
-            made.labels(value)
-
 
 def counted_together(folder: str) -> list[Metric]:
-    with reading(folder):
-        return list(MultiProcessCollector.merge(written(folder)))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    with _locked(folder, fcntl.LOCK_SH):
+        # A process that was killed before it wrote to its file leaves it empty.
+        files = [str(path) for path in Path(folder).glob("*.db") if path.stat().st_size]
+        return list(MultiProcessCollector.merge(files))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def exposition(metrics: Sequence[Metric], accept: str = "") -> tuple[str, bytes]:
@@ -108,17 +107,6 @@ def fold_dead(folder: str) -> None:
             dead = [path for path in Path(folder).glob(f"{kind}_*.db") if not _runs(path)]
             if len(dead) > 1:
                 _fold(dead, Path(folder) / f"{kind}_{_ENDED}.db")
-
-
-@contextmanager
-def reading(folder: str) -> Generator[None]:
-    with _locked(folder, fcntl.LOCK_SH):
-        yield
-
-
-def written(folder: str) -> list[str]:
-    """Without files of processes that were killed before they wrote to them."""
-    return [str(path) for path in Path(folder).glob("*.db") if path.stat().st_size]
 
 
 def _fold(dead: list[Path], into: Path) -> None:
