@@ -29,10 +29,10 @@ from threadkeep.policy.redact import redact
 from threadkeep.settings import Settings
 
 HEADER = "x-request-id"
-UNEXPECTED = Problem(500, "internal_error", "something unexpected went wrong; the service's log has the request id")
+_UNEXPECTED = Problem(500, "internal_error", "something unexpected went wrong; the service's log has the request id")
 
 _log = logging.getLogger("threadkeep.http")
-_WELL_FORMED = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -46,58 +46,45 @@ class AccessLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answered = _Answered(scope, send)
-        began = time.perf_counter()
-        with trail_of(answered.request_id, "http") as trail:
+        request_id = _given_id(scope) or str(uuid.uuid4())
+        scope.setdefault("state", {})["request_id"] = request_id
+        began, status = time.perf_counter(), 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (HEADER.encode(), request_id.encode())]
+            await send(message)
+
+        with trail_of(request_id, "http") as trail:
             try:
-                await self._app(scope, receive, answered.send)
+                await self._app(scope, receive, send_with_id)
             except Exception as error:
                 _log_failure(error, trail)
-                if not answered.status:
-                    await UNEXPECTED.answer(scope)(scope, receive, answered.send)
+                if not status:
+                    await _UNEXPECTED.answer(scope)(scope, receive, send_with_id)
             finally:
-                _log_request(scope, answered, trail, time.perf_counter() - began)
-
-
-class _Answered:
-    """Passes the answer on with the request's id on it, and remembers the status."""
-
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self.request_id = _given_id(scope) or str(uuid.uuid4())
-        self.status = 0
-        self._send = send
-        scope.setdefault("state", {})["request_id"] = self.request_id
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), (HEADER.encode(), self.request_id.encode())]
-        await self._send(message)
+                _log_request(scope, status, trail, time.perf_counter() - began)
 
 
 def _given_id(scope: Scope) -> str | None:
     """Return the caller's id, if it is plain enough for a log and identifies no person."""
-    header = next((value for name, value in scope["headers"] if name == HEADER.encode()), b"")
-    given = header.decode("ascii") if _WELL_FORMED.fullmatch(header) else ""
-    return given if given and redact(given).text == given else None
+    given = Headers(scope=scope).get(HEADER, "")
+    return given if _WELL_FORMED.fullmatch(given) and redact(given).text == given else None
 
 
-def _log_request(scope: Scope, answered: _Answered, trail: Trail, seconds: float) -> None:
+def _log_request(scope: Scope, status: int, trail: Trail, seconds: float) -> None:
+    """404 is a denial too: another user's data is answered as if it did not exist."""
+    outcome: Outcome = "denied" if status in (401, 403, 404, 429) else "ok" if 0 < status < 400 else "failed"
     line: dict[str, Any] = {
         "event": "request",
         "method": scope["method"] if scope["method"] in _METHODS else "other",
         "route": getattr(scope.get("route"), "path", None),
-        "status": answered.status or 499,  # the client disconnected
+        "status": status or 499,  # the client disconnected
         "ms": round(seconds * 1_000, 2),
     }
-    _log.info(json.dumps(line | trail.access(_outcome(answered.status)) | trail.ids()))
-
-
-def _outcome(status: int) -> Outcome:
-    """404 is a denial too: another user's data is answered as if it did not exist."""
-    if 0 < status < 400:
-        return "ok"
-    return "denied" if status in (401, 403, 404, 429) else "failed"
+    _log.info(json.dumps(line | trail.access(outcome) | trail.ids()))
 
 
 def _log_failure(error: Exception, trail: Trail) -> None:
