@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import random
 import time
 from collections.abc import Sequence
@@ -94,10 +93,7 @@ class _There:
         await (with_vectors(self.url, embedder) if embedder else self._fill())
         loaded = time.perf_counter() - began
         async with open_memory(self.url, settings=_SETTINGS, worker=False, embedder=embedder) as memory:
-            gc.collect()
-            gc.freeze()  # as `threadkeep serve` does
             told = await _asked(memory, self.those, asked)
-            gc.unfreeze()
         told |= await bytes_per_turn(self.url, self.turns)
         told |= {"store": self.store, "users": len(self.those), "turns": self.turns, "vectors": vectors}
         aim = _TARGETS.get((self.store, len(self.those), self.turns))

@@ -143,7 +143,7 @@ def main(name: str, port: str, *places: str) -> None:
     config = uvicorn.Config(app, "127.0.0.1", int(port), log_config=None, access_log=False, **patience)
     ours = name in ("threadkeep", "assistant", "without memory")
     limits = RequestLimits(header_seconds=patience["timeout_keep_alive"]) if ours else None
-    Server(config, lambda: None, limits).run()  # ours, for everybody: what is loaded is not collected again and again
+    Server(config, lambda: None, limits).run()  # ours, for everybody
 
 
 if __name__ == "__main__":

@@ -72,8 +72,21 @@ def is_problem(told: tuple[int, dict[str, Any]], status: int, code: str) -> bool
         (b"GET /healthz?" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 414, "url_too_long"),
         (b"GET /healthz?" + b"x" * 40_000, 414, "url_too_long"),
         (b"GET /healthz SMTP\r\n\r\n", 400, "bad_request"),
+        (b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", 400, "bad_request"),
+        (b"GET http://127.0.0.1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 400, "bad_request"),
+        (b"GET /\xc3\xa9 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 400, "bad_request"),
     ],
-    ids=["large header", "unfinished header", "many headers", "long URL", "unfinished URL", "not HTTP"],
+    ids=[
+        "large header",
+        "unfinished header",
+        "many headers",
+        "long URL",
+        "unfinished URL",
+        "not HTTP",
+        "a proxy's method",
+        "a URL without a path",
+        "a path that is not ASCII",
+    ],
 )
 def test_what_is_too_large_gets_a_problem_and_the_connection_ends(
     limits: RunningService, request_: bytes, status: int, code: str

@@ -52,7 +52,11 @@ async def test_a_host_that_only_points_at_loopback_is_refused(client: httpx.Asyn
 FORM = {"sessionId": (None, "3f0c9d4e-8d1b-4c57-9a51-0d6c2f3b7e10"), "message": (None, "sent by a page elsewhere")}
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "", "file://"])
+ELSEWHERE = ["https://evil.example", "http://127.0.0.1.evil.example", "null", "", "file://"]
+ANOTHER_PORT = ["http://127.0.0.1:9", "http://localhost:5173", "https://[::1]:1", "http://localhost:8000"]
+
+
+@pytest.mark.parametrize("origin", ELSEWHERE + ANOTHER_PORT)
 async def test_a_page_of_another_site_cannot_use_its_visitors_own_service(
     talking: httpx.AsyncClient, origin: str
 ) -> None:
@@ -65,9 +69,10 @@ async def test_a_page_of_another_site_cannot_use_its_visitors_own_service(
     assert (await talking.get("/v1/memory/stats")).json()["conversations"] == 0
 
 
-@pytest.mark.parametrize("origin", ["http://127.0.0.1:8000", "http://localhost:5173", "https://[::1]:1"])
-async def test_pages_of_this_machine_may(client: httpx.AsyncClient, origin: str) -> None:
-    assert (await client.post("/conversations", headers={"Origin": origin})).status_code == 201
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:5173", "[::1]:1", "LOCALHOST"])
+async def test_pages_of_the_service_itself_may(client: httpx.AsyncClient, host: str) -> None:
+    sent = {"Host": host, "Origin": f"http://{host.lower()}"}
+    assert (await client.post("/conversations", headers=sent)).status_code == 201
 
 
 async def test_and_our_own_that_tell_nobody_where_they_are(client: httpx.AsyncClient) -> None:
@@ -77,9 +82,16 @@ async def test_and_our_own_that_tell_nobody_where_they_are(client: httpx.AsyncCl
 
 
 async def test_and_those_that_are_named(database: Path) -> None:
-    settings = Settings(DATABASE_URL=f"sqlite:///{database}", THREADKEEP_CORS_ORIGINS="https://shop.example")  # pyright: ignore[reportCallIssue]
+    settings = Settings(
+        DATABASE_URL=f"sqlite:///{database}", THREADKEEP_CORS_ORIGINS="https://shop.example,http://localhost:5173"
+    )  # pyright: ignore[reportCallIssue]
     async with client_of(create_app(settings)) as client:
-        for origin, status in (("https://shop.example", 201), ("https://evil.example", 403)):
+        for origin, status in (
+            ("https://shop.example", 201),
+            ("http://localhost:5173", 201),
+            ("https://evil.example", 403),
+            ("http://localhost:5174", 403),
+        ):
             assert (await client.post("/conversations", headers={"Origin": origin})).status_code == status
 
 

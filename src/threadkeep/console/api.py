@@ -24,9 +24,8 @@ class Api:
         self._headers = credential_headers(credential)
 
     async def get(self, path: str, **query: Any) -> dict[str, Any]:
-        return await self._request(
-            "GET", path, params={name: value for name, value in query.items() if value is not None}
-        )
+        given = {name: value for name, value in query.items() if value is not None}
+        return await self._request("GET", path, params=given)
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         return await self._request("POST", path, json=body)

@@ -29,8 +29,8 @@ _HERE = Path(__file__).parent
 _SECONDS = 120.0  # a waited-for answer may take as long as its model
 _PAGE = 50
 MOUNTED_AT = "/console"
-# It trusts no certificate and needs none: calls go over plain HTTP. Left to itself, every client would first read
-# all the authorities of the world, which takes longer than the call, and everybody else would wait for it.
+# Calls go over plain HTTP and need no certificate. By default every client would first read all certificate
+# authorities, which takes longer than the call and holds up every other request.
 _NO_AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 Page = Callable[[Request], Awaitable[Response]]
@@ -50,7 +50,7 @@ class Console:
             Route("/conversations/{id:path}/messages", self._with_errors_shown(self.say), methods=["POST"]),
             Route("/conversations/{id:path}/erase", self._with_errors_shown(self.erase), methods=["POST"]),
             Route("/conversations/{id:path}/events", self._with_errors_shown(self.events)),
-            Route("/conversations/{id:path}", self._with_errors_shown(self.talk)),
+            Route("/conversations/{id:path}", self._with_errors_shown(self.conversation)),
             Route("/sign-in", self._with_errors_shown(self.sign_in), methods=["GET", "POST"]),
             Route("/sign-out", self._with_errors_shown(self.sign_out), methods=["POST"]),
             Mount("/static", StaticFiles(directory=_HERE / "static")),
@@ -65,20 +65,20 @@ class Console:
     async def begin(self, request: Request) -> Response:
         async with _api(request) as api:
             begun = await api.post("/conversations", {})
-        return RedirectResponse(_talk_at(request, begun["conversation_id"]), 303)
+        return RedirectResponse(_home(request) + _path_to(begun["conversation_id"]), 303)
 
-    async def talk(self, request: Request) -> Response:
+    async def conversation(self, request: Request) -> Response:
         """The newest messages, and older ones on request; new ones come as events."""
         id_ = request.path_params["id"]
         async with _api(request) as api:
             before = request.query_params.get("before")
-            found = await api.get(f"/conversations/{quote(id_, safe='')}/history", limit=_PAGE, before=before)
+            found = await api.get(f"{_path_to(id_)}/history", limit=_PAGE, before=before)
         messages = [shown(one, self._count_tokens, found["unanswered"]) for one in found["messages"]]
         return self._page(
             request,
             "talk.html",
             id=id_,
-            path=_talk_at(request, id_),
+            path=_home(request) + _path_to(id_),
             messages=messages,
             language=found.get("language"),
             before=found.get("before"),
@@ -91,33 +91,31 @@ class Console:
 
         A browser without scripts gets no events, and is redirected to the conversation.
         """
-        form = await form_of(request)
+        form, path = await form_of(request), _path_to(request.path_params["id"])
         async with _api(request) as api:
-            path = f"/conversations/{quote(request.path_params['id'], safe='')}/messages"
-            taken = await api.post(path, {"content": form.get("content", "")})
+            taken = await api.post(f"{path}/messages", {"content": form.get("content", "")})
         if not _is_from_script(request):
-            return RedirectResponse(_talk_at(request, request.path_params["id"]), 303)
+            return RedirectResponse(_home(request) + path, 303)
         return self._page(request, "receipt.html", receipt=taken.get("receipt") or taken)
 
     async def erase(self, request: Request) -> Response:
-        form = await form_of(request)
+        form, path = await form_of(request), _path_to(request.path_params["id"])
         message = form.get("message", "")
         async with _api(request) as api:
-            path = f"/conversations/{quote(request.path_params['id'], safe='')}"
             proof = await api.delete(f"{path}/messages/{quote(message, safe='')}" if message else path)
-        path = _talk_at(request, request.path_params["id"])
-        return self._page(request, "erased.html", proof=proof, message=message, path=path)
+        return self._page(request, "erased.html", proof=proof, message=message, path=_home(request) + path)
 
     async def events(self, request: Request) -> Response:
         seen = request.headers.get("last-event-id") or request.query_params.get("after")
-        path = f"/conversations/{quote(request.path_params['id'], safe='')}/stream"
+        path = f"{_path_to(request.path_params['id'])}/stream"
 
         async def pieces() -> AsyncIterator[bytes]:
             async with _api(request) as api, api.lines(path, seen) as lines:
                 yield b""
                 with suppress(httpx.TransportError):  # the service stops; the browser comes back to the next one
-                    async for piece in as_pieces(lines, self._piece):
-                        yield piece
+                    async for event in _events_in(lines):
+                        if piece := self._piece(event.name, json.loads("\n".join(event.data))):
+                            yield _framed(event.name, piece, event.id)
 
         told = pieces()
         await anext(told)  # what is refused is refused here: an answer that has begun can only be cut off
@@ -190,13 +188,14 @@ def _home(request: Request) -> str:
     return request.scope["root_path"]
 
 
-def _talk_at(request: Request, id_: str) -> str:
-    return f"{_home(request)}/conversations/{quote(id_, safe='')}"
+def _path_to(conversation: str) -> str:
+    """The same below the API and below these pages."""
+    return f"/conversations/{quote(conversation, safe='')}"
 
 
 @asynccontextmanager
 async def _api(request: Request, credential: str | None = None) -> AsyncGenerator[Api]:
-    """Over the line, to the port that this request came in by: the pages could as well stand on another machine."""
+    """Over a connection to the port that this request came in by: the pages could as well be on another machine."""
     host, port = request.scope["server"]
     place = _home(request).removeprefix(request.scope["app_root_path"]).removesuffix(MOUNTED_AT)
     address = (f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}") + place
@@ -204,24 +203,21 @@ async def _api(request: Request, credential: str | None = None) -> AsyncGenerato
         yield Api(client, credential or credential_of(request))
 
 
-Render = Callable[[str, dict[str, Any]], str]  # the event's name and data to a piece of HTML
-
-
 @dataclass(slots=True)
-class Event:
+class _Event:
     name: str = "message"
     data: list[str] = field(default_factory=list[str])
     id: str | None = None
 
 
-async def events_in(lines: AsyncIterator[str]) -> AsyncIterator[Event]:
-    """What a stream says, comments left out."""
-    event = Event()
+async def _events_in(lines: AsyncIterator[str]) -> AsyncIterator[_Event]:
+    """The events of a stream, comments left out."""
+    event = _Event()
     async for line in lines:
         if not line:
             if event.data:
                 yield event
-            event = Event()
+            event = _Event()
             continue
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
@@ -233,14 +229,7 @@ async def events_in(lines: AsyncIterator[str]) -> AsyncIterator[Event]:
             event.id = value
 
 
-async def as_pieces(lines: AsyncIterator[str], render: Render) -> AsyncIterator[bytes]:
-    async for event in events_in(lines):
-        piece = render(event.name, json.loads("\n".join(event.data)))
-        if piece:
-            yield framed(event.name, piece, event.id)
-
-
-def framed(name: str, piece: str, id_: str | None = None) -> bytes:
+def _framed(name: str, piece: str, id_: str | None) -> bytes:
     seen = "" if id_ is None else f"id: {id_}\n"
     data = "".join(f"data: {line}\n" for line in piece.splitlines())
     return f"{seen}event: {name}\n{data}\n".encode()

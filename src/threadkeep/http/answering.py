@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -31,7 +31,6 @@ from threadkeep.scope import Scope
 
 _log = logging.getLogger("threadkeep.http")
 _PARTING_SECONDS = 8.0
-_UNFORESEEN = ("internal_error", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,10 @@ class Taken:
     def message_id(self) -> str | None:
         return self.asked.message_id
 
+    @property
+    def replayed(self) -> bool:
+        return self.receipt is not None and self.receipt.replayed
+
 
 def as_asked_by(who: Principal, asked: Asked, request: Request) -> Asked:
     """With what the caller brings: its token for tools, what it may read, and the request's name for logs."""
@@ -55,6 +58,9 @@ class Answering:
     def __init__(self, memory: Memory, responder: Responder | None, streams: Streams) -> None:
         self._memory = memory
         self._responder = responder
+        self._speaking = responder if isinstance(responder, OfLanguages) else None
+        self._default_language = self._speaking.default_language if self._speaking else "und"
+        self._languages = self._speaking.languages if self._speaking else None
         self._streams = streams
         self._running: dict[tuple[bytes, str], asyncio.Task[Answer]] = {}
         self._turns: dict[bytes, tuple[asyncio.Lock, int]] = {}
@@ -65,17 +71,7 @@ class Answering:
 
     def spoken(self, language: str | None) -> str | None:
         """The tag by which the assistant names the language; None for one that it does not speak."""
-        if language is None or not isinstance(self._responder, OfLanguages):
-            return language
-        return self._responder.spoken(language)
-
-    @property
-    def _default_language(self) -> str:
-        return self._responder.default_language if isinstance(self._responder, OfLanguages) else "und"
-
-    @property
-    def _languages(self) -> Sequence[str] | None:
-        return self._responder.languages if isinstance(self._responder, OfLanguages) else None
+        return language if language is None or self._speaking is None else self._speaking.spoken(language)
 
     async def greet(self, scope: Scope, language: str | None) -> Answer | None:
         return await self._responder.greet(scope, language) if self._responder else None
@@ -109,7 +105,7 @@ class Answering:
 
     async def answer(self, taken: Taken) -> Answer:
         """Raises `CapabilityMissing` where there is no assistant, and what the responder raises."""
-        if taken.receipt is not None and taken.receipt.replayed and (said := await self._said_before(taken)):
+        if taken.replayed and (said := await self._said_before(taken)):
             return said
         answer = await asyncio.shield(self.begin(taken))
         if answer.message_id is None and taken.asked.answer_key is not None:  # another process may have been first
@@ -136,7 +132,7 @@ class Answering:
 
     async def begin_if_unanswered(self, taken: Taken) -> None:
         """For an acknowledged message; a replay of one that was answered has nothing left to do."""
-        if self.possible and not (taken.receipt and taken.receipt.replayed and await self._said_before(taken)):
+        if self.possible and not (taken.replayed and await self._said_before(taken)):
             self.begin(taken)
 
     async def _in_turn(self, key: bytes, taken: Taken) -> Answer:
@@ -171,10 +167,8 @@ class Answering:
         if taken.message_id is not None:
             with suppress(Conflict, StoreError):
                 again = replace(_said_by(taken.asked), id=taken.message_id)
-                if (
-                    "erased"
-                    in (await self._memory.append(taken.asked.scope, [again], languages=self._languages)).refused
-                ):
+                receipt = await self._memory.append(taken.asked.scope, [again], languages=self._languages)
+                if "erased" in receipt.refused:
                     raise ScopeErased("what was asked was erased before it was answered")
         return taken
 
@@ -183,8 +177,8 @@ class Answering:
         key = taken.asked.answer_key
         if key is None or self._memory.claims is None:
             return await self._answered(taken)
-        at_work = OneProcess(self._memory.claims).at_work
-        async with at_work(taken.asked.scope, key, lambda: self._as_of_now(taken)) as before_waiting:
+        alone = OneProcess(self._memory.claims)
+        async with alone.at_work(taken.asked.scope, key, lambda: self._as_of_now(taken)) as before_waiting:
             with suppress(StoreError):
                 if said := await self._said_before(before_waiting or taken):
                     return said
@@ -198,7 +192,9 @@ class Answering:
                 return await self._streamed(self._responder, asked)
             return await self._responder.respond(asked)
         except Exception as error:  # an application's own agent raises what it likes, and may quote the user
-            code, retryable = (error.code, error.retryable) if isinstance(error, ThreadkeepError) else _UNFORESEEN
+            code, retryable = "internal_error", False
+            if isinstance(error, ThreadkeepError):
+                code, retryable = error.code, error.retryable
             failure = {"message_id": asked.message_id, "code": code, "retryable": retryable}
             self._streams.send(asked.scope, "failed", failure)
             raise
@@ -223,7 +219,7 @@ class Answering:
         assert taken.receipt is not None
         later = await messages_after(self._memory, taken.asked.scope, taken.receipt.seq)
         found = answer_to(taken.message_id, later)
-        if found is None or not (taken.receipt.replayed or ANSWERS in found.meta):
+        if found is None or not (taken.replayed or ANSWERS in found.meta):
             return None
         return _answer_of(found, self._default_language)
 

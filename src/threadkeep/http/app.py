@@ -111,11 +111,7 @@ async def _to_the_console(request: Request) -> Response:
 
 def _configure(app: FastAPI, settings: Settings, identify: Identify | None) -> None:
     app.state.settings = settings
-    app.state.max_message_bytes = settings.max_message_bytes
     app.state.max_chat_bytes = min(settings.max_chat_bytes, settings.max_message_bytes)
-    app.state.max_audio_bytes = settings.max_audio_bytes
-    app.state.max_image_bytes = settings.max_image_bytes
-    app.state.max_media_bytes = max(settings.max_audio_bytes, settings.max_image_bytes)
     app.state.media = media_for(settings)
     app.state.identify = identify or by_credential
     asked = identify is not None or authentication_is_configured(settings)

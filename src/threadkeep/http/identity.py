@@ -41,16 +41,15 @@ class Identified:
 
     async def __call__(self, request: Request) -> Principal:
         """Identify the caller once for a request, however often it is called."""
-        known: Principal | None = getattr(request.state, "principal", None)
-        if known is None:
+        if not hasattr(request.state, "principal"):
             called_by(None)
-        who: Principal = known or await request.app.state.identify(request)
-        if known is None:
+            who: Principal = await request.app.state.identify(request)
             called_by(who)
             request.state.principal = who
             await request.app.state.limits.by_caller(who.counted_as)
             if self.permission == "chat":
                 await request.app.state.limits.chat(who, request.client.host if request.client else None)
+        who = request.state.principal
         who.need(self.permission)
         return who
 
@@ -101,18 +100,13 @@ class Named:
 
 
 # HTTP carries no other characters in a header; whose names have others, a credential of their own names them.
-NAME_IN_HEADER: dict[str, Any] = {"min_length": 1, "max_length": MAX_PART_LENGTH, "pattern": "^[!-~]([ -~]*[!-~])?$"}
+_NAME: dict[str, Any] = {"min_length": 1, "max_length": MAX_PART_LENGTH, "pattern": "^[!-~]([ -~]*[!-~])?$"}
+_ABOUT_USER = "For services and admins; otherwise the credential's"
+_TenantName = Annotated[str | None, Header(alias=TENANT_HEADER, description="Otherwise the credential's", **_NAME)]
+_UserName = Annotated[str | None, Header(alias=USER_HEADER, description=_ABOUT_USER, **_NAME)]
 
 
-async def _named(
-    tenant: Annotated[
-        str | None, Header(alias=TENANT_HEADER, description="Otherwise the credential's", **NAME_IN_HEADER)
-    ] = None,
-    user: Annotated[
-        str | None,
-        Header(alias=USER_HEADER, description="For services and admins; otherwise the credential's", **NAME_IN_HEADER),
-    ] = None,
-) -> Named:
+async def _named(tenant: _TenantName = None, user: _UserName = None) -> Named:
     return Named(tenant, user)
 
 
@@ -123,9 +117,6 @@ Chatter = Annotated[Principal, Depends(Identified("chat"))]
 Admin = Annotated[Principal, Depends(Identified("admin"))]
 Scraper = Annotated[Principal, Depends(Identified("metrics"))]
 For = Annotated[Named, Depends(_named)]
-
-
-_PREFIX = "threadkeep:limits"
 
 
 class RateLimits:
@@ -178,7 +169,7 @@ class RateLimits:
         key = (kind, hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest())
         if self._shared is not None and self._breaker.allows():
             try:
-                wait = await self._shared.wait(f"{_PREFIX}:{kind}:{key[1]}", limit.amount, limit.get_expiry())
+                wait = await self._shared.wait(f"threadkeep:limits:{kind}:{key[1]}", limit.amount, limit.get_expiry())
             except StoreError as error:
                 self._breaker.failed(error)
             else:

@@ -4,8 +4,8 @@ A log entry carries the method, the route's template, the status and the duratio
 also who called, whose memory and which conversation, as ids, and whether access was granted. No query string, no path
 as sent, no text. Limits hold before anything is known about the client, under every server.
 
-On loopback, a request may name loopback's own hosts and origins alone: a web page whose name was made to point at
-127.0.0.1 (DNS rebinding) still sends its own, and so does one that sends a form, or nothing, to this port.
+On loopback, a request may name loopback's own hosts and the service's own origin alone: a web page whose name was made
+to point at 127.0.0.1 (DNS rebinding) still sends its own, and so does one that sends a form, or nothing, to this port.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from threadkeep.http.responses import Problem, RequestRefused
@@ -28,10 +29,10 @@ from threadkeep.policy.redact import redact
 from threadkeep.settings import Settings
 
 HEADER = "x-request-id"
-UNEXPECTED = Problem(500, "internal_error", "something unexpected went wrong; the service's log has the request id")
+_UNEXPECTED = Problem(500, "internal_error", "something unexpected went wrong; the service's log has the request id")
 
 _log = logging.getLogger("threadkeep.http")
-_WELL_FORMED = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -45,58 +46,45 @@ class AccessLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answered = _Answered(scope, send)
-        began = time.perf_counter()
-        with trail_of(answered.request_id, "http") as trail:
+        request_id = _given_id(scope) or str(uuid.uuid4())
+        scope.setdefault("state", {})["request_id"] = request_id
+        began, status = time.perf_counter(), 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (HEADER.encode(), request_id.encode())]
+            await send(message)
+
+        with trail_of(request_id, "http") as trail:
             try:
-                await self._app(scope, receive, answered.send)
+                await self._app(scope, receive, send_with_id)
             except Exception as error:
                 _log_failure(error, trail)
-                if not answered.status:
-                    await UNEXPECTED.answer(scope)(scope, receive, answered.send)
+                if not status:
+                    await _UNEXPECTED.answer(scope)(scope, receive, send_with_id)
             finally:
-                _log_request(scope, answered, trail, time.perf_counter() - began)
-
-
-class _Answered:
-    """Passes the answer on with the request's id on it, and remembers the status."""
-
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self.request_id = _given_id(scope) or str(uuid.uuid4())
-        self.status = 0
-        self._send = send
-        scope.setdefault("state", {})["request_id"] = self.request_id
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), (HEADER.encode(), self.request_id.encode())]
-        await self._send(message)
+                _log_request(scope, status, trail, time.perf_counter() - began)
 
 
 def _given_id(scope: Scope) -> str | None:
     """Return the caller's id, if it is plain enough for a log and identifies no person."""
-    header = next((value for name, value in scope["headers"] if name == HEADER.encode()), b"")
-    given = header.decode("ascii") if _WELL_FORMED.fullmatch(header) else ""
-    return given if given and redact(given).text == given else None
+    given = Headers(scope=scope).get(HEADER, "")
+    return given if _WELL_FORMED.fullmatch(given) and redact(given).text == given else None
 
 
-def _log_request(scope: Scope, answered: _Answered, trail: Trail, seconds: float) -> None:
+def _log_request(scope: Scope, status: int, trail: Trail, seconds: float) -> None:
+    """404 is a denial too: another user's data is answered as if it did not exist."""
+    outcome: Outcome = "denied" if status in (401, 403, 404, 429) else "ok" if 0 < status < 400 else "failed"
     line: dict[str, Any] = {
         "event": "request",
         "method": scope["method"] if scope["method"] in _METHODS else "other",
         "route": getattr(scope.get("route"), "path", None),
-        "status": answered.status or 499,  # the client disconnected
+        "status": status or 499,  # the client disconnected
         "ms": round(seconds * 1_000, 2),
     }
-    _log.info(json.dumps(line | trail.access(_outcome(answered.status)) | trail.ids()))
-
-
-def _outcome(status: int) -> Outcome:
-    """404 is a denial too: another user's data is answered as if it did not exist."""
-    if 0 < status < 400:
-        return "ok"
-    return "denied" if status in (401, 403, 404, 429) else "failed"
+    _log.info(json.dumps(line | trail.access(outcome) | trail.ids()))
 
 
 def _log_failure(error: Exception, trail: Trail) -> None:
@@ -200,60 +188,45 @@ class LimitedRequests:
         return received
 
 
-_LOOPBACK_HOST = re.compile(rb"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
-_LOOPBACK_ORIGIN = re.compile(rb"https?://" + _LOOPBACK_HOST.pattern, re.IGNORECASE)
-_REFUSED = Problem(
+_LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+_WRONG_HOST = Problem(
     421,
     "wrong_host",
     "without authentication this service answers its own machine only",
     fix="call it as 127.0.0.1, localhost or [::1]",
 )
-_ANOTHER_SITES = Problem(
+_WRONG_ORIGIN = Problem(
     403,
     "wrong_origin",
-    "without authentication this service answers pages of its own machine only",
+    "without authentication this service answers its own pages only",
     fix="name the page's origin in THREADKEEP_CORS_ORIGINS",
 )
 
 
 class LoopbackHostsOnly:
+    """Refuses other machines, other names of this one, and pages of other origins than the service's own.
+
+    A browser names a page's site in `Origin` or `Sec-Fetch-Site`: a request with neither is not from a page. A page
+    with `Referrer-Policy: no-referrer`, such as the console's, sends `Origin: null`.
+    """
+
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not (_names_loopback(scope) and _comes_from_here(scope)):
-            await _REFUSED.answer(scope)(scope, receive, send)
-            return
-        if scope["type"] == "http" and not _of_our_own_pages(scope):
-            await _ANOTHER_SITES.answer(scope)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        if scope["type"] == "http" and (problem := self._wrong_with(scope)):
+            await problem.answer(scope)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
-
-def _given(scope: Scope, wanted: bytes) -> list[bytes]:
-    return [value for name, value in scope["headers"] if name == wanted]
-
-
-def _of_our_own_pages(scope: Scope) -> bool:
-    """A browser names the site of a page in one of two headers; a request with neither is not from a page.
-
-    Pages with `Referrer-Policy: no-referrer`, such as the console's, send `null` for an origin.
-    """
-    if _given(scope, b"sec-fetch-site") == [b"same-origin"]:
-        return True
-    named: tuple[str, ...] = scope["app"].state.settings.cors_origins
-    return all(
-        _LOOPBACK_ORIGIN.fullmatch(origin) is not None or origin.decode("latin-1") in named
-        for origin in _given(scope, b"origin")
-    )
-
-
-def _names_loopback(scope: Scope) -> bool:
-    hosts = _given(scope, b"host")
-    return len(hosts) == 1 and _LOOPBACK_HOST.fullmatch(hosts[0]) is not None
-
-
-def _comes_from_here(scope: Scope) -> bool:
-    """Whether the client is this machine, whatever address the process listens on."""
-    client = scope.get("client")
-    return client is None or is_loopback(client[0]) or not client[0]
+    def _wrong_with(self, scope: Scope) -> Problem | None:
+        headers, client = Headers(scope=scope), scope.get("client")
+        hosts = headers.getlist("host")
+        is_local = client is None or not client[0] or is_loopback(client[0])
+        if not is_local or len(hosts) != 1 or not _LOOPBACK_HOST.fullmatch(hosts[0]):
+            return _WRONG_HOST
+        if headers.getlist("sec-fetch-site") == ["same-origin"]:
+            return None
+        own = {f"{scheme}://{hosts[0].lower()}" for scheme in ("http", "https")}
+        allowed = own.union(scope["app"].state.settings.cors_origins)
+        return None if allowed.issuperset(headers.getlist("origin")) else _WRONG_ORIGIN

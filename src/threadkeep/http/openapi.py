@@ -391,16 +391,12 @@ def describe_problems(app: FastAPI) -> None:
             shapes[shape.__name__] = shape.model_json_schema(ref_template="#/components/schemas/{model}")
         for path, methods in document["paths"].items():
             for operation in methods.values():
-                _without_frameworks_422(path, operation)
+                # FastAPI describes bad input where we do not; nothing is answered like that.
+                described = operation["responses"].get("422", {}).get("content", {})
+                if path.startswith("/agent/") or "application/json" in described:
+                    operation["responses"].pop("422", None)
                 if "401" in operation["responses"]:  # either of them
                     operation["security"] = [{name: []} for name in _CREDENTIALS]
         return document
 
     app.openapi = with_problems
-
-
-def _without_frameworks_422(path: str, operation: dict[str, Any]) -> None:
-    """FastAPI adds its own description of bad input where there is none of ours; nothing is answered like that."""
-    described = operation["responses"].get("422", {}).get("content", {})
-    if path.startswith("/agent/") or "application/json" in described:
-        operation["responses"].pop("422", None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import email.message
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import Annotated, Any, get_args, get_type_hints
 from urllib.parse import unquote, unquote_to_bytes
@@ -35,33 +35,28 @@ from threadkeep.http.schemas import HEADERS, KEY_HEADER
 from threadkeep.http.streams import Streams
 from threadkeep.memory import Memory
 from threadkeep.scope import MAX_PART_LENGTH
+from threadkeep.settings import Settings
 
-_BELOW = "/conversations/"
 _MARK = "\x00"
 _MARKED = "threadkeep.encoded_slashes"
 
 
 class EncodedSlashes:
+    """Marks encoded slashes, unless the path holds the mark itself, which no id may hold."""
+
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and path_below(scope).startswith(_BELOW):
-            _mark(scope)
+        if scope["type"] == "http" and path_below(scope).startswith("/conversations/") and _MARK not in scope["path"]:
+            sent = scope.get("raw_path", b"").decode("latin-1")
+            marked = unquote(sent.replace("%2f", "%00").replace("%2F", "%00"))
+            if _MARK in marked and marked.replace(_MARK, "/") == scope["path"]:  # otherwise the server's path is used
+                scope["path"], scope[_MARKED] = marked, True
         await self._app(scope, receive, send)
 
 
-def _mark(scope: Scope) -> None:
-    """Mark encoded slashes, unless the path holds the mark itself, which no id may hold."""
-    sent = scope.get("raw_path", b"").decode("latin-1")
-    if "%2f" not in sent.lower() or _MARK in scope["path"]:
-        return
-    marked = unquote(sent.replace("%2f", "%00").replace("%2F", "%00"))
-    if marked.replace(_MARK, "/") == scope["path"]:  # otherwise the server's own path is believed
-        scope["path"], scope[_MARKED] = marked, True
-
-
-def unmark(scope: Scope) -> None:
+def _unmark(scope: Scope) -> None:
     """For the route that was found."""
     if scope.pop(_MARKED, False):
         scope["path"] = scope["path"].replace(_MARK, "/")
@@ -80,15 +75,25 @@ def largest_body(max_message_bytes: int, max_media_bytes: int = 0) -> int:
     return max(_ESCAPED * max_message_bytes, -(-max_media_bytes // 3) * 4) + _ROOM
 
 
-def body_limit(request: Request) -> int:
-    return largest_body(request.app.state.max_message_bytes, request.app.state.max_media_bytes)
+def _body_limit(request: Request) -> int:
+    """Raises `RequestRefused` for a body that announces itself as larger."""
+    settings: Settings = request.app.state.settings
+    limit = largest_body(settings.max_message_bytes, max(settings.max_audio_bytes, settings.max_image_bytes))
+    announced = request.headers.get("content-length", "")
+    if announced.isascii() and announced.isdigit() and len(announced) < 19 and int(announced) > limit:
+        raise _too_large(request, limit)
+    return limit
 
 
-def too_large(request: Request, limit: int) -> RequestRefused:
-    message = request.app.state.max_message_bytes
+def _too_large(request: Request, limit: int) -> RequestRefused:
+    message = request.app.state.settings.max_message_bytes
     detail = f"the body is over the limit of {limit:,} bytes"
     fix = f"split it; the limit of one message is {message:,} bytes (THREADKEEP_MAX_MESSAGE_BYTES)"
     return RequestRefused(Problem(413, "too_large", detail, "body", fix))
+
+
+def _refused(code: str, detail: str, fix: str) -> RequestRefused:
+    return RequestRefused(Problem(400, code, detail, fix=fix))
 
 
 KeyHeader = Annotated[str | None, Header(alias=KEY_HEADER, min_length=1, max_length=MAX_PART_LENGTH)]
@@ -117,10 +122,7 @@ class StrictRequest(Request):
 
     async def body(self) -> bytes:
         if self._content is None:
-            limit = body_limit(self)
-            if announced_length(self) > limit:
-                raise too_large(self, limit)
-            self._content = await self._read(limit)
+            self._content = await self._read(_body_limit(self))
         if self._content and not _is_json(self.headers.get("content-type", "")):
             detail = "the body's Content-Type is not application/json"
             raise RequestRefused(Problem(415, "not_json", detail, fix="send Content-Type: application/json"))
@@ -132,7 +134,7 @@ class StrictRequest(Request):
         async for chunk in self.stream():
             chunks += chunk
             if len(chunks) > limit:
-                raise too_large(self, limit)
+                raise _too_large(self, limit)
         return bytes(chunks)
 
     async def json(self) -> Any:
@@ -140,13 +142,9 @@ class StrictRequest(Request):
             text = (await self.body()).decode("utf-8")
             return json.loads(text, parse_constant=_not_a_number, object_pairs_hook=_each_field_once)
         except UnicodeDecodeError:
-            raise RequestRefused(
-                Problem(400, "invalid_utf8", "the body is not UTF-8", fix="encode it as UTF-8")
-            ) from None
+            raise _refused("invalid_utf8", "the body is not UTF-8", "encode it as UTF-8") from None
         except (ValueError, RecursionError):  # broken, a number too long to be one, or nested past all sense
-            raise RequestRefused(
-                Problem(400, "invalid_json", "the body is not JSON", fix="send one JSON object")
-            ) from None
+            raise _refused("invalid_json", "the body is not JSON", "send one JSON object") from None
 
 
 class StrictRoute(APIRoute):
@@ -154,10 +152,13 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
-            unmark(request.scope)
-            _check_path(request.scope.get("raw_path", b""))
-            check_query(request.scope["query_string"])
-            check_headers(request)
+            _unmark(request.scope)
+            _check_utf8(request.scope.get("raw_path", b""), "path")
+            _check_query(request.scope["query_string"])
+            for name in (*sorted(HEADERS), "Authorization"):
+                if len(request.headers.getlist(name)) > 1:
+                    problem = Problem(400, "repeated_header", f"{name} is given twice", name, f"give one {name}")
+                    raise RequestRefused(problem)
             await self.identify(request)
             return await handle(StrictRequest(request.scope, request.receive))
 
@@ -176,42 +177,22 @@ class StrictRoute(APIRoute):
         return [one for one in needed if isinstance(one, Identified)]
 
 
-def check_query(query: bytes) -> None:
-    """Left alone, bytes that are not UTF-8 would all turn into the same character, and of two users one be taken."""
+def _check_query(query: bytes) -> None:
     names: set[bytes] = set()
     for pair in query.replace(b"+", b" ").split(b"&"):
         name, _, value = pair.partition(b"=")
-        try:
-            unquote_to_bytes(value).decode("utf-8")
-        except UnicodeDecodeError:
-            raise RequestRefused(
-                Problem(400, "invalid_utf8", "the query string is not UTF-8", fix="percent-encode UTF-8")
-            ) from None
+        _check_utf8(value, "query string")
         if pair and unquote_to_bytes(name) in names:
-            raise RequestRefused(
-                Problem(400, "repeated_parameter", "a query parameter is given twice", fix="give it once")
-            )
+            raise _refused("repeated_parameter", "a query parameter is given twice", "give it once")
         names.add(unquote_to_bytes(name))
 
 
-def _check_path(path: bytes) -> None:
+def _check_utf8(quoted: bytes, part: str) -> None:
+    """Left alone, bytes that are not UTF-8 would all turn into the same character, and so two users into one."""
     try:
-        unquote_to_bytes(path).decode("utf-8")
+        unquote_to_bytes(quoted).decode("utf-8")
     except UnicodeDecodeError:
-        raise RequestRefused(
-            Problem(400, "invalid_utf8", "the path is not UTF-8", fix="percent-encode UTF-8")
-        ) from None
-
-
-def check_headers(request: Request) -> None:
-    for name in (*sorted(HEADERS), "Authorization"):
-        if len(request.headers.getlist(name)) > 1:
-            raise RequestRefused(Problem(400, "repeated_header", f"{name} is given twice", name, f"give one {name}"))
-
-
-def announced_length(request: Request) -> int:
-    announced = request.headers.get("content-length", "")
-    return int(announced) if announced.isascii() and announced.isdigit() and len(announced) < 19 else 0
+        raise _refused("invalid_utf8", f"the {part} is not UTF-8", "percent-encode UTF-8") from None
 
 
 def _is_json(content_type: str) -> bool:
@@ -227,14 +208,8 @@ def _each_field_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Left alone, the last would win here, and perhaps the first in a proxy that checks who may ask for whom."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise RequestRefused(
-            Problem(400, "repeated_field", "an object in the body has a field twice", fix="give it once")
-        )
+        raise _refused("repeated_field", "an object in the body has a field twice", "give it once")
     return fields
-
-
-_MOST_FIELDS = 8
-_FILES = ("audio", "image")
 
 
 class UploadRoute(StrictRoute):
@@ -244,7 +219,8 @@ class UploadRoute(StrictRoute):
         handle = super().get_route_handler()
 
         async def reading_forms(request: Request) -> Response:
-            if not is_form(request.scope):
+            media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if media_type != "multipart/form-data":
                 return await handle(request)
             await self.identify(request)  # a stranger's body is not worth the time
             form = await _form_of(request)
@@ -256,19 +232,13 @@ class UploadRoute(StrictRoute):
         return reading_forms
 
 
-def is_form(scope: Mapping[str, Any]) -> bool:
-    kinds = (value for name, value in scope["headers"] if name == b"content-type")
-    return next(kinds, b"").partition(b";")[0].strip().lower() == b"multipart/form-data"
-
-
 async def _form_of(request: Request) -> FormData:
     """Parse the form. What was begun of one that cannot be parsed is closed by the parser."""
-    limit = body_limit(request)
-    if announced_length(request) > limit:
-        raise too_large(request, limit)
-    limited = Request(request.scope, _within(request, limit))
+    limit = _body_limit(request)
     try:
-        return await limited.form(max_files=1, max_fields=_MOST_FIELDS, max_part_size=limit)
+        return await Request(request.scope, _within(request, limit)).form(
+            max_files=1, max_fields=8, max_part_size=limit
+        )
     except AssertionError:
         raise MissingExtra("service", "reading forms") from None
     except RequestRefused:
@@ -282,7 +252,9 @@ def _within(request: Request, limit: int) -> Receive:
 
     The parser would take a form that is cut off for one without its last part, and leave that part's file open.
     """
-    end = b"--" + _boundary_of(request) + b"--"
+    header = email.message.Message()
+    header["content-type"] = request.headers["content-type"]
+    end = b"--" + (header.get_boundary() or "").encode("latin-1", "replace") + b"--"
     seen, tail, ended = 0, b"", False
 
     async def receive() -> Message:
@@ -291,7 +263,7 @@ def _within(request: Request, limit: int) -> Receive:
         chunk: bytes = message.get("body", b"")
         seen += len(chunk)
         if seen > limit:
-            raise too_large(request, limit)
+            raise _too_large(request, limit)
         ended = ended or end in tail + chunk
         tail = (tail + chunk)[-len(end) :]
         if message["type"] == "http.request" and not message.get("more_body", False) and not ended:
@@ -301,12 +273,6 @@ def _within(request: Request, limit: int) -> Receive:
     return receive
 
 
-def _boundary_of(request: Request) -> bytes:
-    header = email.message.Message()
-    header["content-type"] = request.headers["content-type"]
-    return (header.get_boundary() or "").encode("latin-1", "replace")
-
-
 def _as_json(request: Request, form: FormData) -> Request:
     """The same request as if its fields had come as JSON: they are then checked by the same rules."""
     fields: dict[str, Any] = {}
@@ -314,14 +280,15 @@ def _as_json(request: Request, form: FormData) -> Request:
         if name in fields:
             raise _refused("repeated_field", "a field of the form is given twice", "give it once")
         if isinstance(value, UploadFile):
-            if name not in _FILES:
+            if name not in ("audio", "image"):
                 raise _refused("invalid_form", "a file is called neither audio nor image", "call it one of the two")
             request.state.upload = value.file
             fields[name] = {"mimeType": value.content_type or ""}
         else:
             fields[name] = value if name != "voiceMode" else {"true": True, "false": False}.get(value.lower(), value)
     body = json.dumps(fields).encode()
-    headers = [(name, value) for name, value in request.scope["headers"] if name not in _OF_THE_FORM]
+    of_the_form = (b"content-type", b"content-length")
+    headers = [(name, value) for name, value in request.scope["headers"] if name not in of_the_form]
     headers.append((b"content-type", b"application/json"))
 
     async def receive() -> dict[str, Any]:
@@ -330,12 +297,5 @@ def _as_json(request: Request, form: FormData) -> Request:
     return Request({**request.scope, "headers": headers}, receive)
 
 
-_OF_THE_FORM = (b"content-type", b"content-length")
-
-
 def _unreadable() -> RequestRefused:
     return _refused("invalid_form", "the form cannot be read", "send one file and a few fields")
-
-
-def _refused(code: str, detail: str, fix: str) -> RequestRefused:
-    return RequestRefused(Problem(400, code, detail, fix=fix))

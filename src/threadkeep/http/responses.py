@@ -34,9 +34,7 @@ class JsonAnswer(JSONResponse):
 
 
 MEDIA_TYPE = "application/problem+json"
-ENVELOPED = "/agent/"
-ASKING = frozenset({"/retrieval/query", "/query"})
-"""Their callers read `success` first, and then `error` or `message`: a sentence."""
+REPLAYED = {"Idempotent-Replayed": "true"}
 
 
 class ProblemDocument(BaseModel):
@@ -123,28 +121,22 @@ class Problem:
     def answer(self, scope: Mapping[str, Any]) -> Response:
         """As the route's callers expect it: an envelope from `/agent/…`, a problem document elsewhere."""
         request_id: str = scope["state"]["request_id"]
-        path = path_below(scope)
-        if path in ASKING:
-            sentence = {"success": False, "error": self.detail, "message": self.detail}
-            content, media_type = encoded(self.as_dict(request_id) | sentence), MEDIA_TYPE
-            status = self.status
-        elif not path.startswith(ENVELOPED):
-            content, media_type, status = encoded(self.as_dict(request_id)), MEDIA_TYPE, self.status
+        path, status, media_type = path_below(scope), self.status, MEDIA_TYPE
+        if path.startswith("/agent/"):
+            status = 400 if status == 422 else status  # these callers know one status for input that cannot succeed
+            media_type = "application/json"
+            content: dict[str, Any] = {
+                "code": self.code,
+                "message": self.detail,
+                "status": status,
+                "traceId": request_id,
+                "details": {"field": self.field, "fix": self.fix, "retryable": self.retryable, **self.extra},
+            }
         else:
-            # These callers know one status for input that cannot succeed.
-            status = 400 if self.status == 422 else self.status
-            content, media_type = encoded(self.as_envelope(status, request_id)), "application/json"
-        return Response(content, status, headers=dict(self.headers), media_type=media_type)
-
-    def as_envelope(self, status: int, request_id: str) -> dict[str, Any]:
-        details = {"field": self.field, "fix": self.fix, "retryable": self.retryable}
-        return {
-            "code": self.code,
-            "message": self.detail,
-            "status": status,
-            "traceId": request_id,
-            "details": details | dict(self.extra),
-        }
+            content = self.as_dict(request_id)
+            if path in ("/retrieval/query", "/query"):  # their callers read `success`, then `error` or `message`
+                content |= {"success": False, "error": self.detail, "message": self.detail}
+        return Response(encoded(content), status, headers=dict(self.headers), media_type=media_type)
 
 
 def path_below(scope: Mapping[str, Any]) -> str:
@@ -230,20 +222,15 @@ class RequestRefused(HTTPException):
 
 
 def problem_of(error: errors.ThreadkeepError) -> Problem:
-    status = _nearest(STATUS, error)
-    assert status is not None
-    headers = {"Retry-After": str(_wait(error))} if error.retryable else _CHALLENGE.get(error.code, {})
+    status: int = _nearest(STATUS, error)
+    seconds = math.ceil(error.retry_after) if isinstance(error, errors.RateLimited) else 1
+    headers = {"Retry-After": str(seconds)} if error.retryable else _CHALLENGE.get(error.code, {})
     detail = _nearest(_STORE_DETAILS, error)
     if isinstance(error, errors.HotStoreMismatch):
         detail = f"{error.setting}: {error.problem}; nothing was changed"
     if detail is None and isinstance(error, errors.InvalidInput):
         return Problem(status, error.code, f"{error.field} {error.problem}", error.field, error.fix)
     return Problem(status, error.code, detail or str(error), retryable=error.retryable, headers=headers)
-
-
-def _wait(error: errors.ThreadkeepError) -> int:
-    """Whole seconds until the same request may succeed."""
-    return math.ceil(error.retry_after) if isinstance(error, errors.RateLimited) else 1
 
 
 def _nearest(table: dict[type[errors.ThreadkeepError], Any], error: errors.ThreadkeepError) -> Any:
@@ -303,12 +290,10 @@ _COMPLAINTS: dict[str, tuple[str, str]] = {
     "date_time": ("is not a date and time", "use RFC 3339, such as 2026-11-15T09:30:00Z"),
 }
 _OTHERWISE = ("is not valid", "see /openapi.json for what is accepted")
-_ABOUT_THE_KIND = ("union_tag_invalid", "union_tag_not_found")
 _SOURCES = {"body", "query", "header", "path"}
 # Names that a problem document may repeat; any other name in a request came from the caller.
 _MODELS = (*schemas.MODELS, *chat_schemas.MODELS)
-_BODIES = frozenset(name for model in _MODELS for name in model.model_fields)
-FIELD_NAMES = _BODIES | {"wait", "message_id", "job_id"} | HEADERS
+_FIELD_NAMES = {name for model in _MODELS for name in model.model_fields} | {"wait", "message_id", "job_id"} | HEADERS
 
 
 def problem_of_validation(error: RequestValidationError) -> Problem:
@@ -318,7 +303,12 @@ def problem_of_validation(error: RequestValidationError) -> Problem:
     field = _field(first["loc"], kind)
     problem, fix = _COMPLAINTS.get(kind, _COMPLAINTS["date_time"] if kind.startswith("datetime") else _OTHERWISE)
     context: dict[str, Any] = first.get("ctx") or {}
-    return Problem(422, _code(field), f"{field} {problem}", field, fix.format_map(context))
+    code = "invalid_input"
+    if field.startswith(("scope", "tenant", "user", "conversation")) and field != "user_message":
+        code = "invalid_scope"
+    elif field.startswith(("events", "message_id")):
+        code = "invalid_event"
+    return Problem(422, code, f"{field} {problem}", field, fix.format_map(context))
 
 
 def _field(loc: Sequence[str | int], kind: str) -> str:
@@ -327,14 +317,8 @@ def _field(loc: Sequence[str | int], kind: str) -> str:
     for part in loc[1:] if loc and loc[0] in _SOURCES else loc:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part in FIELD_NAMES:
+        elif part in _FIELD_NAMES:
             path += f".{part}" if path else part
-    if kind in _ABOUT_THE_KIND:
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
         path += ".kind"
     return path or str(loc[0] if loc and loc[0] in _SOURCES else "body")
-
-
-def _code(field: str) -> str:
-    if field.startswith(("scope", "tenant", "user", "conversation")) and field != "user_message":
-        return "invalid_scope"
-    return "invalid_event" if field.startswith(("events", "message_id")) else "invalid_input"

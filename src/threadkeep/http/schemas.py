@@ -8,7 +8,7 @@ by `kind`.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -213,47 +213,29 @@ EventBody = Annotated[
     Field(discriminator="kind"),
 ]
 
-EVENT_BODIES = (
-    UserMessageBody,
-    ModelResponseBody,
-    ToolRequestBody,
-    ToolResultBody,
-    SystemNoteBody,
-    ThoughtBody,
-    DebugTraceBody,
-)
 
+class ScopeBody(Body):
+    """Whose memory: a conversation, or without `conversation` the whole user."""
 
-class _ScopeBody(Body):
     tenant: ScopePart = DEFAULT_TENANT
     user: ScopePart
     generation: Generation | None = Field(None, description="From `history`; an erase since then refuses the work")
+    conversation: ScopePart | None = None
 
-    def _scope(self, who: Principal, conversation: str | None) -> Scope:
+    def scope(self, who: Principal) -> Scope:
         tenant = self.tenant if "tenant" in self.model_fields_set else who.tenant
         try:
-            scope = Scope(tenant, self.user, conversation, self.generation)
+            scope = Scope(tenant, self.user, self.conversation, self.generation)
         except InvalidScope as error:
             raise error.inside("scope") from None
         return who.reach(reaching(scope))
 
 
-class ScopeBody(_ScopeBody):
-    """Whose memory: a conversation, or without `conversation` the whole user."""
-
-    conversation: ScopePart | None = None
-
-    def scope(self, who: Principal) -> Scope:
-        return self._scope(who, self.conversation)
-
-
-class ConversationScopeBody(_ScopeBody):
+class ConversationScopeBody(ScopeBody):
     """One conversation, by name."""
 
-    conversation: ScopePart
-
-    def scope(self, who: Principal) -> Scope:
-        return self._scope(who, self.conversation)
+    # Narrower than its base's, which is sound because bodies are frozen.
+    conversation: ScopePart  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues]
 
 
 class AppendBody(Body):
@@ -366,7 +348,7 @@ class ExportQuery(OptionalScopeQuery):
 
 
 MODELS: tuple[type[BaseModel], ...] = (
-    *EVENT_BODIES,
+    *get_args(get_args(EventBody)[0]),
     ScopeBody,
     AppendBody,
     RecallBody,

@@ -9,7 +9,6 @@ loaded `uvicorn.Config` names.
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import logging
 import socket
@@ -45,8 +44,7 @@ _CROWDED = Problem(
 class Server(uvicorn.Server):
     """Calls `before_closing` when it begins to shut down: uvicorn would wait for open streams, and they for messages.
 
-    Freezes what is loaded at startup, so that garbage collection skips it while requests are served. `limits` bounds
-    what a client may cost before it is authenticated; without it uvicorn's own limits hold alone.
+    `limits` bounds what a client may cost before it is authenticated; without it uvicorn's own limits hold alone.
     """
 
     def __init__(
@@ -60,8 +58,6 @@ class Server(uvicorn.Server):
         if self._limits is not None:
             LimitedConnections(self._limits).wrap(self.config)
         await super().startup(sockets)
-        gc.collect()
-        gc.freeze()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._before_closing()
@@ -150,7 +146,8 @@ class _Connection(asyncio.Protocol):
         self._expects = _HEAD
         self._timer: asyncio.TimerHandle | None = None
         self._timed = _DONE
-        self._head_bytes = self._url_bytes = self._unread_bytes = 0
+        self._url = b""
+        self._head_bytes = self._unread_bytes = 0
         self._at_work = 0
         self._completed = self._late = self._admitted = self._refused = False
 
@@ -182,7 +179,7 @@ class _Connection(asyncio.Protocol):
             # Behind the end of another request the parser does not report how much is this one's: the next bytes count.
             self._head_bytes += 1 if self._completed else len(data)
             if self._head_bytes > self._limits.header_bytes:
-                url_is_long = self._url_bytes > self._limits.url_bytes
+                url_is_long = len(self._url) > self._limits.url_bytes
                 self._refuse(self._limits.url_too_long() if url_is_long else self._limits.headers_too_large())
                 return
         if self._unread_bytes > _UNREAD_BYTES and self._transport is not None:
@@ -210,13 +207,16 @@ class _Connection(asyncio.Protocol):
 
     # The parser's callbacks.
     def on_message_begin(self) -> None:
-        self._head_bytes = self._url_bytes = self._unread_bytes = 0
+        self._url = b""
+        self._head_bytes = self._unread_bytes = 0
         self._expects = _HEAD
 
     def on_url(self, url: bytes) -> None:
-        self._url_bytes += len(url)
+        self._url += url
 
     def on_headers_complete(self) -> None:
+        """Raise where uvicorn could not read the URL either, as CONNECT's: its own answer would be plain text."""
+        httptools.parse_url(self._url).path.decode("ascii")
         self._expects = _BODY
 
     def on_message_complete(self) -> None:

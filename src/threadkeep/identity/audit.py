@@ -32,8 +32,8 @@ class Trail:
 
     def ids(self) -> dict[str, str | None]:
         """For every line of the request."""
-        talk = self.scope.conversation if self.scope else None
-        return {"request_id": self.request_id, "conversation_id": _shown(talk)}
+        conversation = self.scope.conversation if self.scope else None
+        return {"request_id": self.request_id, "conversation_id": _shown(conversation)}
 
     def access(self, outcome: Outcome) -> dict[str, Any]:
         """For the log entry that ends it."""

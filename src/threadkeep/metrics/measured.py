@@ -21,18 +21,7 @@ from threadkeep.scope import Scope
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 BYTES = tuple(float(1 << power) for power in range(8, 27, 2))  # 256 bytes to 64 MiB
 QUERIES = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0)
-LASTING = (
-    1.0,
-    10.0,
-    60.0,
-    300.0,
-    600.0,
-    1_800.0,
-    3_600.0,
-    14_400.0,
-    86_400.0,
-    604_800.0,
-)  # seconds: a minute to a week
+LASTING = (1.0, 10.0, 60.0, 300.0, 600.0, 1_800.0, 3_600.0, 14_400.0, 86_400.0, 604_800.0)  # seconds, to a week
 
 CHECKPOINT_BYTES = "conversation_checkpoint_size_bytes"
 CHECKPOINT_SAVE = "checkpoint_save_duration_seconds"

@@ -70,9 +70,9 @@ class PrometheusMeter:
 
 def counted_together(folder: str) -> list[Metric]:
     with _locked(folder, fcntl.LOCK_SH):
-        # Without files of processes that were killed before they wrote to them.
-        written = [str(path) for path in Path(folder).glob("*.db") if path.stat().st_size]
-        return list(MultiProcessCollector.merge(written))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        # A process that was killed before it wrote to its file leaves it empty.
+        files = [str(path) for path in Path(folder).glob("*.db") if path.stat().st_size]
+        return list(MultiProcessCollector.merge(files))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def exposition(metrics: Sequence[Metric], accept: str = "") -> tuple[str, bytes]:

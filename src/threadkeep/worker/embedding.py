@@ -109,7 +109,9 @@ class EmbedWorker:
                 await self._pass()
                 self._health.succeeded()
                 pause = 0.1
-                await self._wait_for_more()
+                if not (self._asked or self._stopping.is_set()):
+                    self._hurry.clear()
+                    await _until(self._woken, self._limits.poll_seconds * _random.uniform(0.9, 1.1))
             except Exception as error:  # nothing may end a worker but a stop
                 self._health.failed(error)
                 await _until(self._stopping, pause)
@@ -139,16 +141,17 @@ class EmbedWorker:
             if not asked:
                 await self._quiet()
             model = await model_of(self._parts.embedder)
-            await self._look(model)
+            await self._look()
             while not self._stopping.is_set() and (span := self._spans.newest()) is not None:
                 began = _now()
                 found = await self._parts.stores.backlog.waiting(model, span, self._limits.batch)
                 await self._handled(model, [one for one in found if one.number not in self._retried])
                 self._spans.done(span, found[-1].number - 1 if len(found) == self._limits.batch else span.after)
-                if not asked:
-                    await self._give_way(_now() - began)
+                took = _now() - began
+                if not asked and _now() - self._last_woken < self._limits.quiet_seconds:
+                    await _until(self._hurry, 3 * took)  # while there are appends, work a quarter of the time only
                 if self._woken.is_set():
-                    await self._look(model)
+                    await self._look()
             await self._swept(model)
             if asked and self._retried:
                 await asyncio.wait(set(self._retried.values()))
@@ -159,16 +162,17 @@ class EmbedWorker:
             if not one.done():
                 one.set_result(None)
 
-    async def _look(self, model: EmbeddingModel) -> None:
+    async def _look(self) -> None:
         """Note what was stored since the last look; now and then, everything."""
         self._woken.clear()
         if _now() >= self._next_sweep:
             if self._parts.stores.tidy is not None:
                 await self._parts.stores.tidy()
             self._next_sweep = _now() + self._limits.sweep_seconds
-            self._spans.everything(await self._parts.stores.backlog.newest(), _now())
+            look = self._spans.everything
         else:
-            self._spans.upto(await self._parts.stores.backlog.newest(), _now())
+            look = self._spans.upto
+        look(await self._parts.stores.backlog.newest(), _now())
 
     async def _swept(self, model: EmbeddingModel) -> None:
         """All messages have vectors of this model: those of earlier ones have served."""
@@ -236,22 +240,7 @@ class EmbedWorker:
             left = self._last_woken + self._limits.quiet_seconds - _now()
             if left <= 0:
                 return
-            await self._rest(left)
-
-    async def _give_way(self, took: float) -> None:
-        """Between batches, while there are appends: work a quarter of the time only."""
-        if _now() - self._last_woken < self._limits.quiet_seconds:
-            await self._rest(3 * took)
-
-    async def _wait_for_more(self) -> None:
-        if self._asked or self._stopping.is_set():
-            return
-        self._hurry.clear()
-        await _until(self._woken, self._limits.poll_seconds * _random.uniform(0.9, 1.1))
-
-    async def _rest(self, seconds: float) -> None:
-        """Sleep; a stop, or a caller that waits for all to be done, ends it."""
-        await _until(self._hurry, seconds)
+            await _until(self._hurry, left)  # a stop, or a caller that waits for all to be done, ends it
 
 
 async def embed(parts: EmbedParts, model: EmbeddingModel, waiting: Sequence[Waiting]) -> None:
@@ -357,7 +346,21 @@ _FIRST_LOOK_SECONDS = 1.0  # for what was left over, where nothing else is store
 _LONGEST_PAUSE = 30.0
 _CLOSE_SECONDS = 10.0
 _AT_ONCE_SECONDS = 10.0
-NOT_REACHED = Erased(found=1, failed=1)
+
+
+async def _erased_from(opened: Awaitable[VectorIndex | None], scope: Scope, message_id: str | None) -> Erased:
+    """Report a store that cannot be opened or does not answer as failed: the archive must be erased all the same."""
+    try:
+        index = await opened
+        if index is None:
+            return Erased()
+        if message_id is None:
+            return await index.erase(scope)
+        count = await index.delete(scope, message_id)
+    except ThreadkeepError as error:
+        _log.warning("vectors could not be erased (%s: %s)", type(error).__name__, error)
+        return Erased(found=1, failed=1)
+    return Erased(count, count)
 
 
 class InProcessEmbedding:
@@ -399,15 +402,11 @@ class InProcessEmbedding:
     async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
         if self._worker is not None:
             self._worker.erased()
-        try:
-            parts = await self._make()
-            if message_id is None:
-                return await parts.stores.index.erase(scope)
-            count = await parts.stores.index.delete(scope, message_id)
-        except ThreadkeepError as error:  # the archive must be erased all the same
-            _log.warning("vectors could not be erased (%s: %s)", type(error).__name__, error)
-            return NOT_REACHED
-        return Erased(count, count)
+
+        async def opened() -> VectorIndex:
+            return (await self._make()).stores.index
+
+        return await _erased_from(opened(), scope, message_id)
 
     async def flushed(self, timeout: float) -> None:  # noqa: ASYNC109
         if self._running is None:
@@ -431,11 +430,7 @@ class InProcessEmbedding:
         await self._let_go()
 
     async def _run(self) -> None:
-        try:
-            async with asyncio.timeout(_FIRST_LOOK_SECONDS):
-                await self._woken.wait()
-        except TimeoutError:
-            pass
+        await _until(self._woken, _FIRST_LOOK_SECONDS)
         self._worker = EmbedWorker(await self._parts(), self._limits)
         self._worker.wake()
         self._opened.set_result(self._worker)
@@ -473,17 +468,11 @@ class VectorsLeft:
         return False
 
     async def erase(self, scope: Scope, message_id: str | None = None) -> Erased:
-        try:
+        async def opened() -> VectorIndex | None:
             self._index = self._index or await asyncio.to_thread(self._opened)
-            if self._index is None:
-                return Erased()
-            if message_id is None:
-                return await self._index.erase(scope)
-            count = await self._index.delete(scope, message_id)
-        except ThreadkeepError as error:  # the archive must be erased all the same
-            _log.warning("vectors of an earlier run could not be erased (%s: %s)", type(error).__name__, error)
-            return Erased(found=1, failed=1)
-        return Erased(count, count)
+            return self._index
+
+        return await _erased_from(opened(), scope, message_id)
 
     async def flushed(self, timeout: float) -> None:  # noqa: ASYNC109
         """At once."""

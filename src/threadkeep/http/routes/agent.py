@@ -14,7 +14,7 @@ from threadkeep.http.answering import Answering, as_asked_by
 from threadkeep.http.chat_schemas import Medium, within
 from threadkeep.http.identity import Chatter, For
 from threadkeep.http.requests import KeyHeader, StrictRequest, UploadRoute
-from threadkeep.http.responses import JsonAnswer
+from threadkeep.http.responses import REPLAYED, JsonAnswer
 from threadkeep.identity.audit import reaching
 from threadkeep.ports.chat import Answer, Asked
 from threadkeep.ports.clock import system_clock
@@ -43,10 +43,9 @@ async def agent_chat(
     asked = as_asked_by(who, await _asked(request, body, scope), request)
     taken = await request.answering.take_if_possible(asked, key)
     answer = await request.answering.answer(taken)
-    headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
     reply = {"sessionId": body.sessionId, "language": answer.language, "reply": answer.text}
     traces = openapi.tool_trace(answer)
-    return JsonAnswer(reply | ({"toolTrace": traces} if traces else {}), headers=headers)
+    return JsonAnswer(reply | ({"toolTrace": traces} if traces else {}), headers=REPLAYED if taken.replayed else None)
 
 
 async def _asked(request: StrictRequest, body: chat_schemas.AgentChatBody, scope: Scope) -> Asked:
@@ -70,7 +69,7 @@ async def _asked_by_medium(request: StrictRequest, medium: Medium, scope: Scope,
     field, modality, body = medium
     state = request.app.state
     mime = body.checked_type(modality, field)
-    most = state.max_audio_bytes if modality == "voice" else state.max_image_bytes
+    most = state.settings.max_audio_bytes if modality == "voice" else state.settings.max_image_bytes
     data: Any = getattr(request.state, "upload", None)
     if data is None:
         data = body.bytes_within(most, field)
@@ -109,10 +108,9 @@ async def api_chat(
     asked = as_asked_by(who, Asked(scope, text), request)
     taken = await request.answering.take(asked, key)
     answer = await request.answering.answer(taken)
-    headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
     reply = {"conversation_id": body.conversation_id, "user_id": body.user_id, "assistant_message": answer.text}
     told = {"reflection": _reflection(answer), "created_at": system_clock().isoformat()}
-    return JsonAnswer(reply | told, headers=headers)
+    return JsonAnswer(reply | told, headers=REPLAYED if taken.replayed else None)
 
 
 def _reflection(answer: Answer) -> dict[str, Any] | None:

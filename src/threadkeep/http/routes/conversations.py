@@ -13,11 +13,11 @@ from starlette.responses import Response, StreamingResponse
 from threadkeep.agent.window import unanswered
 from threadkeep.errors import Conflict, NotFound, ScopeErased
 from threadkeep.http import chat_schemas, openapi
-from threadkeep.http.answering import Answering, Taken, as_asked_by
+from threadkeep.http.answering import Taken, as_asked_by
 from threadkeep.http.chat_schemas import within
 from threadkeep.http.identity import Chatter, Eraser, For, Reader, StillAllowed
 from threadkeep.http.requests import KeyHeader, StrictRequest, StrictRoute
-from threadkeep.http.responses import JsonAnswer, proven
+from threadkeep.http.responses import REPLAYED, JsonAnswer, proven
 from threadkeep.http.schemas import LARGEST_NUMBER, LAST_EVENT_HEADER, PAGE_CHARS, MessageId, ScopePart
 from threadkeep.identity.audit import reaching
 from threadkeep.memory import Memory
@@ -70,28 +70,26 @@ async def create(
     if (key is not None or chosen is not None) and await is_known(request.memory, scope):
         if key is None:
             raise Conflict("there is a conversation of this id already")
-        return await _created_before(request.memory, request.answering, scope, language)
+        # As it was created: concurrent requests with one key create the conversation and its greeting once.
+        found = await request.memory.history(scope, 1_000)
+        language = found.language or language
+        if found.messages:
+            greeting = request.answering.greeting_of(found)
+        else:
+            greeting = await request.answering.greet(found.scope, language)
+        return JsonAnswer(_begun(scope, language, greeting), 201, REPLAYED)
     begun = (await request.memory.touch(scope)).scope
     if language is not None:
         await request.memory.set_language(scope, language)
     return JsonAnswer(_begun(scope, language, await request.answering.greet(begun, language)), 201)
 
 
-async def _created_before(memory: Memory, answering: Answering, scope: Scope, language: str | None) -> JsonAnswer:
-    """Return the conversation as it was created; concurrent requests with one key create it and its greeting once."""
-    found = await memory.history(scope, 1_000)
-    spoken = found.language or language
-    greeting = answering.greeting_of(found) if found.messages else await answering.greet(found.scope, spoken)
-    return JsonAnswer(_begun(scope, spoken, greeting), 201, headers={"Idempotent-Replayed": "true"})
-
-
-_GREETING = ("message_id", "content", "language")
-
-
 def _begun(scope: Scope, language: str | None, greeting: Answer | None) -> dict[str, Any]:
-    told = None if greeting is None else {name: openapi.reply_of(greeting)[name] for name in _GREETING}
-    spoken = language or (greeting.language if greeting else None)
-    return {"conversation_id": scope.conversation, "language": spoken, "greeting": told}
+    told = {"conversation_id": scope.conversation, "language": language, "greeting": None}
+    if greeting is None:
+        return told
+    opened = {"message_id": greeting.message_id, "content": greeting.text, "language": greeting.language}
+    return told | {"language": language or greeting.language, "greeting": opened}
 
 
 @router.post(
@@ -118,7 +116,7 @@ async def say(
     scope = await need_known(request.memory, scope)
     asked = as_asked_by(who, Asked(scope, text, request.answering.spoken(body.language)), request)
     taken = await request.answering.take(asked, key)
-    headers = {"Idempotent-Replayed": "true"} if taken.receipt and taken.receipt.replayed else None
+    headers = REPLAYED if taken.replayed else None
     if not wait:
         await request.answering.begin_if_unanswered(taken)
         return JsonAnswer(_taken(taken, request.answering.possible), 202, headers)
@@ -237,12 +235,10 @@ async def forget(
     known = await is_known(request.memory, scope, or_erased=True)
     proof = await request.memory.erase(scope)  # in any case: it may hold nothing but queries to documents
     request.streams.end(scope)
-    if not known and not any(part.found for name, part in proof.stores.items() if name != _REWRITTEN):
+    # The database's file is found, and rewritten, whatever was erased.
+    if not known and not any(part.found for name, part in proof.stores.items() if name != "file"):
         raise _nowhere()
     return proven(request, proof)
-
-
-_REWRITTEN = "file"  # found whatever was erased
 
 
 async def need_known(memory: Memory, scope: Scope) -> Scope:
@@ -251,8 +247,10 @@ async def need_known(memory: Memory, scope: Scope) -> Scope:
     A conversation that may be in a Redis that does not answer is taken for known.
     """
     found = await memory.history(scope, 1)
-    if not (found.messages or found.degraded or await _has_begun(memory, scope) or await _is_kept(memory, scope)):
-        raise _nowhere()
+    if not (found.messages or found.degraded or await _has_begun(memory, scope)):
+        kept = await memory.stats(scope)  # as a thread or a session of a framework, and so in the list
+        if not (kept.threads.count or kept.sessions):
+            raise _nowhere()
     return found.scope
 
 
@@ -263,12 +261,6 @@ def _nowhere() -> NotFound:
 async def is_known(memory: Memory, scope: Scope, *, or_erased: bool = False) -> bool:
     found = await memory.history(scope, 1)
     return bool(found.messages or (or_erased and found.scope.generation)) or await _has_begun(memory, scope)
-
-
-async def _is_kept(memory: Memory, scope: Scope) -> bool:
-    """As a thread or a session of a framework, and so in the list."""
-    kept = await memory.stats(scope)
-    return bool(kept.threads.count or kept.sessions)
 
 
 async def _has_begun(memory: Memory, scope: Scope) -> bool:

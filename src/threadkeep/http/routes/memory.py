@@ -13,7 +13,7 @@ from threadkeep.http import openapi, schemas
 from threadkeep.http.encoding import encoded
 from threadkeep.http.identity import Eraser, Reader, Writer
 from threadkeep.http.requests import KeyHeader, StrictRequest, StrictRoute
-from threadkeep.http.responses import JsonAnswer, proven
+from threadkeep.http.responses import REPLAYED, JsonAnswer, proven
 from threadkeep.http.schemas import KEY_HEADER, PAGE_CHARS, PAGE_MESSAGES
 from threadkeep.model import Exported, Shape, in_shape
 
@@ -30,8 +30,7 @@ async def append(who: Writer, request: StrictRequest, body: schemas.AppendBody, 
         who.need("write_as")
     events = [event.event() for event in body.events]
     receipt = await request.memory.append(body.scope.scope(who), events, body.key if key is None else key, body.index)
-    headers = {"Idempotent-Replayed": "true"} if receipt.replayed else None
-    return JsonAnswer(receipt.as_dict(), headers=headers)
+    return JsonAnswer(receipt.as_dict(), headers=REPLAYED if receipt.replayed else None)
 
 
 @router.get("/history", response_model=openapi.HistoryAnswer, responses=openapi.READS)
