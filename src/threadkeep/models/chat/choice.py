@@ -46,7 +46,11 @@ def chat_model_for(choice: ChatChoice, offline: ChatModel) -> ChatModel:
     if provider not in _EXTRAS or not name:
         known = ", ".join(f"{one}:…" for one in (*_ALIASES, *_EXTRAS))
         raise InvalidSetting("THREADKEEP_CHAT_MODEL", "names no chat model", f"use offline, small or one of {known}")
-    _need(provider)
+    try:
+        import_module("langchain.chat_models")
+        import_module(_PACKAGES[provider])
+    except ModuleNotFoundError:
+        raise MissingExtra(_EXTRAS[provider], f"the chat models of {provider}") from None
     model = _made(provider, name, choice)
     return LangChainModel(model, f"{provider}:{name}", Patience(choice.timeout, choice.retries))
 
@@ -55,14 +59,6 @@ def gemini_name(model: str | None) -> str | None:
     """Which of Gemini's models `provider:name` is; None for one of another provider."""
     provider, _, name = (model or "").partition(":")
     return name or None if _ALIASES.get(provider, provider) == "google_genai" else None
-
-
-def _need(provider: str) -> None:
-    try:
-        import_module("langchain.chat_models")
-        import_module(_PACKAGES[provider])
-    except ModuleNotFoundError:
-        raise MissingExtra(_EXTRAS[provider], f"the chat models of {provider}") from None
 
 
 def _made(provider: str, name: str, choice: ChatChoice) -> Any:

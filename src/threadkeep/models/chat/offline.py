@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from threadkeep.models.chat.questions import (
     AlsoCalled,
@@ -100,10 +100,7 @@ class OfflineModel:
     you_said: Mapping[str, str] = field(default_factory=dict[str, str])
     called: AlsoCalled = field(default_factory=dict[str, Mapping[str, Sequence[str]]])
     name: str = "offline"
-
-    @property
-    def generates(self) -> bool:
-        return False
+    generates: ClassVar[bool] = False
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         said = [one for one in request.messages if isinstance(one, Said)]

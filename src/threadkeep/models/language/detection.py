@@ -23,7 +23,7 @@ _RENAMED = {"iw": "he", "jw": "jv", "zh": "zh-Hans", "no": "nb"}
 
 
 def named_by_cld2(text: str) -> str | None:
-    """Its answer where it calls itself sure, else None; None as well where it is not installed."""
+    """Its answer where it calls itself sure; None otherwise, and where it is not installed."""
     cld2 = loaded_cld2()
     if cld2 is None:
         return None
