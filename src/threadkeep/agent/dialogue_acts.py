@@ -273,18 +273,12 @@ def _first_said(text: str, first: str | None) -> SmallTalk | None:
             return last
     end = _ENDS.search(text)
     rest = _words(text[end.end() :]) if end else ""
-    if (
-        end is None
-        or not rest
-        or len(rest.split()) > _LONGEST_REASON
-        or _WANTS.search(rest)
-        or any(map(str.isdigit, rest))
-    ):
+    if end is None or not rest or len(rest.split()) > _LONGEST_REASON:
+        return None
+    if _WANTS.search(rest) or any(map(str.isdigit, rest)) or is_question(rest):
         return None
     said = small_talk(text[: end.start()], first)
-    return (
-        said if said is not None and said.act in ("never_mind", "thanks", "goodbye") and not is_question(rest) else None
-    )
+    return said if said is not None and said.act in ("never_mind", "thanks", "goodbye") else None
 
 
 def _act(words: str, tag: str) -> Act | None:
@@ -418,12 +412,11 @@ def _matches(table: str, words: str) -> list[str]:
 
 @cache
 def _patterns(table: str, plain: bool) -> list[re.Pattern[str]]:
-    return [_listed(tag, words, plain) for tag, words in _COMPLAINTS[table].items()]
-
-
-def _listed(tag: str, words: str, plain: bool) -> re.Pattern[str]:
-    some = words.split("|")
-    if plain:
-        some = [fold(one) for one in some if tag != "vi" or " " in one]
-    ordered = "|".join(re.escape(one) for one in sorted(some, key=len, reverse=True))
-    return re.compile(ordered if is_written_without_spaces(words) else rf"(?<!\w)(?:{ordered})(?!\w)")
+    patterns: list[re.Pattern[str]] = []
+    for tag, words in _COMPLAINTS[table].items():
+        some = words.split("|")
+        if plain:
+            some = [fold(one) for one in some if tag != "vi" or " " in one]
+        ordered = "|".join(re.escape(one) for one in sorted(some, key=len, reverse=True))
+        patterns.append(re.compile(ordered if is_written_without_spaces(words) else rf"(?<!\w)(?:{ordered})(?!\w)"))
+    return patterns
