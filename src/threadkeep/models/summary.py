@@ -51,17 +51,14 @@ def summarise(
     if embed:
         vectors = [_unit({str(i): value for i, value in enumerate(vector)}) for vector in embed(found)]
     else:
-        vectors = _weighted([query_terms(part[:_LONGEST_SENTENCE], language) for part in found])
+        terms = [query_terms(part[:_LONGEST_SENTENCE], language) for part in found]
+        holding = Counter(term for its in terms for term in its)
+        vectors = [_unit({term: math.log(1 + len(terms) / holding[term]) for term in its}) for its in terms]
     summary = ""
     for i in _chosen(found, vectors, max(1, sentences), longest):
         apart = summary and not _WRITTEN_WITHOUT_SPACES.match(summary[-1])
         summary += (" " if apart else "") + found[i]
     return summary if len(summary) <= longest else _cut(summary, longest)
-
-
-def _weighted(terms: Sequence[Sequence[str]]) -> list[Vector]:
-    holding = Counter(term for its in terms for term in its)
-    return [_unit({term: math.log(1 + len(terms) / holding[term]) for term in its}) for its in terms]
 
 
 def _unit(vector: dict[str, float]) -> Vector:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.errors import ModelError, ModelTimeout, ModelUnavailable
 from threadkeep.models.chat import REFUSED, Patience
-from threadkeep.ports.chat import Attached, CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall, Usage
+from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall, Usage
 from threadkeep.recall.context import visible
 
 if TYPE_CHECKING:
@@ -96,25 +96,23 @@ class LangChainModel:
 
 
 def native_messages(request: ChatRequest) -> list[BaseMessage]:
-    """The system instruction, then the conversation in the model's own roles, the current message last."""
-    from langchain_core.messages import SystemMessage
+    """The system instruction, then the conversation in the model's own roles, the current message last.
+
+    What is attached to it comes in LangChain's own form of media, which each provider's package turns into the
+    provider's.
+    """
+    from langchain_core.messages import HumanMessage, SystemMessage
 
     system: list[BaseMessage] = [SystemMessage(visible(request.system))] if request.system else []
     messages = system + [_native(one) for one in request.messages]
     if request.attached:
-        messages[-1] = _with_attached(messages[-1], request.attached)
+        text = messages[-1].text
+        blocks: list[Any] = [{"type": "text", "text": text}] if text else []
+        for one in request.attached:
+            kind, data = one.mime.partition("/")[0], base64.b64encode(one.data).decode("ascii")
+            blocks.append({"type": kind, "base64": data, "mime_type": one.mime})
+        messages[-1] = HumanMessage(blocks)
     return messages
-
-
-def _with_attached(message: BaseMessage, attached: Sequence[Attached]) -> BaseMessage:
-    """In LangChain's own form of media, which each provider's package turns into the provider's."""
-    from langchain_core.messages import HumanMessage
-
-    blocks: list[Any] = [{"type": "text", "text": message.text}] if message.text else []
-    for one in attached:
-        kind, data = one.mime.partition("/")[0], base64.b64encode(one.data).decode("ascii")
-        blocks.append({"type": kind, "base64": data, "mime_type": one.mime})
-    return HumanMessage(blocks)
 
 
 def _native(message: ChatMessage) -> BaseMessage:

@@ -389,13 +389,14 @@ def names_for(question: str, language: str | None, called: AlsoCalled) -> dict[s
     plain = question.isascii()
     said = fold(question) if plain else question.casefold()
     table = closest(called, language) or {}
-    return {word: names for word, names in table.items() if _says(said, fold(word) if plain else word.casefold())}
 
+    def is_said(word: str) -> bool:
+        spelt = fold(word) if plain else word.casefold()
+        if is_written_without_spaces(spelt):
+            return spelt in said
+        return bool(re.search(rf"(?<!\w){re.escape(spelt)}(?!\w)", said))
 
-def _says(text: str, word: str) -> bool:
-    return (
-        word in text if is_written_without_spaces(word) else bool(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text))
-    )
+    return {word: names for word, names in table.items() if is_said(word)}
 
 
 def attributes_in(terms: Collection[str], language: str | None, is_carried: bool = False) -> frozenset[str]:
@@ -403,9 +404,8 @@ def attributes_in(terms: Collection[str], language: str | None, is_carried: bool
 
     `is_carried` says that the question has a subject from the one before.
     """
-    table = (
-        (closest(_CARRIED_ON, language) if is_carried else None) or closest(_ATTRIBUTES, language) or frozenset[str]()
-    )
+    carried = closest(_CARRIED_ON, language) if is_carried else None
+    table = carried or closest(_ATTRIBUTES, language) or frozenset[str]()
     found = table.intersection(terms)
     syllables = {stem(half) for one in found for half in one.split("_")}
     between = {one for one in terms if "_" in one and syllables.issuperset(map(stem, one.split("_")))}

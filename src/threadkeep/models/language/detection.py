@@ -293,18 +293,6 @@ def _tag_in(tags: tuple[str, ...] | None, answer: str | None) -> str | None:
     return exact or (choice.chinese(given.script) if given.language == "zh" else choice.first(given.language))
 
 
-class CountedDetector:
-    """Counts the calls of the detector behind it in `calls`."""
-
-    def __init__(self, detector: LanguageDetector) -> None:
-        self._detector = detector
-        self.calls = 0
-
-    async def detect(self, text: str, allowed: Sequence[str] | None = None) -> Detection:
-        self.calls += 1
-        return await self._detector.detect(text, allowed)
-
-
 def model_detector(model: ChatModel) -> LanguageDetector:
     """A detector that calls `model` where the offline one is unsure; where that fails, the text stays undecided."""
 

@@ -203,24 +203,22 @@ def _read(path: Path) -> bytes:
 
 def answers(questions: BinaryIO, answers_file: BinaryIO) -> None:
     """Answer until there are no more questions."""
-    listeners: dict[str, Listener] = {}
+    listener: Listener | None = None
     while line := questions.readline():
         request = json.loads(line)
         try:
-            answer = _answered(request, io.BytesIO(questions.read(request["bytes"])), listeners)
+            file, mime, most = io.BytesIO(questions.read(request["bytes"])), request["mime"], request["most_seconds"]
+            if request["work"] == "measure":
+                answer: dict[str, Any] = {"milliseconds": round(len(decoded(file, mime, most)) * 1_000 / RATE)}
+            else:
+                listener = listener or Listener(request["languages"], most)
+                answer = listener.heard(file, mime, request["language"])._asdict()
         except MissingExtra as error:
             answer = {"error": {"code": error.code, "arguments": [error.extra, WANTED_FOR]}}
         except InvalidInput as error:
             answer = {"error": {"code": error.code, "arguments": [error.field, error.problem, error.fix]}}
         answers_file.write(json.dumps(answer).encode() + b"\n")
         answers_file.flush()
-
-
-def _answered(request: dict[str, Any], file: BinaryIO, listeners: dict[str, Listener]) -> dict[str, Any]:
-    if request["work"] == "measure":
-        return {"milliseconds": round(len(decoded(file, request["mime"], request["most_seconds"])) * 1_000 / RATE)}
-    listener = listeners.setdefault("only", Listener(request["languages"], request["most_seconds"]))
-    return listener.heard(file, request["mime"], request["language"])._asdict()
 
 
 def main() -> None:
