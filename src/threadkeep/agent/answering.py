@@ -16,7 +16,7 @@ from threadkeep.agent.turn import AgentState, AssistantParts, Documents, Turn
 from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.errors import CapabilityMissing, StoreError
 from threadkeep.model import Hit
-from threadkeep.models.chat.questions import is_question, names_for
+from threadkeep.models.chat.questions import QUESTION_MARKS, is_question, names_for
 from threadkeep.models.language import only_requests_a_language, requested_language
 from threadkeep.ports.chat import ChatRequest, Said, Snippet
 from threadkeep.ports.index import Position
@@ -24,7 +24,6 @@ from threadkeep.recall.context import Quoted, fence, quoted, room_in, writer
 from threadkeep.recall.normalise import terms_of
 from threadkeep.scope import ANONYMOUS, DEFAULT_USER
 
-_ASKED = ("?", "？")
 _ANSWERS_LOOKED_UP = 2  # the last may be no more than a polite word
 _QUOTATION_PREFIX = 40  # characters: a quotation is of a document if its beginning is
 
@@ -79,7 +78,7 @@ class Answering:
     async def ask_on(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Add a closing question unless the answer ends in one, and store the reply."""
         turn, phrases = runtime.context, self._parts.phrases(runtime.context.language)
-        more = [phrases.ask_on] if phrases.ask_on and not turn.reply.endswith(_ASKED) else []
+        more = [phrases.ask_on] if phrases.ask_on and not turn.reply.endswith(QUESTION_MARKS) else []
         # Answers are the assistant's messages without a type.
         answered_before = any(one.role == "assistant" and "type" not in one.meta for one in turn.prior)
         if not self._parts.model.generates and phrases.offline and turn.is_whole and not answered_before:

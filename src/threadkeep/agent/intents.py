@@ -19,14 +19,13 @@ from threadkeep.agent.spelling import spelt
 from threadkeep.agent.turn import AgentState, AssistantParts, Turn
 from threadkeep.errors import ModelError
 from threadkeep.models.chat import json_object_in
-from threadkeep.models.chat.questions import is_question
+from threadkeep.models.chat.questions import QUESTION_MARKS, is_question
 from threadkeep.ports.chat import ChatModel, ChatReply, ChatRequest, Said
 from threadkeep.recall.context import quoted
 from threadkeep.recall.normalise import BY_LANGUAGE, fold, words_of
 
 _log = logging.getLogger("threadkeep.intent")
 _MOST_QUESTIONS = 2
-_ASKED = ("?", "？")
 _FEW_WORDS = 4
 
 
@@ -49,7 +48,7 @@ class Understanding:
         attempts = state.get("clarify_attempts") or 0
         settled = (clear and not self._names_nothing(turn)) or self._needs_no_intent(turn)
         questions = [] if settled else self._questions(turn.language, attempts, model_questions)
-        asked = turn.small_talk is None and turn.text.rstrip().endswith(_ASKED)
+        asked = turn.small_talk is None and turn.text.rstrip().endswith(QUESTION_MARKS)
         if asked and not self._parts.model.generates:
             questions = [f"{self._parts.phrases(turn.language).nothing_found} {one}".strip() for one in questions]
         self._log_decision(turn, decision, questions)

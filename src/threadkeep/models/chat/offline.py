@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from threadkeep.models.chat.questions import (
+    QUESTION_MARKS,
     AlsoCalled,
     amounts_in,
     attributes_in,
@@ -386,7 +387,7 @@ def _scored(candidates: Sequence[_Sentence], question: _Question) -> list[tuple[
     scored = [
         (_worth(one.terms, worth) + _HEADING * _worth(one.about - one.terms, worth), one)
         for one in candidates
-        if _bears_on(one, question) and not one.text.endswith(("?", "？"))
+        if _bears_on(one, question) and not one.text.endswith(QUESTION_MARKS)
     ]
     return sorted(scored, key=lambda row: (-row[0], row[1].position))
 

@@ -138,7 +138,7 @@ def points_back(question: str) -> bool:
     return bool(_POINTS_BACK.search(fold(question)))
 
 
-_ASKED = ("?", "？")
+QUESTION_MARKS = ("?", "？")
 _BEGINS_A_QUESTION = {
     "en": r"^(?:and |but |so |or |ok |okay )?(?:what|when|where|who|whom|whose|which|why|how|is|are|was|were|do|does|did|can"
     r"|could|will|would|should|may|has|have you|any|tell me|show me)\b",
@@ -158,7 +158,7 @@ def is_question(text: str, language: str | None = None) -> bool:
     """Whether it is a question, with a mark or, as in a chat, without."""
     folded = fold(_SYLLABLE.sub(_as_marked, unicodedata.normalize("NFC", text.strip())))
     own = closest(_BEGINS_A_QUESTION, language)
-    return folded.endswith(_ASKED) or bool(re.search(own, folded) if own else _ASKS.search(folded))
+    return folded.endswith(QUESTION_MARKS) or bool(re.search(own, folded) if own else _ASKS.search(folded))
 
 
 def _as_marked(syllable: re.Match[str]) -> str:
