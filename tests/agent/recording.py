@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from threadkeep.ports.chat import ChatReply, ChatRequest, Said, ToolCall, Usage
+from threadkeep.ports.models import Detection, LanguageDetector
 
 Line = str | ChatReply | Exception | Callable[[ChatRequest], ChatReply | str]
 
@@ -47,3 +48,15 @@ def turns_of(request: ChatRequest) -> list[tuple[str, str]]:
 
 def calls(name: str, **arguments: object) -> ChatReply:
     return ChatReply("", (ToolCall("call-1", name, arguments),), Usage(5, 2))
+
+
+class CountedDetector:
+    """Counts the calls of the detector behind it in `calls`."""
+
+    def __init__(self, detector: LanguageDetector) -> None:
+        self._detector = detector
+        self.calls = 0
+
+    async def detect(self, text: str, allowed: Sequence[str] | None = None) -> Detection:
+        self.calls += 1
+        return await self._detector.detect(text, allowed)

@@ -19,7 +19,7 @@ from tests.mcp.library import ANN, BOB, RAG, SECRET, SETTINGS, document, fill, f
 from tests.servers.server import Server
 from threadkeep import open_memory
 from threadkeep.adapters.langgraph import ThreadkeepSaver
-from threadkeep.agent.retrieval import Retrieval, conversation_stats
+from threadkeep.agent.retrieval import Retrieval
 from threadkeep.agent.retrieval_steps import load_history, save_history
 from threadkeep.agent.retrieval_turn import MOST_CONTEXTS, MOST_QUERIES, Turn
 from threadkeep.checkpoints.store import DatabaseCheckpoints
@@ -128,9 +128,8 @@ async def test_a_long_conversation_stays_small_while_its_counts_go_on(retrieval:
     assert len(state["retrievedContexts"]) <= MOST_CONTEXTS
     assert state["queries"][-1]["queryIndex"] == asked - 1
     assert state["retrievedContexts"][-1]["queryIndex"] == asked - 1
-    stats = conversation_stats(state)
-    assert (stats["queryCount"], stats["contextCount"]) == (asked, returned)
-    assert stats["uniqueDocuments"] == len(documents)
+    assert (state["counts"]["queryCount"], state["counts"]["contextCount"]) == (asked, returned)
+    assert state["counts"]["documents"] == len(documents)
     assert state["firstQuery"] == "What is RAG, part 0?"
 
 
@@ -165,10 +164,10 @@ async def test_nobody_finds_what_is_not_theirs_to_read(retrieval: Retrieval) -> 
 async def test_a_conversation_becomes_mixed_once_it_has_read_both_kinds(retrieval: Retrieval) -> None:
     await retrieval.ask(question("What is RAG?", conversation="c1", top_k=1))
     state: Any = await retrieval.state(ME, Access("default", ANN), "c1")
-    assert conversation_stats(state)["accessLevel"] == "public"
+    assert state["accessLevel"] == "public"
     await retrieval.ask(question("director salary moon crowns", conversation="c1", top_k=1))
     state = await retrieval.state(ME, Access("default", ANN), "c1")
-    assert conversation_stats(state)["accessLevel"] == "mixed"
+    assert state["accessLevel"] == "mixed"
 
 
 async def test_a_document_that_is_closed_disappears_from_results_cache_and_what_was_stored(

@@ -33,7 +33,6 @@ from threadkeep.memory import Memory
 from threadkeep.models.media.text_in_image import TesseractImages
 from threadkeep.models.media.voice import WhisperVoice
 from threadkeep.models.sentences import sentences
-from threadkeep.models.tokens import unpack_ids
 from threadkeep.settings import Settings
 from threadkeep.testing.traces import Trace, Traces
 
@@ -150,7 +149,7 @@ async def desks(places: Sequence[Place], tmp_path: Path) -> AsyncIterator[list[D
 
 async def nothing_left(desks: Sequence[Desk], needles: Sequence[str | bytes], kept: str, tmp_path: Path) -> None:
     """In no file, log, export, table or key; and the same scan finds `kept`, which is in each of the stores."""
-    scan, control = Traces(needles, every_encoding(), unpack_ids), Traces([kept])
+    scan, control = Traces(needles, every_encoding()), Traces([kept])
     for one in desks:
         await one.memory.flushed()
         (tmp_path / f"{one.place.name}.jsonl").write_text(await exported(one.memory))

@@ -15,7 +15,6 @@ from tests.privacy.token_readers import every_encoding
 from tests.servers.redis import RedisServer
 from threadkeep import Settings, open_memory
 from threadkeep.adapters.adk import ThreadkeepMemoryService, ThreadkeepPlugin, ThreadkeepSessionService
-from threadkeep.models.tokens import unpack_ids
 from threadkeep.testing.traces import Trace, Traces
 
 TURNS = 50
@@ -64,7 +63,7 @@ async def test_a_thousand_canaries_of_tools_leave_no_trace_in_any_store_or_file(
         script.append([text("One moment."), call("search", query=needles(turn)[0], nested=needles(turn)[1:10])])
         script.append([text(f"Answer {turn}.")])
     settings = Settings(outward_log=str(tmp_path / "outward.jsonl"))
-    scan, control = Traces(CANARIES, every_encoding(), unpack_ids), Traces(["Answer 49."])
+    scan, control = Traces(CANARIES, every_encoding()), Traces(["Answer 49."])
     told, in_flight = list[str](), list[set[Trace]]()
     async with (
         ThreadkeepSessionService.from_url(**place, settings=settings) as service,

@@ -19,7 +19,6 @@ from tests.servers.redis import RedisServer, client
 from threadkeep import Scope, UserMessage, open_memory
 from threadkeep.compose.assistant import open_assistant
 from threadkeep.errors import ModelError, ModelUnavailable
-from threadkeep.models.tokens import unpack_ids
 from threadkeep.ports.chat import Asked, ChatReply, ChatRequest
 from threadkeep.testing.traces import Traces
 
@@ -81,7 +80,7 @@ async def test_what_the_assistant_is_told_leaves_no_trace_in_any_file(tmp_path: 
         (tmp_path / "export.jsonl").write_text(await exported(memory))
         await assistant.settled()
         needles = [*(canary.needle for canary in PERSONAL), "canaryjwt0001quill", "canarytoolresult"]
-        scan = Traces(needles, every_encoding(), unpack_ids)
+        scan = Traces(needles, every_encoding())
         assert {one for one in scan.in_folder(tmp_path) if one.file != "tools.py"} == set()
         assert (await memory.stats()).messages == 2 * len(PERSONAL)
     assert (tmp_path / "debug.log").exists()
@@ -143,7 +142,7 @@ async def test_what_another_application_left_in_a_session_goes_on_without_its_ca
         open_assistant(memory, settings, EXAMPLES / "hotel_concierge", url=url, model=model) as assistant,
     ):
         needles = [*(canary.needle for canary in PERSONAL), "canarylanguage0001quill"]
-        scan = Traces(needles, every_encoding(), unpack_ids)
+        scan = Traces(needles, every_encoding())
         assert in_redis(scan, redis)  # it is there, and the scan finds it
         await assistant.respond(Asked(talk, "O której jest śniadanie?"))
         await assistant.settled()

@@ -12,7 +12,6 @@ from tests.mcp.serving import bearer, over_http, served, settings_for
 from tests.privacy.canaries import personal_canaries
 from tests.privacy.test_agent_canaries import text_of
 from tests.privacy.token_readers import every_encoding
-from threadkeep.models.tokens import unpack_ids
 from threadkeep.testing.traces import Traces
 
 PERSONAL = personal_canaries()[::10]
@@ -57,6 +56,6 @@ async def test_no_canary_of_a_call_is_in_its_log_line_or_in_a_metric(tmp_path: P
         (seen / "metrics.txt").write_text(told.text)
     logged = (seen / "debug.log").read_text("utf-8")
     needles = [*(canary.needle for canary in PERSONAL), PLAIN, "canaryrequest0001"]
-    assert Traces(needles, every_encoding(), unpack_ids).in_folder(seen) == set()
+    assert Traces(needles, every_encoding()).in_folder(seen) == set()
     assert told.text.count("threadkeep_redactions_total{") >= 3
     assert logged.count('"verb": "retrieve"') == len(PERSONAL)

@@ -14,7 +14,6 @@ from tests.servers.embedding_stub import EmbeddingStub
 from threadkeep import Memory, ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.compose.knowledge import Knowledge, open_knowledge
 from threadkeep.knowledge.indexing import Source
-from threadkeep.models.tokens import unpack_ids
 from threadkeep.ports.cache import encoded
 from threadkeep.ports.knowledge import Access
 from threadkeep.testing.clock import FakeClock
@@ -68,7 +67,7 @@ async def test_a_thousand_canaries_leave_no_trace_in_any_file(tmp_path: Path) ->
         await memory.touch(SCOPE)
         (tmp_path / "export.jsonl").write_text(await exported(memory))
         # While it is open: the write-ahead log is still there.
-        scan = Traces((canary.needle for canary in CANARIES), every_encoding(), unpack_ids)
+        scan = Traces((canary.needle for canary in CANARIES), every_encoding())
         assert (tmp_path / "memory.db-wal").stat().st_size > 0
         assert scan.in_folder(tmp_path) == set()
         kept = await memory.history(SCOPE, limit=5_000)
@@ -169,7 +168,7 @@ async def test_redacted_documents_questions_and_cached_answers_hold_no_canary(tm
             (tmp_path / "cache.bin").write_bytes(cached_bytes(knowledge))
             assert knowledge.asking.cache is not None
             assert knowledge.asking.cache.counts.hits >= len(canaries)
-            scan = Traces((canary.needle for canary in canaries), every_encoding(), unpack_ids)
+            scan = Traces((canary.needle for canary in canaries), every_encoding())
             assert scan.in_folder(tmp_path) == set()
         sent = "\n".join(text for _, body, _ in server.asked for text in body["input"])
     assert scan.in_folder(tmp_path) == set()

@@ -12,7 +12,6 @@ from tests.service.conftest import client_of
 from tests.service.scripted import Scripts
 from threadkeep import Settings
 from threadkeep.http.app import create_app
-from threadkeep.models.tokens import unpack_ids
 from threadkeep.testing.traces import Traces
 
 __all__ = ["everything_logged"]
@@ -34,7 +33,7 @@ async def test_no_canary_that_came_over_http_is_in_any_file_or_log(tmp_path: Pat
             await client.post("/api/chat", json={"conversation_id": "c", "user_id": "u", "user_message": said})
         kept = (await client.get("/v1/memory/stats")).json()["messages"]
         needles = [*(canary.needle for canary in PERSONAL), *TOKEN.split("."), "canaryrequest0001"]
-        scan = Traces(needles, every_encoding(), unpack_ids)
+        scan = Traces(needles, every_encoding())
         assert scan.in_folder(tmp_path) == set()
 
     assert kept > len(PERSONAL) * 3

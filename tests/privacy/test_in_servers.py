@@ -9,21 +9,21 @@ import zstandard
 
 from tests.contract.sql_statements import execute
 from tests.privacy.in_servers import in_database, in_redis, own_database
-from tests.privacy.test_traces import LONG, NEEDLE
+from tests.privacy.test_traces import LONG, NEEDLE, packed, unpacked
 from tests.privacy.token_readers import every_encoding
 from tests.servers.redis import RedisServer, client
-from threadkeep.models.tokens import Tokenizer, pack_ids, unpack_ids
+from threadkeep.models.tokens import Tokenizer
 from threadkeep.recall.normalise import fold
 from threadkeep.testing.traces import Traces
 
-SCAN = Traces([NEEDLE], every_encoding(), unpack_ids)
+SCAN = Traces([NEEDLE], every_encoding(), unpacked)
 FORMS = {
     "plain": LONG.encode(),
     "folded": fold(LONG).encode(),
     "base64": base64.b64encode(LONG.encode()),
     "zlib": zlib.compress(LONG.encode()),
     "zstd": b"\x01" + zstandard.compress(LONG.encode()),
-    "packed token numbers": pack_ids(Tokenizer("cl100k_base").encode(LONG)),
+    "packed token numbers": packed(Tokenizer("cl100k_base").encode(LONG)),
 }
 
 

@@ -6,6 +6,7 @@ import gzip
 import lzma
 import sqlite3
 import zlib
+from array import array
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,22 @@ import zstandard
 
 from tests.privacy.token_readers import every_encoding
 from threadkeep.adapters.langgraph.pages import squeezed
-from threadkeep.models.tokens import ENCODINGS, Tokenizer, pack_ids, unpack_ids
+from threadkeep.errors import StoreCorrupt
+from threadkeep.models.tokens import ENCODINGS, Tokenizer
 from threadkeep.recall.normalise import fold, indexed_terms
 from threadkeep.testing.traces import Traces
+
+
+def packed(numbers: list[int]) -> bytes:
+    """As an application may keep them: four bytes each."""
+    return array("I", numbers).tobytes()
+
+
+def unpacked(cell: bytes) -> list[int]:
+    if len(cell) % 4:
+        raise StoreCorrupt("no packed token numbers")
+    return array("I", cell).tolist()
+
 
 NEEDLE = "Zażółć-canary7f3a9c"
 AROUND = "before {} after, and so on"
@@ -88,10 +102,10 @@ def test_packed_token_numbers_are_decoded(encoding: str, repeated: int, tmp_path
     database = sqlite3.connect(tmp_path / "planted.db")
     database.execute("CREATE TABLE turns (tokens BLOB)")
     numbers = Tokenizer(encoding).encode(AROUND.format(NEEDLE) * repeated)
-    database.execute("INSERT INTO turns VALUES (?)", (pack_ids(numbers),))
+    database.execute("INSERT INTO turns VALUES (?)", (packed(numbers),))
     database.commit()
     database.close()
-    scan = Traces([NEEDLE], every_encoding(), unpack_ids)
+    scan = Traces([NEEDLE], every_encoding(), unpacked)
     assert "packed token numbers" in {trace.form for trace in scan.in_folder(tmp_path)}
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.recording import CountedDetector
 from threadkeep import ModelResponse, Scope, Settings, UserMessage, open_memory
 from threadkeep.compose.memory import tenant_languages
 from threadkeep.errors import InvalidSetting
 from threadkeep.memory import Memory
-from threadkeep.models.language import CountedDetector, LanguageRules, OfflineDetector
+from threadkeep.models.language import LanguageRules, OfflineDetector
 from threadkeep.settings import load_settings
 
 ME = Scope(tenant="shop", user="u42", conversation="c1")

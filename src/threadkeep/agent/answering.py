@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -17,7 +16,7 @@ from threadkeep.agent.turn import AgentState, AssistantParts, Documents, Turn
 from threadkeep.agent.window import earlier_messages, from_the_user, within
 from threadkeep.errors import CapabilityMissing, StoreError
 from threadkeep.model import Hit
-from threadkeep.models.chat.questions import is_question, names_for
+from threadkeep.models.chat.questions import QUESTION_MARKS, is_question, names_for
 from threadkeep.models.language import only_requests_a_language, requested_language
 from threadkeep.ports.chat import ChatRequest, Said, Snippet
 from threadkeep.ports.index import Position
@@ -25,7 +24,6 @@ from threadkeep.recall.context import Quoted, fence, quoted, room_in, writer
 from threadkeep.recall.normalise import terms_of
 from threadkeep.scope import ANONYMOUS, DEFAULT_USER
 
-_ASKED = ("?", "？")
 _ANSWERS_LOOKED_UP = 2  # the last may be no more than a polite word
 _QUOTATION_PREFIX = 40  # characters: a quotation is of a document if its beginning is
 
@@ -38,12 +36,13 @@ class Answering:
     async def retrieve(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Recall earlier conversations and search the documents, each within its budget. An unavailable store adds
         nothing and is reported in the turn's errors."""
-        turn, config = runtime.context, self._parts.folder.config
+        turn, config = runtime.context, self._parts.config
         offline = not self._parts.model.generates
-        if config.recalled and not (offline and self._needs_no_lookup(turn)):
+        needs_no_lookup = turn.small_talk is not None or turn.beyond == "who" or self._introduced(turn)
+        if config.recalled and not (offline and needs_no_lookup):
             question = self._parts.redacted(turn.scope, turn.kept_text, turn.language)
             lookups = self._looked_up(turn) if offline else [question]
-            looks = [self._recall(turn, question), *(self._search(turn, one) for one in lookups)]
+            looks = [recalled(self._parts, turn, question), *(self._search(turn, one) for one in lookups)]
             for found in await asyncio.gather(*(_unless_unavailable(turn, look) for look in looks)):
                 known = {one.source for one in turn.found}
                 turn.found += [one for one in found.snippets if one.source not in known]
@@ -52,7 +51,7 @@ class Answering:
                 turn.quoted = await self._quotation(turn, self._lookup_text(turn))
                 if self._is_broken(turn) and not self._answers_a_complaint(turn):
                     turn.quoted = await self._quotation(turn, self._parts.phrases(turn.language).broken)
-        return AgentState(last_updated=self._parts.clock().isoformat())
+        return AgentState(last_updated=self._parts.now())
 
     async def answer(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Raises `ModelTimeout` or `ModelUnavailable`: the question is stored by then, and stays without an answer."""
@@ -60,23 +59,29 @@ class Answering:
         if not self._parts.model.generates and (own := self._by_itself(turn)):
             turn.reply = own
             turn.say(turn.reply)
-            return AgentState(last_updated=self._parts.clock().isoformat())
+            return AgentState(last_updated=self._parts.now())
         await self._add_summary(turn)
         request = self._request(turn, state.get("intent"))
         say = None if turn.emit is None else turn.say
-        done = await answered(self._parts.model, self._bench, request, self._context(turn), say, turn.count)
+        token, request_id = (turn.question.token, turn.question.request_id) if turn.question else (None, None)
+        context = ToolContext(turn.scope, turn.language, token, request_id, self._parts.memory.slots)
+        done = await answered(self._parts.model, self._bench, request, context, say, turn.count)
         turn.reply = turn.said = done.text.strip()
         turn.tools = done.traces
         if not turn.reply:
-            turn.reply = self._noted(turn) or self._parts.phrases(turn.language).nothing_found
+            phrases = self._parts.phrases(turn.language)
+            is_stored_statement = turn.user_message_id is not None and is_statement(turn.text, turn.language)
+            turn.reply = (is_stored_statement and phrases.noted) or phrases.nothing_found
             turn.say(turn.reply)
-        return AgentState(last_updated=self._parts.clock().isoformat())
+        return AgentState(last_updated=self._parts.now())
 
     async def ask_on(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """Add a closing question unless the answer ends in one, and store the reply."""
         turn, phrases = runtime.context, self._parts.phrases(runtime.context.language)
-        more = [phrases.ask_on] if phrases.ask_on and not turn.reply.endswith(_ASKED) else []
-        if not self._parts.model.generates and phrases.offline and _is_first_answer(turn):
+        more = [phrases.ask_on] if phrases.ask_on and not turn.reply.endswith(QUESTION_MARKS) else []
+        # Answers are the assistant's messages without a type.
+        answered_before = any(one.role == "assistant" and "type" not in one.meta for one in turn.prior)
+        if not self._parts.model.generates and phrases.offline and turn.is_whole and not answered_before:
             more.append(phrases.offline)
         for piece in more:
             turn.say(f"\n{piece}")
@@ -84,7 +89,7 @@ class Answering:
         entry = await keep_reply(self._parts, turn)
         return AgentState(
             chat_history=[*state.get("chat_history", []), entry],
-            last_updated=self._parts.clock().isoformat(),
+            last_updated=self._parts.now(),
             clarify_attempts=0,
         )
 
@@ -93,7 +98,7 @@ class Answering:
         broken = self._parts.phrases(turn.language).broken if self._is_broken(turn) else ""
         lookup = " ".join(dict.fromkeys(filter(None, (self._lookup_text(turn), broken))))
         question = self._parts.redacted(turn.scope, lookup, turn.language)
-        names = names_for(question, turn.language, self._parts.folder.config.also_called)
+        names = names_for(question, turn.language, self._parts.config.also_called)
         answers = [one.content for one in turn.prior if one.role == "assistant" and "type" not in one.meta]
         return [
             " ".join([question, *(name for some in names.values() for name in some)]),
@@ -115,9 +120,6 @@ class Answering:
         quoted = (await self._parts.model.reply(self._request(turn, None, lookup))).text
         from_documents = any(quoted[:_QUOTATION_PREFIX] in one.text for one in turn.found if one.kind == "knowledge")
         return quoted if from_documents else ""
-
-    def _needs_no_lookup(self, turn: Turn) -> bool:
-        return turn.small_talk is not None or turn.beyond == "who" or self._introduced(turn)
 
     def _by_itself(self, turn: Turn) -> str | None:
         """What needs no document. A model says such things in its own words."""
@@ -156,23 +158,13 @@ class Answering:
             return None
         if turn.quoted and turn.quoted in last:
             return turn.quoted
-        return (
-            phrases.noted
-            if last.startswith(phrases.sorry)
-            else phrases.cannot
-            if last.startswith(phrases.cannot)
-            else None
-        )
-
-    def _noted(self, turn: Turn) -> str | None:
-        """The reply to a plain statement, once it is stored."""
-        is_stored = turn.user_message_id is not None
-        noted = is_stored and is_statement(turn.text, turn.language)
-        return self._parts.phrases(turn.language).noted if noted else None
+        if last.startswith(phrases.sorry):
+            return phrases.noted
+        return phrases.cannot if last.startswith(phrases.cannot) else None
 
     async def _add_summary(self, turn: Turn) -> None:
         """Of what has left the window, where the folder wants it and there is any."""
-        if turn.is_whole or not self._parts.folder.config.reflection.rolling_summary:
+        if turn.is_whole or not self._parts.config.reflection.rolling_summary:
             return
         try:
             for rolling in await self._parts.memory.reflections(turn.scope, "rolling", 1):
@@ -181,27 +173,20 @@ class Answering:
         except (CapabilityMissing, StoreError) as error:
             turn.errors.append(type(error).__name__)
 
-    async def _recall(self, turn: Turn, question: str) -> Documents:
-        return await recalled(self._parts, turn, question)
-
     async def _search(self, turn: Turn, question: str) -> Documents:
         if self._parts.documents is None or turn.question is None:
             return Documents()
         earlier = [message.content for message in turn.prior if message.role == "user"]
-        budget = self._parts.folder.config.budgets.knowledge
+        budget = self._parts.config.budgets.knowledge
         return await self._parts.documents(turn.question, question, earlier, budget)
 
     def _request(self, turn: Turn, intent: str | None, lookup: str = "") -> ChatRequest:
         earlier = earlier_messages(turn.prior)
-        kept, _ = within(earlier, self._parts.folder.config.budgets.history, self._parts.count_tokens)
+        kept, _ = within(earlier, self._parts.config.budgets.history, self._parts.count_tokens)
         system = system_instruction(self._parts.folder, turn.language, intent, turn.fenced)
         said = turn.text if self._parts.model.generates else lookup or self._lookup_text(turn)
         messages = [*from_the_user(kept), Said("user", said)]
         return ChatRequest(system, messages, self._bench.specs, tuple(turn.found), turn.language)
-
-    def _context(self, turn: Turn) -> ToolContext:
-        token, request_id = (turn.question.token, turn.question.request_id) if turn.question else (None, None)
-        return ToolContext(turn.scope, turn.language, token, request_id, self._parts.memory.slots)
 
 
 async def _unless_unavailable(turn: Turn, look: Coroutine[Any, Any, Documents]) -> Documents:
@@ -212,27 +197,14 @@ async def _unless_unavailable(turn: Turn, look: Coroutine[Any, Any, Documents]) 
         return Documents()
 
 
-def _is_first_answer(turn: Turn) -> bool:
-    """Answers are the assistant's messages without a type."""
-    return turn.is_whole and not any(one.role == "assistant" and "type" not in one.meta for one in turn.prior)
-
-
 # Unnamed users share these names, so recall for them must not cross conversations.
 _SHARED = frozenset((DEFAULT_USER, ANONYMOUS))
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    ids: frozenset[str]
-
-    def holds(self, hit: Hit) -> bool:
-        return hit.message_id in self.ids
-
-
 async def recalled(parts: AssistantParts, turn: Turn, question: str) -> Documents:
     """Recall ranks by freshness and by conversation; the messages of the window would only stand there twice."""
-    config = parts.folder.config
-    seen = _Seen(frozenset([*(one.id for one in turn.prior), turn.user_message_id or ""]))
+    config = parts.config
+    seen = {turn.user_message_id, *(one.id for one in turn.prior)}
     if not question.strip():
         return Documents()
     of_all = config.recall_scope == "user" and turn.scope.user not in _SHARED
@@ -242,17 +214,14 @@ async def recalled(parts: AssistantParts, turn: Turn, question: str) -> Document
         k=config.recalled + len(turn.prior) + 1,
         conversation=None if of_all else turn.scope.conversation,
     )
-    hits = [hit for hit in found.hits if not seen.holds(hit)][: config.recalled]
+    hits = [hit for hit in found.hits if hit.message_id not in seen][: config.recalled]
     room = room_in(config.budgets.memory, parts.count_tokens)
     kept = [hit for hit in hits if room.takes(_quoted(hit, turn))]
     text = fence([_quoted(hit, turn) for hit in kept], len(hits) - len(kept)) if kept else ""
-    snippets = [Snippet(hit.content, f"message:{hit.message_id}", "memory") for hit in kept if _is_about_user(hit)]
+    # The user's own messages and notes about them: an old answer is never quoted as a fact.
+    of_user = [hit for hit in kept if hit.role == "user" or (hit.origin is not None and hit.origin.is_note)]
+    snippets = [Snippet(hit.content, f"message:{hit.message_id}", "memory") for hit in of_user]
     return Documents(text, snippets)
-
-
-def _is_about_user(hit: Hit) -> bool:
-    """Whether the hit is the user's own message or a note about them: an old answer is never quoted as a fact."""
-    return hit.role == "user" or (hit.origin is not None and hit.origin.is_note)
 
 
 def _quoted(hit: Hit, turn: Turn) -> Quoted:

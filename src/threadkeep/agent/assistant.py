@@ -43,26 +43,26 @@ class Assistant:
 
     @property
     def name(self) -> str:
-        return self._parts.folder.config.name
+        return self._parts.config.name
 
     @property
     def documents_tenant(self) -> str:
         """The tenant that owns the documents it answers from, for every user."""
-        return self._parts.folder.config.tenant
+        return self._parts.config.tenant
 
     @property
     def default_language(self) -> str:
-        return self._parts.folder.config.default_language
+        return self._parts.config.default_language
 
     @property
     def languages(self) -> tuple[str, ...]:
-        return self._parts.folder.config.languages
+        return self._parts.config.languages
 
     def spoken(self, language: str) -> str | None:
         return spoken_as(language, self.languages)
 
     async def greet(self, scope: Scope, language: str | None = None) -> Answer | None:
-        language = language or self._parts.folder.config.default_language
+        language = language or self._parts.config.default_language
         if self._parts.greeting(language) is None:
             return None
         return await self._run(Turn(scope, "greet", language=language))
@@ -134,13 +134,14 @@ def build_graph(parts: AssistantParts) -> Any:
         graph.add_node(name, _quoting_nothing(name, node))
     graph.add_conditional_edges(START, _first, ["greet", "receive"])
     if parts.model.generates:
-        graph.add_conditional_edges("receive", _after_receiving, ["intent", "finish"])
+        graph.add_conditional_edges("receive", _after_receiving, {"continue": "intent", "finish": "finish"})
         graph.add_conditional_edges("intent", _after_intent, ["clarify", "retrieve", "answer"])
         graph.add_edge("retrieve", "answer")
     else:  # only documents can answer, and the passage that answers decides the intent
-        graph.add_conditional_edges("receive", _after_receiving_offline, ["retrieve", "finish"])
+        graph.add_conditional_edges("receive", _after_receiving, {"continue": "retrieve", "finish": "finish"})
         graph.add_edge("retrieve", "intent")
-        graph.add_conditional_edges("intent", _after_intent_offline, ["clarify", "answer"])
+        paths = {"clarify": "clarify", "retrieve": "answer", "answer": "answer"}
+        graph.add_conditional_edges("intent", _after_intent, paths)
     graph.add_edge("answer", "ask_on")
     for last in ("greet", "clarify", "ask_on", "finish"):
         graph.add_edge(last, END)
@@ -164,18 +165,10 @@ async def _first(state: AgentState, runtime: Runtime[Turn]) -> str:
 
 
 async def _after_receiving(state: AgentState, runtime: Runtime[Turn]) -> str:
-    return "finish" if runtime.context.wants_to_stop else "intent"
-
-
-async def _after_receiving_offline(state: AgentState, runtime: Runtime[Turn]) -> str:
-    return "finish" if runtime.context.wants_to_stop else "retrieve"
+    return "finish" if runtime.context.wants_to_stop else "continue"
 
 
 async def _after_intent(state: AgentState, runtime: Runtime[Turn]) -> str:
     if state.get("clarify_questions"):
         return "clarify"
     return "retrieve" if state.get("need_retrieval_hint") else "answer"
-
-
-async def _after_intent_offline(state: AgentState, runtime: Runtime[Turn]) -> str:
-    return "clarify" if state.get("clarify_questions") else "answer"

@@ -297,14 +297,9 @@ def phrases_in(language: str, own: dict[str, Phrases]) -> Phrases:
     ours = ours or DEFAULTS["en"].model_copy(update={"instruction": _INSTRUCTION.format(language=_named(language))})
     if given is None:
         return ours
-    said = {name: value for name in Phrases.model_fields if (value := getattr(given, name)) or _is_set(given, name)}
-    return ours.model_copy(update=said)
+    return ours.model_copy(update={name: getattr(given, name) for name in given.model_fields_set})
 
 
 def _named(tag: str) -> str:
     name = closest(_NAMES, tag)
     return f"{name} ({tag})" if name else f"the language whose BCP 47 tag is {tag}"
-
-
-def _is_set(given: Phrases, name: str) -> bool:
-    return name in given.model_fields_set

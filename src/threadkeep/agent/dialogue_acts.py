@@ -16,7 +16,7 @@ from functools import cache
 from typing import Literal
 
 from threadkeep.agent.spelling import spelt
-from threadkeep.models.chat.questions import is_question
+from threadkeep.models.chat.questions import QUESTION_MARKS, is_question
 from threadkeep.models.language import closest
 from threadkeep.recall.normalise import CJK, fold, is_written_without_spaces
 
@@ -166,7 +166,6 @@ def beside(tag: str) -> list[str]:
 
 _MARKS = re.compile(r"[\s.!?,;:。！？，；~…ạ]+")
 _ENDS = re.compile(r"[.!?,;:。！？，；~…]+")
-_ASKED = ("?", "？")
 _NOT_A_WORD = re.compile(rf"[^\w{CJK}]+|_")
 _DRAWN_OUT = re.compile(r"([^\W\d_])\1{2,}")  # "thankssss"
 _LONGEST = 200  # characters of small talk
@@ -220,7 +219,7 @@ def small_talk(text: str, first: str | None = None) -> SmallTalk | None:
         return None
     words = _words(text)
     tags = sorted(WORDS, key=lambda tag: tag != (first or "").split("-")[0].lower())
-    asked = text.rstrip().endswith(_ASKED)
+    asked = text.rstrip().endswith(QUESTION_MARKS)
     for tag in tags:
         if (act := _act(words, tag)) and (not asked or act in ("help", "hello")):
             return SmallTalk(act, tag)
@@ -255,13 +254,13 @@ def without_greeting(text: str) -> str:
 
 def is_statement(text: str, language: str) -> bool:
     lowered = spelt(text.strip())
-    return not lowered.endswith(_ASKED) and lowered.startswith(closest(_STATEMENTS, language) or ("\0",))
+    return not lowered.endswith(QUESTION_MARKS) and lowered.startswith(closest(_STATEMENTS, language) or ("\0",))
 
 
 def only_introduces(text: str) -> bool:
     """Who the user is, and no wish."""
     words = _words(text)
-    return not text.rstrip().endswith(_ASKED) and bool(_INTRODUCES.search(words)) and not _WANTS.search(words)
+    return not text.rstrip().endswith(QUESTION_MARKS) and bool(_INTRODUCES.search(words)) and not _WANTS.search(words)
 
 
 def _first_said(text: str, first: str | None) -> SmallTalk | None:
@@ -273,18 +272,12 @@ def _first_said(text: str, first: str | None) -> SmallTalk | None:
             return last
     end = _ENDS.search(text)
     rest = _words(text[end.end() :]) if end else ""
-    if (
-        end is None
-        or not rest
-        or len(rest.split()) > _LONGEST_REASON
-        or _WANTS.search(rest)
-        or any(map(str.isdigit, rest))
-    ):
+    if end is None or not rest or len(rest.split()) > _LONGEST_REASON:
+        return None
+    if _WANTS.search(rest) or any(map(str.isdigit, rest)) or is_question(rest):
         return None
     said = small_talk(text[: end.start()], first)
-    return (
-        said if said is not None and said.act in ("never_mind", "thanks", "goodbye") and not is_question(rest) else None
-    )
+    return said if said is not None and said.act in ("never_mind", "thanks", "goodbye") else None
 
 
 def _act(words: str, tag: str) -> Act | None:
@@ -395,7 +388,7 @@ _ASKS_TO_DO = re.compile("|".join(_TO_DO.values()))
 def beyond_documents(text: str) -> Beyond | None:
     """What a message is, in whatever language; None for what documents may answer."""
     words = _spelt_words(text)
-    is_question = text.rstrip().endswith(_ASKED)
+    is_question = text.rstrip().endswith(QUESTION_MARKS)
     if len(text) <= _LONGEST_ABOUT_ITSELF and _ASKS_ABOUT_ITSELF.search(fold(words)):
         return "who"
     if complained_of(text) or (not is_question and _matches("feels", words)):
@@ -418,12 +411,11 @@ def _matches(table: str, words: str) -> list[str]:
 
 @cache
 def _patterns(table: str, plain: bool) -> list[re.Pattern[str]]:
-    return [_listed(tag, words, plain) for tag, words in _COMPLAINTS[table].items()]
-
-
-def _listed(tag: str, words: str, plain: bool) -> re.Pattern[str]:
-    some = words.split("|")
-    if plain:
-        some = [fold(one) for one in some if tag != "vi" or " " in one]
-    ordered = "|".join(re.escape(one) for one in sorted(some, key=len, reverse=True))
-    return re.compile(ordered if is_written_without_spaces(words) else rf"(?<!\w)(?:{ordered})(?!\w)")
+    patterns: list[re.Pattern[str]] = []
+    for tag, words in _COMPLAINTS[table].items():
+        some = words.split("|")
+        if plain:
+            some = [fold(one) for one in some if tag != "vi" or " " in one]
+        ordered = "|".join(re.escape(one) for one in sorted(some, key=len, reverse=True))
+        patterns.append(re.compile(ordered if is_written_without_spaces(words) else rf"(?<!\w)(?:{ordered})(?!\w)"))
+    return patterns

@@ -12,7 +12,7 @@ import re
 import sys
 import tomllib
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -60,15 +60,14 @@ def line_of_key(text: str, path: Sequence[str | int]) -> int | None:
     return found
 
 
-__all__ = ["Tool", "load_tools"]
-
-
 def load_tools(path: Path) -> Sequence[Tool]:
     """Every public function that the file itself defines, in its order, or those that it lists in `TOOLS`."""
     module = _loaded(path)
     listed: Any = getattr(module, "TOOLS", None)
-    functions = list(listed) if listed is not None else _public(module)
-    return [_tool(path, function) for function in functions]
+    if listed is not None:
+        return [_tool(path, function) for function in listed]
+    public = [value for name, value in vars(module).items() if inspect.isfunction(value) and not name.startswith("_")]
+    return [_tool(path, function) for function in public if function.__module__ == module.__name__]
 
 
 def _loaded(path: Path) -> ModuleType:
@@ -87,14 +86,6 @@ def _loaded(path: Path) -> ModuleType:
         line = frames[-1] if frames else 1
         raise refused(path, line, f"fails on import ({type(error).__name__}: {error})", "correct the line") from None
     return module
-
-
-def _public(module: ModuleType) -> list[Callable[..., Any]]:
-    return [
-        value
-        for name, value in vars(module).items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
-    ]
 
 
 def _tool(path: Path, function: Any) -> Tool:
@@ -156,6 +147,9 @@ def load_folder(path: Path, settings: Settings) -> AssistantFolder:
         raise refused(path, None, "is not a folder", "name the folder that holds assistant.toml")
     config = read_config(path / CONFIG)
     threshold = config.confidence_threshold
+    knowledge = path / KNOWLEDGE
+    if knowledge.exists() and not knowledge.is_dir():
+        raise refused(knowledge, None, "is a file", "make it a folder of Markdown, text, HTML or PDF files")
     return AssistantFolder(
         path,
         config,
@@ -163,7 +157,7 @@ def load_folder(path: Path, settings: Settings) -> AssistantFolder:
         _prompt(path, config.default_language),
         settings.intent_confidence_threshold if threshold is None else threshold,
         load_tools(path / TOOLS) if (path / TOOLS).exists() else (),
-        _knowledge(path / KNOWLEDGE),
+        knowledge if knowledge.exists() else None,
     )
 
 
@@ -210,12 +204,6 @@ def _prompt(folder: Path, language: str) -> str:
     if any(block.splitlines()[0] in text for block in HISTORY_BLOCKS.values()):
         return text
     return f"{text}\n\n{closest(HISTORY_BLOCKS, language) or HISTORY_BLOCKS['en']}"
-
-
-def _knowledge(path: Path) -> Path | None:
-    if path.exists() and not path.is_dir():
-        raise refused(path, None, "is a file", "make it a folder of Markdown, text, HTML or PDF files")
-    return path if path.exists() else None
 
 
 def _read(path: Path, fix: str) -> str:

@@ -96,7 +96,7 @@ async def keep_reply(
     with an_answer_that_fits():
         turn.reply_id = await _kept(parts, turn, said, _key_of(turn))
     content = parts.redacted(turn.scope, turn.reply, turn.language)
-    return ChatEntry(id=turn.reply_id or "", role="assistant", content=content, created_at=parts.clock().isoformat())
+    return ChatEntry(id=turn.reply_id or "", role="assistant", content=content, created_at=parts.now())
 
 
 def _key_of(turn: Turn) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
@@ -37,7 +37,7 @@ class Receiving:
         turn.reply_kind = "greeting"
         turn.say(turn.reply)
         entry = await keep_reply(self._parts, turn, "greeting")
-        return AgentState(chat_history=[entry], last_updated=self._now(), clarify_attempts=0)
+        return AgentState(chat_history=[entry], last_updated=self._parts.now(), clarify_attempts=0)
 
     async def receive(self, state: AgentState, runtime: Runtime[Turn]) -> AgentState:
         """The redacted message is stored, and only then is anything made of it."""
@@ -47,17 +47,17 @@ class Receiving:
         await self._settle_language(turn, question, session)
         await keep_question(self._parts, turn, question)
         redacted = self._parts.memory.redactor_at(turn.scope)(question.text, turn.language)
-        await self._fill_slots(turn, redacted)
+        slots, wanted = self._parts.memory.slots, self._parts.config.slots
+        if slots is not None and wanted.types:
+            await fill_slots(slots, turn.scope, turn.text, redacted, wanted.types, wanted.minutes * 60)
         self._take_in(turn)
-        kept = (
-            redacted.text
-            if question.event is None
-            else self._parts.redacted(turn.scope, question.kept_text, turn.language)
-        )
-        current = ChatEntry(id=turn.user_message_id or "", role="user", content=kept, created_at=self._now())
+        kept = redacted.text
+        if question.event is not None:
+            kept = self._parts.redacted(turn.scope, question.kept_text, turn.language)
+        current = ChatEntry(id=turn.user_message_id or "", role="user", content=kept, created_at=self._parts.now())
         return AgentState(
             chat_history=[*map(entry_of, turn.prior), current],
-            last_updated=self._now(),
+            last_updated=self._parts.now(),
             preferred_language=turn.language,
             clarify_attempts=clarify_attempts(turn.prior),
             clarify_questions=None,
@@ -70,18 +70,17 @@ class Receiving:
         turn.say(turn.reply)
         entry = await keep_reply(self._parts, turn)
         await self.end(turn)
-        return AgentState(chat_history=[*state.get("chat_history", []), entry], last_updated=self._now())
+        return AgentState(chat_history=[*state.get("chat_history", []), entry], last_updated=self._parts.now())
 
     async def end(self, turn: Turn) -> None:
         """Mark the conversation inactive, from when retention counts, and delete its slots and scratch state."""
         memory = self._parts.memory
         try:
             await memory.close_conversation(turn.scope)
-        except (NotFound, ScopeErased) as error:
+        except (NotFound, ScopeErased, StoreError) as error:
             turn.errors.append(type(error).__name__)
-        except StoreError as error:
-            turn.errors.append(type(error).__name__)
-            _log.warning("the end of a conversation was not marked: %s", error)
+            if isinstance(error, StoreError):
+                _log.warning("the end of a conversation was not marked: %s", error)
         for kept in (memory.slots, memory.scratch):
             try:
                 if kept is not None:
@@ -113,14 +112,9 @@ class Receiving:
         decision = await decide(seen, session, self._parts.languages(turn.scope), self._parts.detector)
         turn.settled_language = decision.settled
         settled = decision.settled or self._spoken_in(turn) or (decision.tag if decision.source == "script" else None)
-        turn.language = settled or self._parts.folder.config.default_language
+        turn.language = settled or self._parts.config.default_language
         if decision.source in ("requested", "detected") and turn.kept_language not in (None, turn.language):
             await note_language(self._parts, turn, turn.language)
-
-    async def _fill_slots(self, turn: Turn, redacted: Any) -> None:
-        slots, wanted = self._parts.memory.slots, self._parts.folder.config.slots
-        if slots is not None and wanted.types:
-            await fill_slots(slots, turn.scope, turn.text, redacted, wanted.types, wanted.minutes * 60)
 
     def _take_in(self, turn: Turn) -> None:
         """What kind of message it is, and how it is looked up."""
@@ -131,13 +125,10 @@ class Receiving:
         turn.beyond = None if turn.small_talk else beyond_documents(turn.text)
         turn.meant = spelling.meant(without_greeting(turn.text), turn.language)
         ends = turn.small_talk is not None and turn.small_talk.act in ("goodbye", "enough")
-        turn.wants_to_stop = ends or self._says_stop(turn.text, turn.language)
-
-    def _says_stop(self, text: str, language: str) -> bool:
-        """Whether the text is a stop phrase in any language of the assistant: users switch languages to say goodbye."""
-        every = [self._parts.phrases(tag) for tag in {language, *self._parts.worded}]
+        # In any language of the assistant: users switch languages to say goodbye.
+        every = [self._parts.phrases(tag) for tag in {turn.language, *self._parts.worded}]
         stops, thanks = ([one for said in every for one in getattr(said, name)] for name in ("stop", "thanks"))
-        return is_goodbye(text, stops, thanks)
+        turn.wants_to_stop = ends or is_goodbye(turn.text, stops, thanks)
 
     def _spoken_in(self, turn: Turn) -> str | None:
         """The language of a hello or a goodbye, which holds until a message shows more. "OK" belongs to every one."""
@@ -145,15 +136,11 @@ class Receiving:
         heard = (small_talk for text in said if (small_talk := self._parts.small_talk(text)))
         return next((small_talk.language for small_talk in heard if small_talk.act != "understood"), None)
 
-    def _now(self) -> str:
-        return self._parts.clock().isoformat()
 
-
-def clarify_attempts(prior: Any) -> int:
+def clarify_attempts(prior: Sequence[Message]) -> int:
     """Questions back since the last answer, counted from what is marked in the history."""
     attempts = 0
-    messages: list[Message] = list(prior)
-    for message in reversed(messages):
+    for message in reversed(prior):
         if message.role == "assistant":
             if message.meta.get("type") != "clarify":
                 break

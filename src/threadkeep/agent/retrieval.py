@@ -29,7 +29,6 @@ from threadkeep.agent.retrieval_turn import (
     RetrievalRequest,
     RetrievalResult,
     Turn,
-    counted,
 )
 from threadkeep.errors import InvalidInput, StaleWriter, TooLarge
 from threadkeep.ports.knowledge import Access
@@ -156,7 +155,11 @@ class Retrieval:
             done += 1
             if progress is not None:
                 await progress(done, len(NODES), next(iter(step)))
-        return _result(turn, request)
+        metrics = {"conversationId": request.conversation, **turn.metrics, "cacheHit": turn.cached}
+        metrics |= {metric: round(turn.seconds.get(name, 0.0) * 1_000, 3) for name, metric in _DURATIONS.items()}
+        metrics |= {"totalDuration": round((time.perf_counter() - turn.started) * 1_000, 3), "iterations": 1}
+        metrics |= {"parentChunkCount": len(turn.contexts)}
+        return RetrievalResult(request.query, turn.contexts, metrics, turn.cached)
 
 
 _DURATIONS = {
@@ -172,14 +175,6 @@ _DURATIONS = {
 """What a step's milliseconds are called in the metrics; 0 for a step that was not needed."""
 
 
-def _result(turn: Turn, request: RetrievalRequest) -> RetrievalResult:
-    metrics = {"conversationId": request.conversation, **turn.metrics, "cacheHit": turn.cached}
-    metrics |= {metric: round(turn.seconds.get(name, 0.0) * 1_000, 3) for name, metric in _DURATIONS.items()}
-    metrics |= {"totalDuration": round((time.perf_counter() - turn.started) * 1_000, 3), "iterations": 1}
-    metrics |= {"parentChunkCount": len(turn.contexts)}
-    return RetrievalResult(request.query, turn.contexts, metrics, turn.cached)
-
-
 def checked(request: RetrievalRequest) -> None:
     top_k: Any = request.top_k
     if type(top_k) is not int or not 1 <= top_k <= MOST_TOP_K:
@@ -191,18 +186,3 @@ def checked(request: RetrievalRequest) -> None:
         raise TooLarge("query", f"has {len(query):,} characters", f"the limit is {LONGEST_QUERY:,}")
     if request.conversation is not None:
         request.owner.with_conversation(request.conversation)  # raises for what no id may be made of
-
-
-def conversation_stats(state: ConversationState) -> dict[str, Any]:
-    """Averages of the whole conversation, however few of its queries are kept."""
-    counts = counted(state)
-    query_count = counts["queryCount"]
-    return {
-        "queryCount": query_count,
-        "contextCount": counts["contextCount"],
-        "averageContextsPerQuery": counts["contextCount"] / query_count if query_count else 0.0,
-        "uniqueDocuments": counts["documents"],
-        "cacheHitRate": counts["cacheHits"] / query_count if query_count else 0.0,
-        "accessLevel": state.get("accessLevel") or "public",
-        "datasourceIds": list(state.get("datasourceIds", ())),
-    }

@@ -40,7 +40,7 @@ from threadkeep.ports.chat import ChatModel, ChatRequest, Said
 from threadkeep.ports.knowledge import Access, ChunkKey, KnowledgeStore, Passage, Readable
 from threadkeep.recall.cache import cache_place
 from threadkeep.recall.normalise import fold
-from threadkeep.recall.passages import KnowledgeHit, Ranked, ranked
+from threadkeep.recall.passages import Ranked, ranked
 from threadkeep.recall.question import (
     Asked,
     Question,
@@ -71,7 +71,18 @@ async def save_history(state: ConversationState, runtime: Runtime[Turn]) -> Chan
     shown = turn.shown
     chunks = {row.passage.chunk_id: row.passage.chunk for row in turn.rows}
     before = counted(state)
-    entries = [_entry(hit, chunks[hit.chunk_id], now, before["queryCount"]) for hit in shown]
+    entries = [
+        ContextEntry(
+            parentChunkId=hit.parent_chunk_id,
+            documentId=hit.document_id,
+            score=hit.score,
+            timestamp=now,
+            queryIndex=before["queryCount"],
+            version=hit.version,
+            chunk=chunks[hit.chunk_id],
+        )
+        for hit in shown
+    ]
     seen = with_documents(documents_seen(state), (hit.document_id for hit in shown))
     query = turn.parts.redact(turn.request.access, turn.request.query)
     counts = Counts(
@@ -116,18 +127,6 @@ def key_of(entry: ContextEntry) -> ChunkKey:
     return ChunkKey(entry["documentId"], entry.get("version", -1), entry.get("chunk", -1))
 
 
-def _entry(hit: KnowledgeHit, chunk: int, now: str, index: int) -> ContextEntry:
-    return ContextEntry(
-        parentChunkId=hit.parent_chunk_id,
-        documentId=hit.document_id,
-        score=hit.score,
-        timestamp=now,
-        queryIndex=index,
-        version=hit.version,
-        chunk=chunk,
-    )
-
-
 def _metrics(turn: Turn, counts: Counts, shown: int) -> dict[str, Any]:
     """Carried terms are of earlier queries as they are kept, so already redacted."""
     carried = sorted(turn.enriched_question.carried, key=lambda term: (-turn.enriched_question.carried[term], term))
@@ -153,7 +152,13 @@ _MOST_CACHED = 20  # passages
 
 async def check_cache(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     turn = runtime.context
-    await _embed(turn)
+    text = turn.enriched_question.text
+    if turn.parts.vectors is not None and text.strip():
+        if turn.enriched_question.carried:  # by itself "how does it work?" is near to everything
+            text = f"{turn.previous} {text}"
+        redacted = turn.parts.redact(turn.request.access, " ".join(text.split()))  # which goes by capitals, too
+        turn.near = await or_without(turn, "embedder", turn.parts.vectors(redacted.lower(), turn.request.access.tenant))
+        turn.degraded = "embedder" in turn.failed
     if turn.near is not None and turn.request.use_cache:
         turn.place = cache_place(turn.request.access, turn.enriched_question, turn.near.model)
     cache = turn.parts.cache
@@ -176,17 +181,6 @@ async def check_cache(state: ConversationState, runtime: Runtime[Turn]) -> Chang
     return await shown(turn) if turn.cached else {}
 
 
-async def _embed(turn: Turn) -> None:
-    text = turn.enriched_question.text
-    if turn.parts.vectors is None or not text.strip():
-        return
-    if turn.enriched_question.carried:  # by itself "how does it work?" is near to everything
-        text = f"{turn.previous} {text}"
-    redacted = turn.parts.redact(turn.request.access, " ".join(text.split()))  # which goes by capitals, too
-    turn.near = await or_without(turn, "embedder", turn.parts.vectors(redacted.lower(), turn.request.access.tenant))
-    turn.degraded = "embedder" in turn.failed
-
-
 def route_cache(state: ConversationState, runtime: Runtime[Turn]) -> str:
     return "hit" if runtime.context.cached else "miss"
 
@@ -195,15 +189,13 @@ async def update_cache(state: ConversationState, runtime: Runtime[Turn]) -> Chan
     turn = runtime.context
     cache, near, found = turn.parts.cache, turn.near, turn.found
     if cache is not None and near is not None and turn.place is not None and found is not None and turn.rows:
-        await or_without(turn, "cache", cache.put(turn.place, near.vector, _kept(turn.rows, found.readable)))
+        best = {row.passage.parent_chunk_id: row for row in reversed(turn.rows)}
+        kept = [row for row in turn.rows if best[row.passage.parent_chunk_id] is row][:_MOST_CACHED]
+        # Names and numbers: no text of a document, none of the question.
+        rows = [[*row.passage.key, row.score, dict(row.why)] for row in kept]
+        entry = {"readable": _numbers(found.readable), "rows": rows}
+        await or_without(turn, "cache", cache.put(turn.place, near.vector, entry))
     return {}
-
-
-def _kept(rows: list[Ranked], readable: Readable) -> dict[str, Any]:
-    """Names and numbers: no text of a document, none of the question."""
-    best = {row.passage.parent_chunk_id: row for row in reversed(rows)}
-    kept = [row for row in rows if best[row.passage.parent_chunk_id] is row][:_MOST_CACHED]
-    return {"readable": _numbers(readable), "rows": [[*row.passage.key, row.score, dict(row.why)] for row in kept]}
 
 
 def _numbers(readable: Readable) -> list[int]:
@@ -234,7 +226,10 @@ async def enrich_query(state: ConversationState, runtime: Runtime[Turn]) -> Chan
     if not before or (first and _words(first) == again and stands_alone(query)):
         return {}
     queries = [_MASKED.sub(" ", entry["query"]) for entry in before]
-    found = await _readable_contexts(state, turn, before[-1]["queryIndex"])
+    returned = [one for one in state.get("retrievedContexts", ()) if one["queryIndex"] == before[-1]["queryIndex"]]
+    best = returned[:_RECENT_CONTEXTS]
+    allowed = await readable(turn.parts.store, turn.request.access, best)
+    found = [allowed[key] for key in map(key_of, best) if key in allowed]
     contexts = [passage.parent for passage in found]
     turn.last = found[0].document_id if found else None
     turn.previous = queries[-1]
@@ -252,13 +247,6 @@ async def enrich_query(state: ConversationState, runtime: Runtime[Turn]) -> Chan
 
 def _words(query: str) -> str:
     return " ".join(fold(query).split())
-
-
-async def _readable_contexts(state: ConversationState, turn: Turn, query: int) -> list[port.Passage]:
-    """Return what was found best for an earlier query, as far as the asker may still read it."""
-    best = [one for one in state.get("retrievedContexts", ()) if one["queryIndex"] == query][:_RECENT_CONTEXTS]
-    allowed = await readable(turn.parts.store, turn.request.access, best)
-    return [allowed[key] for key in map(key_of, best) if key in allowed]
 
 
 async def _rewritten(turn: Turn, queries: list[str], contexts: list[str]) -> str:
@@ -309,15 +297,12 @@ async def rerank(state: ConversationState, runtime: Runtime[Turn]) -> Changes:
     turn = runtime.context
     if turn.parts.rerank is not None and turn.rows:
         better = await or_without(turn, "reranker", turn.parts.rerank(turn.enriched, turn.rows))
-        turn.rows = turn.rows if better is None else _from_0_to_1(better)
+        if better is None:
+            return {}
+        turn.rows = list(better)
+        if not all(0 <= row.score <= 1 for row in better):  # logits: squashed, they keep their order
+            turn.rows = [replace(row, score=0.5 + 0.5 * math.tanh(row.score / 2)) for row in better]
     return {}
-
-
-def _from_0_to_1(rows: Sequence[Ranked]) -> list[Ranked]:
-    """A reranker's scores may be logits: then all of them are squashed, which keeps their order."""
-    if all(0 <= row.score <= 1 for row in rows):
-        return list(rows)
-    return [replace(row, score=0.5 + 0.5 * math.tanh(row.score / 2)) for row in rows]
 
 
 async def enrich(state: ConversationState, runtime: Runtime[Turn]) -> Changes:

@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
 
@@ -26,7 +26,6 @@ from threadkeep.recall.question import Question
 from threadkeep.scope import Scope
 
 T = TypeVar("T")
-DEFAULT_TOP_K = 10
 MOST_QUERIES = 20
 MOST_CONTEXTS = 50  # as many as one query can return
 _DIGEST = 8  # bytes
@@ -130,8 +129,11 @@ def documents_seen(state: ConversationState) -> list[bytes]:
 
 def with_documents(pages: Sequence[bytes], document_ids: Iterable[str]) -> list[bytes]:
     """The same pages, and behind them the documents that were not there yet."""
-    known = {digest for page in pages for digest in _digests(page)}
-    new = dict.fromkeys(digest for id_ in document_ids if (digest := _digest(id_)) not in known)
+    known = {page[start : start + _DIGEST] for page in pages for start in range(0, len(page), _DIGEST)}
+    digests = (
+        hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest() for id_ in document_ids
+    )
+    new = dict.fromkeys(digest for digest in digests if digest not in known)
     full, tail = list(pages), b"".join(new)
     if full and tail and len(full[-1]) < _PAGE:
         tail = full.pop() + tail
@@ -140,14 +142,6 @@ def with_documents(pages: Sequence[bytes], document_ids: Iterable[str]) -> list[
 
 def documents_in(pages: Sequence[bytes]) -> int:
     return sum(map(len, pages)) // _DIGEST
-
-
-def _digests(page: bytes) -> Iterator[bytes]:
-    return (page[start : start + _DIGEST] for start in range(0, len(page), _DIGEST))
-
-
-def _digest(document_id: str) -> bytes:
-    return hashlib.blake2b(document_id.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
 
 Changes = dict[str, Any]  # of the state

@@ -53,8 +53,10 @@ class Spelling:
     """`words` are those of an assistant's documents and keywords."""
 
     def __init__(self, words: Iterable[str] = ()) -> None:
-        whole = [spelt(word) for word in words if word.isalnum()]
-        self._words = {fold(one): one for word in whole for one in (_one_of(word), word)}
+        self._words: dict[str, str] = {}
+        for word in map(spelt, filter(str.isalnum, words)):
+            singular = f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
+            self._words |= {fold(singular): singular, fold(word): word}
 
     def meant(self, text: str, language: str) -> str:
         """The text where it is spelt as everybody does. Only for looking up: what a user wrote is kept as it stands."""
@@ -81,30 +83,22 @@ class Spelling:
             return None
         if is_written_without_spaces(word) or any(word in little for little in BY_LANGUAGE.values()):
             return None
-        near = sorted((slips, one) for one in self._words if (slips := self._slips(word, one)))
-        return near[0][1] if near and (len(near) == 1 or near[0][0] < near[1][0] or _same(near)) else None
+        near = sorted((slips, one) for one in self._words if (slips := _slips(word, one)))
+        nearest = {stem(one) for slips, one in near if slips == near[0][0]}
+        return near[0][1] if len(nearest) == 1 else None  # or several forms of one word
 
     @cached_property
     def _stems(self) -> frozenset[str]:
         return frozenset(map(stem, self._words))
 
-    def _slips(self, word: str, meant: str) -> int:
-        """How many letters were missed, added, mistaken or swapped; 0 for more than may be."""
-        if word[0] != meant[0] or not meant.isalpha() or len(meant) < _SHORTEST or abs(len(word) - len(meant)) > 2:
-            return 0
-        most = 2 if len(word) >= _SHORTEST_TWICE and len(meant) >= _WHOLE_TWICE else 1
-        slips = _distance(word, meant)
-        return slips if slips <= most else 0
 
-
-def _one_of(word: str) -> str:
-    """Of an English plural."""
-    return f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
-
-
-def _same(near: list[tuple[int, str]]) -> bool:
-    """Whether the nearest are forms of one word."""
-    return len({stem(one) for slips, one in near if slips == near[0][0]}) == 1
+def _slips(word: str, meant: str) -> int:
+    """How many letters were missed, added, mistaken or swapped; 0 for more than may be."""
+    if word[0] != meant[0] or not meant.isalpha() or len(meant) < _SHORTEST or abs(len(word) - len(meant)) > 2:
+        return 0
+    most = 2 if len(word) >= _SHORTEST_TWICE and len(meant) >= _WHOLE_TWICE else 1
+    slips = _distance(word, meant)
+    return slips if slips <= most else 0
 
 
 def _distance(first: str, second: str) -> int:

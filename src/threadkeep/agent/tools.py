@@ -137,18 +137,16 @@ async def _filled(value: Any, context: ToolContext) -> Any:
 
 
 def _failed(error: BaseException) -> str:
-    return json.dumps({"error": _error_text(error)})
-
-
-def _error_text(error: BaseException) -> str:
     if isinstance(error, LeftItsThread):
-        return f"the tool failed ({error})"
-    if isinstance(error, TimeoutError):
-        return "the tool took too long"
-    if isinstance(error, ValidationError):
+        text = f"the tool failed ({error})"
+    elif isinstance(error, TimeoutError):
+        text = "the tool took too long"
+    elif isinstance(error, ValidationError):
         names = sorted({str(one["loc"][0]) for one in error.errors(include_input=False) if one["loc"]})
-        return f"these arguments do not fit: {', '.join(names)}"
-    return f"the tool failed ({type(error).__name__})"
+        text = f"these arguments do not fit: {', '.join(names)}"
+    else:
+        text = f"the tool failed ({type(error).__name__})"
+    return json.dumps({"error": text})
 
 
 MOST_ROUNDS = 6  # of tool calls in one turn
@@ -160,17 +158,13 @@ class Looped:
     traces: list[ToolTrace] = field(default_factory=list[ToolTrace])
 
 
-def _uncounted(usage: Usage) -> None:
-    """The `count` of a caller without a ledger."""
-
-
 async def answered(
     model: ChatModel,
     bench: ToolBench,
     request: ChatRequest,
     context: ToolContext,
     say: Callable[[str], None] | None = None,
-    count: Callable[[Usage], None] = _uncounted,
+    count: Callable[[Usage], None] | None = None,
 ) -> Looped:
     """`say` gets the text piece by piece, `count` what each round has cost: a later one may fail. After the last round
     the model is called once more, without tools.
@@ -182,7 +176,8 @@ async def answered(
     for left in range(MOST_ROUNDS, -1, -1):
         call_request = replace(request, messages=tuple(messages), tools=request.tools if left else ())
         reply = await _said(model, call_request, say)
-        count(reply.usage)
+        if count is not None:
+            count(reply.usage)
         looped.text = reply.text
         if not reply.calls or not call_request.tools:
             break
@@ -242,16 +237,12 @@ async def on_own_thread(work: Callable[[], Any]) -> Any:
         value, failure = None, None
         try:
             value = context.run(work)
+        except Exception as error:
+            failure = LeftItsThread(error) if isinstance(error, StopIteration) else error
         except BaseException as error:
-            failure = _fit(error)
+            failure = LeftItsThread(error)
         with suppress(RuntimeError):  # the loop was closed while the call ran
             loop.call_soon_threadsafe(settle, value, failure)
 
     threading.Thread(target=run, name="threadkeep-tool", daemon=True).start()
     return await done
-
-
-def _fit(error: BaseException) -> Exception:
-    if isinstance(error, StopIteration) or not isinstance(error, Exception):
-        return LeftItsThread(error)
-    return error

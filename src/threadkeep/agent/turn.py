@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict
 
-from threadkeep.agent.config import DEFAULTS, Phrases, phrases_in
+from threadkeep.agent.config import DEFAULTS, AssistantConfig, Phrases, phrases_in
 from threadkeep.agent.dialogue_acts import Beyond, SmallTalk, is_just_one_of, small_talk
 from threadkeep.agent.folder import AssistantFolder
 from threadkeep.agent.spelling import Spelling
@@ -22,8 +22,6 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.models import LanguageDetector, LanguageRules
 from threadkeep.recall.context import CountTokens
 from threadkeep.scope import Scope
-
-NOTHING_USED = Usage()
 
 
 @dataclass(slots=True, repr=False)
@@ -51,7 +49,7 @@ class Turn:
     reply_kind: AnswerKind = "answer"
     reply_id: str | None = None
     tools: list[ToolTrace] = field(default_factory=list[ToolTrace])
-    usage: Usage = NOTHING_USED
+    usage: Usage = field(default_factory=Usage)
     errors: list[str] = field(default_factory=list[str])  # types of what went wrong without ending the turn
     emit: Callable[[str], None] | None = None
 
@@ -136,24 +134,31 @@ class AssistantParts:
     clock: Clock = system_clock
     spelling: Callable[[], Spelling] = Spelling  # by the words of the documents, once they can be read
 
+    @property
+    def config(self) -> AssistantConfig:
+        return self.folder.config
+
+    def now(self) -> str:
+        return self.clock().isoformat()
+
     def languages(self, scope: Scope) -> LanguageRules:
         """The folder's own list, where it has one; otherwise what is spoken in the tenant, which may be any."""
-        config = self.folder.config
+        config = self.config
         return LanguageRules(config.languages or self.memory.languages(scope).allowed, config.default_language)
 
     @property
     def worded(self) -> tuple[str, ...]:
         """Languages that there are phrases in."""
-        config = self.folder.config
+        config = self.config
         return config.languages or tuple(dict.fromkeys((config.default_language, *config.phrases, *DEFAULTS)))
 
     def phrases(self, language: str) -> Phrases:
-        return phrases_in(language, self.folder.config.phrases)
+        return phrases_in(language, self.config.phrases)
 
     def greeting(self, language: str) -> str | None:
         """The persona's, or its English one: `Greeting:` is in the assistant's default language."""
         persona = self.folder.persona
-        own = {self.folder.config.default_language: "", **persona.greetings}
+        own = {self.config.default_language: "", **persona.greetings}
         return persona.greeting(language if closest(own, language) is not None else "en")
 
     def small_talk(self, text: str, settled: str | None = None) -> SmallTalk | None:
@@ -161,7 +166,7 @@ class AssistantParts:
 
         A `settled` language is looked in first, and is the one of a message that other languages say too.
         """
-        config = self.folder.config
+        config = self.config
         for tag in dict.fromkeys((settled or config.default_language, *self.worded)):
             phrases = self.phrases(tag)
             if is_just_one_of(text, phrases.stop):

@@ -22,20 +22,17 @@ def earlier_messages(history: Iterable[Message | Mapping[str, Any] | Any]) -> li
     """Entries of an unexpected role, or without text, are passed over: old sessions hold all sorts."""
     said: list[Said] = []
     for entry in history:
-        role, content = _read(entry)
+        role: Any = None
+        content: Any = None
+        if isinstance(entry, Message):
+            role, content = entry.role, entry.content
+        elif isinstance(entry, Mapping):
+            fields: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]
+            role, content = fields.get("role"), fields.get("content")
         known = _ROLES.get(role) if isinstance(role, str) else None
         if known is not None and isinstance(content, str) and content.strip():
             said.append(Said(known, content))
     return said
-
-
-def _read(entry: Any) -> tuple[Any, Any]:
-    if isinstance(entry, Message):
-        return entry.role, entry.content
-    if isinstance(entry, Mapping):
-        fields: Mapping[str, Any] = entry  # pyright: ignore[reportUnknownVariableType]
-        return fields.get("role"), fields.get("content")
-    return None, None
 
 
 def from_the_user(said: Sequence[Said]) -> list[Said]:

@@ -141,12 +141,10 @@ def cache_entries(client: RedisClient, settings: Settings) -> RedisEntries:
 
 
 def _hot_options(settings: Settings) -> HotOptions:
-    tokenizer = Tokenizer(settings.tokenizer_name)
     return HotOptions(
         session_limits(settings),
         settings.memory_redis_ttl_seconds,
-        tokenizer.encode,
-        tokens_written=tokenizer.written,
+        Tokenizer(settings.tokenizer_name).encode,
         erased_texts=ErasedTexts.with_key(settings.tombstone_key),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -79,8 +79,13 @@ class GatewayBackend:
         return await self._forwarded("forget", call, given)
 
     async def _forwarded(self, tool: str, call: Call, given: Arguments) -> dict[str, Any]:
-        answer = await self._answered(_TOOLS_PATH, request_of(tool, call, given), headers_of(tool))
-        return answer_in(_json_of(answer))
+        headers = {
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": PROTOCOL,
+            "mcp-method": "tools/call",
+            "mcp-name": tool,
+        }
+        return answer_in(_json_of(await self._answered(_TOOLS_PATH, request_of(tool, call, given), headers)))
 
     async def _answered(self, path: str, body: dict[str, Any], headers: dict[str, str]) -> httpx.Response:
         try:
@@ -103,11 +108,6 @@ def _json_of(answer: httpx.Response) -> Any:
         raise StoreUnavailable("the gateway's answer is no JSON") from None
 
 
-def _seconds(retry_after: str | None) -> float:
-    """A date, which the header may also hold, is by the server's clock and ignored."""
-    return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else 1.0
-
-
 def _problem(answer: httpx.Response) -> ThreadkeepError:
     try:
         found: Any = answer.json()
@@ -116,7 +116,9 @@ def _problem(answer: httpx.Response) -> ThreadkeepError:
     told = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     detail = str(told.get("detail") or f"the gateway answered {answer.status_code}")
     if answer.status_code == 429:
-        return RateLimited(detail, _seconds(answer.headers.get("retry-after")))
+        # A date, which the header may also hold, is by the server's clock and ignored.
+        seconds = str(answer.headers.get("retry-after", ""))
+        return RateLimited(detail, float(seconds) if seconds.isascii() and seconds.isdigit() else 1.0)
     if answer.status_code in _STATUS:
         return _STATUS[answer.status_code](detail)
     if told.get("field"):
@@ -129,11 +131,6 @@ _OURS = "io.modelcontextprotocol"
 _KNOWN: dict[str, type[ThreadkeepError]] = {
     kind.code: kind for kind in (Conflict, Forbidden, NotFound, ScopeErased, Unauthenticated)
 }
-
-
-def headers_of(tool: str) -> dict[str, str]:
-    accept = "application/json, text/event-stream"
-    return {"accept": accept, "mcp-protocol-version": PROTOCOL, "mcp-method": "tools/call", "mcp-name": tool}
 
 
 def request_of(tool: str, call: Call, given: Arguments) -> dict[str, Any]:
@@ -159,13 +156,8 @@ def answer_in(body: Any) -> dict[str, Any]:
         message = str(told["error"])
     except (KeyError, IndexError, TypeError, ValueError):
         raise StoreUnavailable("the gateway's answer is none of a tool") from None
-    raise _error(told, message)
-
-
-def _error(answer: Mapping[str, Any], message: str) -> ThreadkeepError:
-    if answer.get("field"):
-        field = str(answer["field"])
+    if told.get("field"):
+        field = str(told["field"])
         problem = message.removeprefix(f"{field}: ").partition(";")[0]
-        return InvalidInput(field, problem, str(answer.get("fix") or "correct it"))
-    kind = _KNOWN.get(str(answer.get("code")))
-    return StoreUnavailable(message) if kind is None else kind(message)
+        raise InvalidInput(field, problem, str(told.get("fix") or "correct it"))
+    raise _KNOWN.get(str(told.get("code")), StoreUnavailable)(message)

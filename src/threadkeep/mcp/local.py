@@ -19,7 +19,6 @@ from threadkeep.mcp.schemas import (
 )
 from threadkeep.memory import Memory
 from threadkeep.model import ConversationPage
-from threadkeep.ports.user_data import Part
 
 if TYPE_CHECKING:
     from threadkeep.agent.retrieval import Retrieval
@@ -105,9 +104,11 @@ class LocalBackend:
         if not (messages or retrieved or parts or found.degraded):
             raise NotFound("there is no such conversation")
         told = {"conversation": name, "messages": [one.as_dict() for one in messages], "retrieval": retrieved}
-        return told | {
-            part.name: _shown(part) for part in parts if part.kind != "retrieval"
-        }  # which checks who may read it
+        for part in parts:
+            if part.kind != "retrieval":  # which checks who may read it
+                # As it stands now; its past is in an export.
+                told[part.name] = {key: part.value[key] for key in ("app", "state") if key in part.value}
+        return told
 
     async def _state(self, call: Call, conversation: str) -> dict[str, Any]:
         try:
@@ -115,11 +116,6 @@ class LocalBackend:
         except MissingExtra:
             return {}
         return dict(await retrieval.state(call.scope(), call.access, conversation) or {})
-
-
-def _shown(part: Part) -> dict[str, Any]:
-    """As it stands now; its past is in an export."""
-    return {name: part.value[name] for name in ("app", "state") if name in part.value}
 
 
 @contextmanager

@@ -61,7 +61,9 @@ class Handlers:
                 answer = await getattr(self._backend, tool.name)(call, given)
         except ThreadkeepError as error:
             return tool_error(error)
-        return _answered(tool, answer)
+        shown = legible(answer)
+        text = types.TextContent(type="text", text=json.dumps(shown, ensure_ascii=False))
+        return types.CallToolResult(content=[text], structured_content=shown)
 
     async def list_resources(self, context: Context, params: Any) -> types.ListResourcesResult:
         try:
@@ -116,25 +118,15 @@ def _progress(context: Context) -> Progress | None:
     return report
 
 
-def _answered(tool: ToolSpec, answer: dict[str, Any]) -> types.CallToolResult:
-    shown = legible(answer)
-    text = types.TextContent(type="text", text=json.dumps(shown, ensure_ascii=False))
-    return types.CallToolResult(content=[text], structured_content=shown)
-
-
 def mcp_server(
     backend: Any, who: Who, tools: Sequence[ToolSpec] = TOOLS, *, with_resources: bool = True
 ) -> Server[Any]:
     handlers = Handlers(backend, who, tools)
-    shown: dict[str, Any] = (
-        {
-            "on_list_resources": handlers.list_resources,
-            "on_list_resource_templates": handlers.list_templates,
-            "on_read_resource": handlers.read_resource,
-        }
-        if with_resources
-        else {}
-    )
+    resources: dict[str, Any] = {
+        "on_list_resources": handlers.list_resources,
+        "on_list_resource_templates": handlers.list_templates,
+        "on_read_resource": handlers.read_resource,
+    }
     return Server(
         NAME,
         version=__version__,
@@ -144,7 +136,7 @@ def mcp_server(
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_prompts=handlers.list_prompts,
-        **shown,
+        **(resources if with_resources else {}),
     )
 
 

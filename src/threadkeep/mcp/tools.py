@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import mcp_types as types
 
 from threadkeep.mcp import schemas
-from threadkeep.mcp.calls import Call
 
 Kind = Literal["reads", "adds", "removes"]
-Run = Callable[[Call, Any], Awaitable[dict[str, Any]]]
-
-_HINTS = {
-    "reads": types.ToolAnnotations(
-        read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-    ),
-    "adds": types.ToolAnnotations(
-        read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
-    ),
-    "removes": types.ToolAnnotations(
-        read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +28,12 @@ class ToolSpec:
             description=self.description,
             input_schema=self.takes.model_json_schema(),
             output_schema=self.answers.model_json_schema(),
-            annotations=_HINTS[self.kind],
+            annotations=types.ToolAnnotations(
+                read_only_hint=self.kind == "reads",
+                destructive_hint=self.kind == "removes",
+                idempotent_hint=self.kind != "adds",
+                open_world_hint=False,
+            ),
         )
 
 

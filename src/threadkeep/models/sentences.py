@@ -7,7 +7,6 @@ stand by themselves (bullets, paragraphs) end it too; one whose next begins in l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 _CLOSERS = "[\"'”’»)\\]】》」』）]*"
 # A Chinese mark ends a sentence by itself, another one only before a blank; a line break ends it as `_continues` says.
@@ -32,17 +31,14 @@ _CLOSING = frozenset(_CLOSING_WORDS.split())
 
 def sentences(text: str) -> list[str]:
     """In order, stripped, none empty; together they are the text but for white space."""
-    parts = (part.strip() for part in _parts(text))
-    return [part for part in parts if part]
-
-
-def _parts(text: str) -> Iterator[str]:
+    parts: list[str] = []
     start = 0
     for mark in _MARKS.finditer(text):
         if _ends(text, start, mark):
-            yield text[start : mark.end()]
+            parts.append(text[start : mark.end()].strip())
             start = mark.end()
-    yield text[start:]
+    parts.append(text[start:].strip())
+    return [part for part in parts if part]
 
 
 def _ends(text: str, start: int, mark: re.Match[str]) -> bool:
@@ -75,10 +71,8 @@ def _is_abbreviated(before: str, following: str) -> bool:
         return False
     word = found.group().lower()
     continues_below = following[:1].islower()
-    if word.isdecimal():
-        return continues_below or (
-            len(word) <= 3 and not before[: found.start()].strip()
-        )  # "5. maja"; the number of a list
+    if word.isdecimal():  # "5. maja"; the number of a list
+        return continues_below or (len(word) <= 3 and not before[: found.start()].strip())
     if word in _CLOSING:
         return continues_below
     if word in _BEFORE_A_NUMBER:

@@ -48,34 +48,22 @@ def summarise(
     if len(found) <= max(1, sentences) and len(whole) <= longest:
         return whole
     found = list(dict.fromkeys(" ".join(part.split()) for part in found[:: -(-len(found) // _MOST_WEIGHED)]))
-    vectors = _embedded(found, embed) if embed else _weighted([_terms(part, language) for part in found])
-    return _joined(found, _chosen(found, vectors, max(1, sentences), longest), longest)
-
-
-def _terms(sentence: str, language: str | None) -> list[str]:
-    return query_terms(sentence[:_LONGEST_SENTENCE], language)
-
-
-def _weighted(terms: Sequence[Sequence[str]]) -> list[Vector]:
-    holding = Counter(term for its in terms for term in its)
-    return [_unit({term: math.log(1 + len(terms) / holding[term]) for term in its}) for its in terms]
-
-
-def _embedded(found: Sequence[str], embed: Embed) -> list[Vector]:
-    return [_unit({str(i): value for i, value in enumerate(vector)}) for vector in embed(found)]
+    if embed:
+        vectors = [_unit({str(i): value for i, value in enumerate(vector)}) for vector in embed(found)]
+    else:
+        terms = [query_terms(part[:_LONGEST_SENTENCE], language) for part in found]
+        holding = Counter(term for its in terms for term in its)
+        vectors = [_unit({term: math.log(1 + len(terms) / holding[term]) for term in its}) for its in terms]
+    summary = ""
+    for i in _chosen(found, vectors, max(1, sentences), longest):
+        apart = summary and not _WRITTEN_WITHOUT_SPACES.match(summary[-1])
+        summary += (" " if apart else "") + found[i]
+    return summary if len(summary) <= longest else _cut(summary, longest)
 
 
 def _unit(vector: dict[str, float]) -> Vector:
     length = math.sqrt(sum(value * value for value in vector.values()))
     return {key: value / length for key, value in vector.items()} if length else {}
-
-
-def _centroid(vectors: Sequence[Vector]) -> Vector:
-    total: dict[str, float] = {}
-    for vector in vectors:
-        for key, value in vector.items():
-            total[key] = total.get(key, 0.0) + value
-    return _unit(total)
 
 
 def _likeness(one: Vector, other: Vector) -> float:
@@ -102,21 +90,17 @@ def _chosen(found: Sequence[str], vectors: Sequence[Vector], most: int, longest:
 
 
 def _worth(found: Sequence[str], vectors: Sequence[Vector]) -> list[float]:
-    centre = _centroid(vectors)
+    total: dict[str, float] = {}
+    for vector in vectors:
+        for key, value in vector.items():
+            total[key] = total.get(key, 0.0) + value
+    centre = _unit(total)
     worth = [_likeness(vector, centre) for vector in vectors]
     for i, sentence in enumerate(found):
         worth[i] += _EARLY * (1 - i / len(found)) + (_OPENS if i == 0 else 0.0)
         worth[i] += _GIVES_A_NUMBER if _DIGIT.search(sentence) else 0.0
         worth[i] *= 0.5 if len(sentence.encode("utf-8", "replace")) < _TOO_SHORT else 1.0
     return worth
-
-
-def _joined(found: Sequence[str], chosen: Sequence[int], longest: int) -> str:
-    summary = ""
-    for i in chosen:
-        apart = summary and not _WRITTEN_WITHOUT_SPACES.match(summary[-1])
-        summary += (" " if apart else "") + found[i]
-    return summary if len(summary) <= longest else _cut(summary, longest)
 
 
 def _cut(sentence: str, longest: int) -> str:

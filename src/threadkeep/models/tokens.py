@@ -1,4 +1,4 @@
-"""Text to token numbers and back, offline: `tokenize_text`, `count`, `decode`, `pack_token_record`, `pack_ids`.
+"""Text to token numbers and back, offline: `tokenize_text`, `count`, `decode`, `pack_token_record`.
 
 Give these functions redacted text only: token numbers are the text in another spelling, and they are kept.
 
@@ -19,14 +19,13 @@ import json
 import logging
 import math
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra, StoreCorrupt
+from threadkeep.errors import InvalidInput, InvalidSetting, MissingExtra
 from threadkeep.settings import load_settings
 
 if TYPE_CHECKING:
@@ -99,61 +98,6 @@ def ranks_in(compressed: bytes, sha256: str) -> dict[bytes, int]:
     return {binascii.a2b_base64(token): int(rank) for token, rank in map(bytes.split, lines.splitlines())}
 
 
-# As that encoding cuts, for texts in which a letter is a-z and a digit 0-9.
-_PIECES = re.compile(
-    r"'(?:[sdmtSDMT]|[lL][lL]|[vV][eE]|[rR][eE])"
-    r"|[^\r\na-zA-Z0-9]?+[a-zA-Z]++"
-    r"|[0-9]{1,3}+"
-    r"| ?[^\sa-zA-Z0-9]++[\r\n]*+"
-    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
-    re.ASCII,
-)
-_MOST_PIECES = 50_000
-_LONGEST_PIECE = 24
-
-
-class KnownPieces:
-    """`encode` gives the numbers of a single piece."""
-
-    def __init__(self, encode: Callable[[str], Sequence[int]]) -> None:
-        self._known = _Known(encode)
-        self._written = _Written(self._known)
-
-    def encode(self, text: str) -> list[int]:
-        known = self._known
-        return [number for piece in _PIECES.findall(text) for number in known[piece]]
-
-    def written(self, text: str) -> bytes:
-        """The numbers with commas between them."""
-        return b",".join(map(self._written.__getitem__, _PIECES.findall(text)))
-
-
-class _Known(dict[str, tuple[int, ...]]):
-    def __init__(self, encode: Callable[[str], Sequence[int]]) -> None:
-        super().__init__()
-        self._encode = encode
-
-    def __missing__(self, piece: str) -> tuple[int, ...]:
-        numbers = tuple(self._encode(piece))
-        if len(piece) <= _LONGEST_PIECE and len(self) < _MOST_PIECES:
-            self[piece] = numbers
-        return numbers
-
-
-class _Written(dict[str, bytes]):
-    """A piece has one number or more, so its text is never empty."""
-
-    def __init__(self, known: _Known) -> None:
-        super().__init__()
-        self._known = known
-
-    def __missing__(self, piece: str) -> bytes:
-        text = b",".join([b"%d" % number for number in self._known[piece]])
-        if len(piece) <= _LONGEST_PIECE and len(self) < _MOST_PIECES:
-            self[piece] = text
-        return text
-
-
 BYTES = "utf8-bytes"
 ENCODINGS = (*VOCABULARIES, BYTES)
 _LARGEST_BYTE = 255
@@ -200,20 +144,9 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         if self._bpe is None:
             return list(text.encode("utf-8", "surrogatepass"))
-        if self._pieces is not None and len(text) <= _LONGEST_PART and text.isascii():
-            return self._pieces.encode(text)
         if len(text) <= _LONGEST_PART and not _SURROGATES.search(text):
             return self._bpe.encode_ordinary(text)
         return [number for part in _parts(text) for number in _encoded(self._bpe, part)]
-
-    def written(self, text: str) -> bytes:
-        """What `encode` gives, as a JSON list."""
-        if self._can_go_by_pieces(text) and self._pieces is not None:
-            return b"[%b]" % self._pieces.written(text)
-        return json.dumps(self.encode(text), separators=(",", ":")).encode()
-
-    def _can_go_by_pieces(self, text: str) -> bool:
-        return self._bpe is not None and len(text) <= _LONGEST_PART and text.isascii()
 
     def count(self, text: str) -> int:
         if self._bpe is None:
@@ -233,13 +166,19 @@ class Tokenizer:
             return data.decode("utf-8", "replace")
 
     def record(self, user: str | None, assistant: str | None, reflection_json: Mapping[str, Any] | None) -> TokenRecord:
-        reflection = None if reflection_json is None else _canonical(reflection_json)
-        numbers = [[] if text is None else self.encode(text) for text in (user, assistant, reflection)]
-        return TokenRecord(user=numbers[0], assistant=numbers[1], reflection=numbers[2])
-
-    @cached_property
-    def _pieces(self) -> KnownPieces | None:
-        return KnownPieces(self._bpe.encode_ordinary) if self._bpe and self._name == "cl100k_base" else None
+        """Raise `InvalidInput` for a reflection that is not JSON."""
+        try:
+            canonical = json.dumps(
+                reflection_json, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+            )
+        except (TypeError, ValueError):
+            fix = "use strings, finite numbers, lists and objects"
+            raise InvalidInput("reflection_json", "is not JSON", fix) from None
+        return TokenRecord(
+            user=[] if user is None else self.encode(user),
+            assistant=[] if assistant is None else self.encode(assistant),
+            reflection=[] if reflection_json is None else self.encode(canonical),
+        )
 
     @cached_property
     def _bpe(self) -> Encoding | None:
@@ -298,13 +237,10 @@ def _writer_of(ids: Sequence[int]) -> Tokenizer:
                 return one
         except InvalidInput:
             continue
-    if default.encoding == BYTES and _need_a_dictionary(ids) and not any(map(load, VOCABULARIES)):
+    numbers = all(type(one) is int and one >= 0 for one in ids) and any(one > _LARGEST_BYTE for one in ids)
+    if default.encoding == BYTES and numbers and not any(map(load, VOCABULARIES)):
         raise MissingExtra("tokens", "decoding token numbers")
     return default
-
-
-def _need_a_dictionary(ids: Sequence[Any]) -> bool:
-    return all(type(one) is int and one >= 0 for one in ids) and any(one > _LARGEST_BYTE for one in ids)
 
 
 @cache
@@ -323,13 +259,6 @@ def pack_token_record(
     return default_tokenizer().record(user, assistant, reflection_json)
 
 
-def _canonical(reflection: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(reflection, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError):
-        raise InvalidInput("reflection_json", "is not JSON", "use strings, finite numbers, lists and objects") from None
-
-
 def _encoded(bpe: Encoding, part: str) -> list[int]:
     """tiktoken would put U+FFFD for a lone surrogate. Every byte is a token of its own: a surrogate gets its bytes'."""
     if not _SURROGATES.match(part):
@@ -338,71 +267,15 @@ def _encoded(bpe: Encoding, part: str) -> list[int]:
 
 
 def _parts(text: str) -> Iterator[str]:
+    """Runs of lone surrogates by themselves, and what stands between them in parts that tiktoken can take."""
     for i, piece in enumerate(_SURROGATES.split(text)):
         if i % 2:
             yield piece
-        else:
-            yield from _short_parts(piece)
-
-
-def _short_parts(text: str) -> Iterator[str]:
-    start = 0
-    while len(text) - start > _LONGEST_PART:
-        found = _END_OF_PIECE.search(text, start + _LONGEST_PART // 2, start + _LONGEST_PART)
-        end = found.start() if found else start + _LONGEST_PART
-        yield text[start:end]
-        start = end
-    yield text[start:]
-
-
-_NOT_DEFLATED, _DEFLATED = b"\0", b"\1"
-_SHORTEST_DEFLATED = 128  # bytes; below, deflating has never paid
-_MORE = 0x80
-
-
-def pack_ids(ids: Iterable[int]) -> bytes:
-    """Two bytes a token, where JSON takes five and a half. Raises `InvalidInput` for a negative number.
-
-    Each number stands in groups of seven bits, low ones first (LEB128): common tokens have low numbers. Long texts
-    repeat themselves, so the whole is deflated where that is shorter; the first byte says which.
-    """
-    packed = bytearray()
-    for number in ids:
-        rest = number
-        if rest < 0:
-            raise InvalidInput("ids", "holds a negative number", "give token numbers")
-        while rest >= _MORE:
-            packed.append(rest & 0x7F | _MORE)
-            rest >>= 7
-        packed.append(rest)
-    deflated = zlib.compress(packed) if len(packed) >= _SHORTEST_DEFLATED else packed
-    return _DEFLATED + deflated if len(deflated) < len(packed) else _NOT_DEFLATED + bytes(packed)
-
-
-def unpack_ids(packed: bytes) -> list[int]:
-    """Raises `StoreCorrupt` for what `pack_ids` did not make."""
-    data = _inflated(packed)
-    ids: list[int] = []
-    number = shift = 0
-    for byte in data:
-        number |= (byte & 0x7F) << shift
-        if byte & _MORE:
-            shift += 7
-        else:
-            ids.append(number)
-            number = shift = 0
-    if shift:
-        raise StoreCorrupt("packed token numbers end in the middle of one")
-    return ids
-
-
-def _inflated(packed: bytes) -> bytes:
-    form, data = packed[:1], packed[1:]
-    if form == _NOT_DEFLATED:
-        return data
-    try:
-        if form == _DEFLATED:
-            return zlib.decompress(data)
-    except zlib.error:
-        pass
-    raise StoreCorrupt("these bytes are no packed token numbers")
+            continue
+        start = 0
+        while len(piece) - start > _LONGEST_PART:
+            found = _END_OF_PIECE.search(piece, start + _LONGEST_PART // 2, start + _LONGEST_PART)
+            end = found.start() if found else start + _LONGEST_PART
+            yield piece[start:end]
+            start = end
+        yield piece[start:]

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from tests.agent.recording import CountedDetector
 from tests.unit.models.language_samples import NO_REQUESTS, REQUESTS
 from threadkeep.models.language import (
-    CountedDetector,
     LanguageRules,
     ModelDetector,
     OfflineDetector,

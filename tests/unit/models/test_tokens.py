@@ -92,14 +92,6 @@ def test_plain_text_cut_by_us_has_the_numbers_tiktoken_gives(
     assert Tokenizer("cl100k_base").encode(text) == tiktokens_own["cl100k_base"].encode_ordinary(text)
 
 
-@settings(deadline=None)
-@given(ANY_TEXT | st.text(st.sampled_from([chr(code) for code in range(128)]), max_size=60))
-@whole
-def test_numbers_written_at_once_are_the_same_numbers(name: str, text: str) -> None:
-    one = Tokenizer(name)
-    assert json.loads(one.written(text)) == one.encode(text)
-
-
 @pytest.mark.parametrize("name", BPE)
 def test_the_pieces_and_the_vocabulary_are_the_ones_tiktoken_has(
     name: str, tiktokens_own: dict[str, tiktoken.Encoding]

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any, cast
 
 from threadkeep.errors import ModelTimeout, ModelUnavailable
 from threadkeep.ports.chat import ChatReply
+
+REFUSED = frozenset((400, 401, 403, 404, 413, 422))  # statuses of a request that fails again
+_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+
+
+def json_object_in(answer: str) -> dict[str, Any]:
+    """The JSON object in a model's answer, which may have prose around it; empty where there is none."""
+    found = _OBJECT.search(answer)
+    try:
+        values: Any = json.loads(found[0]) if found else None
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", values) if isinstance(values, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

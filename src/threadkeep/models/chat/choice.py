@@ -14,12 +14,11 @@ from threadkeep.models.chat.small import SmallModel
 from threadkeep.models.ollama import ollama_url
 from threadkeep.ports.chat import ChatModel
 
-_EXTRAS = {"google_genai": "gemini", "ollama": "ollama", "openai": "openai", "anthropic": "anthropic"}
-_PACKAGES = {
-    "google_genai": "langchain_google_genai",
-    "ollama": "langchain_ollama",
-    "openai": "langchain_openai",
-    "anthropic": "langchain_anthropic",
+_PROVIDERS = {  # the extra and the package of each
+    "google_genai": ("gemini", "langchain_google_genai"),
+    "ollama": ("ollama", "langchain_ollama"),
+    "openai": ("openai", "langchain_openai"),
+    "anthropic": ("anthropic", "langchain_anthropic"),
 }
 _SMALL_IS_SLOW = 300.0  # seconds
 _ALIASES = {"gemini": "google_genai"}
@@ -43,10 +42,15 @@ def chat_model_for(choice: ChatChoice, offline: ChatModel) -> ChatModel:
         return SmallModel(max(choice.timeout, _SMALL_IS_SLOW))
     provider, _, name = (choice.model or "").partition(":")
     provider = _ALIASES.get(provider, provider)
-    if provider not in _EXTRAS or not name:
-        known = ", ".join(f"{one}:…" for one in (*_ALIASES, *_EXTRAS))
+    if provider not in _PROVIDERS or not name:
+        known = ", ".join(f"{one}:…" for one in (*_ALIASES, *_PROVIDERS))
         raise InvalidSetting("THREADKEEP_CHAT_MODEL", "names no chat model", f"use offline, small or one of {known}")
-    _need(provider)
+    extra, package = _PROVIDERS[provider]
+    try:
+        import_module("langchain.chat_models")
+        import_module(package)
+    except ModuleNotFoundError:
+        raise MissingExtra(extra, f"the chat models of {provider}") from None
     model = _made(provider, name, choice)
     return LangChainModel(model, f"{provider}:{name}", Patience(choice.timeout, choice.retries))
 
@@ -55,14 +59,6 @@ def gemini_name(model: str | None) -> str | None:
     """Which of Gemini's models `provider:name` is; None for one of another provider."""
     provider, _, name = (model or "").partition(":")
     return name or None if _ALIASES.get(provider, provider) == "google_genai" else None
-
-
-def _need(provider: str) -> None:
-    try:
-        import_module("langchain.chat_models")
-        import_module(_PACKAGES[provider])
-    except ModuleNotFoundError:
-        raise MissingExtra(_EXTRAS[provider], f"the chat models of {provider}") from None
 
 
 def _made(provider: str, name: str, choice: ChatChoice) -> Any:

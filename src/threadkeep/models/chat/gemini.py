@@ -7,28 +7,21 @@ from importlib import import_module
 from typing import Any
 
 from threadkeep.errors import MissingExtra, ModelError, ModelUnavailable
-from threadkeep.models.chat import Patience
+from threadkeep.models.chat import REFUSED, Patience
 from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall, Usage
-
-_REFUSED = frozenset((400, 401, 403, 404, 413, 422))
 
 
 class GeminiModel:
     """`client` is a `google.genai.Client`, or whatever else has its `aio.models.generate_content`."""
 
+    generates = True
+
     def __init__(self, client: Any, name: str, patience: Patience | None = None) -> None:
+        self.name = f"google_genai:{name}"
         self._client = client
-        self._name = name
+        self._model = name
         self._patience = patience or Patience()
         self._types = _sdk("google.genai.types")
-
-    @property
-    def name(self) -> str:
-        return f"google_genai:{self._name}"
-
-    @property
-    def generates(self) -> bool:
-        return True
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         return await self._patience.answer(self.name, lambda: self._generated(request))
@@ -36,11 +29,11 @@ class GeminiModel:
     async def _generated(self, request: ChatRequest) -> ChatReply:
         try:
             response = await self._client.aio.models.generate_content(
-                model=self._name, contents=self.contents(request), config=self._config(request)
+                model=self._model, contents=self.contents(request), config=self._config(request)
             )
         except Exception as error:  # the SDK's errors quote what was sent
             text = f"{self.name}: failed ({type(error).__name__})"
-            refused = getattr(error, "code", None) in _REFUSED
+            refused = getattr(error, "code", None) in REFUSED
             raise (ModelError(text) if refused else ModelUnavailable(text)) from None
         return _reply(response)
 

@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from threadkeep.errors import ModelError, ModelTimeout, ModelUnavailable
-from threadkeep.models.chat import Patience
-from threadkeep.ports.chat import Attached, CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall, Usage
+from threadkeep.models.chat import REFUSED, Patience
+from threadkeep.ports.chat import CalledTools, ChatMessage, ChatReply, ChatRequest, Said, ToolCall, Usage
 from threadkeep.recall.context import visible
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
 
-_REFUSED = frozenset((400, 401, 403, 404, 413, 422))  # asking again will not help
-
 
 class LangChainModel:
+    generates = True
+
     def __init__(self, model: BaseChatModel, name: str, patience: Patience | None = None) -> None:
+        self.name = name
         self._model = model
-        self._name = name
         self._patience = patience or Patience()
 
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def generates(self) -> bool:
-        return True
-
     async def reply(self, request: ChatRequest) -> ChatReply:
-        return await self._patience.answer(self._name, lambda: self._invoked(request))
+        return await self._patience.answer(self.name, lambda: self._invoked(request))
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[str | ChatReply]:
         """Yield pieces of text, then the reply. An attempt is not repeated once it has yielded text."""
@@ -79,7 +71,7 @@ class LangChainModel:
         except GeneratorExit:
             raise
         except TimeoutError:
-            raise ModelTimeout(f"{self._name} took longer than {self._patience.seconds:g} seconds") from None
+            raise ModelTimeout(f"{self.name} took longer than {self._patience.seconds:g} seconds") from None
         except Exception as error:
             raise self._failure(error) from None
         yield _reply(whole) if whole is not None else ChatReply("")
@@ -97,32 +89,30 @@ class LangChainModel:
         if isinstance(error, ModelError):
             return error
         if isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower():
-            return ModelTimeout(f"{self._name} took too long")
+            return ModelTimeout(f"{self.name} took too long")
         status = _status(error)
-        text = f"{self._name}: failed ({type(error).__name__}{f', status {status}' if status else ''})"
-        return ModelError(text) if status in _REFUSED else ModelUnavailable(text)
+        text = f"{self.name}: failed ({type(error).__name__}{f', status {status}' if status else ''})"
+        return ModelError(text) if status in REFUSED else ModelUnavailable(text)
 
 
 def native_messages(request: ChatRequest) -> list[BaseMessage]:
-    """The system instruction, then the conversation in the model's own roles, the current message last."""
-    from langchain_core.messages import SystemMessage
+    """The system instruction, then the conversation in the model's own roles, the current message last.
+
+    What is attached to it comes in LangChain's own form of media, which each provider's package turns into the
+    provider's.
+    """
+    from langchain_core.messages import HumanMessage, SystemMessage
 
     system: list[BaseMessage] = [SystemMessage(visible(request.system))] if request.system else []
     messages = system + [_native(one) for one in request.messages]
     if request.attached:
-        messages[-1] = _with_attached(messages[-1], request.attached)
+        text = messages[-1].text
+        blocks: list[Any] = [{"type": "text", "text": text}] if text else []
+        for one in request.attached:
+            kind, data = one.mime.partition("/")[0], base64.b64encode(one.data).decode("ascii")
+            blocks.append({"type": kind, "base64": data, "mime_type": one.mime})
+        messages[-1] = HumanMessage(blocks)
     return messages
-
-
-def _with_attached(message: BaseMessage, attached: Sequence[Attached]) -> BaseMessage:
-    """In LangChain's own form of media, which each provider's package turns into the provider's."""
-    from langchain_core.messages import HumanMessage
-
-    blocks: list[Any] = [{"type": "text", "text": message.text}] if message.text else []
-    for one in attached:
-        kind, data = one.mime.partition("/")[0], base64.b64encode(one.data).decode("ascii")
-        blocks.append({"type": kind, "base64": data, "mime_type": one.mime})
-    return HumanMessage(blocks)
 
 
 def _native(message: ChatMessage) -> BaseMessage:
@@ -134,10 +124,8 @@ def _native(message: ChatMessage) -> BaseMessage:
     if isinstance(message, CalledTools):
         if isinstance(message.native, AIMessage):
             return message.native  # some models sign their calls and want the signature back
-        calls: Sequence[Any] = [
-            {"id": call.id, "name": call.name, "args": dict(call.arguments)} for call in message.calls
-        ]
-        return AIMessage(message.text, tool_calls=list(calls))
+        calls: list[Any] = [{"id": call.id, "name": call.name, "args": dict(call.arguments)} for call in message.calls]
+        return AIMessage(message.text, tool_calls=calls)
     return ToolMessage(visible(message.content), tool_call_id=message.call_id, name=message.name)
 
 
@@ -156,13 +144,12 @@ def _reply(message: Any) -> ChatReply:
 
 def _text(message: Any) -> str:
     """Of a message that may come in blocks: its text, and not what the model thought."""
-    content: Any = message.content
+    content: str | list[Any] = message.content
     if isinstance(content, str):
         return content
-    blocks: list[Any] = content
     return "".join(
         block if isinstance(block, str) else str(block.get("text") or "")
-        for block in blocks
+        for block in content
         if isinstance(block, str) or block.get("type") == "text"
     )
 

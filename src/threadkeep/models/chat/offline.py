@@ -6,11 +6,12 @@ It quotes and never invents. Where nothing bears on the question the reply is em
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from threadkeep.models.chat.questions import (
+    QUESTION_MARKS,
     AlsoCalled,
     amounts_in,
     attributes_in,
@@ -100,10 +101,7 @@ class OfflineModel:
     you_said: Mapping[str, str] = field(default_factory=dict[str, str])
     called: AlsoCalled = field(default_factory=dict[str, Mapping[str, Sequence[str]]])
     name: str = "offline"
-
-    @property
-    def generates(self) -> bool:
-        return False
+    generates: ClassVar[bool] = False
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         said = [one for one in request.messages if isinstance(one, Said)]
@@ -154,8 +152,10 @@ def _answering(
         return _chosen(_in_its_language(near, language))
     if named := numbers_named(questions[-1], (one.text for one in candidates)):
         return _of_the_numbered(named, language, candidates, scored, question, kind_wanted(questions[-1]))
-    if wants_price(questions[-1]) and _is_of_another_kind(questions[-1], language, candidates, question):
-        return []
+    if wants_price(questions[-1]):
+        known = frozenset[str]().union(*(one.terms | one.about for one in candidates if not one.of_user))
+        if is_of_another_kind(questions[-1], language, question.subjects & known, known):
+            return []
     latest = _of_the_latest(questions[-1], language, candidates, scored, question)
     return latest or _chosen(_in_its_language(_on_its_own_words(questions[-1], scored, question), language))
 
@@ -204,11 +204,6 @@ def _of_the_numbered(
     return _chosen(_in_its_language(scored, language))
 
 
-def _is_of_another_kind(text: str, language: str | None, candidates: Sequence[_Sentence], question: _Question) -> bool:
-    known = frozenset[str]().union(*(one.terms | one.about for one in candidates if not one.of_user))
-    return is_of_another_kind(text, language, question.subjects & known, known)
-
-
 def _of_the_kind(
     scored: Sequence[tuple[float, _Sentence]], text: str, question: _Question
 ) -> list[tuple[float, _Sentence]]:
@@ -218,18 +213,16 @@ def _of_the_kind(
         return list(scored)
     behind = {one.position: _right_behind(kind, one, question) for _, one in scored}
     priced = frozenset[str]().union(*behind.values())
-    weighed = [
-        (score * _worth_as(kind, one, behind[one.position]), one)
-        for score, one in scored
-        # Otherwise the figure belongs to something else in the sentence.
-        if behind[one.position] or not wants_price(text) or not _is_priced_apart(kind, one, question, priced)
-    ]
+    weighed: list[tuple[float, _Sentence]] = []
+    for score, one in scored:
+        if not kind.search(fold(one.text)):
+            weighed.append((score, one))
+        elif behind[one.position]:
+            weighed.append((score * (_OF_THE_KIND * _RIGHT_BEHIND), one))
+        # Where other sentences hold the prices of all its subjects, its own price is of something else.
+        elif not (wants_price(text) and priced and one.terms & question.subjects <= priced):
+            weighed.append((score * _OF_THE_KIND, one))
     return sorted(weighed, key=lambda row: (-row[0], row[1].position))
-
-
-def _is_priced_apart(kind: re.Pattern[str], one: _Sentence, question: _Question, priced: frozenset[str]) -> bool:
-    """Whether the sentence has a figure, and other sentences hold the figures of all its subjects."""
-    return bool(kind.search(fold(one.text))) and bool(priced) and one.terms & question.subjects <= priced
 
 
 def _right_behind(kind: re.Pattern[str], one: _Sentence, question: _Question) -> frozenset[str]:
@@ -237,12 +230,6 @@ def _right_behind(kind: re.Pattern[str], one: _Sentence, question: _Question) ->
     folded = fold(one.text)
     named = ((stem(word[0]), word.end()) for word in _WORD.finditer(folded))
     return frozenset(term for term, end in named if term in question.subjects and kind.search(folded, end, end + _NEAR))
-
-
-def _worth_as(kind: re.Pattern[str], one: _Sentence, behind: frozenset[str]) -> float:
-    if not kind.search(fold(one.text)):
-        return 1.0
-    return _OF_THE_KIND * (_RIGHT_BEHIND if behind else 1.0)
 
 
 def _on_its_own_words(
@@ -348,7 +335,12 @@ def _called_so(names: Sequence[str], language: str | None) -> list[str]:
 def _candidates(request: ChatRequest, earlier: Sequence[str], answers: Sequence[str]) -> list[_Sentence]:
     texts = [(one.text, one.kind == "memory", one.heading) for one in request.found]
     texts += [(text, True, "") for text in reversed(earlier)]
-    split = [(part, of_user, about) for text, of_user, under in texts for part, about in _parts(text, of_user, under)]
+    split: list[tuple[str, bool, str]] = []
+    for text, of_user, under in texts:
+        if of_user:  # without earlier questions, as they answer none
+            split += [(part, True, "") for part in sentences(text) if not is_question(part)]
+        else:
+            split += [(part, False, about) for part, about in _under(text, under)]
     quoted = (one for one in answers if any(part in one for part, of_user, _ in split if not of_user))
     last = next(quoted, "")
     headings = {about for _, _, about in split}
@@ -370,12 +362,6 @@ def _lent(heading: str, under: Sequence[str]) -> frozenset[str]:
     """What a heading says of its sentences: of several things those that no sentence under it names itself."""
     about = frozenset(document_terms(heading))
     return about.difference(*map(document_terms, under)) if _OF_SEVERAL.search(fold(heading)) else about
-
-
-def _parts(text: str, of_user: bool, heading: str) -> list[tuple[str, str]]:
-    """The sentences of a text with their headings; the user's earlier questions are left out, as they answer none."""
-    statements = (part for part in sentences(text) if not is_question(part))
-    return [(part, "") for part in statements] if of_user else _under(text, heading)
 
 
 def _under(text: str, heading: str) -> list[tuple[str, str]]:
@@ -401,7 +387,7 @@ def _scored(candidates: Sequence[_Sentence], question: _Question) -> list[tuple[
     scored = [
         (_worth(one.terms, worth) + _HEADING * _worth(one.about - one.terms, worth), one)
         for one in candidates
-        if _bears_on(one, question) and not one.text.endswith(("?", "？"))
+        if _bears_on(one, question) and not one.text.endswith(QUESTION_MARKS)
     ]
     return sorted(scored, key=lambda row: (-row[0], row[1].position))
 
@@ -422,33 +408,27 @@ def _bears_on(one: _Sentence, question: _Question) -> bool:
     counted = frozenset(weights.keys() - question.attributes if question.subjects else weights.keys())
     held = said & counted
     words = sum(_is_word(term) and (len(term) > 1 or not is_written_without_spaces(term)) for term in held)
-    words += sum(
-        _WORDS for name in question.names for term in name & said if not _is_word(term)
-    )  # what it also calls so
-    share = max(_share_of(weights, held, some) for some in (counted, counted & question.telling))
-    return words >= _WORDS or share + _ROUNDING >= _enough(counted)
-
-
-def _share_of(weights: Mapping[str, float], held: Set[str], counted: Set[str]) -> float:
-    return sum(weights[term] for term in held & counted) / (sum(weights[term] for term in counted) or 1.0)
-
-
-def _enough(counted: Collection[str]) -> float:
+    # What it also calls so.
+    words += sum(_WORDS for name in question.names for term in name & said if not _is_word(term))
+    share = max(
+        sum(weights[term] for term in held & some) / (sum(weights[term] for term in some) or 1.0)
+        for some in (counted, counted & question.telling)
+    )
     characters = sum(len(term) == 1 and is_written_without_spaces(term) for term in counted)
-    if characters <= _SHORT:
-        return _ENOUGH_OF_A_WORD if characters else _ENOUGH
-    return _ENOUGH_WITHOUT_SPACES
+    enough = _ENOUGH_OF_A_WORD if characters else _ENOUGH
+    if characters > _SHORT:
+        enough = _ENOUGH_WITHOUT_SPACES
+    return words >= _WORDS or share + _ROUNDING >= enough
 
 
 def _in_its_language(scored: Sequence[tuple[float, _Sentence]], language: str | None) -> list[tuple[float, _Sentence]]:
     """Documents often say the same in several languages. Others are quoted only where there is nothing else."""
-    own = [(score, one) for score, one in scored if not _is_foreign(one.text, language)]
+    own: list[tuple[float, _Sentence]] = []
+    for score, one in scored:
+        found = detect(one.text)
+        if not language or found.confidence < CERTAIN or _base(found.tag) == _base(language):
+            own.append((score, one))
     return own or list(scored)
-
-
-def _is_foreign(text: str, language: str | None) -> bool:
-    found = detect(text)
-    return bool(language) and found.confidence >= CERTAIN and _base(found.tag) != _base(str(language))
 
 
 def _base(tag: str) -> str:

@@ -138,7 +138,7 @@ def points_back(question: str) -> bool:
     return bool(_POINTS_BACK.search(fold(question)))
 
 
-_ASKED = ("?", "？")
+QUESTION_MARKS = ("?", "？")
 _BEGINS_A_QUESTION = {
     "en": r"^(?:and |but |so |or |ok |okay )?(?:what|when|where|who|whom|whose|which|why|how|is|are|was|were|do|does|did|can"
     r"|could|will|would|should|may|has|have you|any|tell me|show me)\b",
@@ -158,7 +158,7 @@ def is_question(text: str, language: str | None = None) -> bool:
     """Whether it is a question, with a mark or, as in a chat, without."""
     folded = fold(_SYLLABLE.sub(_as_marked, unicodedata.normalize("NFC", text.strip())))
     own = closest(_BEGINS_A_QUESTION, language)
-    return folded.endswith(_ASKED) or bool(re.search(own, folded) if own else _ASKS.search(folded))
+    return folded.endswith(QUESTION_MARKS) or bool(re.search(own, folded) if own else _ASKS.search(folded))
 
 
 def _as_marked(syllable: re.Match[str]) -> str:
@@ -389,13 +389,14 @@ def names_for(question: str, language: str | None, called: AlsoCalled) -> dict[s
     plain = question.isascii()
     said = fold(question) if plain else question.casefold()
     table = closest(called, language) or {}
-    return {word: names for word, names in table.items() if _says(said, fold(word) if plain else word.casefold())}
 
+    def is_said(word: str) -> bool:
+        spelt = fold(word) if plain else word.casefold()
+        if is_written_without_spaces(spelt):
+            return spelt in said
+        return bool(re.search(rf"(?<!\w){re.escape(spelt)}(?!\w)", said))
 
-def _says(text: str, word: str) -> bool:
-    return (
-        word in text if is_written_without_spaces(word) else bool(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text))
-    )
+    return {word: names for word, names in table.items() if is_said(word)}
 
 
 def attributes_in(terms: Collection[str], language: str | None, is_carried: bool = False) -> frozenset[str]:
@@ -403,9 +404,8 @@ def attributes_in(terms: Collection[str], language: str | None, is_carried: bool
 
     `is_carried` says that the question has a subject from the one before.
     """
-    table = (
-        (closest(_CARRIED_ON, language) if is_carried else None) or closest(_ATTRIBUTES, language) or frozenset[str]()
-    )
+    carried = closest(_CARRIED_ON, language) if is_carried else None
+    table = carried or closest(_ATTRIBUTES, language) or frozenset[str]()
     found = table.intersection(terms)
     syllables = {stem(half) for one in found for half in one.split("_")}
     between = {one for one in terms if "_" in one and syllables.issuperset(map(stem, one.split("_")))}

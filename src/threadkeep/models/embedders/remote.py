@@ -56,7 +56,12 @@ class JsonServer:
             raise EmbedderUnavailable(f"{self.place}: does not answer ({type(error).__name__})") from None
         except (httpx.InvalidURL, UnicodeError):
             raise EmbedderRefused(f"{self.place}: is no address") from None
-        _refuse_unless_well(self.place, answer.status_code)
+        status = answer.status_code
+        if status >= 500 or status in _BUSY:
+            raise EmbedderUnavailable(f"{self.place}: is busy or broken (HTTP {status})")
+        if status >= 300:
+            hint = _HINTS.get(status, "check its address and model")
+            raise EmbedderRefused(f"{self.place}: refused (HTTP {status}); {hint}")
         try:
             return answer.json()
         except ValueError:
@@ -71,13 +76,9 @@ class JsonServer:
         """A client belongs to the loop it was first used on; some applications run each call on a new one."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
-            timeout = _httpx().Timeout(self._timeout)
-            self._client = cast(
-                "AsyncClient",
-                _httpx().AsyncClient(headers=self._headers, timeout=timeout, trust_env=self._proxies),
-            )
+            self._client = _httpx().AsyncClient(headers=self._headers, timeout=self._timeout, trust_env=self._proxies)
             self._loop = loop
-        return self._client
+        return cast("AsyncClient", self._client)
 
 
 class OllamaSource:
@@ -112,13 +113,6 @@ class OpenAiSource:
 
     async def close(self) -> None:
         await self._server.close()
-
-
-def _refuse_unless_well(place: str, status: int) -> None:
-    if status >= 500 or status in _BUSY:
-        raise EmbedderUnavailable(f"{place}: is busy or broken (HTTP {status})")
-    if status >= 300:
-        raise EmbedderRefused(f"{place}: refused (HTTP {status}); {_HINTS.get(status, 'check its address and model')}")
 
 
 def _field(answer: Any, name: str) -> Any:

@@ -18,7 +18,8 @@ def checked(rows: Any, texts: int, dimensions: int | None, name: str) -> Vectors
     except (TypeError, ValueError):
         raise EmbedderRefused(f"{name}: answered with something that is no list of vectors") from None
     if vectors.ndim != 2 or len(vectors) != texts or not vectors.shape[1]:
-        raise EmbedderRefused(f"{name}: answered with {_shape(vectors)} for {texts} texts")
+        shape = f"{len(vectors)} vectors" if vectors.ndim == 2 else "something that is no list of vectors"
+        raise EmbedderRefused(f"{name}: answered with {shape} for {texts} texts")
     if dimensions is not None and vectors.shape[1] != dimensions:
         raise VectorMismatch(f"{name}: answered with vectors of {vectors.shape[1]} numbers, not of {dimensions}")
     if not np.isfinite(vectors).all():
@@ -35,7 +36,3 @@ def of_length_one(vectors: Vectors) -> Vectors:
 def encodable(texts: Sequence[str]) -> list[str]:
     """Lone surrogates, which no tokenizer takes and no JSON carries, become question marks."""
     return [text.encode("utf-8", "replace").decode() for text in texts]
-
-
-def _shape(vectors: Vectors) -> str:
-    return f"{len(vectors)} vectors" if vectors.ndim == 2 else "something that is no list of vectors"

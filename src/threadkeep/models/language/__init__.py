@@ -7,20 +7,18 @@ from threadkeep.models.language.conversation import (
     requested_language,
     spoken_as,
 )
-from threadkeep.models.language.detection import CountedDetector, ModelDetector, OfflineDetector, OfflineFirst, detect
+from threadkeep.models.language.detection import ModelDetector, OfflineDetector, detect
 from threadkeep.models.language.tags import SUPPORTED, closest
 from threadkeep.ports.models import Detection, LanguageDetector, LanguageRules
 
 __all__ = [
     "SUPPORTED",
-    "CountedDetector",
     "Decision",
     "Detection",
     "LanguageDetector",
     "LanguageRules",
     "ModelDetector",
     "OfflineDetector",
-    "OfflineFirst",
     "closest",
     "decide",
     "detect",

@@ -15,7 +15,7 @@ from typing import Literal
 
 from threadkeep.models.language.latin import folded
 from threadkeep.models.language.scripts import script_in, script_of
-from threadkeep.models.language.tags import SUPPORTED, Allowed, allowed_tags, closest
+from threadkeep.models.language.tags import SUPPORTED, allowed_tags, closest
 from threadkeep.ports.models import CERTAIN, LanguageDetector, LanguageRules, as_tag
 
 _log = logging.getLogger("threadkeep.language")
@@ -63,107 +63,14 @@ async def decide(text: str, session: str | None, rules: LanguageRules, detector:
 
 _LONGEST = 2_000
 _OTHER_WORDS = 1
-_POLITE = frozenset(
-    [
-        "can",
-        "could",
-        "would",
-        "will",
-        "may",
-        "you",
-        "we",
-        "i",
-        "us",
-        "me",
-        "please",
-        "pls",
-        "sorry",
-        "hi",
-        "hello",
-        "ok",
-        "okay",
-        "from",
-        "now",
-        "on",
-        "for",
-        "the",
-        "rest",
-        "of",
-        "thanks",
-        "thank",
-        "if",
-        "possible",
-        "is",
-        "it",
-        "do",
-        "mind",
-        "prosze",
-        "prosba",
-        "czy",
-        "moze",
-        "mozemy",
-        "mozna",
-        "mozesz",
-        "pan",
-        "pani",
-        "pana",
-        "przepraszam",
-        "dziekuje",
-        "teraz",
-        "od",
-        "dalej",
-        "vui",
-        "long",
-        "lam",
-        "on",
-        "xin",
-        "nhe",
-        "a",
-        "di",
-        "duoc",
-        "khong",
-        "co",
-        "the",
-        "tu",
-        "gio",
-        "tro",
-        "bay",
-        "em",
-        "anh",
-        "chi",
-        "ban",
-        "shop",
-        "cam",
-        "giup",
-        "toi",
-        "minh",
-        "cho",
-        "請",
-        "请",
-        "你",
-        "您",
-        "我",
-        "可",
-        "以",
-        "嗎",
-        "吗",
-        "麻",
-        "煩",
-        "烦",
-        "好",
-        "謝",
-        "谢",
-        "能",
-        "從",
-        "从",
-        "現",
-        "现",
-        "在",
-        "開",
-        "开",
-        "始",
-    ]
-)
+_POLITE_WORDS = """
+can could would will may you we i us me please pls sorry hi hello ok okay from now on for the rest of thanks thank
+if possible is it do mind
+prosze prosba czy moze mozemy mozna mozesz pan pani pana przepraszam dziekuje teraz od dalej
+vui long lam on xin nhe a di duoc khong co the tu gio tro bay em anh chi ban shop cam giup toi minh cho
+請 请 你 您 我 可 以 嗎 吗 麻 煩 烦 好 謝 谢 能 從 从 現 现 在 開 开 始
+"""
+_POLITE = frozenset(_POLITE_WORDS.split())
 _WORDS = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 # What the languages are called in each of the four, folded. The scripts of Chinese come before Chinese.
@@ -222,12 +129,10 @@ _HOW = re.compile(
 )
 
 
-def _filled(frame: str) -> str:
-    return frame.replace("NAME", _NAME).replace("PLEASE", _PLEASE).replace("ENDS", _ENDS)
-
-
 _ANY_NAME = re.compile(_NAME)
-_REQUESTS = tuple(re.compile(_filled(frame)) for frame in _FRAMES)
+_REQUESTS = tuple(
+    re.compile(frame.replace("NAME", _NAME).replace("PLEASE", _PLEASE).replace("ENDS", _ENDS)) for frame in _FRAMES
+)
 
 
 def requested_language(text: str, allowed: Iterable[str] | None = None) -> str | None:
@@ -239,8 +144,10 @@ def requested_language(text: str, allowed: Iterable[str] | None = None) -> str |
     requests = _requests_in(folded(text[:_LONGEST].lower()))
     if not requests:
         return None
-    last = max(requests, key=lambda match: match.end())
-    return _tag(last.lastgroup or "", text, choice)
+    name = max(requests, key=lambda match: match.end()).lastgroup or ""
+    if name in ("Hant", "Hans"):
+        return choice.chinese(name)
+    return choice.chinese(script_of(text)[0]) if name == "zh" else choice.first(name)
 
 
 def only_requests_a_language(text: str) -> bool:
@@ -257,14 +164,5 @@ def only_requests_a_language(text: str) -> bool:
 def _requests_in(plain: str) -> list[re.Match[str]]:
     if not _ANY_NAME.search(plain) or _HOW.search(plain):
         return []
-    return [match for request in _REQUESTS for match in request.finditer(plain) if not _negated(plain, match)]
-
-
-def _negated(text: str, match: re.Match[str]) -> bool:
-    return _NOT.search(text[max(0, match.start() - 24) : match.start()]) is not None
-
-
-def _tag(name: str, text: str, choice: Allowed) -> str | None:
-    if name in ("Hant", "Hans"):
-        return choice.chinese(name)
-    return choice.chinese(script_of(text)[0]) if name == "zh" else choice.first(name)
+    found = (match for request in _REQUESTS for match in request.finditer(plain))
+    return [match for match in found if not _NOT.search(plain[max(0, match.start() - 24) : match.start()])]

@@ -23,7 +23,7 @@ _RENAMED = {"iw": "he", "jw": "jv", "zh": "zh-Hans", "no": "nb"}
 
 
 def named_by_cld2(text: str) -> str | None:
-    """Its answer where it calls itself sure, else None; None as well where it is not installed."""
+    """Its answer where it calls itself sure; None otherwise, and where it is not installed."""
     cld2 = loaded_cld2()
     if cld2 is None:
         return None
@@ -291,18 +291,6 @@ def _tag_in(tags: tuple[str, ...] | None, answer: str | None) -> str | None:
     exact = next((tag.text for tag in choice.tags if tag.text.lower() == said), None)
     given = allowed_tags((said,)).tags[0]
     return exact or (choice.chinese(given.script) if given.language == "zh" else choice.first(given.language))
-
-
-class CountedDetector:
-    """Counts the calls of the detector behind it in `calls`."""
-
-    def __init__(self, detector: LanguageDetector) -> None:
-        self._detector = detector
-        self.calls = 0
-
-    async def detect(self, text: str, allowed: Sequence[str] | None = None) -> Detection:
-        self.calls += 1
-        return await self._detector.detect(text, allowed)
 
 
 def model_detector(model: ChatModel) -> LanguageDetector:

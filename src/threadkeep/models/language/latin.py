@@ -62,12 +62,11 @@ def scores(words: Sequence[tuple[str, float]]) -> list[Scored]:
 
 def _scored(words: Sequence[tuple[str, float]]) -> list[Scored]:
     table = _table()
-    return [(_score(word[:_LONGEST_WORD], table), weight) for word, weight in words]
-
-
-def _score(word: str, table: Mapping[str, int]) -> Sequence[float]:
-    total = _ALL_BIASED + sum(filter(None, map(table.get, sequences_of(word))))
-    return [STEP * ((total >> place & _COLUMN) - _BIAS) for place in _PLACES]
+    found: list[Scored] = []
+    for word, weight in words:
+        total = _ALL_BIASED + sum(table.get(sequence, 0) for sequence in sequences_of(word[:_LONGEST_WORD]))
+        found.append(([STEP * ((total >> place & _COLUMN) - _BIAS) for place in _PLACES], weight))
+    return found
 
 
 def likelihoods(scored: Sequence[Scored], columns: Sequence[int]) -> list[float]:

@@ -120,25 +120,18 @@ def pieces_of(text: str) -> Pieces:
     shouted, start = not any(char.isalpha() and char == char.lower() for char in pieces.text), True
     for match in _PIECES.finditer(pieces.text):
         kind, piece = match.lastgroup or "", match.group()
-        if kind == "model" or (kind == "latin" and not shouted and _is_acronym(piece)):
+        is_acronym = kind == "latin" and 1 < len(piece) <= _LONGEST_ACRONYM and piece.isupper()
+        if kind == "model" or (is_acronym and not shouted):
             continue
         if kind == "latin":
-            weight = 1.0 if start else _weight(piece)
+            # A capital inside a sentence makes a name, unless the user shouts or it is the English I.
+            weight = _NAME if not start and len(piece) > 1 and piece.istitle() else 1.0
             pieces.words.append((piece.lower(), weight))
             pieces.amounts["latin"] += weight
         elif kind != "stop":
             pieces.amounts[kind] += 1
         start = kind == "stop"
     return pieces
-
-
-def _is_acronym(word: str) -> bool:
-    return 1 < len(word) <= _LONGEST_ACRONYM and word.isupper()
-
-
-def _weight(word: str) -> float:
-    """A capital inside a sentence makes a name, unless the user shouts or it is the English I."""
-    return _NAME if len(word) > 1 and word.istitle() else 1.0
 
 
 _MOST_CHARACTERS = 400

@@ -78,18 +78,17 @@ def closest(table: Mapping[str, _Value], language: str | None, same_script: bool
     if wanted is None:
         return None
     tags = [tag for tag in map(_read, table) if tag and tag.language == wanted.language]
-    near = [
-        tag for tag in tags if not same_script or None in (tag.script, wanted.script) or tag.script == wanted.script
-    ]
-    return table[min(near, key=lambda tag: _distance(tag, wanted)).text] if near else None
+    if same_script and wanted.script is not None:
+        tags = [tag for tag in tags if tag.script in (None, wanted.script)]
+
+    def distance(tag: Tag) -> tuple[bool, bool, bool, int]:
+        """A key of no script is nearer than one of the other script."""
+        exact, same = tag.text.lower() == wanted.text.lower(), tag.script == wanted.script
+        return not exact, not same, tag.script is not None, tag.text.count("-")
+
+    return table[min(tags, key=distance).text] if tags else None
 
 
 @lru_cache(maxsize=256)
 def _read(tag: str) -> Tag | None:
     return parsed(tag) if _WELL_FORMED.fullmatch(tag) else None
-
-
-def _distance(tag: Tag, wanted: Tag) -> tuple[bool, bool, bool, int]:
-    """A key of no script is nearer than one of the other script."""
-    exact, same = tag.text.lower() == wanted.text.lower(), tag.script == wanted.script
-    return not exact, not same, tag.script is not None, tag.text.count("-")

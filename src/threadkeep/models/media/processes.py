@@ -24,12 +24,18 @@ from threadkeep.errors import (
     RateLimited,
     TooLarge,
 )
+from threadkeep.ports.models import Medium
 
 # What a program needs to be found and to read its own files; every other variable may be a secret.
 _PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "TESSDATA_PREFIX", "TMPDIR", "LANG", "LC_ALL", "PYTHONPATH", "SYSTEMROOT")
 _ERRORS: dict[str, type[InvalidInput]] = {kind.code: kind for kind in (InvalidEvent, TooLarge, InvalidSetting)}
 _WAITING = 32
 _COME_BACK_SECONDS = 10
+
+
+def content(medium: Medium) -> bytes:
+    medium.file.seek(0)
+    return medium.file.read()
 
 
 def environment() -> dict[str, str]:
@@ -120,7 +126,8 @@ class Worker:
                     raise ModelError("the recording took too long to read") from None
                 raise
         if error := answer.get("error"):
-            raise _error(error)
+            kind = MissingExtra if error["code"] == MissingExtra.code else _ERRORS[error["code"]]
+            raise kind(*error["arguments"])
         return answer
 
     async def close(self) -> None:
@@ -148,9 +155,3 @@ def _exchanged(process: subprocess.Popen[bytes], question: dict[str, Any], data:
         return json.loads(process.stdout.readline())
     except (OSError, ValueError):
         raise ModelError("the process that reads recordings ended; the recording may need too much memory") from None
-
-
-def _error(answer: dict[str, Any]) -> Exception:
-    if answer["code"] == MissingExtra.code:
-        return MissingExtra(*answer["arguments"])
-    return _ERRORS[answer["code"]](*answer["arguments"])

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from threadkeep.errors import CapabilityMissing, InvalidEvent
 from threadkeep.models.language import closest, detect
-from threadkeep.models.media.processes import Turns, finished
+from threadkeep.models.media.processes import Turns, content, finished
 from threadkeep.models.summary import LONGEST, MOST_SENTENCES, summarise
 from threadkeep.ports.models import MediaSummary, Medium
 
@@ -49,7 +49,7 @@ class TesseractImages:
         if program is None:
             raise CapabilityMissing(f"reading pictures needs the program {_PROGRAM}: {_HOW}")
         async with self._turns.turn():
-            text = await self._read(program, await asyncio.to_thread(_content, medium), medium.language)
+            text = await self._read(program, await asyncio.to_thread(content, medium), medium.language)
         if not any(character.isalnum() for character in text):
             fix = "send a summary of what it shows, or set a model that sees (THREADKEEP_IMAGE_MODEL)"
             raise InvalidEvent("data", "holds no text that can be read", fix)
@@ -64,7 +64,8 @@ class TesseractImages:
 
     async def _read(self, program: str, data: bytes, language: str | None) -> str:
         """Once more where the first look finds Chinese: with other letters in question, characters are lost."""
-        packs = _first(await self._installed(program), language)
+        own = closest(_PACKS, language)  # before the others
+        packs = sorted(await self._installed(program), key=lambda pack: pack != own)
         text = await self._looked(program, packs, data)
         chinese = [pack for pack in packs if pack.startswith("chi_")]
         return await self._looked(program, chinese, data) if chinese and _HAN.search(text) else text
@@ -92,14 +93,3 @@ class TesseractImages:
         if code != 0:
             raise InvalidEvent("data", "cannot be read as a picture", "send it as it was taken")
         return out
-
-
-def _content(medium: Medium) -> bytes:
-    medium.file.seek(0)
-    return medium.file.read()
-
-
-def _first(packs: Sequence[str], language: str | None) -> list[str]:
-    """The conversation's language before the others."""
-    own = closest(_PACKS, language)
-    return sorted(packs, key=lambda pack: pack != own)

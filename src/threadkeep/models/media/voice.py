@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from threadkeep.errors import InvalidEvent, InvalidInput, InvalidSetting, MissingExtra, TooLarge
 from threadkeep.models.language import detect
-from threadkeep.models.media.processes import Worker
+from threadkeep.models.media.processes import Worker, content
 from threadkeep.models.summary import shortened
 from threadkeep.ports.models import MediaSummary, Medium
 
@@ -60,11 +60,6 @@ def hearing(most_seconds: float) -> Worker:
     return Worker("threadkeep.models.media.voice", _SECONDS + _SLOWNESS * most_seconds, _MEMORY_BYTES)
 
 
-def content(medium: Medium) -> bytes:
-    medium.file.seek(0)
-    return medium.file.read()
-
-
 class Listener:
     """Whisper in this process; loads at its first use."""
 
@@ -77,7 +72,8 @@ class Listener:
         sound = decoded(file, mime, self._most_seconds)
         if self._model is None:
             self._model = loaded_model()
-        if not _holds_speech(sound):
+        detection: Any = import_module("faster_whisper.vad")
+        if not detection.get_speech_timestamps(sound):
             raise InvalidEvent("data", "holds no speech", "speak, or send the words as text")
         spoken = self._spoken_language(sound, language)
         segments, _ = self._model.transcribe(
@@ -112,11 +108,6 @@ class Listener:
         return found if found in written else written[0]
 
 
-def _holds_speech(sound: Any) -> bool:
-    detection: Any = import_module("faster_whisper.vad")
-    return bool(detection.get_speech_timestamps(sound))
-
-
 RATE = 16_000
 # Named, so that nothing is guessed from the bytes: some formats that a guess may find open other files.
 _FORMATS = {
@@ -136,23 +127,18 @@ def decoded(file: BinaryIO, mime: str, most_seconds: float) -> Any:
         av, numpy = import_module("av"), import_module("numpy")
     except ModuleNotFoundError:
         raise MissingExtra("voice", "understanding recordings on this machine") from None
+    # Or tags that are no UTF-8 are an error. PyAV 19 reads them all and has no such option: the lock gives it to
+    # Python 3.12 and later, and 18 to 3.11.
+    tags = {"metadata_errors": "ignore"} if int(av.__version__.partition(".")[0]) < 19 else {}
     file.seek(0)
     try:
-        with av.open(file, mode="r", format=_FORMATS[mime], **_tag_options(av)) as container:
+        with av.open(file, mode="r", format=_FORMATS[mime], **tags) as container:
             pieces = _pieces(av, container, round(most_seconds * RATE))
     except av.error.FFmpegError:
         raise InvalidEvent(*_UNREADABLE) from None
     if not pieces:
         raise InvalidEvent(*_UNREADABLE)
     return numpy.concatenate(pieces, dtype=numpy.float32) / numpy.float32(32_768)
-
-
-def _tag_options(av: Any) -> dict[str, str]:
-    """Return what keeps tags that are no UTF-8 from being an error: PyAV 19, which has no such option, reads them all.
-
-    Python 3.12 and later get 19 from the lock, 3.11 gets 18.
-    """
-    return {"metadata_errors": "ignore"} if int(av.__version__.partition(".")[0]) < 19 else {}
 
 
 def _pieces(av: Any, container: Any, most: int) -> list[Any]:
@@ -217,24 +203,22 @@ def _read(path: Path) -> bytes:
 
 def answers(questions: BinaryIO, answers_file: BinaryIO) -> None:
     """Answer until there are no more questions."""
-    listeners: dict[str, Listener] = {}
+    listener: Listener | None = None
     while line := questions.readline():
         request = json.loads(line)
         try:
-            answer = _answered(request, io.BytesIO(questions.read(request["bytes"])), listeners)
+            file, mime, most = io.BytesIO(questions.read(request["bytes"])), request["mime"], request["most_seconds"]
+            if request["work"] == "measure":
+                answer: dict[str, Any] = {"milliseconds": round(len(decoded(file, mime, most)) * 1_000 / RATE)}
+            else:
+                listener = listener or Listener(request["languages"], most)
+                answer = listener.heard(file, mime, request["language"])._asdict()
         except MissingExtra as error:
             answer = {"error": {"code": error.code, "arguments": [error.extra, WANTED_FOR]}}
         except InvalidInput as error:
             answer = {"error": {"code": error.code, "arguments": [error.field, error.problem, error.fix]}}
         answers_file.write(json.dumps(answer).encode() + b"\n")
         answers_file.flush()
-
-
-def _answered(request: dict[str, Any], file: BinaryIO, listeners: dict[str, Listener]) -> dict[str, Any]:
-    if request["work"] == "measure":
-        return {"milliseconds": round(len(decoded(file, request["mime"], request["most_seconds"])) * 1_000 / RATE)}
-    listener = listeners.setdefault("only", Listener(request["languages"], request["most_seconds"]))
-    return listener.heard(file, request["mime"], request["language"])._asdict()
 
 
 def main() -> None:

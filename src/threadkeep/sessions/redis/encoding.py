@@ -229,12 +229,11 @@ class HotOptions:
     latest_ttl_seconds: float = 172_800  # of the latest turn, of the counter and of receipts
     tokenize: Tokenize = no_tokens  # for the latest turn's `token_data`
     jump: int = 1_000  # past what is known, when the counter cannot be vouched for
-    tokens_written: WriteTokens | None = None  # the same tokens as a JSON list, where that is to be had cheaper
     keep: KeepText = keep_no_text  # of a document that another application left
     erased_texts: ErasedTexts = NO_KEY
 
     def write_tokens(self) -> WriteTokens:
-        return self.tokens_written or (lambda text: numbers(self.tokenize(text)))
+        return lambda text: numbers(self.tokenize(text))
 
     def frame(self) -> tuple[Argument, ...]:
         limits = self.limits
