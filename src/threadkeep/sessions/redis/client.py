@@ -279,23 +279,6 @@ class RedisClient:
         server = (self._link or await self.link()).server
         return await self._within_deadline(lambda: server.execute_command(*words), wait)
 
-    async def several(self, *commands: Sequence[Argument]) -> list[Any] | None:
-        """Send commands in one round trip, not as one atomic step, and return an answer or an error for each.
-
-        Return None on a cluster, whose pipelines take no command without a key.
-        """
-        link = self._link or await self.link()
-        if link.keys.cluster:
-            return None
-
-        async def send() -> list[Any]:
-            pipeline = link.server.pipeline(transaction=False)
-            for words in commands:
-                pipeline.execute_command(*words)
-            return await pipeline.execute(raise_on_error=False)
-
-        return await self._within_deadline(send)
-
     async def facts(self, *sections: str) -> list[dict[str, str]]:
         """Return what INFO says of every server."""
         return [facts_in(answer) for answer in await self.on_each_server("INFO", *sections)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from threadkeep.events import Origin, origin_from
 from threadkeep.model import Admission, Draft, Message, Receipt, Reflection
-from threadkeep.ports.sessions import Seed, SessionLimits
+from threadkeep.ports.sessions import Hot, Seed, SessionLimits
 from threadkeep.scope import Scope, length_prefixed
 from threadkeep.sessions.document import read_document
 from threadkeep.sessions.redis.scripts import Argument
@@ -147,14 +147,6 @@ def optional_json(value: str | None) -> bytes:
     return to_json(value) if value else b""
 
 
-def optional_text(stored: bytes) -> str | None:
-    return json.loads(stored) if stored else None
-
-
-def optional_time(stored: bytes) -> datetime | None:
-    return datetime.fromisoformat(json.loads(stored)) if stored else None
-
-
 class _Digits(dict[int, bytes]):
     """Numbers as text, each written once: token ids are as many as a dictionary has entries."""
 
@@ -170,6 +162,21 @@ _digits = _Digits()
 
 def numbers(values: Sequence[int]) -> bytes:
     return b"[" + b",".join(map(_digits.__getitem__, values)) + b"]"
+
+
+def hot_of(scope: Scope, reply: Sequence[bytes]) -> Hot:
+    """Return what `read.lua` answered."""
+    live, whole, stale, generation, last_seq, created, language = reply[1].split(b"\n")
+    return Hot(
+        scope=scope.at(int(generation)),
+        window=messages_in(reply[2]),
+        pending=messages_in(reply[3]),
+        last_seq=int(last_seq),
+        language=json.loads(language) if language else None,
+        created_at=datetime.fromisoformat(json.loads(created)) if live == b"1" else None,
+        whole=whole == b"1",
+        stale=stale == b"1",
+    )
 
 
 _ABSORBED = Origin("import", "redis")

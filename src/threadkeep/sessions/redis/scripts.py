@@ -39,10 +39,9 @@ def _script(name: str, flags: str = "", before: str = "") -> Script:
 
 
 _TALK = _read("common")
-_TURN = _read("turn")
-_SESSION = _TURN + _TALK + _read("session")
+_SESSION = _TALK + _read("turn") + _read("session")
 # What frees room must work when there is none.
-APPEND = _script("append", before=_TURN + _read("ordinary") + _TALK + _read("session"))
+APPEND = _script("append", before=_SESSION)
 REFRESH = _script("refresh", before=_SESSION)
 TOUCH = _script("touch", before=_SESSION)
 REFLECT = _script("reflect", before=_SESSION)

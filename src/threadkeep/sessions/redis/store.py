@@ -16,7 +16,6 @@ from threadkeep.ports.sessions import AskArchive, Durability, Fronting, Hot, See
 from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.sessions.redis import scripts
-from threadkeep.sessions.redis import window_cache as reading
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encoding import (
     NO_ANSWERS,
@@ -25,6 +24,7 @@ from threadkeep.sessions.redis.encoding import (
     HotOptions,
     absorbed,
     append_arguments,
+    hot_of,
     read_receipt,
     reflection_arguments,
     refresh_arguments,
@@ -33,7 +33,6 @@ from threadkeep.sessions.redis.encoding import (
     tombstone,
 )
 from threadkeep.sessions.redis.scripts import Argument, Keys, name_in_keys
-from threadkeep.sessions.redis.window_cache import RecentWindows
 from threadkeep.wording import LookUp
 
 AWAY = Seed(last_seq=-1)  # given to a script when the archive does not answer
@@ -137,7 +136,6 @@ class RedisHotStore:
         self._frame = options.frame()
         self._options = options
         self._clock = clock
-        self._recent = RecentWindows()
         self.front = ""  # the id of this store, once it is known; without it appends go unchecked
 
     async def append(
@@ -169,8 +167,7 @@ class RedisHotStore:
             rest = without(admission, erased) if erased else admission
             return await self._append(scope, rest, key, at, allowed=True)
         kept = tuple([draft.id for draft in admission.drafts])
-        new = tuple([kept[index] for index in sorted(indices(reply[3]))]) if len(reply) > 3 else kept
-        self._recent.follow(scope, admission.drafts, reply[2])
+        new = tuple([kept[index] for index in sorted(indices(reply[2]))])
         counts = admission.refused, admission.stripped, admission.redacted
         return Receipt("queued", int(reply[1]), kept, *counts, new=new)
 
@@ -193,10 +190,6 @@ class RedisHotStore:
 
     async def _read(self, scope: Scope, pending: int | None = None) -> Hot | None:
         keys = (await self._client.link()).keys.for_reading(scope)
-        if pending == 0:
-            hot, is_all = await self._read_window(scope, keys)
-            if hot is not None or is_all:
-                return hot
         reply = await self._client.run(scripts.READ, keys, (-1 if pending is None else pending,))
         if reply[0] == b"none":
             return None
@@ -205,18 +198,7 @@ class RedisHotStore:
             created = found.created_at or self._clock()
             place = scope.at(int(reply[1]))
             return Hot(place, found.messages, (), 0, found.language, created, whole=False)
-        return reading.hot_of(scope, reply)
-
-    async def _read_window(self, scope: Scope, keys: tuple[str, ...]) -> tuple[Hot | None, bool]:
-        """Without a script, where that is possible; and whether it is all there is to say."""
-        if (copy := self._recent.of(scope)) is not None:
-            answers = await self._client.several(*reading.mark_commands(keys))
-            if answers is not None and reading.still_holds(copy, answers):
-                return copy.hot, True
-        answers = await self._client.several(*reading.commands(keys))
-        if answers is None:
-            return None, False
-        return reading.hot_from(scope, answers, self._recent), reading.nothing_is_hot(answers)
+        return hot_of(scope, reply)
 
     async def touch(self, scope: Scope) -> Hot:
         with one_call():
@@ -244,7 +226,6 @@ class RedisHotStore:
     async def erase(
         self, scope: Scope, message_id: str | None = None, generation: int | None = None
     ) -> Mapping[str, Erased]:
-        self._recent.forget(scope)
         raised = "+1" if generation is None else str(generation)
         if message_id is not None:
             own = [to_json(message_id), tombstone(scope, message_id)]
@@ -255,7 +236,6 @@ class RedisHotStore:
 
     async def release(self, scope: Scope, message_id: str) -> None:
         """Show a message no more that the archive has kept for long enough. It may be stored again: none is erased."""
-        self._recent.forget(scope)
         await self._run(scripts.ERASE_MESSAGE, scope, [to_json(message_id), ""])
 
     async def conversations(self, scope: Scope) -> Sequence[str]:
@@ -282,7 +262,6 @@ class RedisHotStore:
             return answer.value
 
     async def close(self) -> None:
-        self._recent.close()
         await self._client.close()
 
     async def _run(
