@@ -15,7 +15,7 @@ from threadkeep.model import Admission, Draft, Message
 from threadkeep.ports.sessions import Hot, SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.encoding import HotOptions
+from threadkeep.sessions.redis.encoding import HotOptions, to_json
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.drafts import admitted, draft, new_scope
 from threadkeep.testing.stores import ArchiveAsked
@@ -28,7 +28,7 @@ def fresh(*drafts: Draft | str) -> Admission:
 
 @pytest.fixture
 def hot(client: RedisClient) -> RedisHotStore:
-    options = HotOptions(limits=SessionLimits(max_messages=5), tokenize=lambda text: [ord(one) for one in text])
+    options = HotOptions(limits=SessionLimits(max_messages=5), tokens=lambda text: to_json([ord(one) for one in text]))
     return RedisHotStore(client, ArchiveAsked(), options)
 
 

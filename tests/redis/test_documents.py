@@ -12,7 +12,7 @@ from tests.redis.conftest import PATIENT
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.encoding import HotOptions
+from threadkeep.sessions.redis.encoding import HotOptions, to_json
 from threadkeep.sessions.redis.scripts import Keys
 from threadkeep.sessions.redis.store import RedisHotStore
 from threadkeep.testing.clock import START, FakeClock
@@ -23,8 +23,8 @@ ISO = START.isoformat()
 LIMITS = SessionLimits(max_messages=4, ttl_seconds=600)
 
 
-def code_points(text: str) -> list[int]:
-    return [ord(character) for character in text]
+def code_points(text: str) -> bytes:
+    return to_json([ord(character) for character in text])
 
 
 def kept(scope: Scope, text: str, language: str | None) -> str | None:
@@ -47,7 +47,7 @@ async def client(redis_server: Any) -> AsyncIterator[RedisClient]:
 
 @pytest.fixture
 def hot(client: RedisClient, archive: ArchiveAsked) -> RedisHotStore:
-    options = HotOptions(limits=LIMITS, latest_ttl_seconds=7_200, tokenize=code_points, keep=kept)
+    options = HotOptions(limits=LIMITS, latest_ttl_seconds=7_200, tokens=code_points, keep=kept)
     return RedisHotStore(client, archive, options, FakeClock())
 
 

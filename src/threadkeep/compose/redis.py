@@ -145,8 +145,7 @@ def hot_options(settings: Settings, limits: SessionLimits) -> HotOptions:
     return HotOptions(
         limits,
         settings.memory_redis_ttl_seconds,
-        tokenizer.encode,
-        tokens_written=tokenizer.written,
+        tokenizer.written,
         erased_texts=ErasedTexts.with_key(settings.tombstone_key),
     )
 

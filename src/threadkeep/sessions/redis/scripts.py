@@ -47,7 +47,7 @@ TOUCH = _script("touch", before=_SESSION)
 REFLECT = _script("reflect", before=_SESSION)
 RESTATE = _script("restate", before=_SESSION)
 SEED = _script("seed", before=_TALK)
-READ = _script("read", "no-writes")
+READ = _script("read", "no-writes", _TALK)
 ERASE = _script("erase", "allow-oom", _TALK)
 ERASE_MESSAGE = _script("erase_message", "allow-oom", _SESSION)
 ERASE_USER = _script("erase_user", "allow-oom")
@@ -97,10 +97,6 @@ class Keys:
         """In the partition of `tag`, or in its own."""
         tag = self.tag(scope) if tag is None else tag
         return _for_conversation(scope.tenant, scope.user, scope.require_conversation(), tag)
-
-    def for_reading(self, scope: Scope) -> tuple[str, ...]:
-        keys = self.for_conversation(scope)
-        return keys[0], keys[2], keys[3], keys[4], keys[8], keys[9], f"{keys[11]}:front"
 
     def session(self, scope: Scope) -> str:
         return self.for_conversation(scope)[0]

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from threadkeep.errors import Conflict, HotStoreMismatch, ScopeErased, StoreError, StoreUnavailable
@@ -72,10 +73,10 @@ class ArchiveKnows(Exception):
 def check_against(seed: Seed, admission: Admission) -> None:
     """Raises `ArchiveKnows`, `Conflict` and `ScopeErased`, as an archive would by itself."""
     if seed.key_erased:
-        raise ScopeErased("what this idempotency key had stored was erased; nothing was stored again")
+        raise ScopeErased(_KEY_ERASED)
     if seed.receipt is not None:
         if seed.payload != admission.digest:
-            raise Conflict("this idempotency key was used for another payload; use a new key")
+            raise Conflict(_KEY_REUSED)
         raise ArchiveKnows(replace(seed.receipt, replayed=True), admission)
     erased = {index for index, draft in enumerate(admission.drafts) if draft.id in seed.erased}
     if erased:
@@ -111,12 +112,14 @@ _MOST_QUESTIONS = 8
 _NICE = 2
 _STALE = 3
 _AT_ONCE = 32
-_REFUSALS: dict[bytes, Exception] = {
-    b"erased": ScopeErased("this scope was erased after the work on it began; nothing was stored"),
-    b"forgotten": ScopeErased("what this idempotency key had stored was erased; nothing was stored again"),
-    b"other-payload": Conflict("this idempotency key was used for another payload; use a new key"),
-    b"other-content": Conflict("a message with this id is already stored with other content; use a new id"),
-    b"other-message": Conflict("another message already stands at this seq"),
+_KEY_ERASED = "what this idempotency key had stored was erased; nothing was stored again"
+_KEY_REUSED = "this idempotency key was used for another payload; use a new key"
+_REFUSALS = {
+    b"erased": partial(ScopeErased, "this scope was erased after the work on it began; nothing was stored"),
+    b"forgotten": partial(ScopeErased, _KEY_ERASED),
+    b"other-payload": partial(Conflict, _KEY_REUSED),
+    b"other-content": partial(Conflict, "a message with this id is already stored with other content; use a new id"),
+    b"other-message": partial(Conflict, "another message already stands at this seq"),
 }
 
 
@@ -132,7 +135,7 @@ class RedisHotStore:
     ) -> None:
         self._client = client
         self._ask_archive = ask_archive
-        self._tokens = options.write_tokens()
+        self._tokens = options.tokens
         self._frame = options.frame()
         self._options = options
         self._clock = clock
@@ -189,8 +192,7 @@ class RedisHotStore:
         return hot
 
     async def _read(self, scope: Scope, pending: int | None = None) -> Hot | None:
-        keys = (await self._client.link()).keys.for_reading(scope)
-        reply = await self._client.run(scripts.READ, keys, (-1 if pending is None else pending,))
+        reply = await self._run(scripts.READ, scope, (-1 if pending is None else pending,))
         if reply[0] == b"none":
             return None
         if reply[0] == b"foreign":
@@ -284,7 +286,7 @@ class RedisHotStore:
             if reply[0] == b"front":
                 raise HotStoreMismatch("REDIS_URL", "this Redis no longer records the archive's id", "repeat the call")
             if reply[0] in _REFUSALS:
-                raise _refusal(reply[0])
+                raise _REFUSALS[reply[0]]()
             if reply[0] != b"ask":
                 return reply
             if reply[3] == _STALE:
@@ -335,12 +337,6 @@ class RedisHotStore:
                 return await self._run(scripts.ERASE, of, [own])
 
         return list(await asyncio.gather(*map(one, conversations)))
-
-
-def _refusal(status: bytes) -> Exception:
-    """A new one each time: an exception carries the traceback of where it was raised."""
-    known = _REFUSALS[status]
-    return type(known)(*known.args)
 
 
 def _erased(replies: Sequence[list[Any]], failed: int = 0) -> dict[str, Erased]:
@@ -407,10 +403,8 @@ class RedisFront:
         """
         keys, evicted = (await self._client.link()).keys, 0
         for tag in keys.tags:
-            for here in await self._default_users(tag):
-                evicted += await self._leave(
-                    tag, here
-                )  # where the counter has expired, only the user's list has the name
+            for here in await self._default_users(tag):  # where the counter has expired, only this list has the name
+                evicted += await self._leave(tag, here)
         async for latest in self._client.keys_like("conv:*:latest"):
             if (found := keys.conversation_in(latest)) is not None:
                 evicted += await self._leave(*found)
@@ -455,7 +449,11 @@ class RedisFront:
     async def _recorded(self) -> list[Fronting | None]:
         keys = (await self._client.link()).keys
         answers = await asyncio.gather(*(self._client.command("HMGET", keys.front(tag), *_FIELDS) for tag in keys.tags))
-        return [_fronting(answer) for answer in answers]
+        recorded: list[Fronting | None] = []
+        for answer in answers:
+            id, durability, archive = (str(value or b"", "utf-8") for value in answer)
+            recorded.append(Fronting(id, cast("Durability", durability), archive) if id else None)
+        return recorded
 
     async def _detach(self, step: str) -> tuple[int, int]:
         keys = (await self._client.link()).keys
@@ -463,10 +461,3 @@ class RedisFront:
             *(self._client.run(scripts.DETACH, (keys.journal(tag), keys.dead(tag)), (step,)) for tag in keys.tags)
         )
         return sum(one[0] for one in found), sum(one[1] for one in found)
-
-
-def _fronting(answer: list[Any]) -> Fronting | None:
-    if answer[0] is None:
-        return None
-    id, durability, archive = (str(value, "utf-8") for value in answer)
-    return Fronting(id, cast("Durability", durability), archive)

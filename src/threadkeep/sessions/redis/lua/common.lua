@@ -137,13 +137,19 @@ local function forget_id(message) -- of a message that is in neither any more
   end
 end
 
+local function entry_at(sid) -- its stream, its id, whether it is a dead letter
+  if sub(sid, 1, 1) == '!' then
+    return DEAD, sub(sid, 2), true
+  end
+  return JOURNAL, sid, false
+end
+
 local function withdraw(sid)
-  local dead = sub(sid, 1, 1) == '!'
-  local stream, id = dead and DEAD or JOURNAL, dead and sub(sid, 2) or sid
+  local stream, id, dead = entry_at(sid)
   if not dead then
     call('XACK', stream, GROUP, id)
   end
-  return call('XDEL', stream, id)
+  call('XDEL', stream, id)
 end
 
 -- Everything of the conversation but its erasures. The keys it used stay as tombstones, with nothing else in them.
