@@ -7,16 +7,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from redis.exceptions import ResponseError
 
 from tests.redis.conftest import PATIENT
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.encoding import HotOptions
+from threadkeep.sessions.redis.encoding import HotOptions, to_json
 from threadkeep.sessions.redis.scripts import Keys
 from threadkeep.sessions.redis.store import RedisHotStore
-from threadkeep.sessions.redis.window_cache import RecentWindows, hot_from
 from threadkeep.testing.clock import START, FakeClock
 from threadkeep.testing.drafts import admitted, draft, new_scope
 from threadkeep.testing.stores import ArchiveAsked
@@ -25,8 +23,8 @@ ISO = START.isoformat()
 LIMITS = SessionLimits(max_messages=4, ttl_seconds=600)
 
 
-def code_points(text: str) -> list[int]:
-    return [ord(character) for character in text]
+def code_points(text: str) -> bytes:
+    return to_json([ord(character) for character in text])
 
 
 def kept(scope: Scope, text: str, language: str | None) -> str | None:
@@ -49,7 +47,7 @@ async def client(redis_server: Any) -> AsyncIterator[RedisClient]:
 
 @pytest.fixture
 def hot(client: RedisClient, archive: ArchiveAsked) -> RedisHotStore:
-    options = HotOptions(limits=LIMITS, latest_ttl_seconds=7_200, tokenize=code_points, keep=kept)
+    options = HotOptions(limits=LIMITS, latest_ttl_seconds=7_200, tokens=code_points, keep=kept)
     return RedisHotStore(client, archive, options, FakeClock())
 
 
@@ -337,7 +335,7 @@ async def test_the_document_stays_within_twice_what_it_shows(hot: RedisHotStore,
         assert [m.seq for m in found.window][-1] == found.last_seq == 2 * number + 2
 
 
-async def test_the_quick_read_and_the_script_agree(hot: RedisHotStore) -> None:
+async def test_the_window_alone_is_that_of_all_that_is_hot(hot: RedisHotStore) -> None:
     scope = talk("s1")
     voice = draft("spoken", modality="voice", language="vi", meta={"mime": "audio/ogg", "durationMs": 3})
     for text in ("one", "\ud83d\ude00", "zażółć", voice, "a\0b", "five", "six"):
@@ -349,8 +347,3 @@ async def test_the_quick_read_and_the_script_agree(hot: RedisHotStore) -> None:
             *(whole.window, whole.language, whole.last_seq, whole.whole, whole.created_at),
             whole.scope,
         )
-
-
-def test_a_server_that_answers_with_errors_while_it_loads_shows_no_window() -> None:
-    loading = [ResponseError("LOADING Redis is loading the dataset in memory")] * 4
-    assert hot_from(new_scope(), loading, RecentWindows()) is None

@@ -30,7 +30,7 @@ from threadkeep.scope import Scope
 from threadkeep.sessions.database import DatabaseSessions
 from threadkeep.sessions.hot import FallbackSessions, HotSessions
 from threadkeep.sessions.redis.client import RedisClient, RedisOptions
-from threadkeep.sessions.redis.encoding import HotOptions, KeepText
+from threadkeep.sessions.redis.encoding import HotOptions, KeepText, to_json
 from threadkeep.sessions.redis.inspect import Finding, RedisRemains, inspect, takes_writes
 from threadkeep.sessions.redis.journal import RedisJournal
 from threadkeep.sessions.redis.store import RedisFront, RedisHotStore
@@ -141,10 +141,11 @@ def cache_entries(client: RedisClient, settings: Settings) -> RedisEntries:
 
 
 def _hot_options(settings: Settings) -> HotOptions:
+    tokenizer = Tokenizer(settings.tokenizer_name)
     return HotOptions(
         session_limits(settings),
         settings.memory_redis_ttl_seconds,
-        Tokenizer(settings.tokenizer_name).encode,
+        lambda text: to_json(tokenizer.encode(text)),
         erased_texts=ErasedTexts.with_key(settings.tombstone_key),
     )
 

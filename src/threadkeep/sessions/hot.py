@@ -89,9 +89,14 @@ class FallbackSessions:
         return None
 
     async def set_language(self, scope: Scope, language: str) -> None:
-        if not await self._set_on_hot(scope, language):
+        async def set_language() -> bool:
+            await self._hot.set_language(scope, language)
+            self._unsynced.pop(_key(scope), None)
+            return True
+
+        if not await self._from_hot(set_language):
             await self._archived.set_language(scope, language)
-            self._note(scope, language)
+            self._unsynced[_key(scope)] = language
             return
         try:
             await self._archived.set_language(scope, language)
@@ -105,14 +110,6 @@ class FallbackSessions:
     async def close(self) -> None:
         await self._hot.close()
         await self._archived.close()
-
-    async def _set_on_hot(self, scope: Scope, language: str) -> bool:
-        async def set_language() -> bool:
-            await self._hot.set_language(scope, language)
-            self._unsynced.pop(_key(scope), None)
-            return True
-
-        return await self._from_hot(set_language) is not None
 
     async def _first_hot(self, scope: Scope, verb: Callable[[Sessions], Awaitable[T]]) -> T:
         async def ask() -> tuple[T]:
@@ -142,9 +139,6 @@ class FallbackSessions:
             raise
         self._breaker.succeeded()
         return answer
-
-    def _note(self, scope: Scope, language: str) -> None:
-        self._unsynced[_key(scope)] = language
 
 
 def _key(scope: Scope) -> Scope:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from cachetools import TLRUCache
+
 from threadkeep.errors import InvalidInput, TooLarge
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.scope import Scope
@@ -20,45 +22,36 @@ MOST_VALUES = 10_000
 @dataclass(frozen=True, slots=True)
 class _Kept:
     value: Any
-    until: datetime
+    ttl: timedelta
+
+
+def _until(key: Any, kept: _Kept, now: datetime) -> datetime:
+    return now + kept.ttl
 
 
 class ExpiringValues:
-    """A dictionary whose entries vanish by themselves."""
+    """A dictionary with a TTL for each entry. One that is full refuses values and evicts none."""
 
     def __init__(self, clock: Clock = system_clock, most: int = MOST_VALUES) -> None:
-        self._clock = clock
-        self._most = most
-        self._kept: dict[Any, _Kept] = {}
+        self._kept: TLRUCache[Any, _Kept, datetime] = TLRUCache(most, _until, clock)
 
     def put(self, key: Any, value: Any, ttl_seconds: float) -> None:
-        if len(self._kept) >= self._most:
-            self._drop_expired()
-        if len(self._kept) >= self._most:
-            raise TooLarge("name", f"scratch already holds {self._most:,} values", "wait for some to expire")
-        self._kept[key] = _Kept(value, self._clock() + timedelta(seconds=ttl_seconds))
+        self._kept.expire()
+        if len(self._kept) >= self._kept.maxsize:
+            raise TooLarge("name", f"scratch already holds {self._kept.maxsize:,} values", "wait for some to expire")
+        self._kept[key] = _Kept(value, timedelta(seconds=ttl_seconds))
 
     def get(self, key: Any) -> Any | None:
         kept = self._kept.get(key)
-        if kept is None:
-            return None
-        if kept.until > self._clock():
-            return kept.value
-        self._drop_expired()
-        return None
+        return None if kept is None else kept.value
 
     def remove(self, doomed: Callable[[Any], bool]) -> int:
         """How many live values were removed."""
-        self._drop_expired()
+        self._kept.expire()
         keys = [key for key in self._kept if doomed(key)]
         for key in keys:
             del self._kept[key]
         return len(keys)
-
-    def _drop_expired(self) -> None:
-        now = self._clock()
-        for key in [key for key, kept in self._kept.items() if kept.until <= now]:
-            del self._kept[key]
 
 
 class _InMemory:
@@ -108,19 +101,19 @@ MOST_CHARACTERS = 65_536
 
 class InMemorySlots(_InMemory):
     async def put(self, scope: Scope, name: str, value: str, ttl_seconds: float) -> None:
-        _check_slot(name, value, ttl_seconds)
+        check_slot(name, value, ttl_seconds)
+        if len(value) > MOST_CHARACTERS:
+            raise TooLarge("value", f"has {len(value):,} characters", f"the limit is {MOST_CHARACTERS:,}")
         self._values.put((_key(scope), name), value, ttl_seconds)
 
     async def get(self, scope: Scope, name: str) -> str | None:
         return self._values.get((_key(scope), name))
 
 
-def _check_slot(name: Any, value: Any, ttl_seconds: Any) -> None:
+def check_slot(name: Any, value: Any, ttl_seconds: Any) -> None:
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
         raise InvalidInput("name", "is not a slot's name", f"use a string of 1 to {LONGEST_NAME} characters")
     if not isinstance(value, str):
         raise InvalidInput("value", f"is a {type(value).__name__}", "give a string")
-    if len(value) > MOST_CHARACTERS:
-        raise TooLarge("value", f"has {len(value):,} characters", f"the limit is {MOST_CHARACTERS:,}")
     if type(ttl_seconds) not in (int, float) or not 0 < ttl_seconds <= LONGEST_SLOT_TTL_SECONDS:
         raise InvalidInput("ttl_seconds", "is out of range", f"give more than 0 and at most {LONGEST_SLOT_TTL_SECONDS}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -106,7 +106,7 @@ def our_errors(server: str) -> Generator[None]:
         raise translated(error, server) from None
 
 
-OLDEST_SERVER = (7, 0)
+_OLDEST_SERVER = (7, 0)
 # redis-py types the same call in two ways, for its sync and its async client; only this module deals with that.
 Server = Any
 
@@ -279,23 +279,6 @@ class RedisClient:
         server = (self._link or await self.link()).server
         return await self._within_deadline(lambda: server.execute_command(*words), wait)
 
-    async def several(self, *commands: Sequence[Argument]) -> list[Any] | None:
-        """Send commands in one round trip, not as one atomic step, and return an answer or an error for each.
-
-        Return None on a cluster, whose pipelines take no command without a key.
-        """
-        link = self._link or await self.link()
-        if link.keys.cluster:
-            return None
-
-        async def send() -> list[Any]:
-            pipeline = link.server.pipeline(transaction=False)
-            for words in commands:
-                pipeline.execute_command(*words)
-            return await pipeline.execute(raise_on_error=False)
-
-        return await self._within_deadline(send)
-
     async def facts(self, *sections: str) -> list[dict[str, str]]:
         """Return what INFO says of every server."""
         return [facts_in(answer) for answer in await self.on_each_server("INFO", *sections)]
@@ -361,7 +344,8 @@ async def _is_cluster(server: Server) -> bool:
         await server.initialize()
         server = cast(Any, server).get_default_node()
     facts = facts_in(await server.execute_command("INFO"))
-    _check_version(facts)
+    if (version := too_old(facts)) is not None:
+        raise CapabilityMissing(f"Redis {version} is too old; point REDIS_URL at Redis 7 or newer, or at Valkey")
     return facts.get("cluster_enabled") == "1"
 
 
@@ -373,10 +357,17 @@ def facts_in(answer: Any) -> dict[str, str]:
     return {str(name): str(value) for name, value in answer.items()}
 
 
-def _check_version(facts: dict[str, str]) -> None:
+def pairs_in(answer: Any) -> Mapping[Any, Any]:
+    """Read names and values in turn, as a server answers them, or the mapping that redis-py made of them."""
+    if isinstance(answer, Mapping):
+        return cast("Mapping[Any, Any]", answer)
+    return dict(zip(answer[::2], answer[1::2], strict=True))
+
+
+def too_old(facts: Mapping[str, str]) -> str | None:
+    """Return the version where we do not support it."""
     version = facts.get("redis_version", "0")
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
-        raise CapabilityMissing(f"Redis {version} is too old; point REDIS_URL at Redis 7 or newer, or at Valkey")
+    return version if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_SERVER else None
 
 
 _USE = "use redis://host:6379/0 or rediss://host:6379/0"

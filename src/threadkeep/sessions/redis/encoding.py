@@ -9,19 +9,17 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from threadkeep.events import Origin, origin_from
 from threadkeep.model import Admission, Draft, Message, Receipt, Reflection
-from threadkeep.ports.sessions import Seed, SessionLimits
-from threadkeep.scope import Scope, length_prefixed
+from threadkeep.ports.sessions import Hot, Seed, SessionLimits
+from threadkeep.scope import Scope
 from threadkeep.sessions.document import read_document
 from threadkeep.sessions.redis.scripts import Argument
 from threadkeep.wording import NO_KEY, ErasedTexts
 
 _LINES = 6  # of an item; see lua/common.lua
-_MOST_NUMBERS = 250_000
 _readable = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ascii = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 # Two lone surrogates that look like a pair: JSON would bring them back as the character they are not.
@@ -36,12 +34,8 @@ def to_json(value: Any) -> bytes:
         return _ascii(value).encode()
 
 
-def content_digest(message: Draft | Message) -> str:
+def content_digest(role: str, content: str) -> str:
     """Equal for the same role and content: a message id may come again with these and with no others."""
-    return digest_of_content(message.role, message.content)
-
-
-def digest_of_content(role: str, content: str) -> str:
     text = f"{role}\n{content}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
@@ -114,17 +108,12 @@ def _message(fields: dict[str, Any]) -> Message:
 
 def items(messages: Iterable[Message]) -> bytes:
     """As the window holds them."""
-    return b"\n".join(map(_item, messages))
-
-
-def _item(message: Message) -> bytes:
-    id_ = to_json(message.id)
-    parts = (message.seq, len(message.content), id_, head_of(message, id_), fragment_of(message))
-    return b"%d\n%d\n\n%b\n%b\n%b" % parts
-
-
-def scope_field(scope: Scope) -> bytes:
-    return to_json([scope.tenant, scope.user, scope.conversation])
+    found: list[bytes] = []
+    for message in messages:
+        id_ = to_json(message.id)
+        parts = (message.seq, len(message.content), id_, head_of(message, id_), fragment_of(message))
+        found.append(b"%d\n%d\n\n%b\n%b\n%b" % parts)
+    return b"\n".join(found)
 
 
 def receipt_tail(admission: Admission) -> bytes:
@@ -147,29 +136,19 @@ def optional_json(value: str | None) -> bytes:
     return to_json(value) if value else b""
 
 
-def optional_text(stored: bytes) -> str | None:
-    return json.loads(stored) if stored else None
-
-
-def optional_time(stored: bytes) -> datetime | None:
-    return datetime.fromisoformat(json.loads(stored)) if stored else None
-
-
-class _Digits(dict[int, bytes]):
-    """Numbers as text, each written once: token ids are as many as a dictionary has entries."""
-
-    def __missing__(self, number: int) -> bytes:
-        text = b"%d" % number
-        if len(self) < _MOST_NUMBERS:
-            self[number] = text
-        return text
-
-
-_digits = _Digits()
-
-
-def numbers(values: Sequence[int]) -> bytes:
-    return b"[" + b",".join(map(_digits.__getitem__, values)) + b"]"
+def hot_of(scope: Scope, reply: Sequence[bytes]) -> Hot:
+    """Return what `read.lua` answered."""
+    live, whole, stale, generation, last_seq, created, language = reply[1].split(b"\n")
+    return Hot(
+        scope=scope.at(int(generation)),
+        window=messages_in(reply[2]),
+        pending=messages_in(reply[3]),
+        last_seq=int(last_seq),
+        language=json.loads(language) if language else None,
+        created_at=datetime.fromisoformat(json.loads(created)) if live == b"1" else None,
+        whole=whole == b"1",
+        stale=stale == b"1",
+    )
 
 
 _ABSORBED = Origin("import", "redis")
@@ -194,7 +173,7 @@ def absorbed(document: bytes, scope: Scope, keep: KeepText, most: int, now: date
 
     Whatever the document holds, it is no error. A message without a time has that of the document, or else `now`.
     """
-    found = read_document(_value(document))
+    found = read_document(json_object(document))
     kept = [
         (index, message, text)
         for index, message in list(enumerate(found.messages))[-most:]
@@ -208,32 +187,30 @@ def absorbed(document: bytes, scope: Scope, keep: KeepText, most: int, now: date
     return Absorbed(found.created_at, found.language, messages)
 
 
-def _value(document: bytes) -> Any:
+def json_object(text: bytes | None) -> dict[str, Any] | None:
+    """Return None of anything else, whatever it is."""
     try:
-        return json.loads(document)
+        value = json.loads(text or b"null")
     except (ValueError, RecursionError):
         return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
-Tokenize = Callable[[str], Sequence[int]]
 WriteTokens = Callable[[str], bytes]
 
 
-def no_tokens(text: str) -> Sequence[int]:
-    return ()
+def no_tokens(text: str) -> bytes:
+    return b"[]"
 
 
 @dataclass(frozen=True, slots=True)
 class HotOptions:
     limits: SessionLimits = field(default_factory=SessionLimits)
     latest_ttl_seconds: float = 172_800  # of the latest turn, of the counter and of receipts
-    tokenize: Tokenize = no_tokens  # for the latest turn's `token_data`
+    tokens: WriteTokens = no_tokens  # for the latest turn's `token_data`: of a text, as a JSON list
     jump: int = 1_000  # past what is known, when the counter cannot be vouched for
     keep: KeepText = keep_no_text  # of a document that another application left
     erased_texts: ErasedTexts = NO_KEY
-
-    def write_tokens(self) -> WriteTokens:
-        return lambda text: numbers(self.tokenize(text))
 
     def frame(self) -> tuple[Argument, ...]:
         limits = self.limits
@@ -278,7 +255,7 @@ NO_ANSWERS: tuple[Argument, ...] = (b"-",)
 def _known(seed: Seed) -> bytes:
     """Write each message as id, `seq`, and the digest of role and content, separated by newlines."""
     return b"\n".join(
-        b"%b\n%d\n%b" % (to_json(id_), seq, digest_of_content(role, content).encode())
+        b"%b\n%d\n%b" % (to_json(id_), seq, content_digest(role, content).encode())
         for id_, (seq, role, content) in seed.messages.items()
     )
 
@@ -291,7 +268,7 @@ def append_arguments(
     arguments: list[Argument] = [
         b"" if key is None else scope.digest("key", key).hex(),
         admission.digest.hex(),
-        scope_field(scope),
+        to_json([scope.tenant, scope.user, scope.conversation]),
         receipt_tail(admission),
         _language(drafts),
         (b"1" if admission.new_ids else b"0") + (b"+" if allowed else b""),
@@ -326,7 +303,7 @@ def _message_arguments(scope: Scope, message: Draft | Message) -> tuple[Argument
     id_ = to_json(message.id)
     return (
         id_,
-        content_digest(message),
+        content_digest(message.role, message.content),
         tombstone(scope, message.id),
         len(message.content),
         head_of(message, id_),
@@ -335,15 +312,8 @@ def _message_arguments(scope: Scope, message: Draft | Message) -> tuple[Argument
 
 
 def tombstone(scope: Scope, message_id: str) -> str:
-    """The digest of ("message", id) in this scope, whose own part is reckoned once."""
-    digest = _begun(scope.tenant, scope.user, scope.conversation).copy()
-    digest.update(length_prefixed((message_id,)))
-    return digest.hexdigest()
-
-
-@lru_cache(maxsize=4_096)
-def _begun(tenant: str, user: str, conversation: str | None) -> hashlib.blake2b:
-    return hashlib.blake2b(length_prefixed((tenant, user, conversation or "", "message")), digest_size=16)
+    """Return what stands for an erased message, whose id must not be kept."""
+    return scope.digest("message", message_id).hex()
 
 
 def _language(messages: Iterable[Draft | Message]) -> bytes:

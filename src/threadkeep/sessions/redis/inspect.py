@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from threadkeep.errors import StoreError, StoreUnavailable
 from threadkeep.scope import Scope
-from threadkeep.sessions.redis.client import OLDEST_SERVER, RedisClient
+from threadkeep.sessions.redis.client import RedisClient, pairs_in, too_old
 from threadkeep.sessions.redis.scripts import TAKES
 
 _NOBODY = Scope("threadkeep", "health", "health")
@@ -50,7 +50,8 @@ async def inspect(client: RedisClient) -> list[Finding]:
     except StoreError as error:
         refused = [_refusal(error)]
     try:
-        settings = [_settings(one) for one in await client.on_each_server("CONFIG", "GET", "*")]
+        answers = await client.on_each_server("CONFIG", "GET", "*")
+        settings = [{_text(name): _text(value) for name, value in pairs_in(one).items()} for one in answers]
     except StoreError:  # managed servers often deny it
         settings = [None] * len(facts)
     found = (one for said, config in zip(facts, settings, strict=True) for one in findings(said, config))
@@ -65,8 +66,7 @@ def _refusal(error: StoreError) -> Finding:
 
 def findings(facts: Mapping[str, str], config: Mapping[str, str] | None) -> Iterator[Finding]:
     """Pure, from what `INFO` and `CONFIG GET` said; `config` is None when it was denied."""
-    version = facts.get("redis_version", "0")
-    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
+    if (version := too_old(facts)) is not None:
         yield Finding(
             "old-server", "problem", f"Redis {version} is older than 7", "upgrade to Redis 7 or newer, or Valkey"
         )
@@ -93,15 +93,6 @@ def _of_settings(config: Mapping[str, str], appending: bool) -> Iterator[Finding
     elif not appending:
         message = "nothing is kept on disk: a restart loses every queued turn"
         yield Finding("no-persistence", "warning", message, "set appendonly yes and appendfsync always")
-
-
-def _settings(answer: Any) -> dict[str, str]:
-    """From names and values in turn, or from the mapping that a driver made of them."""
-    if isinstance(answer, Mapping):
-        pairs: Iterable[tuple[Any, Any]] = cast("Mapping[Any, Any]", answer).items()
-    else:
-        pairs = zip(answer[::2], answer[1::2], strict=True)
-    return {_text(name): _text(value) for name, value in pairs}
 
 
 def _text(value: Any) -> str:

@@ -23,7 +23,7 @@ from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.journal import DeadLetter, Depth, JournalEntry
 from threadkeep.scope import Scope
 from threadkeep.sessions.redis import scripts
-from threadkeep.sessions.redis.client import RedisClient
+from threadkeep.sessions.redis.client import RedisClient, pairs_in
 from threadkeep.sessions.redis.encoding import (
     NO_ANSWERS,
     HotOptions,
@@ -35,15 +35,12 @@ from threadkeep.sessions.redis.encoding import (
 from threadkeep.sessions.redis.scripts import Argument
 
 VERSION = b"1"
+Fields = Mapping[bytes, bytes]
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InvalidScope)
 
 
 class UnreadableEntry(ValueError):
     """Its message says what is wrong and quotes nothing of the entry."""
-
-
-def _generation(field: bytes) -> int | None:
-    return int(field) if field else None
 
 
 def read_entry(id: str, fields: Fields) -> JournalEntry:
@@ -52,9 +49,10 @@ def read_entry(id: str, fields: Fields) -> JournalEntry:
         raise UnreadableEntry("the entry is of a version that this Threadkeep does not know")
     try:
         tenant, user, conversation = json.loads(fields[b"scope"])
+        generation = fields[b"generation"]
         return JournalEntry(
             id=id,
-            scope=Scope(tenant, user, conversation, _generation(fields[b"generation"])),
+            scope=Scope(tenant, user, conversation, int(generation) if generation else None),
             messages=messages_from_json(fields[b"messages"]),
             receipt=read_receipt(fields[b"receipt"]),
             payload=bytes.fromhex(fields[b"payload"].decode()),
@@ -97,6 +95,7 @@ def _when(milliseconds: int) -> datetime:
 _LONGEST_REASON = 500
 _LOOK_AGAIN = 0.05  # on a cluster no single command can wait for all partitions
 _AT_ONCE = 32
+_FIRST = "0-0"
 
 
 class RedisJournal:
@@ -256,7 +255,7 @@ class RedisJournal:
             tag, sid = _parts(id)
             rows: list[Any] = await self._client.command("XRANGE", keys.dead(tag), sid, sid)
             for _, fields in rows:
-                named = fields_in(fields)
+                named = pairs_in(fields)
                 moved += await self._move(action, id, scope_in(named), _seqs(read_dead_letter(id, named).entry))
         return moved
 
@@ -306,10 +305,6 @@ def _parts(id: str) -> tuple[str, str]:
     return (f"{{{partition}}}:" if partition else "", sid)
 
 
-Fields = Mapping[bytes, bytes]
-_FIRST = "0-0"
-
-
 class Stream:
     """`stale_seconds`: an entry that a consumer has held for so long is taken to be a dead consumer's.
 
@@ -329,7 +324,7 @@ class Stream:
         """Return ids and fields. The group is made where there is none, from the first entry on."""
         arguments = (consumer, count, self._stale, self._cursor)
         entries, self._cursor, self._last = await self._client.run(scripts.CLAIM, (self.key,), arguments)
-        return [(sid, fields_in(fields)) for sid, fields in entries]
+        return [(sid, pairs_in(fields)) for sid, fields in entries]
 
     async def wait_for_more(self, seconds: float) -> None:
         """Wait for an entry that came after the last claim, or for the time after which another may be stale."""
@@ -349,11 +344,4 @@ class Stream:
 
     async def dead_letters(self, limit: int) -> list[tuple[bytes, Fields]]:
         rows: list[Any] = await self._client.command("XRANGE", self.dead, "-", "+", "COUNT", limit)
-        return [(sid, fields_in(fields)) for sid, fields in rows]
-
-
-def fields_in(fields: Any) -> Fields:
-    """From a flat list, as a script returns them, or from the mapping that redis-py makes of them."""
-    if isinstance(fields, Mapping):
-        return fields  # pyright: ignore[reportUnknownVariableType]
-    return dict(zip(fields[::2], fields[1::2], strict=True))
+        return [(sid, pairs_in(fields)) for sid, fields in rows]

@@ -39,16 +39,15 @@ def _script(name: str, flags: str = "", before: str = "") -> Script:
 
 
 _TALK = _read("common")
-_TURN = _read("turn")
-_SESSION = _TURN + _TALK + _read("session")
+_SESSION = _TALK + _read("turn") + _read("session")
 # What frees room must work when there is none.
-APPEND = _script("append", before=_TURN + _read("ordinary") + _TALK + _read("session"))
+APPEND = _script("append", before=_SESSION)
 REFRESH = _script("refresh", before=_SESSION)
 TOUCH = _script("touch", before=_SESSION)
 REFLECT = _script("reflect", before=_SESSION)
 RESTATE = _script("restate", before=_SESSION)
 SEED = _script("seed", before=_TALK)
-READ = _script("read", "no-writes")
+READ = _script("read", "no-writes", _TALK)
 ERASE = _script("erase", "allow-oom", _TALK)
 ERASE_MESSAGE = _script("erase_message", "allow-oom", _SESSION)
 ERASE_USER = _script("erase_user", "allow-oom")
@@ -98,10 +97,6 @@ class Keys:
         """In the partition of `tag`, or in its own."""
         tag = self.tag(scope) if tag is None else tag
         return _for_conversation(scope.tenant, scope.user, scope.require_conversation(), tag)
-
-    def for_reading(self, scope: Scope) -> tuple[str, ...]:
-        keys = self.for_conversation(scope)
-        return keys[0], keys[2], keys[3], keys[4], keys[8], keys[9], f"{keys[11]}:front"
 
     def session(self, scope: Scope) -> str:
         return self.for_conversation(scope)[0]

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from threadkeep.errors import Conflict, HotStoreMismatch, ScopeErased, StoreError, StoreUnavailable
@@ -16,7 +17,6 @@ from threadkeep.ports.sessions import AskArchive, Durability, Fronting, Hot, See
 from threadkeep.resilience.one_call import one_call
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.sessions.redis import scripts
-from threadkeep.sessions.redis import window_cache as reading
 from threadkeep.sessions.redis.client import RedisClient
 from threadkeep.sessions.redis.encoding import (
     NO_ANSWERS,
@@ -25,6 +25,7 @@ from threadkeep.sessions.redis.encoding import (
     HotOptions,
     absorbed,
     append_arguments,
+    hot_of,
     read_receipt,
     reflection_arguments,
     refresh_arguments,
@@ -33,7 +34,6 @@ from threadkeep.sessions.redis.encoding import (
     tombstone,
 )
 from threadkeep.sessions.redis.scripts import Argument, Keys, name_in_keys
-from threadkeep.sessions.redis.window_cache import RecentWindows
 from threadkeep.wording import LookUp
 
 AWAY = Seed(last_seq=-1)  # given to a script when the archive does not answer
@@ -73,10 +73,10 @@ class ArchiveKnows(Exception):
 def check_against(seed: Seed, admission: Admission) -> None:
     """Raises `ArchiveKnows`, `Conflict` and `ScopeErased`, as an archive would by itself."""
     if seed.key_erased:
-        raise ScopeErased("what this idempotency key had stored was erased; nothing was stored again")
+        raise ScopeErased(_KEY_ERASED)
     if seed.receipt is not None:
         if seed.payload != admission.digest:
-            raise Conflict("this idempotency key was used for another payload; use a new key")
+            raise Conflict(_KEY_REUSED)
         raise ArchiveKnows(replace(seed.receipt, replayed=True), admission)
     erased = {index for index, draft in enumerate(admission.drafts) if draft.id in seed.erased}
     if erased:
@@ -112,12 +112,14 @@ _MOST_QUESTIONS = 8
 _NICE = 2
 _STALE = 3
 _AT_ONCE = 32
-_REFUSALS: dict[bytes, Exception] = {
-    b"erased": ScopeErased("this scope was erased after the work on it began; nothing was stored"),
-    b"forgotten": ScopeErased("what this idempotency key had stored was erased; nothing was stored again"),
-    b"other-payload": Conflict("this idempotency key was used for another payload; use a new key"),
-    b"other-content": Conflict("a message with this id is already stored with other content; use a new id"),
-    b"other-message": Conflict("another message already stands at this seq"),
+_KEY_ERASED = "what this idempotency key had stored was erased; nothing was stored again"
+_KEY_REUSED = "this idempotency key was used for another payload; use a new key"
+_REFUSALS = {
+    b"erased": partial(ScopeErased, "this scope was erased after the work on it began; nothing was stored"),
+    b"forgotten": partial(ScopeErased, _KEY_ERASED),
+    b"other-payload": partial(Conflict, _KEY_REUSED),
+    b"other-content": partial(Conflict, "a message with this id is already stored with other content; use a new id"),
+    b"other-message": partial(Conflict, "another message already stands at this seq"),
 }
 
 
@@ -133,11 +135,10 @@ class RedisHotStore:
     ) -> None:
         self._client = client
         self._ask_archive = ask_archive
-        self._tokens = options.write_tokens()
+        self._tokens = options.tokens
         self._frame = options.frame()
         self._options = options
         self._clock = clock
-        self._recent = RecentWindows()
         self.front = ""  # the id of this store, once it is known; without it appends go unchecked
 
     async def append(
@@ -169,8 +170,7 @@ class RedisHotStore:
             rest = without(admission, erased) if erased else admission
             return await self._append(scope, rest, key, at, allowed=True)
         kept = tuple([draft.id for draft in admission.drafts])
-        new = tuple([kept[index] for index in sorted(indices(reply[3]))]) if len(reply) > 3 else kept
-        self._recent.follow(scope, admission.drafts, reply[2])
+        new = tuple([kept[index] for index in sorted(indices(reply[2]))])
         counts = admission.refused, admission.stripped, admission.redacted
         return Receipt("queued", int(reply[1]), kept, *counts, new=new)
 
@@ -192,12 +192,7 @@ class RedisHotStore:
         return hot
 
     async def _read(self, scope: Scope, pending: int | None = None) -> Hot | None:
-        keys = (await self._client.link()).keys.for_reading(scope)
-        if pending == 0:
-            hot, is_all = await self._read_window(scope, keys)
-            if hot is not None or is_all:
-                return hot
-        reply = await self._client.run(scripts.READ, keys, (-1 if pending is None else pending,))
+        reply = await self._run(scripts.READ, scope, (-1 if pending is None else pending,))
         if reply[0] == b"none":
             return None
         if reply[0] == b"foreign":
@@ -205,18 +200,7 @@ class RedisHotStore:
             created = found.created_at or self._clock()
             place = scope.at(int(reply[1]))
             return Hot(place, found.messages, (), 0, found.language, created, whole=False)
-        return reading.hot_of(scope, reply)
-
-    async def _read_window(self, scope: Scope, keys: tuple[str, ...]) -> tuple[Hot | None, bool]:
-        """Without a script, where that is possible; and whether it is all there is to say."""
-        if (copy := self._recent.of(scope)) is not None:
-            answers = await self._client.several(*reading.mark_commands(keys))
-            if answers is not None and reading.still_holds(copy, answers):
-                return copy.hot, True
-        answers = await self._client.several(*reading.commands(keys))
-        if answers is None:
-            return None, False
-        return reading.hot_from(scope, answers, self._recent), reading.nothing_is_hot(answers)
+        return hot_of(scope, reply)
 
     async def touch(self, scope: Scope) -> Hot:
         with one_call():
@@ -244,7 +228,6 @@ class RedisHotStore:
     async def erase(
         self, scope: Scope, message_id: str | None = None, generation: int | None = None
     ) -> Mapping[str, Erased]:
-        self._recent.forget(scope)
         raised = "+1" if generation is None else str(generation)
         if message_id is not None:
             own = [to_json(message_id), tombstone(scope, message_id)]
@@ -255,7 +238,6 @@ class RedisHotStore:
 
     async def release(self, scope: Scope, message_id: str) -> None:
         """Show a message no more that the archive has kept for long enough. It may be stored again: none is erased."""
-        self._recent.forget(scope)
         await self._run(scripts.ERASE_MESSAGE, scope, [to_json(message_id), ""])
 
     async def conversations(self, scope: Scope) -> Sequence[str]:
@@ -282,7 +264,6 @@ class RedisHotStore:
             return answer.value
 
     async def close(self) -> None:
-        self._recent.close()
         await self._client.close()
 
     async def _run(
@@ -305,7 +286,7 @@ class RedisHotStore:
             if reply[0] == b"front":
                 raise HotStoreMismatch("REDIS_URL", "this Redis no longer records the archive's id", "repeat the call")
             if reply[0] in _REFUSALS:
-                raise _refusal(reply[0])
+                raise _REFUSALS[reply[0]]()
             if reply[0] != b"ask":
                 return reply
             if reply[3] == _STALE:
@@ -356,12 +337,6 @@ class RedisHotStore:
                 return await self._run(scripts.ERASE, of, [own])
 
         return list(await asyncio.gather(*map(one, conversations)))
-
-
-def _refusal(status: bytes) -> Exception:
-    """A new one each time: an exception carries the traceback of where it was raised."""
-    known = _REFUSALS[status]
-    return type(known)(*known.args)
 
 
 def _erased(replies: Sequence[list[Any]], failed: int = 0) -> dict[str, Erased]:
@@ -428,10 +403,8 @@ class RedisFront:
         """
         keys, evicted = (await self._client.link()).keys, 0
         for tag in keys.tags:
-            for here in await self._default_users(tag):
-                evicted += await self._leave(
-                    tag, here
-                )  # where the counter has expired, only the user's list has the name
+            for here in await self._default_users(tag):  # where the counter has expired, only this list has the name
+                evicted += await self._leave(tag, here)
         async for latest in self._client.keys_like("conv:*:latest"):
             if (found := keys.conversation_in(latest)) is not None:
                 evicted += await self._leave(*found)
@@ -476,7 +449,11 @@ class RedisFront:
     async def _recorded(self) -> list[Fronting | None]:
         keys = (await self._client.link()).keys
         answers = await asyncio.gather(*(self._client.command("HMGET", keys.front(tag), *_FIELDS) for tag in keys.tags))
-        return [_fronting(answer) for answer in answers]
+        recorded: list[Fronting | None] = []
+        for answer in answers:
+            id, durability, archive = (str(value or b"", "utf-8") for value in answer)
+            recorded.append(Fronting(id, cast("Durability", durability), archive) if id else None)
+        return recorded
 
     async def _detach(self, step: str) -> tuple[int, int]:
         keys = (await self._client.link()).keys
@@ -484,10 +461,3 @@ class RedisFront:
             *(self._client.run(scripts.DETACH, (keys.journal(tag), keys.dead(tag)), (step,)) for tag in keys.tags)
         )
         return sum(one[0] for one in found), sum(one[1] for one in found)
-
-
-def _fronting(answer: list[Any]) -> Fronting | None:
-    if answer[0] is None:
-        return None
-    id, durability, archive = (str(value, "utf-8") for value in answer)
-    return Fronting(id, cast("Durability", durability), archive)

@@ -12,14 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from threadkeep.errors import Conflict, StoreUnavailable
 from threadkeep.ports.journal import Depth, ParkedTurn, QueuedTurn, TurnRecord, latest_of
 from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER
 from threadkeep.sessions.redis import scripts
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.redis.encoding import to_json
+from threadkeep.sessions.redis.encoding import json_object, to_json
 from threadkeep.sessions.redis.journal import Fields, Stream
 
 QUEUE, DEAD = "threadkeep:{turns}:queue", "threadkeep:{turns}:dead"
@@ -83,7 +83,8 @@ class RedisTurns:
             if reply[0] == b"kept":
                 return
             seen = reply[1]
-            if (owner := _owner(seen)) is not None and owner != record["user_id"]:
+            owner = (json_object(seen) or {}).get("user_id")
+            if owner is not None and owner != record["user_id"]:
                 raise Conflict("this conversation_id belongs to another user_id; use a new conversation_id")
         raise StoreUnavailable("too many others are writing to this conversation; try again")
 
@@ -92,7 +93,7 @@ class RedisTurns:
         key = latest_key(record["conversation_id"])
         for _ in range(_MOST_RACES):
             held = await self._client.command("GET", key)
-            found = _object(held)
+            found = json_object(held)
             if held is None or found is None or _mark_of_shown(found) != _mark_of(record):
                 return False
             left = int(await self._client.command("PTTL", key))
@@ -115,7 +116,7 @@ class RedisTurns:
         return ShownTurn(value, _time_of(moment) if moment.isdigit() else None, same)
 
     async def latest(self, conversation_id: str) -> dict[str, Any] | None:
-        return _object(await self._client.command("GET", latest_key(conversation_id)))
+        return json_object(await self._client.command("GET", latest_key(conversation_id)))
 
     async def enqueue(self, record: TurnRecord) -> None:
         await self._client.command("XADD", QUEUE, "*", "record", to_json(record))
@@ -125,7 +126,7 @@ class RedisTurns:
         if not entries and wait > 0:
             await self._queue.wait_for_more(wait)
             entries = await self._queue.claim(consumer, count)
-        return [QueuedTurn(sid.decode(), _object(fields.get(b"record"))) for sid, fields in entries]
+        return [QueuedTurn(sid.decode(), json_object(fields.get(b"record"))) for sid, fields in entries]
 
     async def settle(self, entries: Sequence[QueuedTurn]) -> None:
         await self._settle("", entries)
@@ -186,16 +187,3 @@ def _mark_of(turn: Mapping[str, Any]) -> str:
 
 def _mark_of_shown(value: Mapping[str, Any]) -> str:
     return _mark_of({name: value.get(shown) for name, shown in _SHOWN_AS.items()})
-
-
-def _object(text: bytes | None) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text or b"null")
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _owner(text: bytes) -> str | None:
-    found = _object(text)
-    return None if found is None else found.get("user_id")

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from threadkeep.errors import InvalidInput, StoreUnavailable, TooLarge
 from threadkeep.ports.cache import TTL_SECONDS, CachePlace, Entry, decoded, encoded
@@ -18,7 +18,7 @@ from threadkeep.scope import Scope, length_prefixed
 from threadkeep.sealing import Sealer, key_from, new_key
 from threadkeep.sessions.redis import scripts
 from threadkeep.sessions.redis.client import RedisClient
-from threadkeep.sessions.scratch import DEFAULT_TTL_SECONDS, check_name, check_ttl
+from threadkeep.sessions.scratch import DEFAULT_TTL_SECONDS, check_name, check_slot, check_ttl
 
 
 def slot_key(setting: str | None) -> bytes:
@@ -81,78 +81,56 @@ class Vault:
         return length_prefixed((self._kind, name, scope.tenant, scope.user, *conversation))
 
 
-class RedisScratch:
-    """Values are what JSON can carry; anything else is refused, not turned into something like it."""
+class _InVault:
+    """What scratch and slots share."""
+
+    kind: ClassVar[str]
 
     def __init__(self, client: RedisClient, key: bytes) -> None:
-        self._vault = Vault(client, "scratch", key)
+        self._vault = Vault(client, self.kind, key)
+
+    async def delete(self, scope: Scope, name: str) -> bool:
+        return await self._vault.delete(scope, name)
+
+    async def erase(self, scope: Scope) -> int:
+        return await self._vault.erase(scope)
+
+
+class RedisScratch(_InVault):
+    """Values are what JSON can carry; anything else is refused, not turned into something like it."""
+
+    kind = "scratch"
 
     async def put(self, scope: Scope, name: str, value: Any, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> None:
         check_name(name)
         check_ttl(ttl_seconds)
-        await self._vault.put(scope, name, _json_of(value), ttl_seconds)
+        try:
+            text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        except (TypeError, ValueError, RecursionError):
+            raise InvalidInput("value", "is not JSON", "keep strings, numbers, lists and dictionaries") from None
+        await self._vault.put(scope, name, text.encode("utf-8", "surrogatepass"), ttl_seconds)
 
     async def get(self, scope: Scope, name: str) -> Any | None:
         kept = await self._vault.get(scope, name)
         return None if kept is None else json.loads(kept.decode("utf-8", "surrogatepass"))
 
-    async def delete(self, scope: Scope, name: str) -> bool:
-        return await self._vault.delete(scope, name)
 
-    async def erase(self, scope: Scope) -> int:
-        return await self._vault.erase(scope)
-
-
-def _json_of(value: Any) -> bytes:
-    try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidInput("value", "is not JSON", "keep strings, numbers, lists and dictionaries") from None
-    return text.encode("utf-8", "surrogatepass")
-
-
-LONGEST_NAME = 255
-LONGEST_TTL_SECONDS = 24 * 60 * 60
 MOST_BYTES = 65_536
 
 
-class RedisSlots:
-    def __init__(self, client: RedisClient, key: bytes) -> None:
-        self._vault = Vault(client, "slot", key)
+class RedisSlots(_InVault):
+    kind = "slot"
 
     async def put(self, scope: Scope, name: str, value: str, ttl_seconds: float) -> None:
-        _check_name(name)
-        _check_ttl(ttl_seconds)
-        await self._vault.put(scope, name, _bytes_of(value), ttl_seconds)
+        check_slot(name, value, ttl_seconds)
+        data = value.encode("utf-8", "surrogatepass")
+        if len(data) > MOST_BYTES:
+            raise TooLarge("value", f"is {len(data):,} bytes", f"the limit is {MOST_BYTES:,}")
+        await self._vault.put(scope, name, data, ttl_seconds)
 
     async def get(self, scope: Scope, name: str) -> str | None:
         kept = await self._vault.get(scope, name)
         return None if kept is None else kept.decode("utf-8", "surrogatepass")
-
-    async def delete(self, scope: Scope, name: str) -> bool:
-        return await self._vault.delete(scope, name)
-
-    async def erase(self, scope: Scope) -> int:
-        return await self._vault.erase(scope)
-
-
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
-        raise InvalidInput("name", "is not a slot's name", f"use a string of 1 to {LONGEST_NAME} characters")
-
-
-def _check_ttl(ttl_seconds: Any) -> None:
-    if type(ttl_seconds) not in (int, float) or not 0 < ttl_seconds <= LONGEST_TTL_SECONDS:
-        raise InvalidInput("ttl_seconds", "is out of range", f"give more than 0 and at most {LONGEST_TTL_SECONDS}")
-
-
-def _bytes_of(value: Any) -> bytes:
-    if not isinstance(value, str):
-        raise InvalidInput("value", f"is a {type(value).__name__}", "give a string")
-    data = value.encode("utf-8", "surrogatepass")
-    if len(data) > MOST_BYTES:
-        raise TooLarge("value", f"is {len(data):,} bytes", f"the limit is {MOST_BYTES:,}")
-    return data
 
 
 _NOBODY = "nobody"  # the owner where the user is unknown; the entry's name differs from that of a user of this id

@@ -2,7 +2,7 @@
 local KEY, PAYLOAD, HEAD, RECEIPT_TAIL = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3], ARGV[OWN + 4]
 local LANGUAGE, NEW_IDS = ARGV[OWN + 5], sub(ARGV[OWN + 6], 1, 1) == '1'
 local ALLOWED = sub(ARGV[OWN + 6], 2) == '+' -- nothing in it says what the user has erased
-local TURN_AT, DRAFTS_AT = OWN + 8, OWN + 14 -- after the front, which ordinary.lua has looked at
+local FRONT, TURN_AT, DRAFTS_AT = ARGV[OWN + 7], OWN + 8, OWN + 14
 
 local ANY = '9007199254740991' -- a generation that is not known yet is no older one; an erase purges receipts anyway
 
@@ -13,6 +13,12 @@ local function in_doubt(s)
     return s.doubt > 0 and s.doubt > now()
   end
   return not NEW_IDS and (s.gap > 0 or s.floor > 0 or s.gen > 0)
+end
+
+-- The archive behind this store has an id for it, and so has the process that appends: where they differ, the store was
+-- wiped, detached or given to another archive, and Python finds out which.
+if FRONT ~= '' and call('HGET', JOURNAL .. ':front', 'id') ~= FRONT then
+  return { 'front' }
 end
 
 local s = state()
@@ -106,7 +112,7 @@ if #fresh > 0 then
   s.lang = s.lang ~= '' and s.lang or LANGUAGE
   keep_turn(turn_after(drafts, TURN_AT))
 end
-write_session(s, fresh)
+write_session(s)
 note_conversation(#fresh > 0 or call('EXISTS', PENDING) == 1)
 
 if KEY ~= '' then
@@ -122,4 +128,4 @@ if KEY ~= '' then
     end
   end
 end
-return { 'ok', whole_number(last), s.shown, table.concat(fresh_at, ' ') }
+return { 'ok', whole_number(last), table.concat(fresh_at, ' ') }

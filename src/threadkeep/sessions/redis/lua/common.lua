@@ -71,12 +71,12 @@ local function this_run()
 end
 
 -- `shown` is all that a reader needs besides the window, in one value: generation, seq, created, language, gap,
--- floor, seen, the document's length, and how often it was written: while it stands, nothing is new to
--- a reader. All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
+-- floor, seen, the document's length, and how often it was written: earlier versions keep a copy of a window for as long
+-- as these two stand. All above `gap` has come by here in the run `seen`; what stands up to `floor` was trimmed.
 local SHOWN = '^(%d+)\n(%d+)\n([^\n]*)\n([^\n]*)\n(%d+)\n(%-?%d+)\n([^\n]*)\n(%-?%d+)\n(%d+)$'
 
 local function state()
-  local meta, kind = call('HMGET', META, 'run', 'shown', 'blank', 'doubt', 'unsure'), call('TYPE', DOC).ok
+  local meta, kind = call('HMGET', META, 'run', 'shown', 'doubt', 'unsure'), call('TYPE', DOC).ok
   local gen, seq, created, lang, gap, floor, seen, length, writes = string.match(meta[2] or '', SHOWN)
   local s = { this_run = this_run(), run = meta[1] or '', known_gen = tonumber(gen), seen = seen or '' }
   s.records = call('HLEN', RECORD) -- its generation, and the messages that were erased one by one
@@ -86,9 +86,9 @@ local function state()
   s.seeded = s.run == s.this_run and seq ~= nil
   s.seq, s.created, s.lang = tonumber(seq) or 0, created ~= '' and created, lang or ''
   s.gap, s.floor = tonumber(gap) or 0, tonumber(floor) or 0
-  s.length, s.blank, s.shown_lang = tonumber(length) or -1, tonumber(meta[3]) or 0, s.lang
-  s.doubt = tonumber(meta[4]) or 0 -- until when receipts may be missing that only the archive has
-  s.writes, s.unsure = tonumber(writes) or 0, s.seeded and meta[5] == '1' -- begun while the archive was down
+  s.length, s.writes = tonumber(length) or -1, tonumber(writes) or 0
+  s.doubt = tonumber(meta[3]) or 0 -- until when receipts may be missing that only the archive has
+  s.unsure = s.seeded and meta[4] == '1' -- begun while the archive was down
   s.odd, s.live = kind ~= 'string' and kind ~= 'none', kind == 'string'
   s.foreign = s.live and not s.created -- a document of another application
   s.stale = s.seen ~= '' and s.seen ~= s.this_run -- messages from before a restart: perhaps erased since
@@ -124,10 +124,10 @@ end
 local function save(s)
   local seq = whole_number(s.seq)
   s.writes = s.writes + 1
-  s.shown = table.concat({ whole_number(s.gen), seq, s.created or '', s.lang, whole_number(s.gap),
+  local shown = table.concat({ whole_number(s.gen), seq, s.created or '', s.lang, whole_number(s.gap),
     whole_number(s.floor), s.seen, s.length, whole_number(s.writes) }, '\n')
   -- Earlier versions read the window by an `index`; of an empty one they make nothing and take the script's word.
-  call('HSET', META, 'run', s.run, 'seq', seq, 'shown', s.shown, 'blank', s.blank, 'index', '')
+  call('HSET', META, 'run', s.run, 'seq', seq, 'shown', shown, 'index', '')
   call('PEXPIRE', META, META_TTL)
 end
 
@@ -137,13 +137,19 @@ local function forget_id(message) -- of a message that is in neither any more
   end
 end
 
+local function entry_at(sid) -- its stream, its id, whether it is a dead letter
+  if sub(sid, 1, 1) == '!' then
+    return DEAD, sub(sid, 2), true
+  end
+  return JOURNAL, sid, false
+end
+
 local function withdraw(sid)
-  local dead = sub(sid, 1, 1) == '!'
-  local stream, id = dead and DEAD or JOURNAL, dead and sub(sid, 2) or sid
+  local stream, id, dead = entry_at(sid)
   if not dead then
     call('XACK', stream, GROUP, id)
   end
-  return call('XDEL', stream, id)
+  call('XDEL', stream, id)
 end
 
 -- Everything of the conversation but its erasures. The keys it used stay as tombstones, with nothing else in them.

@@ -3,8 +3,7 @@
 local ID, STONE = ARGV[OWN + 1], ARGV[OWN + 2]
 
 local function rewrite(sid, rest)
-  local dead = sub(sid, 1, 1) == '!'
-  local stream, id = dead and DEAD or JOURNAL, dead and sub(sid, 2) or sid
+  local stream, id, dead = entry_at(sid)
   local entry = call('XRANGE', stream, id, id)[1]
   withdraw(sid)
   if not entry or #rest == 0 then

@@ -1,9 +1,8 @@
--- The latest turn, for the scripts that write it; before everything else, and on its own.
+-- The latest turn, for the scripts that write it; after common.lua.
 --
 -- Readers see it as one document. `turn` in META says where in it each part stands, and of which messages they are:
 -- the ids of the user's and of the assistant's, and the length of each part, a line each.
 
-local LATEST, META, TURN, LATEST_TTL = KEYS[2], KEYS[3], KEYS[7], ARGV[2]
 local PARTS = { 'user', 'assistant', 'reflection', 'user_tokens', 'assistant_tokens', 'reflection_tokens', 'owner',
   'ts' }
 local BEFORE = { '{"user_msg":', ',"assistant_msg":', ',"reflection":', ',"token_data":{"user":', ',"assistant":',
@@ -24,7 +23,7 @@ end
 
 -- Of a document that is not as we left it only the ids are known: its parts are empty then, and it is not `readable`.
 local function turn_kept()
-  local turn, where = {}, { string.match(redis.call('HGET', META, 'turn') or '', WHERE) }
+  local turn, where = {}, { string.match(call('HGET', META, 'turn') or '', WHERE) }
   if not where[1] then
     return turn_in_hash(turn)
   end
@@ -32,41 +31,36 @@ local function turn_kept()
   turn.readable, turn.user_id, turn.assistant_id = type(document) == 'string', where[1], where[2]
   for i, name in ipairs(PARTS) do
     local first = at + #BEFORE[i]
-    turn.readable = turn.readable and string.sub(document, at, first - 1) == BEFORE[i]
+    turn.readable = turn.readable and sub(document, at, first - 1) == BEFORE[i]
     at = first + where[i + 2]
-    turn[name] = turn.readable and string.sub(document, first, at - 1) or ''
+    turn[name] = turn.readable and sub(document, first, at - 1) or ''
     if turn[name] == NONE[i] then
       turn[name] = ''
     end
   end
-  turn.readable = turn.readable and at == #document and string.sub(document, at) == '}'
+  turn.readable = turn.readable and at == #document and sub(document, at) == '}'
   for _, name in ipairs(turn.readable and {} or PARTS) do
     turn[name] = ''
   end
   return turn
 end
 
--- Writes what readers see; answers what `turn` is to be.
-local function show_turn(turn)
+local function keep_turn(turn)
   local pieces, where = {}, { turn.user_id, turn.assistant_id }
   for i, name in ipairs(PARTS) do
     local part = turn[name] ~= '' and turn[name] or NONE[i]
     pieces[2 * i - 1], pieces[2 * i], where[i + 2] = BEFORE[i], part, #part
   end
   pieces[17] = '}'
-  redis.call('SET', LATEST, table.concat(pieces), 'PX', LATEST_TTL)
-  return table.concat(where, '\n')
-end
-
-local function keep_turn(turn)
-  if redis.call('HSET', META, 'turn', show_turn(turn)) == 1 and redis.call('PTTL', META) < 0 then
-    redis.call('PEXPIRE', META, LATEST_TTL)
+  call('SET', LATEST, table.concat(pieces), 'PX', LATEST_TTL)
+  if call('HSET', META, 'turn', table.concat(where, '\n')) == 1 and call('PTTL', META) < 0 then
+    call('PEXPIRE', META, LATEST_TTL)
   end
 end
 
 local function content_of(fragment) -- as JSON; no quote stands in it unescaped
-  local first = string.find(fragment, '"content":', 1, true) + 10
-  return string.sub(fragment, first, string.find(fragment, ',"ts":"', -50, true) - 1)
+  local first = find(fragment, '"content":', 1, true) + 10
+  return sub(fragment, first, find(fragment, ',"ts":"', -50, true) - 1)
 end
 
 -- A new user message begins a turn; an answer completes the one at hand. Six arguments, beginning with the i-th: which
