@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -26,6 +26,7 @@ from threadkeep.settings import Settings
 def overtaken(monkeypatch: pytest.MonkeyPatch, reader: Verbs, by: Callable[[], Awaitable[object]]) -> None:
     """What is done between a checkpoint's row and its items, once."""
     reading = reader.saver._session.reading
+    monkeypatch.setattr(reading, "wanting", lambda thread: None)  # as if they were evicted in that moment
     fetch = reading.fetch
 
     async def late(*args: Any) -> Any:
@@ -198,7 +199,6 @@ async def test_a_checkpoint_that_goes_while_it_is_read_is_not_called_damaged(
     await writer.put(old, {"messages": [HumanMessage("all anew " * 20, id="new")]})
     reader, other = await open_saver(), await open_saver()
     await reader.get(thread("nobody"))
-    monkeypatch.setattr(reader.saver._session.reading, "wanting", lambda thread: None)
     going = (lambda: other.saver.aprune(["t"])) if how == "prune" else (lambda: other.saver.adelete_thread("t"))
     overtaken(monkeypatch, reader, going)
     assert await reader.get(old) is None
@@ -270,19 +270,19 @@ async def test_a_list_that_another_thread_changes_while_it_is_put_is_stored_as_i
     state = messages(3)
     config = await saver.put(thread("t"), {"messages": state})
     config = await saver.put(config, {"messages": state})
-    taken = writing.snapshot_of
+    looked = writing.fingerprint
     more = AIMessage("more", id="more")
 
-    def changing(values: Sequence[Any]) -> Any:
+    def changing(value: Any) -> Any:
         try:
-            return taken(values)
+            return looked(value)
         finally:
-            monkeypatch.setattr(writing, "snapshot_of", taken)
+            monkeypatch.setattr(writing, "fingerprint", looked)
             state.append(AIMessage("late", id="late")) if how == "append" else state.pop()
 
     state.append(more)
     put = [*state]
-    monkeypatch.setattr(writing, "snapshot_of", changing)
+    monkeypatch.setattr(writing, "fingerprint", changing)
     config = await saver.put(config, {"messages": state})
     assert (await (await open_saver()).values(config))["messages"] == put
     for number in range(2):

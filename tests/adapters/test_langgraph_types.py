@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypedDict
 from uuid import uuid4
@@ -352,3 +353,21 @@ async def test_typed_values_survive_a_turn_whose_tool_traffic_goes(url: str, use
         assert found is not None
         lines = [Order("milk"), *[Order("call [REDACTED:PHONE]")] * 3]
         assert found.checkpoint["channel_values"]["order"] == Order("tea", lines=lines)
+
+
+def test_the_private_names_that_are_imported_are_where_they_were() -> None:
+    """No public name says which types the serializer makes without being allowed to, nor what a delta snapshot is.
+
+    Where this fails after an update of langgraph-checkpoint, look at `codec.py`: a type that moved would be listed as
+    the application's own, and a snapshot would be stored as a whole.
+    """
+    from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
+    from langgraph.checkpoint.serde.types import _DeltaSnapshot
+
+    assert version("langgraph-checkpoint").startswith("4.3.")
+    assert ("langchain_core.messages.human", "HumanMessage") in SAFE_MSGPACK_TYPES
+    assert ("tests.adapters.test_langgraph_types", "Order") not in SAFE_MSGPACK_TYPES
+    strict = JsonPlusSerializer(allowed_msgpack_modules=None)
+    snapshot = strict.loads_typed(strict.dumps_typed(_DeltaSnapshot([1])))
+    assert isinstance(snapshot, _DeltaSnapshot)
+    assert snapshot.value == [1]

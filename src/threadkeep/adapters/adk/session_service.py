@@ -7,11 +7,8 @@ finds those runs of this process that no task drives any more.
 from __future__ import annotations
 
 import asyncio
-import gc
-import time
-import weakref
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from uuid import uuid4
 
 from google.adk.errors import StaleSessionError
@@ -31,62 +28,66 @@ from threadkeep.scope import DEFAULT_TENANT, Scope
 from threadkeep.settings import Settings, load_settings
 
 _Task = asyncio.Task[Any]
-_COLLECT_SECONDS = 1.0  # not more often, however many come to a session that is taken
 
 
-class _Run(NamedTuple):
-    """`session` is the object that the run has read for itself, and that goes with it."""
+class _Run:
+    """The task that drives a run, and whether the run is over without having ended its turn.
 
-    task: weakref.ref[_Task] | None
-    session: weakref.ref[Session]
+    It is over when its task was cancelled, or has ended otherwise than with an event. A task that ends with an event
+    was one step of many: `asyncio.wait_for(anext(run), …)` makes one for each, before Python 3.12. A run that nobody
+    drives any further after such a step keeps others out until its lease ends.
+    """
+
+    def __init__(self, task: _Task | None) -> None:
+        self.task = task
+        self.over = False
+        if task is not None:
+            task.add_done_callback(self.note_end)
+
+    def note_end(self, task: _Task) -> None:
+        self.task = None
+        self.over = task.cancelled() or task.exception() is not None or not isinstance(task.result(), Event)
+
+    def let_go(self) -> None:
+        """From here on its task's exception, if any, is for others to look at."""
+        if self.task is not None:
+            self.task.remove_done_callback(self.note_end)
 
 
 class Runs:
-    """Thread-safe."""
+    """The runs of this process that hold a turn. Thread-safe."""
 
     def __init__(self) -> None:
         self._driven: dict[Scope, dict[str, _Run]] = {}
-        self._collected = float("-inf")
 
-    def hold(self, scope: Scope, invocation: str, session: Session) -> None:
+    def hold(self, scope: Scope, invocation: str) -> None:
         """It is the current task that drives it."""
-        task = _current_task()
-        run = _Run(None if task is None else weakref.ref(task), weakref.ref(session))
-        self._driven.setdefault(scope, {})[invocation] = run
+        self.let_go(scope, invocation)
+        self._driven.setdefault(scope, {})[invocation] = _Run(_current_task())
 
     def holds(self, scope: Scope, invocation: str) -> bool:
         return invocation in self._driven.get(scope, ())
 
     def let_go(self, scope: Scope, invocation: str) -> None:
         held = self._driven.get(scope, {})
-        held.pop(invocation, None)
+        run = held.pop(invocation, None)
+        if run is not None:
+            run.let_go()
         if not held:
             self._driven.pop(scope, None)
 
     def over(self, scope: Scope, invocation: str) -> list[str]:
-        """Other runs that hold this session's turn and that no task drives any more."""
-        held = list(self._driven.get(scope, {}).items())
-        found = [other for other, run in held if other != invocation and self._is_over(run)]
-        for other in found:
-            self.let_go(scope, other)
+        """Other runs that hold this session's turn and that no task drives any more: not the one that begins now."""
+        current = _current_task()
+        found: list[str] = []
+        for other, run in list(self._driven.get(scope, {}).items()):
+            task = run.task
+            if task is not None and task.done():
+                run.note_end(task)
+            if other != invocation and (run.over or (task is not None and task is current)):
+                found.append(other)
+                self.let_go(scope, other)
         return found
-
-    def _is_over(self, run: _Run) -> bool:
-        """Its task was cancelled, or is the one that now begins another run. A task that has ended otherwise may have
-        been one step of many: `asyncio.wait_for` makes one for each, before Python 3.12."""
-        if run.task is None:
-            return False
-        task = run.task()
-        if task is not None and (task is _current_task() or task.cancelled()):
-            return True
-        return (task is None or task.done()) and self._is_collected(run.session)
-
-    def _is_collected(self, session: weakref.ref[Session]) -> bool:
-        """What a cancelled run has left may hang together in circles."""
-        if session() is not None and time.monotonic() - self._collected >= _COLLECT_SECONDS:
-            gc.collect()
-            self._collected = time.monotonic()
-        return session() is None
 
 
 def _current_task() -> _Task | None:
@@ -203,7 +204,7 @@ class ThreadkeepSessionService(BaseSessionService):
 
         Where that never comes, because the task that holds it was cancelled, it ends with the next write from here.
         """
-        self._runs.hold(self._known(session).scope, invocation_id, session)
+        self._runs.hold(self._known(session).scope, invocation_id)
 
     async def end_turn(self, session: Session, invocation_id: str) -> None:
         """Delete what was in flight, but for calls that wait for an answer. Ending twice is allowed."""

@@ -1,8 +1,8 @@
-"""A checkpoint's row: its body, the facts it is filtered by, how it is read, and which rows of a thread may be deleted.
+"""A checkpoint's row: its body, the facts it is filtered by, and which rows of a thread may be deleted.
 
 The body is what LangGraph keeps of a checkpoint, and for each channel a value or where to find it. Names of channels
 stand in the part that the serializer encodes (and may encrypt); beside it are only references, which the stores'
-housekeeping must be able to read. When rows are read, each item is fetched once, in as few queries as there are misses.
+housekeeping must be able to read.
 
 Metadata are facts that a database can filter by without knowing any key or value: eight bytes for each entry.
 
@@ -15,33 +15,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
 import ormsgpack
-from cachetools import LRUCache
-from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple, PendingWrite
-from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, PendingWrite
 
 from threadkeep.adapters.langgraph.codec import Codec, TypeNotAllowed, is_in_flight, packed, unpacked
-from threadkeep.adapters.langgraph.location import Identity
-from threadkeep.adapters.langgraph.pages import (
-    Item,
-    ItemCache,
-    emptied,
-    gap,
-    squeezed,
-    stretches_of,
-    unsqueezed,
-    values_of,
-)
+from threadkeep.adapters.langgraph.pages import emptied, squeezed, unsqueezed
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
-from threadkeep.ports.checkpoints import Page, Plan, Removal, Run, StoredCheckpoint, Wanting, Write, is_taken_over
-from threadkeep.ports.threads import Thread
-from threadkeep.scope import Scope
+from threadkeep.ports.checkpoints import Plan, Removal, Run, StoredCheckpoint, Write, is_taken_over
 
 _FORMAT = 1
 _GRAPHS_VERSION = 4  # what LangGraph calls the layout of a checkpoint
@@ -237,124 +222,12 @@ def wanted_facts(wanted: Mapping[str, Any]) -> tuple[bytes, ...]:
 
 
 def matches(metadata: Mapping[str, Any], wanted: Iterable[tuple[str, Any]]) -> bool:
-    return all(_equal(metadata.get(key), value) for key, value in wanted)
-
-
-def _equal(stored: Any, wanted: Any) -> bool:
-    return stored == wanted or (isinstance(wanted, tuple) and stored == list(wanted))  # pyright: ignore[reportUnknownArgumentType]
-
-
-FetchPages = Callable[[Thread, Sequence[Run]], Awaitable[Sequence[Page]]]
-Held = dict[Run, list[Item]]
-StateKey = tuple[bytes, str, str]  # thread, namespace, checkpoint
-_MOST_STATES = 2_000
-
-
-class ItemsMissing(CheckpointCorrupt):
-    """Unless the checkpoint itself was deleted by now."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What a checkpoint's channels refer to."""
-
-    versions: Mapping[str, Any]
-    refs: Mapping[str, Ref]
-
-
-class StateCache:
-    """Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._states: LRUCache[StateKey, State] = LRUCache(_MOST_STATES)
-        self._changing = threading.Lock()
-
-    def __getitem__(self, key: StateKey) -> State | None:
-        with self._changing:
-            return self._states.get(key)
-
-    def __setitem__(self, key: StateKey, state: State) -> None:
-        with self._changing:
-            self._states[key] = state
-
-    def forget(self, thread: Thread) -> None:
-        with self._changing:
-            for key in [key for key in self._states if key[0] == thread.key]:
-                del self._states[key]
-
-
-class Reading:
-    def __init__(self, items: ItemCache, states: StateCache, pages: FetchPages) -> None:
-        self._items = items
-        self._states = states
-        self._pages = pages
-
-    async def tuple_of(self, owner: Scope, row: StoredCheckpoint, codec: Codec, identity: Identity) -> CheckpointTuple:
-        """Raises `CheckpointCorrupt`, which names the thread and the channel."""
-        thread = Thread(owner, row.thread)
-        where = where_is(row)
-        body = unpack_body(row.body, codec, where)
-        self.remember(thread, row.ns, row.id, body)
-        for list_id, start, items in stretches_of(row.pages, where):
-            self._items.add(thread, list_id, start, items)
-        values = await self.values(thread, body.refs, codec, where)
-        checkpoint = cast("Checkpoint", {**body.checkpoint, "channel_values": values})
-        parent = None if row.parent is None else identity.config(owner, row.thread, row.ns, row.parent)
-        return CheckpointTuple(
-            identity.config(owner, row.thread, row.ns, row.id),
-            checkpoint,
-            metadata_of(row, codec),
-            parent,
-            [*_pending_writes(row, codec, where)],
-        )
-
-    def wanting(self, thread: Thread) -> Wanting | None:
-        """What to fetch together with a checkpoint: all of it, where nothing of its thread was read before."""
-        return None if self._items.knows(thread) else _all_runs
-
-    def remember(self, thread: Thread, ns: str, id_: str, body: Body) -> None:
-        self._states[thread.key, ns, id_] = State({**body.versions}, body.refs)  # others have the checkpoint's own
-
-    async def values(self, thread: Thread, refs: Mapping[str, Ref], codec: Codec, where: str) -> dict[str, Any]:
-        held = await self.fetch(thread, [run for ref in refs.values() for run in runs_of(ref)], where)
-        return {channel: _value(ref, held, codec, f"{where}, channel {channel!r}") for channel, ref in refs.items()}
-
-    async def fetch(self, thread: Thread, runs: Sequence[Run], where: str) -> Held:
-        """The items of each run, from the cache or from the store. Raises `CheckpointCorrupt` when one is missing.
-
-        What is in the cache is taken first: what is fetched, here or concurrently by others, may evict it.
-        """
-        here = {run: self._items.items(thread, run) for run in runs}
-        missing = [part for run, items in here.items() if (part := gap(run, items)) is not None]
-        fetched: dict[tuple[bytes, int], Item] = {}
-        for list_id, start, items in stretches_of(await self._pages(thread, missing) if missing else (), where):
-            self._items.add(thread, list_id, start, items)
-            fetched.update(((list_id, position), item) for position, item in enumerate(items, start))
-        return {run: _filled(run, items, fetched, where) for run, items in here.items()}
-
-
-def _filled(
-    run: Run, here: list[Item | None] | None, fetched: Mapping[tuple[bytes, int], Item], where: str
-) -> list[Item]:
-    whole = here or list[Item | None]([None] * (run.stop - run.start))
-    if not all(whole):
-        whole = [item or fetched.get((run.list_id, position)) for position, item in enumerate(whole, run.start)]
-    if not all(whole):
-        raise ItemsMissing(f"{where} refers to items that are not stored")
-    return cast("list[Item]", whole)
-
-
-def _all_runs(row: StoredCheckpoint) -> list[Run]:
-    return runs_in(row.body, where_is(row))
-
-
-def _value(ref: Ref, held: Held, codec: Codec, where: str) -> Any:
-    if isinstance(ref, Inline):
-        return codec.decode(ref.kind, ref.data, where)
-    if isinstance(ref, Whole):
-        return held[ref.run][0].value(codec, where)
-    values = values_of([item for run in ref.runs for item in held[run]], codec, where)
-    return _DeltaSnapshot(values) if ref.snapshot else values
+    """A tuple is stored as a list."""
+    for key, value in wanted:
+        stored = metadata.get(key)
+        if stored != value and not (isinstance(value, tuple) and stored == list(value)):  # pyright: ignore[reportUnknownArgumentType]
+            return False
+    return True
 
 
 def where_is(row: StoredCheckpoint) -> str:
@@ -368,7 +241,7 @@ def metadata_of(row: StoredCheckpoint, codec: Codec) -> CheckpointMetadata:
     return codec.decode(kind, data, f"{where_is(row)}, metadata")
 
 
-def _pending_writes(row: StoredCheckpoint, codec: Codec, where: str) -> Iterator[PendingWrite]:
+def pending_writes(row: StoredCheckpoint, codec: Codec, where: str) -> Iterator[PendingWrite]:
     """Without those that a turn left on a checkpoint from before it, where its key was destroyed: they went with it."""
     for write in row.writes:
         try:

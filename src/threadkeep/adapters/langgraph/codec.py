@@ -27,7 +27,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 import ormsgpack
-from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
@@ -35,7 +34,7 @@ from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_ev
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
 
-from threadkeep.adapters.langgraph.messages import MORE, as_read, plain_fingerprint, plain_value
+from threadkeep.adapters.langgraph.messages import MORE, plain_fingerprint, plain_value
 from threadkeep.errors import CheckpointCorrupt, InvalidInput
 from threadkeep.ports.checkpoints import TypeName
 
@@ -97,7 +96,7 @@ def fields_of(value: Any) -> dict[str, Any] | None:
     if isinstance(value, Send):
         return {"node": value.node, "arg": value.arg, "timeout": value.timeout}
     if hasattr(value, "model_copy") and hasattr(value, "__dict__"):
-        extra: Any = getattr(value, "__pydantic_extra__", None) or {}
+        extra: Any = getattr(value, "model_extra", None) or {}
         return {**value.__dict__, **extra}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
@@ -262,6 +261,7 @@ class Codec:
         self.plain = _as_usual(serde, JsonPlusSerializer) is not None
         self._tells_same = self.plain or known is not None  # what another one makes of equal values may always differ
         self.open_text = self.plain  # whether texts may stand in columns of their own
+        self._joins = type(self._inner) is JsonPlusSerializer
         self._usual = type(serde) is JsonPlusSerializer and not getattr(serde, "_custom_unpack_ext_hook", True)
 
     def encode(self, value: Any, where: str) -> Encoded:
@@ -298,18 +298,43 @@ class Codec:
         if self.types is not None:
             self.types.note(data)
 
-    def as_read(self, value: Any) -> BaseMessage | None:
-        """What decoding the value's bytes would give, where that is known without them. It shares parts with it."""
-        return as_read(value) if self._usual else None
+    def opened(self, kind: str, data: bytes, where: str) -> tuple[str, bytes]:
+        """Without the cipher. Raises `CheckpointCorrupt` on what was encrypted under another key."""
+        if is_in_flight(kind):
+            raise CheckpointCorrupt(f'{where} is of a turn in flight; a saver with tool_traffic="turn" can read it')
+        kind, encrypted, cipher = kind.partition("+") if self._cipher is not None else (kind, "", "")
+        if self._cipher is None or not encrypted:
+            return kind, data
+        try:
+            return kind, self._cipher.decrypt(cipher, data)
+        except Exception as error:  # whatever a cipher may raise
+            raise CheckpointCorrupt(f"{where} cannot be read ({type(error).__name__})") from error
 
     def decode(self, kind: str, data: bytes, where: str) -> Any:
         """Raises `CheckpointCorrupt` on bytes that are damaged or were made to harm, and `TypeNotAllowed`."""
-        if is_in_flight(kind):
-            raise CheckpointCorrupt(f'{where} is of a turn in flight; a saver with tool_traffic="turn" can read it')
-        if self._usual and kind == _USUAL:
-            value = plain_value(data)
-            if value is not MORE:
-                return value
+        return self.decode_all([self.opened(kind, data, where)], where)[0]
+
+    def decode_all(self, opened: Sequence[tuple[str, bytes]], where: str) -> list[Any]:
+        """The value of each, in order. Raises as `decode` does.
+
+        Those that are no plain messages are decoded in one call: 8 µs each, and 26 one by one (November 2026).
+        """
+        values = [plain_value(data) if self._usual and kind == _USUAL else MORE for kind, data in opened]
+        left = [number for number, value in enumerate(values) if value is MORE]
+        decoded = self._decoded_at_once([opened[number] for number in left], where)
+        for number, value in zip(left, decoded, strict=True):
+            values[number] = value
+        return values
+
+    def _decoded_at_once(self, opened: Sequence[tuple[str, bytes]], where: str) -> list[Any]:
+        if len(opened) < 2 or not self._joins or any(kind != _USUAL or not data for kind, data in opened):
+            return [self._decoded(kind, data, where) for kind, data in opened]
+        *values, last = self._decoded(_USUAL, _joined([data for _, data in opened]), where)
+        if last is not None:
+            raise CheckpointCorrupt(f"{where} cannot be read (an item is not one value)")
+        return values
+
+    def _decoded(self, kind: str, data: bytes, where: str) -> Any:
         if self.types is not None and (unknown := self.types.unknown(data)):
             raise TypeNotAllowed(where, unknown)
         try:
@@ -336,20 +361,11 @@ class Codec:
 
     def same(self, kind: str, data: bytes) -> int | None:
         """What `encode` said of the value when it was stored; None where that cannot be known."""
-        if not self._tells_same:
-            return self._same_value(kind, data)
-        if self._cipher is None:
-            return hash((kind, data))
-        kind, _, cipher = kind.partition("+")
         try:
-            return hash((kind, self._cipher.decrypt(cipher, data)))
-        except Exception:  # of another key; reading the value raises
-            return None
-
-    def _same_value(self, kind: str, data: bytes) -> int | None:
-        try:
+            if self._tells_same:
+                return hash(self.opened(kind, data, "an item"))
             return plain_fingerprint(self.decode(kind, data, "an item"))
-        except CheckpointCorrupt:
+        except CheckpointCorrupt:  # of another key; reading the value raises
             return None
 
 
@@ -373,7 +389,12 @@ def unpacked(data: bytes) -> Any:
 def unpacked_all(several: Sequence[bytes]) -> list[Any]:
     """Of each, in one call: they become the items of one list. Raises `ValueError`, also where one is more or less than
     a value, and what follows would be taken for another."""
-    *values, last = ormsgpack.unpackb(b"".join((_LIST, (len(several) + 1).to_bytes(4), *several, _END)))
+    *values, last = ormsgpack.unpackb(_joined(several))
     if last is not None or not all(several):
         raise ValueError("is not one value")
     return values
+
+
+def _joined(several: Sequence[bytes]) -> bytes:
+    """One list of them, in msgpack, with None as its end."""
+    return b"".join((_LIST, (len(several) + 1).to_bytes(4), *several, _END))

@@ -16,22 +16,20 @@ from typing import Any, cast
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 
+from threadkeep.adapters.langgraph.cache import Held, State
 from threadkeep.adapters.langgraph.checkpoint_rows import (
     MOST_ITEMS,
     Body,
-    Held,
     Inline,
     Listed,
     Ref,
-    State,
     Whole,
     pack_body,
     runs_of,
     without_values,
 )
 from threadkeep.adapters.langgraph.codec import Codec, Encoded, packed
-from threadkeep.adapters.langgraph.messages import Continued, Known, fingerprint
-from threadkeep.adapters.langgraph.messages import snapshot as snapshot_of
+from threadkeep.adapters.langgraph.messages import fingerprint
 from threadkeep.adapters.langgraph.pages import Item, pages_for, squeezed
 from threadkeep.errors import TooLarge
 from threadkeep.ports.checkpoints import Page, Run, Write
@@ -99,37 +97,14 @@ def split(
     where: str,
     *,
     may_grow: MayGrow = grow_always,
-    common: int | None = None,
 ) -> Split:
-    """`old` are the items of `runs`, in order. A run that may not grow is not added to.
-
-    `common`: so many are known to be equal from the start: then `old` may be empty.
-    """
-    known = common is not None
-    if known and _is_the_end_of_its_list(runs) and may_grow(runs[-1]):
-        items = [Item.of(value, codec, where, fingerprint(value)) for value in values[common:]]
-        return _grown(runs, items)
-    common = _common(values, old, codec, where) if common is None else common
+    """`old` are the items of `runs`, in order. A run that may not grow is not added to."""
+    common = _common(values, old, codec, where)
     rest = [Comparison(value, codec, where) for value in values[common:]]
-    old_indexes: list[int | None] = [None] * len(rest) if known else _found_again(rest, old, common, codec)
-    whole = _joined(_first(runs, common), old_indexes, rest, runs, may_grow)
+    whole = _joined(_first(runs, common), _found_again(rest, old, common, codec), rest, runs, may_grow)
     if len(whole.runs) > _MOST_RUNS:
         return fresh([Comparison(value, codec, where).item for value in values])
     return whole
-
-
-def _is_the_end_of_its_list(runs: Sequence[Run]) -> bool:
-    """Whether the last of `runs` is also the last of its stored list."""
-    last = runs[-1]
-    return all(run.stop <= last.stop for run in runs if run.list_id == last.list_id)
-
-
-def _grown(runs: Sequence[Run], items: list[Item]) -> Split:
-    *before, last = runs
-    if not items:
-        return Split(tuple(runs))
-    longer = Run(last.list_id, last.start, last.stop + len(items))
-    return Split((*before, longer), (Addition(last.list_id, last.stop, items),))
 
 
 def _common(values: Sequence[Any], old: Sequence[Item], codec: Codec, where: str) -> int:
@@ -203,7 +178,9 @@ def _joined(
     may_grow: MayGrow,
 ) -> Split:
     """Join neighbours into one run. New items at the end grow the stored list before them, if it ends there."""
-    positions = _positions(runs) if any(old_index is not None for old_index in old_indexes) else []
+    positions: list[tuple[bytes, int]] = []
+    if any(old_index is not None for old_index in old_indexes):
+        positions = [(run.list_id, position) for run in runs for position in range(run.start, run.stop)]
     ends = {run.list_id: run.stop for run in sorted(runs, key=lambda run: run.stop)}
     additions: list[Addition] = []
     index = 0
@@ -218,22 +195,13 @@ def _joined(
             items.append(rest[index].item)
             index += 1
         before = joined[-1] if joined and index == len(old_indexes) else None
-        grows = before is not None and ends.get(before.list_id) == before.stop and may_grow(before)
-        addition = _addition(items, before if grows else None)
+        if before is not None and ends.get(before.list_id) == before.stop and may_grow(before):
+            addition = Addition(before.list_id, before.stop, items)
+        else:
+            addition = Addition(os.urandom(16), 0, items)
         additions.append(addition)
         _append(joined, addition.list_id, addition.start, len(items))
     return Split(tuple(joined), tuple(additions))
-
-
-def _positions(runs: Sequence[Run]) -> list[tuple[bytes, int]]:
-    return [(run.list_id, position) for run in runs for position in range(run.start, run.stop)]
-
-
-def _addition(items: list[Item], before: Run | None) -> Addition:
-    """Behind a run, in its stored list; or in a new one."""
-    if before is not None:
-        return Addition(before.list_id, before.stop, items)
-    return Addition(os.urandom(16), 0, items)
 
 
 def _append(runs: list[Run], list_id: bytes, start: int, count: int) -> None:
@@ -252,20 +220,10 @@ _NOTHING = State({}, {})
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What the parent refers to; of the lists that have changed since, the items, or that they seem only added to."""
+    """What the parent refers to, and the items of the lists that have changed since."""
 
     state: State
     held: Held
-    going_on: Mapping[tuple[Run, ...], Known]
-
-    def known(self, channel: str) -> Known | None:
-        """Of a list that was only added to, what it began with."""
-        ref = self.state.refs.get(channel)
-        return self.going_on.get(ref.runs) if isinstance(ref, Listed) else None
-
-    def holds(self) -> bool:
-        """Whether all that seemed to be added to was changed nowhere else."""
-        return all(known.holds() for known in self.going_on.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +241,6 @@ class Draft:
     pages: list[Page] = field(default_factory=list[Page])
     additions: list[Addition] = field(default_factory=list[Addition])
     builds_on_parent: bool = False
-    continued: list[Continued] = field(default_factory=list[Continued])
 
 
 class Drafting:
@@ -304,11 +261,9 @@ class Drafting:
         self._may_grow = limits.may_grow
         self._parent = parent.state if parent else _NOTHING
         self._held: Held = parent.held if parent else {}
-        self._going_on: Mapping[tuple[Run, ...], Known] = parent.going_on if parent else {}
         self._pages: list[Page] = []
         self._additions: list[Addition] = []
         self._shares = False
-        self._continued_lists: list[Continued] = []
 
     def draft(self, checkpoint: Checkpoint, new_versions: ChannelVersions) -> Draft:
         values = checkpoint["channel_values"]
@@ -325,9 +280,7 @@ class Drafting:
         if count > MOST_ITEMS:
             raise TooLarge("checkpoint", f"has {count:,} items in its lists", f"the limit is {MOST_ITEMS:,}")
         body = Body(without_values(checkpoint), refs)
-        return Draft(
-            pack_body(body, self._codec), body, self._pages, self._additions, self._shares, self._continued_lists
-        )
+        return Draft(pack_body(body, self._codec), body, self._pages, self._additions, self._shares)
 
     def _shared(self, ref: Ref) -> Ref:
         self._shares = self._shares or bool(runs_of(ref))
@@ -359,10 +312,11 @@ class Drafting:
 
     def _list_ref(self, channel: str, values: list[Any], old: Ref | None, *, snapshot: bool) -> Ref:
         where = _where(channel)
-        if not isinstance(old, Listed) or not self._knows(old):
+        if not isinstance(old, Listed) or not all(run in self._held for run in old.runs):
             made = self._new_list(channel, values, snapshot=snapshot)
         else:
-            made = self._continued(values, old, where)
+            held = [item for run in old.runs for item in self._held[run]]
+            made = split(values, held, old.runs, self._codec, where, may_grow=self._may_grow)
             self._shares = self._shares or bool({run.list_id for run in made.runs} & {run.list_id for run in old.runs})
         if not isinstance(made, Split):
             return made
@@ -373,20 +327,6 @@ class Drafting:
             self._pages += pages_for(addition.list_id, addition.start, addition.items)
         self._additions += made.additions
         return Listed(made.runs, snapshot=snapshot)
-
-    def _continued(self, values: list[Any], old: Listed, where: str) -> Split:
-        """A list that was only added to needs no look at what is stored of it."""
-        known = self._going_on.get(old.runs)
-        held = [] if known else [item for run in old.runs for item in self._held[run]]
-        common = known.length if known else None
-        added = snapshot_of(values[common or 0 :])  # first: a change while they are encoded is seen by the next put
-        made = split(values, held, old.runs, self._codec, where, may_grow=self._may_grow, common=common)
-        if added is not None:
-            self._continued_lists.append(Continued(old.runs, made.runs, known, added))
-        return made
-
-    def _knows(self, old: Listed) -> bool:
-        return old.runs in self._going_on or all(run in self._held for run in old.runs)
 
     def _new_list(self, channel: str, values: list[Any], *, snapshot: bool) -> Split | Inline:
         items = [Item.of(value, self._codec, _where(channel)) for value in values]

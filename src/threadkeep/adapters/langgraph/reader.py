@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple, DeltaChannelHistory, PendingWrite
 
+from threadkeep.adapters.langgraph.cache import ItemsMissing
 from threadkeep.adapters.langgraph.checkpoint_rows import (
-    ItemsMissing,
     checked_filter,
     matches,
     metadata_of,
@@ -118,7 +119,7 @@ class Reader:
             else:
                 if len(rows) < size:
                     return
-                search = _following(search, rows[-1])
+                search = replace(search, after=rows[-1])
 
     async def _matching(
         self, reading: Asking, thread: Thread, row: StoredCheckpoint, wanted: Mapping[str, Any]
@@ -192,7 +193,10 @@ class Reader:
 
     async def _ancestors(self, location: Location) -> AsyncIterator[StoredCheckpoint]:
         """Nearest first, without the checkpoint itself; each once, should the chain ever run in a circle."""
-        cursor = location.checkpoint or await self._latest(location.thread, location.ns)
+        cursor = location.checkpoint
+        if cursor is None:
+            latest = await self._session.router.use(lambda store: store.get(location.thread, location.ns, None))
+            cursor = None if latest is None else latest.id
         seen = {cursor}
         while cursor is not None:
             rows = await self._session.router.use(
@@ -204,10 +208,6 @@ class Reader:
                 seen.add(row.id)
                 yield row
             cursor = rows[-1].id if len(rows) == _ANCESTORS_AT_ONCE else None
-
-    async def _latest(self, thread: Thread, ns: str) -> str | None:
-        row = await self._session.router.use(lambda store: store.get(thread, ns, None))
-        return None if row is None else row.id
 
 
 class _Walk:
@@ -223,10 +223,6 @@ class _Walk:
             if channel in self.seeds:
                 found[channel]["seed"] = self.seeds[channel]
         return found
-
-
-def _following(search: Search, last: StoredCheckpoint) -> Search:
-    return Search(search.owner, search.thread, search.ns, search.id, search.before, search.facts, last)
 
 
 def _checked_limit(limit: Any) -> int | None:

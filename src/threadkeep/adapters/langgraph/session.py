@@ -6,11 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
-from threadkeep.adapters.langgraph.checkpoint_rows import Reading, StateCache
+from threadkeep.adapters.langgraph.cache import ItemCache, Reading, StateCache
 from threadkeep.adapters.langgraph.codec import Codec, KnownTypes, TypeNotAllowed
 from threadkeep.adapters.langgraph.location import Identity
-from threadkeep.adapters.langgraph.messages import LatestLists
-from threadkeep.adapters.langgraph.pages import ItemCache
 from threadkeep.adapters.langgraph.store_router import StoreRouter
 from threadkeep.adapters.langgraph.turns import Turns
 from threadkeep.adapters.langgraph.usage import UsageReporter
@@ -59,7 +57,6 @@ class Session:
     limits: Limits = field(default_factory=Limits)
     items: ItemCache = field(init=False)
     states: StateCache = field(default_factory=StateCache)
-    latest_lists: LatestLists = field(default_factory=LatestLists)
     usage: UsageReporter | None = None
     types: KnownTypes = field(default_factory=KnownTypes)
     reading: Reading = field(init=False)
@@ -90,6 +87,5 @@ class Session:
     def forget(self, thread: Thread) -> None:
         self.items.forget(thread)
         self.states.forget(thread)
-        self.latest_lists.forget(thread)
         if self.usage is not None:
             self.usage.forget(thread)

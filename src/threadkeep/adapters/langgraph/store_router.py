@@ -59,14 +59,6 @@ class StoreRouter(Generic[S]):
             self._thread.start(self._close_second()).result()
         self._thread.stop()
 
-    async def give_way(self) -> None:
-        """Before long work: who waits in this loop for a server's answer that is there already has it first.
-
-        The loop first finds out that there is something to read, then reads it, then wakes who waits.
-        """
-        for _ in range(3 if self._bound else 0):
-            await asyncio.sleep(0)
-
     async def use(self, work: Callable[[S], Awaitable[T]]) -> T:
         store = self._store
         if store is None:

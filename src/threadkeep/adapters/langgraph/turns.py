@@ -46,30 +46,14 @@ class TurnCodec(Codec):
         assert self._sealer is not None
         return Encoded(kind + IN_FLIGHT, self._sealer.seal(data, kind.encode()), same)
 
-    def decode(self, kind: str, data: bytes, where: str) -> Any:
+    def opened(self, kind: str, data: bytes, where: str) -> tuple[str, bytes]:
         if not is_in_flight(kind):
-            return super().decode(kind, data, where)
+            return super().opened(kind, data, where)
         plain_kind = kind.removesuffix(IN_FLIGHT)
-        try:
-            return super().decode(plain_kind, self._opened(plain_kind, data), where)
-        except ValueError:
-            raise CheckpointCorrupt(f"{where} belongs to a turn that has ended, or to another key") from None
-
-    def same(self, kind: str, data: bytes) -> int | None:
-        if not is_in_flight(kind):
-            return super().same(kind, data)
-        plain_kind = kind.removesuffix(IN_FLIGHT)
-        try:
-            return super().same(plain_kind, self._opened(plain_kind, data))
-        except ValueError:
-            return None
-
-    def _opened(self, kind: str, data: bytes) -> bytes:
-        """Raises `ValueError`."""
-        plain = None if self._sealer is None else self._sealer.open(data, kind.encode())
+        plain = None if self._sealer is None else self._sealer.open(data, plain_kind.encode())
         if plain is None:
-            raise ValueError("not under this key")
-        return plain
+            raise CheckpointCorrupt(f"{where} belongs to a turn that has ended, or to another key")
+        return super().opened(plain_kind, plain, where)
 
 
 class TurnSeal:

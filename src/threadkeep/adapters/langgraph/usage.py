@@ -11,19 +11,18 @@ from typing import Any, NamedTuple, cast
 from cachetools import LRUCache
 from langchain_core.messages import HumanMessage
 
-from threadkeep.adapters.langgraph.messages import Known, text_of
+from threadkeep.adapters.langgraph.messages import text_of
 from threadkeep.ports.threads import Thread, Usage, documents_of
 
 _LONGEST_QUERY = 1_000  # characters
 _MOST_REMEMBERED = 10_000
-MESSAGES = "messages"
-_COUNTED = {MESSAGES, "queries", "counts", "firstQuery", "retrievedContexts", "cached", "datasourceIds", "accessLevel"}
+_MESSAGES = "messages"
+_COUNTED = {_MESSAGES, "queries", "counts", "firstQuery", "retrievedContexts", "cached", "datasourceIds", "accessLevel"}
 
 
 class Changes(NamedTuple):
     since: str | None  # the checkpoint before
     channels: Collection[str]  # those that have a new value
-    messages: Known | None  # what the messages begin with as they did before
 
 
 class _Reported(NamedTuple):
@@ -56,7 +55,7 @@ class UsageReporter:
             return None
         reported = self._reported_at(thread, changes.since)
         first = reported is None or not reported.first_query
-        usage = _of_queries(values) or _of_messages(values, changes.messages, reported)
+        usage = _of_queries(values) or _of_messages(values, reported)
         if usage is None:
             return None
         query = usage.first_query if first and open_text else None
@@ -109,27 +108,19 @@ def _of_queries(values: Mapping[str, Any]) -> Usage | None:
     )
 
 
-def _of_messages(values: Mapping[str, Any], known: Known | None, reported: _Reported | None) -> Usage | None:
-    """Of a list with questions in it, how many they are; only those are counted that were not before.
-
-    The first one with words, unless it was reported, is looked for where it can be: also before, if nothing was yet.
-    """
-    found: Any = values.get(MESSAGES)
+def _of_messages(values: Mapping[str, Any], reported: _Reported | None) -> Usage | None:
+    """How many questions a list of messages has, and the first one with words, unless that was reported."""
+    found: Any = values.get(_MESSAGES)
     if type(found) is not list:
         return None
     messages = cast("list[Any]", found)
-    length, count = (known.length, known.questions) if known else (0, 0)
-    count += sum(isinstance(one, HumanMessage) for one in messages[length:])
+    count = sum(isinstance(one, HumanMessage) for one in messages)
     if not count:
         return None
     if reported is not None and reported.first_query:
         return Usage(query_count=count)
-    return Usage(query_count=count, first_query=_first_question(messages[length:] if reported else messages))
-
-
-def _first_question(messages: list[Any]) -> str | None:
-    asked = (one for one in messages if isinstance(one, HumanMessage))
-    return next((text for one in asked if (text := text_of(one))), None)
+    texts = (text_of(one) for one in messages if isinstance(one, HumanMessage))
+    return Usage(query_count=count, first_query=next(filter(None, texts), None))
 
 
 def _entries(value: Any) -> list[dict[str, Any]]:

@@ -20,11 +20,10 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.base.id import uuid6
 
+from threadkeep.adapters.langgraph.cache import ItemsMissing, State
 from threadkeep.adapters.langgraph.checkpoint_rows import (
-    ItemsMissing,
     Listed,
     Ref,
-    State,
     facts_of,
     unpack_body,
     where_is,
@@ -40,22 +39,18 @@ from threadkeep.adapters.langgraph.drafting import (
     encoded_metadata,
     encoded_writes,
     grow_never,
-    inner_value,
 )
 from threadkeep.adapters.langgraph.location import Location, goes_back_on_purpose
-from threadkeep.adapters.langgraph.messages import Known
 from threadkeep.adapters.langgraph.session import Asking, Session
-from threadkeep.adapters.langgraph.usage import MESSAGES, Changes, News
-from threadkeep.errors import CapabilityMissing, CheckpointCorrupt, InvalidInput, ScopeErased, StaleWriter
+from threadkeep.adapters.langgraph.usage import Changes, News
+from threadkeep.errors import CapabilityMissing, CheckpointCorrupt, ScopeErased, StaleWriter
 from threadkeep.ports.checkpoints import (
     CheckpointStore,
     NewCheckpoint,
     NotTheLatest,
     ParentMissing,
     PositionTaken,
-    Run,
     TurnOver,
-    Write,
 )
 from threadkeep.ports.threads import Thread, short_id
 
@@ -118,8 +113,6 @@ class Writer:
         if self._session.usage is not None and not location.ns:
             self._session.usage.stored(location.thread, location.checkpoint, id_, news)
         self._session.reading.remember(location.thread, location.ns, id_, draft.parsed)
-        for continued in draft.continued:
-            self._session.latest_lists.stored(location.thread, continued)
         for addition in draft.additions:
             self._session.items.add(location.thread, addition.list_id, addition.start, addition.items)
         return asking.identity.config(location.thread.owner, location.thread.id, location.ns, id_)
@@ -127,9 +120,11 @@ class Writer:
     async def _put(self, given: _Given) -> tuple[Draft, News | None]:
         thread = given.location.thread
         may_grow: MayGrow = grow_never if given.asking.in_turn else partial(self._session.items.ends_at, thread)
-        parent = await self._parent(given, trusting=True)
+        parent = await self._parent(given)
         while True:
-            draft, parent = await self._drafted(given, parent, may_grow)
+            limits = DraftLimits(self._session.limits.max_value_bytes, may_grow)
+            drafting = Drafting(thread, given.asking.codec, limits, parent, given.encoded)
+            draft = drafting.draft(given.checkpoint, given.new_versions)
             news = self._news(given, parent, draft)
             new = self._new(given, draft, news)
             await self._session.list_types()
@@ -148,28 +143,6 @@ class Writer:
                 ) from None
             else:
                 return draft, news
-
-    async def _drafted(self, given: _Given, parent: Parent | None, may_grow: MayGrow) -> tuple[Draft, Parent | None]:
-        """As if lists were only added to; with another parent where a look finds that they were not.
-
-        That look takes a while, so who waits for an answer that has come by then has it first.
-        """
-        try:
-            draft = self._draft(given, parent, may_grow)
-            await self._session.router.give_way()
-        except InvalidInput:  # perhaps only because it takes for new what has only moved
-            if parent is None or parent.holds():
-                raise
-        else:
-            if parent is None or parent.holds():
-                return draft, parent
-        parent = await self._parent(given, trusting=False)
-        return self._draft(given, parent, may_grow), parent
-
-    def _draft(self, given: _Given, parent: Parent | None, may_grow: MayGrow) -> Draft:
-        limits = DraftLimits(self._session.limits.max_value_bytes, may_grow)
-        drafting = Drafting(given.location.thread, given.asking.codec, limits, parent, given.encoded)
-        return drafting.draft(given.checkpoint, given.new_versions)
 
     def _new(self, given: _Given, draft: Draft, news: News | None) -> NewCheckpoint:
         location, asking = given.location, given.asking
@@ -197,12 +170,11 @@ class Writer:
         before: Mapping[str, Ref] = parent.state.refs if parent else {}
         changed = [channel for channel, ref in draft.parsed.refs.items() if ref != before.get(channel)]
         since = given.location.checkpoint if parent else None  # what was reported of a deleted one went with it
-        changes = Changes(since, changed, parent.known(MESSAGES) if parent else None)
-        values = given.checkpoint["channel_values"]
-        return self._session.usage.news(given.location.thread, values, changes, open_text=given.asking.codec.open_text)
+        values, open_text = given.checkpoint["channel_values"], given.asking.codec.open_text
+        changes = Changes(since, changed)
+        return self._session.usage.news(given.location.thread, values, changes, open_text=open_text)
 
-    async def _parent(self, given: _Given, *, trusting: bool) -> Parent | None:
-        """`trusting`: without what is stored of lists that seem only added to."""
+    async def _parent(self, given: _Given) -> Parent | None:
         location = given.location
         if location.checkpoint is None:
             return None
@@ -211,22 +183,11 @@ class Writer:
             state = await self._read_parent(location, given.asking)
         if state is None:
             return None
-        going_on: dict[tuple[Run, ...], Known] = {}
-        wanted: list[Run] = []
-        for channel, ref in state.refs.items():
-            if channel in given.new_versions and isinstance(ref, Listed):
-                value, _ = inner_value(given.checkpoint["channel_values"].get(channel))
-                known = None
-                if trusting and isinstance(value, list):
-                    known = self._session.latest_lists.known(location.thread, ref.runs, cast("list[Any]", value))
-                if known is None:
-                    wanted += ref.runs
-                else:
-                    going_on[ref.runs] = known
-                    wanted += () if given.asking.in_turn else _end_of(ref.runs)
+        changed = (ref for channel, ref in state.refs.items() if channel in given.new_versions)
+        wanted = [run for ref in changed if isinstance(ref, Listed) for run in ref.runs]
         where = f"thread {location.thread.id!r}, checkpoint {location.checkpoint!r}"
         try:
-            return Parent(state, await self._session.reading.fetch(location.thread, wanted, where), going_on)
+            return Parent(state, await self._session.reading.fetch(location.thread, wanted, where))
         except ItemsMissing:
             if await self._read_parent(location, given.asking) is not None:
                 raise
@@ -258,7 +219,10 @@ class Writer:
     ) -> None:
         writes, task_id, task_path = given
         encoded = encoded_writes(writes, task_id, task_path, asking.codec, self._session.limits.max_value_bytes)
-        work = partial(_store_writes, location=location, id_=id_, writes=encoded, turn=asking.turn)
+
+        async def work(store: CheckpointStore) -> None:
+            await store.put_writes(location.thread, location.ns, id_, encoded, asking.turn)
+
         await self._session.list_types()
         with self._counting:
             underway = tuple(self._underway.get(location.thread.key, ()))
@@ -285,17 +249,6 @@ class Writer:
                 if not puts:
                     self._underway.pop(thread.key, None)
             done.set_result(None)
-
-
-def _end_of(runs: Sequence[Run]) -> list[Run]:
-    """Return the last item, which says whether a list may grow there. It is cached, unless others have evicted it."""
-    return [Run(last.list_id, last.stop - 1, last.stop) for last in runs[-1:]]
-
-
-async def _store_writes(
-    store: CheckpointStore, location: Location, id_: str, writes: Sequence[Write], turn: bytes | None
-) -> None:
-    await store.put_writes(location.thread, location.ns, id_, writes, turn)
 
 
 async def _in_its_turn(asking: Asking, thread: Thread, work: Callable[[Asking], Awaitable[T]]) -> T:
