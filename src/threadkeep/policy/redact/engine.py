@@ -196,8 +196,6 @@ class Redactor:
 
     def _search(self, view: View, families: list[Family]) -> Iterator[Hit]:
         for family in families:
-            if family.gate is not None and not family.gate(view):
-                continue
             for rule in family.rules:
                 for start, end in rule.find(view):
                     yield from legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))
@@ -342,7 +340,7 @@ class _Needs(NamedTuple):
 
 
 class Selection:
-    """The families that a text can need, but for their gates, in the order of `BUILT_IN`."""
+    """The families that a text can need, in the order of `BUILT_IN`."""
 
     __slots__ = ("_needs",)
 
@@ -373,8 +371,6 @@ class Selection:
             if form is not None and form.search(signs) is None:
                 continue
             if family.strings and not any(string in lower for string in family.strings):
-                continue
-            if family.look is not None and not family.look(text, lower):
                 continue
             if prescan is not None:
                 if prescan not in narrow:

@@ -109,10 +109,6 @@ class View:
         self.announced: dict[int, str | None] = {}
         """What `context.before` found, by offset."""
 
-    def stretch(self, length: int) -> bool:
-        """Whether so many ASCII characters stand together without white space."""
-        return re.search(rf"[!-~]{{{length}}}", self.text) is not None
-
     @cached_property
     def behind_folded(self) -> list[int]:
         """Where something stands right behind an ASCII letter or digit that the original does not have."""
@@ -127,15 +123,6 @@ class View:
         """Where each run of digits starts."""
         return [match.start() for match in _DIGITS.finditer(self.text)]
 
-    def from_digits(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Matches of a pattern that starts at the first digit of a run, as `finditer` gives them."""
-        position = 0
-        for start in self.runs:
-            match = pattern.match(self.text, start) if start >= position else None
-            if match is not None:
-                position = match.end()
-                yield match
-
     def around_digits(self, before: int, after: int) -> Iterator[tuple[int, int]]:
         """Windows, none touching the next, that hold all that lies so near to the start of a run of digits."""
         return _windows(self.runs, before, after)
@@ -149,12 +136,6 @@ class View:
                 positions.append(place)
                 place = self.lower.find(string, place + 1)
         return _windows(sorted(positions), before, after)
-
-    @cached_property
-    def most_together(self) -> int:
-        """Digits with little between them; 0 if there are fewer than six, the least a number of interest has."""
-        counts = (sum(map(str.isdecimal, self.text[left:right])) for left, right in self.windows)
-        return max(counts, default=0)
 
     @cached_property
     def windows(self) -> list[tuple[int, int]]:
@@ -274,16 +255,12 @@ class Rule:
     sure: int = CHECKED
 
 
-Gate = Callable[[View], bool]
-
-
 @dataclass(frozen=True, slots=True)
 class Family:
     """Rules that are worth trying on the same texts, and what a text must have before any of them can match.
 
     At least `least` of the words (any text, if there are none); this many digits in all; signs in which this pattern is
-    found (see `Selection` in `engine.py`); Chinese characters; one of these lower-case strings; what a look at the shadow
-    and its lower case finds; and whatever the gate finds, which runs last. `sign` is a pattern without look-around
+    found (see `Selection` in `engine.py`); Chinese characters; one of these lower-case strings. `sign` is a pattern without look-around
     that is found in every shadow in which a rule matches (see `Prescan`): needed where none of these says enough,
     useful where they say it of too many texts. `narrow` is one more such pattern, tried only on a text that has all the
     rest: with these in it the prescan's automaton would be too large to be fast. `apart` gives the patterns automata of their
@@ -297,8 +274,6 @@ class Family:
     signs: str = ""
     han: bool = False
     strings: tuple[str, ...] = ()
-    look: Callable[[str, str], bool] | None = None
-    gate: Gate | None = None
     sign: str = ""
     narrow: str = ""
     apart: bool = False
@@ -308,17 +283,13 @@ CLUSTER = r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}"
 """What a text has in which six digits or more stand together."""
 
 
-def together(digits: int) -> Gate:
-    """A gate for rules that need so many digits with little between them."""
-    return lambda view: view.most_together >= digits
-
-
-def every(pattern: str) -> Finder:
+def every(pattern: str | re.Pattern[str], *, in_lower: bool = False) -> Finder:
     """A finder that claims each match of a pattern, or the one group of it that took part."""
     compiled = re.compile(pattern)
 
     def find(view: View) -> Iterator[tuple[int, int]]:
-        return (match.span(match.lastindex or 0) for match in compiled.finditer(view.text))
+        text = view.lower if in_lower else view.text
+        return (match.span(match.lastindex or 0) for match in compiled.finditer(text))
 
     return find
 
