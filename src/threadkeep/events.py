@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Literal
 
 Modality = Literal["text", "voice", "image"]
@@ -36,24 +35,9 @@ class Origin:
         """Whether a client of a network surface wrote it, so that only the client vouches for its author."""
         return self.surface in _NETWORK
 
-    def as_text(self) -> str:
-        """Return the form in which stores keep it: `author/surface`, then `/credential` where there is one."""
-        return "/".join([self.author, self.surface, *([self.credential] if self.credential else [])])
-
     def as_dict(self) -> dict[str, str]:
         known = {"author": self.author, "surface": self.surface}
         return known | ({"credential": self.credential} if self.credential else {})
-
-
-@lru_cache(maxsize=4_096)
-def origin_from(text: str) -> Origin:
-    """Read what `Origin.as_text` wrote."""
-    author, surface, *credential = text.split("/", 2)
-    return Origin(author, surface, credential[0] if credential else None)  # pyright: ignore[reportArgumentType]
-
-
-def _no_meta() -> dict[str, Any]:
-    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +47,7 @@ class UserMessage:
     text: str | None = None
     modality: Modality = "text"
     summary: str | None = None
-    meta: Mapping[str, Any] = field(default_factory=_no_meta)
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     language: str | None = None
     ts: datetime | None = None
     id: str | None = None

@@ -33,7 +33,7 @@ from threadkeep.core.stores import HealthCheck, LastWrite
 from threadkeep.core.stores import Stores as Stores  # named here for other parts
 from threadkeep.errors import StoreError, StoreUnavailable
 from threadkeep.events import Event
-from threadkeep.identity.audit import through
+from threadkeep.identity.audit import current_trail
 from threadkeep.model import (
     Admission,
     ConversationChange,
@@ -52,7 +52,7 @@ from threadkeep.model import (
     Stats,
     StoredReflection,
 )
-from threadkeep.policy.admit import MessageIds, Rules, admit
+from threadkeep.policy.admit import DIRECTLY, MessageIds, Rules, admit
 from threadkeep.policy.logs import OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import Health
@@ -105,7 +105,6 @@ class Memory:
         self.limits = limits
         self.clock = clock
         self._window = HistoryRange(limit=limits.max_messages, max_chars=limits.max_chars)
-        self._clock = clock
         self._outward_log = outward_log
         self._conversation_language = conversation_language or ConversationLanguage(None)
         self._count_tokens = count_tokens
@@ -143,7 +142,7 @@ class Memory:
         except StoreError as error:
             self._last_write.failed(error)
             raise
-        self._last_write.passed()
+        self._last_write.failure = None
         self._conversation_language.stored(scope, named, receipt)
         if self._outward_log and not receipt.replayed:
             self._outward_log.appended(scope, admission, receipt)
@@ -171,7 +170,9 @@ class Memory:
 
     async def _admitted(self, events: Sequence[Event], ids: MessageIds, language: str | None) -> Admission:
         """Long texts are redacted in a thread: others should not wait for them."""
-        work = partial(admit, events, self._rules, ids, self._clock(), language, through())
+        trail = current_trail.get()
+        through = DIRECTLY if trail is None else trail.through()
+        work = partial(admit, events, self._rules, ids, self.clock(), language, through)
         return await asyncio.to_thread(work) if text_length(events) > _MOST_ON_THE_LOOP else work()
 
     @in_one_call
@@ -206,7 +207,7 @@ class Memory:
         place = user if conversation is None else user.with_conversation(conversation)
         name = scope.conversation if conversation is None else conversation
         talk = None if name is None else user.with_conversation(name)
-        question = Question(checked_query(query), asked_in=scope.conversation, asked_at=self._clock())
+        question = Question(checked_query(query), asked_in=scope.conversation, asked_at=self.clock())
         most, room = positive("k", k), checked_budget(budget)
         with sparing():  # an answer by words alone is possible, so time is left for it
             sent = await self._sent(user, talk, question.text)
@@ -307,7 +308,7 @@ class Memory:
         """
         await self.may_write()
         redactor = self.redactor_at(one_conversation(scope))
-        return await self._reflecting.keep(scope, reflection, evidence, self._clock(), redactor, kind)
+        return await self._reflecting.keep(scope, reflection, evidence, self.clock(), redactor, kind)
 
     async def reflections(
         self, scope: Scope, kind: ReflectionKind = "turn", limit: int = 50

@@ -25,6 +25,7 @@ from threadkeep.scope import Scope, length_prefixed
 # A phrase of so many words is also recognised inside of a longer text. A shorter one ("yes") would refuse half of what
 # an assistant says, and a longer one stands on its own.
 SHORTEST_PHRASE, LONGEST_PHRASE = 3, 32
+MARK = "erased texts"  # the user's digest of it is a tombstone once anything of the user was erased by its text
 
 # Letters that look Latin and are not, in lower case, and dashes, apostrophes and a slash. A choice of those that a
 # keyboard or a page can produce, not the whole of Unicode's list of confusable characters.
@@ -189,10 +190,6 @@ class ErasedTexts:
     def with_key(cls, setting: str | None) -> ErasedTexts:
         return cls((setting or "").encode())
 
-    def mark(self, scope: Scope) -> bytes:
-        """Stands among the tombstones once anything that this user said was erased by its text."""
-        return scope.whole_user.digest("erased texts")
-
     def buried(self, scope: Scope, texts: Iterable[str], phrases: Iterable[str] = ()) -> list[bytes]:
         """All that is to be kept of these texts, and of phrases that are to be recognised inside of others too."""
         digest, looked_for = self._digests(scope), [words_of(phrase).words for phrase in phrases]
@@ -200,10 +197,10 @@ class ErasedTexts:
         found |= {
             _of_length(scope, len(words)) for words in looked_for if SHORTEST_PHRASE <= len(words) <= LONGEST_PHRASE
         }
-        return sorted({self.mark(scope), *found}) if found else []
+        return sorted({scope.whole_user.digest(MARK), *found}) if found else []
 
     def refused(self, scope: Scope, messages: Sequence[Draft | Message]) -> LookUp[list[str]]:
-        """Of a user whose `mark` stands: the ids of the messages that say what was erased, the user's own excepted."""
+        """Of a user whose `MARK` stands: the ids of the messages that say what was erased, the user's own excepted."""
         others = [message for message in messages if not is_the_users(message)]
         erased = yield from self.erased(scope, [message.content for message in others])
         return [message.id for message, gone in zip(others, erased, strict=True) if gone]

@@ -92,7 +92,7 @@ def test_a_store_that_was_full_counts_as_full_for_a_minute_or_until_a_write_pass
     assert last.seen_in(well).status == "down"
     now[0] = 61
     assert last.seen_in(well).status == "degraded"
-    last.passed()
+    last.failure = None
     assert last.seen_in(well) == well
     last.failed(StoreUnavailable("a moment ago"))
     assert last.seen_in(well).status == "degraded"
@@ -116,7 +116,7 @@ def test_a_failed_append_is_logged_once_a_minute_for_each_kind(caplog: pytest.Lo
     last = LastWrite(lambda: now[0])
     for error in (StoreFull("no space (DiskFull 53100)"), StoreFull("no space"), StoreUnavailable("away")):
         last.failed(error)
-    last.passed()
+    last.failure = None
     now[0] = 59
     last.failed(StoreFull("still no space"))
     now[0] = 60

@@ -8,7 +8,7 @@ from copy import copy
 from functools import partial
 from typing import Self, TypeVar
 
-from threadkeep.archive.append import append, last_seq, looked_up
+from threadkeep.archive.append import append, last_seq, looked_up, refuse_other_writer
 from threadkeep.archive.erase import erase, forget
 from threadkeep.archive.front import attach, check_writer, detach, front, note_missed, seed
 from threadkeep.archive.place import leave_gap, place
@@ -183,7 +183,7 @@ class DatabaseArchive(ABC):
 
     async def may_write(self) -> None:
         """Raise `HotStoreMismatch` where an append or erase would."""
-        self.claim.check_writer(await self.front())
+        refuse_other_writer(self.claim, await self.front())
 
     async def stats(self, scope: Scope | None) -> Stats:
         return await self._database.read(lambda: counts(scope, self._database.dialect))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from threadkeep.archive.append import NO_KEY, look_up, receipt_from
+from threadkeep.archive.append import NO_KEY, look_up, receipt_from, refuse_other_writer
 from threadkeep.db.messages import GENERATION, IN_SCOPE, of_conversation, of_generation, when
 from threadkeep.db.statements import Change, Dialect, Steps, Verb, one_row
 from threadkeep.ports.sessions import Claim, Front, Seed
@@ -20,7 +20,7 @@ def front() -> Verb[Front | None]:
 
 
 def check_writer(claim: Claim) -> Steps:
-    claim.check_writer((yield from front()))
+    refuse_other_writer(claim, (yield from front()))
 
 
 def attach(new: Front, dialect: Dialect) -> Verb[Front]:

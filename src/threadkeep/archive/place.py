@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from threadkeep.archive.append import looked_up, remember
+from threadkeep.archive.append import looked_up, refuse_other_hot_store, remember
 from threadkeep.archive.front import front
 from threadkeep.db.messages import (
     LOCKED_COLUMNS,
@@ -31,7 +31,7 @@ from threadkeep.model import Message
 from threadkeep.ports.archive import Entry, KeyedReceipt, Placed
 from threadkeep.ports.sessions import Claim
 from threadkeep.scope import Scope
-from threadkeep.wording import ErasedTexts, is_the_users
+from threadkeep.wording import MARK, ErasedTexts, is_the_users
 
 OLDER_GENERATION = "its scope was erased after it was made"
 ERASED = "it was erased"
@@ -186,7 +186,7 @@ def place(
     erased_texts: ErasedTexts,
     dialect: Dialect,
 ) -> Verb[list[Placed]]:
-    claim.check_hot_store((yield from front()))
+    refuse_other_hot_store(claim, (yield from front()))
     answers, _ = yield from _dropped(entries, erased_texts, dialect)
     for number, entry in enumerate(entries):
         if number not in answers and (conflict := contradicts_itself(entry)) is not None:
@@ -226,7 +226,7 @@ def _dropped(
     raised = {bytes(where): generation for where, generation in rows}
     digests = {digest for entry in entries for digest in message_digests(entry)}
     digests |= {entry.key.digest for entry in entries if entry.key is not None}
-    marks = {number: erased_texts.mark(entry.scope) for number, entry in enumerate(entries) if _by_others(entry)}
+    marks = {number: entry.scope.whole_user.digest(MARK) for number, entry in enumerate(entries) if _by_others(entry)}
     these, values = dialect.in_list("digest", "digest", sorted(digests.union(marks.values())))
     rows = yield Query(f"SELECT digest FROM tk_tombstones WHERE {these}", values)  # noqa: S608
     erased = {bytes(row[0]) for row in rows}

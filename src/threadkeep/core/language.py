@@ -44,6 +44,7 @@ class _Known(NamedTuple):
     language: str | None
     unclear: int = 0  # appends so far that showed no language
 
+    @property
     def is_worth_detecting(self) -> bool:
         """A user whose messages were unclear for long seldom writes a clear one: detection must not cost every turn."""
         return self.unclear < _ALWAYS_DETECTED or self.unclear.bit_count() == 1
@@ -87,7 +88,7 @@ class ConversationLanguage:
         if known.language:
             return _as_known(admission, known)
         allowed = languages or self._languages.of(scope.tenant).choice
-        found = await self._detected(self._detector, allowed, admission) if known.is_worth_detecting() else None
+        found = await self._detected(self._detector, allowed, admission) if known.is_worth_detecting else None
         return Named(found or admission, known.seq, _given(found) if found else None, known.unclear + 1)
 
     async def _read(self, scope: Scope, latest_of: LatestOf) -> _Known | None:
@@ -108,7 +109,10 @@ class ConversationLanguage:
             if _is_users_text(draft):
                 detection = await detector.detect(draft.content, allowed)
                 if detection.confidence >= CERTAIN:
-                    return _with_language(admission, index, detection.tag)
+                    # The digest stays as it was: a retry, for which no detector runs any more, is the same payload.
+                    drafts = list(admission.drafts)
+                    drafts[index] = replace(draft, language=detection.tag)
+                    return replace(admission, drafts=tuple(drafts))
         return None
 
     def stored(self, scope: Scope, named: Named, receipt: Receipt) -> None:
@@ -145,10 +149,3 @@ def _is_users_text(draft: Draft) -> bool:
 def _may_show(admission: Admission) -> bool:
     """Where the caller names a language, there is nothing to find out."""
     return any(map(_is_users_text, admission.drafts)) and not any(draft.language for draft in admission.drafts)
-
-
-def _with_language(admission: Admission, index: int, tag: str) -> Admission:
-    """The digest stays as it was: a retry, for which no detector runs any more, is the same payload."""
-    drafts = list(admission.drafts)
-    drafts[index] = replace(drafts[index], language=tag)
-    return replace(admission, drafts=tuple(drafts))

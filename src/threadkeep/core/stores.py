@@ -102,15 +102,12 @@ class LastWrite:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._failed: tuple[StoreError, float] | None = None
+        self.failure: tuple[StoreError, float] | None = None  # and when; None once an append has passed
         self._logged: dict[str, float] = {}  # when, by the error's code
-
-    def passed(self) -> None:
-        self._failed = None
 
     def failed(self, error: StoreError) -> None:
         now = self._monotonic()
-        self._failed = (error, now)
+        self.failure = (error, now)
         if now - self._logged.get(error.code, -math.inf) >= _RECENT_SECONDS:
             self._logged[error.code] = now
             _log.error("an append failed (%s): %s", error.code, error)
@@ -118,9 +115,9 @@ class LastWrite:
     def seen_in(self, health: Health) -> Health:
         """Add that the last append failed. A full store counts for a minute: without traffic no append would show
         that there is room again."""
-        if self._failed is None:
+        if self.failure is None:
             return health
-        error, at = self._failed
+        error, at = self.failure
         full = isinstance(error, StoreFull) and self._monotonic() - at < _RECENT_SECONDS
         message = f"the last append of this process failed ({error.code}), and none has passed since"
         finding = HealthFinding("last_write_failed", message, "see the log of this process for the cause", stops=full)

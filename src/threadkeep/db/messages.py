@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from threadkeep.db.statements import Change, ChangeEach, Dialect, Query, Raced, Steps, Verb, one_row, read_id
 from threadkeep.db.terms import delete_terms, insert_words, packed, unpacked
 from threadkeep.errors import ScopeErased
-from threadkeep.events import origin_from
+from threadkeep.events import Origin
 from threadkeep.model import Draft, HistoryRange, Message
 from threadkeep.scope import Scope
 
@@ -201,6 +202,18 @@ def fitting(found: Sequence[Message], wanted: HistoryRange) -> list[Message]:
     return kept
 
 
+def origin_as_text(origin: Origin) -> str:
+    """Return the form in which stores keep it: `author/surface`, then `/credential` where there is one."""
+    return "/".join([origin.author, origin.surface, *([origin.credential] if origin.credential else [])])
+
+
+@lru_cache(maxsize=4_096)
+def origin_from(text: str) -> Origin:
+    """Read what `origin_as_text` wrote."""
+    author, surface, *credential = text.split("/", 2)
+    return Origin(author, surface, credential[0] if credential else None)  # pyright: ignore[reportArgumentType]
+
+
 def message_of(row: Any, dialect: Dialect) -> Message:
     """From a row of `MESSAGE_COLUMNS`."""
     seq, id_, role, content, ts, modality, language, meta, origin, stored_at = row
@@ -237,7 +250,7 @@ def row_of(cid: int, uid: int, seq: int, draft: Draft | Message, words: Sequence
         "language": draft.language,
         "meta": json.dumps(dict(draft.meta)) if draft.meta else None,
         "ts": moment(draft.ts),
-        "origin": draft.origin.as_text() if draft.origin else None,
+        "origin": origin_as_text(draft.origin) if draft.origin else None,
         "stored_at": moment(draft.stored_at) if draft.stored_at else None,
         "words": words,
     }

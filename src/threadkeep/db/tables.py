@@ -119,7 +119,7 @@ messages = Table(
     Column("language", Word),
     Column("meta", AnyText),
     Column("ts", BigInteger, nullable=False),
-    Column("origin", Short),  # who wrote it, see `Origin.as_text`; null before it was recorded
+    Column("origin", Short),  # who wrote it, see `origin_as_text`; null before it was recorded
     Column("stored_at", BigInteger),  # when it arrived; null before it was recorded: then `ts` stands for it
     # The search words, repeats included. On PostgreSQL under a GIN index; elsewhere the table `words` finds them.
     Column("words", WordsOfARow),

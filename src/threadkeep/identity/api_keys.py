@@ -17,7 +17,7 @@ from typing import Any, cast
 from threadkeep.db.database import Database
 from threadkeep.db.statements import Change
 from threadkeep.errors import InvalidInput
-from threadkeep.identity.principal import Principal, allowed_to
+from threadkeep.identity.principal import allowed_to
 from threadkeep.ports.keys import ApiKey, Permission, Role
 from threadkeep.scope import Scope
 
@@ -64,10 +64,6 @@ def holds(key: str, kept: ApiKey, secret: str, now: datetime) -> bool:
     same = hmac.compare_digest(digest_of(key, secret), kept.digest)
     alive = kept.revoked_at is None and (kept.expires_at is None or now < kept.expires_at)
     return same and alive
-
-
-def principal_of(kept: ApiKey) -> Principal:
-    return Principal(kept.tenant, kept.user, kept.role, kept.permissions, f"key:{kept.prefix}")
 
 
 _COLUMNS = "prefix, digest, name, tenant, user_id, role, permissions, created_at, expires_at, revoked_at"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from threadkeep.identity.principal import Principal
-from threadkeep.policy.admit import DIRECTLY, Through
+from threadkeep.policy.admit import Through
 from threadkeep.policy.logs import logged_id
 from threadkeep.scope import Scope
 
@@ -35,6 +35,16 @@ class Trail:
         conversation = self.scope.conversation if self.scope else None
         return {"request_id": self.request_id, "conversation_id": _shown(conversation)}
 
+    def through(self) -> Through:
+        """Return the surface and the credential, to be recorded with what the request writes.
+
+        What an administrator writes for another user is an operator's.
+        """
+        if self.who is None:
+            return Through(self.surface)
+        by_operator = self.scope is not None and self.who.writes_for(self.scope)
+        return Through(self.surface, _shown(self.who.name), by_operator)
+
     def access(self, outcome: Outcome) -> dict[str, Any]:
         """For the log entry that ends it."""
         if not self.asked:
@@ -51,7 +61,7 @@ class Trail:
         }
 
 
-_current: ContextVar[Trail | None] = ContextVar("threadkeep_trail", default=None)
+current_trail: ContextVar[Trail | None] = ContextVar("threadkeep_trail", default=None)
 
 
 @contextmanager
@@ -61,41 +71,27 @@ def trail_of(request_id: str | None, surface: str) -> Generator[Trail]:
     The id is fit for a log already: the surface that takes it from a caller sees to that.
     """
     trail = Trail(request_id, surface)
-    before = _current.set(trail)
+    before = current_trail.set(trail)
     try:
         yield trail
     finally:
-        _current.reset(before)
+        current_trail.reset(before)
 
 
 def ids_of_this_request() -> dict[str, str | None]:
-    trail = _current.get()
+    trail = current_trail.get()
     return {} if trail is None else trail.ids()
 
 
 def called_by(who: Principal | None) -> None:
     """Note the caller; None while it is not known: a request that ends there was denied to a stranger."""
-    if (trail := _current.get()) is not None:
+    if (trail := current_trail.get()) is not None:
         trail.asked, trail.who = True, who
-
-
-def through() -> Through:
-    """Return the surface and the credential of the request at hand, to be recorded with what it writes.
-
-    What an administrator writes for another user is an operator's.
-    """
-    trail = _current.get()
-    if trail is None:
-        return DIRECTLY
-    if trail.who is None:
-        return Through(trail.surface)
-    by_operator = trail.scope is not None and trail.who.writes_for(trail.scope)
-    return Through(trail.surface, _shown(trail.who.name), by_operator)
 
 
 def reaching(scope: Scope) -> Scope:
     """The same scope, noted before it is decided whether they may."""
-    if (trail := _current.get()) is not None:
+    if (trail := current_trail.get()) is not None:
         trail.scope = scope
     return scope
 

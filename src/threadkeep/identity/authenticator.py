@@ -63,7 +63,9 @@ class Authenticator:
             return (await self._by_key(api_key, self._secret)).with_token(bearer)
         if bearer is not None and self._tokens is not None:
             return await self._tokens.principal(bearer)
-        raise Unauthenticated(f"a credential is missing: send {self._accepted()}")
+        ways = ["X-API-Key"] if self._secret is not None else []
+        ways += ["Authorization: Bearer <JWT>"] if self._tokens is not None else []
+        raise Unauthenticated(f"a credential is missing: send {' or '.join(ways)}")
 
     async def forgotten(self) -> bool:
         """Return whether API keys exist though none is required, as where the secret was left out of a
@@ -82,16 +84,12 @@ class Authenticator:
             self._looked_for_keys = -_FRESH_SECONDS  # until it is started otherwise
         return exist
 
-    def _accepted(self) -> str:
-        ways = ["X-API-Key"] * (self._secret is not None)
-        return " or ".join(ways + ["Authorization: Bearer <JWT>"] * (self._tokens is not None))
-
     async def _by_key(self, key: str, secret: str) -> Principal:
         prefix = api_keys.prefix_of(key)
         kept = await self._kept(prefix) if prefix else None
         if kept is None or not api_keys.holds(key, kept, secret, self._clock()):
             raise Unauthenticated(_UNKNOWN)
-        return api_keys.principal_of(kept)
+        return Principal(kept.tenant, kept.user, kept.role, kept.permissions, f"key:{kept.prefix}")
 
     async def _kept(self, prefix: str) -> ApiKey | None:
         known = self._known.get(prefix)

@@ -40,8 +40,12 @@ class TokenVerifier:
     async def principal(self, token: str) -> Principal:
         """Raises `Unauthenticated`, saying what does not hold, never what stands in the token; `KeySetUnavailable`."""
         claims = await self._claims(token)
+        tenant, user = claims.get("tenant", DEFAULT_TENANT), claims["sub"]
         try:
-            return _principal_of(claims).with_token(token)
+            Scope(tenant, user)  # raises for what no id may be made of
+            role = _role(claims)
+            permissions = allowed_to(role, user, _permissions(claims))
+            return Principal(tenant, user, role, permissions, f"jwt:{tenant}:{user}", token)
         except (InvalidInput, Forbidden) as error:
             raise Unauthenticated("the token's sub, tenant, role or scope claim is not one that is known") from error
 
@@ -76,13 +80,6 @@ class TokenVerifier:
         if self._rules.secret is not None and algorithm in _WITH_SECRET:
             return self._rules.secret, _WITH_SECRET
         raise jwt.InvalidAlgorithmError
-
-
-def _principal_of(claims: Mapping[str, Any]) -> Principal:
-    tenant, user = claims.get("tenant", DEFAULT_TENANT), claims["sub"]
-    Scope(tenant, user)  # raises for what no id may be made of
-    role = _role(claims)
-    return Principal(tenant, user, role, allowed_to(role, user, _permissions(claims)), f"jwt:{tenant}:{user}")
 
 
 def _role(claims: Mapping[str, Any]) -> Role:

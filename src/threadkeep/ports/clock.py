@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 
 Clock = Callable[[], datetime]
 
-
-def system_clock() -> datetime:
-    return datetime.now(UTC)
+system_clock: Clock = partial(datetime.now, UTC)

@@ -391,7 +391,7 @@ class ContentCases(WithStores):
             Origin("operator", "http", "key:abcdefghijkl"),
             Origin("import", "cli"),
         ],
-        ids=lambda origin: origin.as_text(),
+        ids=str,
     )
     async def test_who_wrote_a_message_and_when_it_arrived_come_back(
         self, stores: StoresUnderTest, origin: Origin

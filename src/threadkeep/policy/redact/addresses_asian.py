@@ -391,14 +391,6 @@ def _living(view: View) -> Iterator[tuple[int, int]]:
     return (_with_postcode(view.text, *match.span("address")) for match in _LIVING.finditer(view.text))
 
 
-def _has_house_number(view: View) -> bool:
-    return "號" in view.text or "号" in view.text
-
-
-def _road(view: View) -> bool:
-    return "路" in view.text or "街" in view.text or "巷" in view.text
-
-
 _ZH_FAMILIES: Final = (
     Family((Rule("address.zh.hamlet", "ADDRESS", _hamlets, CONTEXT - 5),), han=True, strings=("鄰", "邻", "信箱")),
     Family(
@@ -406,13 +398,19 @@ _ZH_FAMILIES: Final = (
         han=True,
         strings=("棟", "栋", "幢", "座", "號樓", "号楼", "單元", "单元"),
     ),
-    Family((Rule("address.zh", "ADDRESS", _chinese, CONTEXT - 5),), han=True, gate=_has_house_number),
+    Family(
+        (Rule("address.zh", "ADDRESS", _chinese, CONTEXT - 5),),
+        han=True,
+    ),
     Family(
         (Rule("address.zh.living", "ADDRESS", _living, CONTEXT - 9),),
         han=True,
         strings=("住", "居", "址", "寄到", "送到", "老家"),
     ),
-    Family((Rule("address.zh.road", "ADDRESS", _regions, CONTEXT - 8),), han=True, gate=_road),
+    Family(
+        (Rule("address.zh.road", "ADDRESS", _regions, CONTEXT - 8),),
+        han=True,
+    ),
 )
 
 FAMILIES: Final = (*_VI_FAMILIES, *_ZH_FAMILIES)

@@ -179,48 +179,12 @@ def _seeds(pattern: re.Pattern[str], group: str | int = 0) -> Finder:
 
 
 def _english(view: View) -> Iterator[tuple[int, int]]:
-    for match in view.from_digits(_ENGLISH):
+    for match in _ENGLISH.finditer(view.text):
         # `5 Great Lakes` is no address; a word that is not first of all a street needs a longer house number.
         if match["suffix"] in _STREETS or re.search(r"[0-9]{3}", match[0]):
             yield match.start(), extend(view.text, match.end())
 
 
-def _compound_word(view: View) -> bool:
-    """A word that ends like a street, or stands for one; then also right in front of a number."""
-    lower = view.lower
-    ends = [start - 1 for start in view.runs if start > 3 and lower[start - 4 : start - 1] in _LAST_THREE]
-    if not any(lower.endswith(_ALL_ENDINGS, 0, end) for end in ends):
-        return False
-    words = _WORD.findall(lower)
-    return any(word.endswith(_ENDINGS) for word in words) or not _HUNGARIAN.isdisjoint(words)
-
-
-def _spaced_capital(view: View) -> bool:
-    text = view.text
-    return any(text[start + 1 : start + 3].isupper() and text[start - 1] == " " for start in view.runs if start)
-
-
-def _is_cued(view: View) -> bool:
-    """A capital beside a number and, not too far before, one of the phrases in lower case: cheaper than in either."""
-    reaches = ((start, _reach(view.text, start)) for start in view.runs)
-    return any(_LOWER_CUE.search(view.lower, max(0, start - reach), start) for start, reach in reaches if reach)
-
-
-def _reach(text: str, start: int) -> int:
-    """How far before this number a phrase can stand whose address it is part of."""
-    word = text[text.rfind(" ", max(0, start - 34), max(0, start - 1)) + 1] if start > 1 else "a"
-    if text[start - 1] == " " and not "\0" < word < "A" and not "[" <= word <= "~":
-        return 340
-    return 120 if _CAPITAL_NEXT.match(text, start) else 0
-
-
-def _has_two_numbers(view: View) -> bool:
-    return _TWO_NUMBERS.search(view.text) is not None
-
-
-_TWO_NUMBERS: Final = re.compile(rf"[0-9][ ]{_UPPER}[^0-9\n]*[ ][0-9]{{1,5}}[A-Za-z0-9/\-]{{0,7}}\.?[ \t]*(?:\n|\Z)")
-_CAPITAL_NEXT: Final = re.compile(rf"[0-9]{{1,6}}[A-Za-z]?(?:[/\-][0-9]{{1,4}}[A-Za-z]?)?,?[ ]{_UPPER}")
-_LOWER_CUE: Final = re.compile(_CUE.removeprefix("(?i:").removesuffix(")"))
 _NUMBERED_UNIT: Final = (
     r"(?i-u:apt|apartment|suite|ste|unit|flat|room|rm|floor|fl|building|bldg|lokal|m\.)\.?[ ]?#?[0-9]"
 )
@@ -233,10 +197,6 @@ def _rule(name: str, find: Finder, sure: int = CONTEXT - 5) -> tuple[Rule]:
 
 _STREETS: Final = frozenset(STREETS.split("|"))
 _ENDINGS: Final = tuple(STREET_ENDING.split("|"))
-_HUNGARIAN: Final = frozenset(
-    ("utca", "ut", "u", "utja", "ter", "tere", "korut", "rkp", "kapu", "str", "poik", "vei", "plass")
-)
-_WORD: Final = re.compile(r"[a-z]+")
 _APART: Final = " utca| u.| ut| utja| ter| tere| korut| rkp.| kapu| str.| strasse| gate| vei| plass| alle| poik"
 _ALL_ENDINGS: Final = (*_ENDINGS, *_APART.split("|"))
 _LAST_THREE: Final = frozenset(ending[-3:] for ending in _ALL_ENDINGS)
@@ -290,12 +250,10 @@ _LATIN_FAMILIES: Final = (
         digits=1,
         narrow=r"(?i-u:address|adres|dostawy|zamieszkania|chi|nha|hang)[ ]?:",
     ),
-    Family(
-        _rule("postcode.gb", every(_UK_POSTCODE), FORM), digits=2, gate=_spaced_capital, narrow="[A-Z0-9] [0-9][A-Z]{2}"
-    ),
+    Family(_rule("postcode.gb", every(_UK_POSTCODE), FORM), digits=2, narrow="[A-Z0-9] [0-9][A-Z]{2}"),
     Family(_rule("english", _english), words=_SUFFIXES, digits=1, narrow=_NUMBER_BEFORE_STREET),
     Family(_rule("prefixed", _seeds(_PREFIXED)), words=_PREFIXES, digits=1, narrow=_PREFIX_BESIDE_NUMBER),
-    Family(_rule("compound", _seeds(_COMPOUND)), digits=1, gate=_compound_word, narrow=_ENDING_BEFORE_NUMBER),
+    Family(_rule("compound", _seeds(_COMPOUND)), digits=1, narrow=_ENDING_BEFORE_NUMBER),
     Family(
         _rule("box", _seeds(_BOX)),
         words="box postbox postboks postfach skrytka skr apo fpo dpo",
@@ -308,14 +266,12 @@ _LATIN_FAMILIES: Final = (
         _rule("told", _seeds(_CUED, "address"), FORM),
         words=_CUE_WORDS,
         digits=1,
-        gate=_is_cued,
         narrow=_NUMBER_BEHIND_CUE,
     ),
     Family(
         _rule("block", _seeds(_BLOCK, "address"), FORM),
         digits=3,
         signs="\n",
-        gate=_has_two_numbers,
         narrow=rf"[0-9][ ]{_UPPERCASE}",
     ),
 )
@@ -538,10 +494,6 @@ def _polish(view: View) -> Iterator[tuple[int, int]]:
         yield match.start(), tail.end() if tail else match.end()
 
 
-def _postcodes(view: View) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in view.from_digits(_PL_POSTCODE))
-
-
 _KNOWN_STREET: Final = any_of("streets_pl")
 _KNOWN_TOWN: Final = any_of("towns_pl")
 _ENDING: Final = r"(?:sk|ck|dzk|zk|n|w|j)(?:a|iej|ej)|(?:sk|ck|dzk)iego|(?:icz|owicz|ewicz)a|(?:czna|czej|cza|sta|stej|ta|tej|cha|chej|la|lej|ra|rej|ka|kiej|ga|giej)"
@@ -566,23 +518,6 @@ _NO_STREET: Final = words(
     " klasy sprawa sprawy sygnatura faktura umowa umowy norma lista nowa stara edycja seria czesc kolejka"
     " runda dyrektywa rezerwacja oferta zmiana zmiany wygrana maja marca lipca czerwca roku"
 )
-
-
-_LAST_WORDS: Final = frozenset(re.split(r"[ \-]", name)[-1] for name in names("streets_pl"))
-_LIKE_A_STREET: Final = re.compile(rf"[a-z]{{1,20}}(?:{_ENDING})")
-
-
-def _street_before(view: View) -> bool:
-    """Whether a word that a street may end with stands in front of some number."""
-    return any(_ends_like_a_street(view.lower, start) for start in view.runs)
-
-
-def _ends_like_a_street(lower: str, number: int) -> bool:
-    end = number - 4 if lower[number - 4 : number] == " nr " else number - 1
-    if end < 3 or lower[end] != " ":
-        return False
-    word = lower[max(lower.rfind(" ", max(0, end - 24), end), lower.rfind("-", max(0, end - 24), end)) + 1 : end]
-    return word in _LAST_WORDS or _LIKE_A_STREET.fullmatch(word) is not None
 
 
 def _everyday(view: View) -> Iterator[tuple[int, int]]:
@@ -675,7 +610,7 @@ _PL_WORDS: Final = "ul ulica ulicy ulice al aleja alei aleje alejach pl plac pla
 _PL_FAMILIES: Final = (
     Family((Rule("address.pl", "ADDRESS", _polish, CONTEXT - 3),), words=_PL_WORDS, digits=1),
     Family(
-        (Rule("address.pl.postcode", "ADDRESS", _postcodes, CONTEXT - 6),),
+        (Rule("address.pl.postcode", "ADDRESS", every(_PL_POSTCODE), CONTEXT - 6),),
         digits=5,
         signs="00-000",
         narrow="[0-9]{2}-[0-9]{3}",
@@ -683,7 +618,6 @@ _PL_FAMILIES: Final = (
     Family(
         (Rule("address.pl.everyday", "ADDRESS", _everyday, CONTEXT - 6),),
         digits=1,
-        gate=_street_before,
         narrow=r"[A-Za-z] (?i-u:nr )?[0-9]",
     ),
     Family(

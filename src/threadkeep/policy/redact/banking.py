@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Rule, View, together
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, CLUSTER, CONTEXT, Family, Rule, View
 
 _CANDIDATE: Final = re.compile(r"(?<![0-9A-Za-z.])(?<![0-9][-.,])[0-9](?:[ \-.]{0,3}[0-9]){11,18}(?![0-9]|[-.,]?[0-9])")
 _ISSUERS: Final = re.compile(
@@ -69,7 +69,7 @@ def _plausible(view: View, start: int, number: str) -> bool:
 def _disguised(view: View) -> Iterator[tuple[int, int]]:
     """Groups of four with other marks or newlines between them, or the digits glued to a word."""
     for pattern in (_GROUPED, _GLUED):
-        for match in view.from_digits(pattern):
+        for match in pattern.finditer(view.text):
             if is_usual(match[0]):
                 yield match.span()
 
@@ -95,7 +95,6 @@ _CARD_FAMILIES: Final = (
             Rule("card.labelled", "CREDIT_CARD", _unchecked, CHECKED),
         ),
         digits=12,
-        gate=together(12),
         narrow=CLUSTER,
     ),
     Family(
@@ -195,20 +194,14 @@ def _named(view: View) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def _long(view: View) -> bool:
-    lettered = any(view.text[start - 2 : start].isalpha() for start in view.runs if start > 1)
-    return lettered and (view.stretch(15) or bool(view.windows))
-
-
 _ACCOUNT_FAMILIES: Final = (
     Family(
         (Rule("iban", "IBAN", _ibans, CERTAIN), Rule("iban.grouped", "IBAN", _any_case, CERTAIN)),
         digits=2,
-        gate=_long,
         narrow="[A-Za-z]{2}[0-9]{2}",
     ),
-    Family((Rule("iban.polish", "BANK_ACCOUNT", _polish, CHECKED + 5),), digits=26, gate=together(26), narrow=CLUSTER),
-    Family((Rule("account.named", "BANK_ACCOUNT", _named, CONTEXT + 2),), digits=6, gate=together(6), narrow=CLUSTER),
+    Family((Rule("iban.polish", "BANK_ACCOUNT", _polish, CHECKED + 5),), digits=26, narrow=CLUSTER),
+    Family((Rule("account.named", "BANK_ACCOUNT", _named, CONTEXT + 2),), digits=6, narrow=CLUSTER),
 )
 
 FAMILIES: Final = (*_CARD_FAMILIES, *_ACCOUNT_FAMILIES)

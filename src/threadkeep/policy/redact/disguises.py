@@ -116,11 +116,6 @@ def _chinese(view: View) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def _in_han(view: View) -> bool:
-    return not view.original.isascii() and _HAN_RUN.search(view.original) is not None
-
-
-_HAN_RUN: Final = re.compile(r"[零〇○一二三四五六七八九幺](?:[ \-]?[零〇○一二三四五六七八九幺]){3}")
 _ANY_WORD: Final = f"(?i-u:{_DIGIT_WORDS.replace(' ', '|')})"
 _NEXT_WORD: Final = rf"(?i-u:[ ,.\-]{{1,3}}| va )(?:{_ANY_WORD}|[0-9]{{1,4}})"
 _THREE_WORDS: Final = rf"(?:^|[^A-Za-z])(?:{_ANY_WORD}|[0-9]{{1,4}}){_NEXT_WORD}{_NEXT_WORD}"
@@ -137,7 +132,10 @@ _SPELLED_FAMILIES: Final = (
         sign=_THREE_WORDS,
         narrow=_THREE_WORDS,
     ),
-    Family((Rule("phone.spoken.zh", "PHONE", _chinese, FORM),), digits=8, gate=_in_han),
+    Family(
+        (Rule("phone.spoken.zh", "PHONE", _chinese, FORM),),
+        digits=8,
+    ),
 )
 
 

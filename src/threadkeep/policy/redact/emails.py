@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from threadkeep.policy.redact.rule import CERTAIN, CHECKED, SPACE, Family, Rule
+from threadkeep.policy.redact.rule import CERTAIN, CHECKED, SPACE, Family, Rule, every
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,11 +143,6 @@ def _spaced(view: View) -> Iterator[tuple[int, int]]:
     yield from (match.span() for match in _COMMA.finditer(view.text))
 
 
-def _split(view: View) -> Iterator[tuple[int, int]]:
-    """`email at maria da silva@mail.example`: a space slipped into the name."""
-    return (match.span(1) for match in _SPLIT.finditer(view.text))
-
-
 _SPELLED_AT: Final = rf"(?i:[\[({{<]{SPACE}?(?:{_AT_WORD}|@|{_HAN_AT})|{SPACE}(?:{_AT_WORD}),?{SPACE}|{_HAN_AT}|_at_|@)"
 _BRACKETS: Final = ("at]", "at)", "at}", "_at_", "[@", "(@")
 _ENCODED_RULES: Final = (Rule("email.encoded", "EMAIL", _encoded, CERTAIN),)
@@ -158,7 +153,7 @@ FAMILIES: Final = (
         (
             Rule("email.plain", "EMAIL", _plain, CERTAIN),
             Rule("email.spaced", "EMAIL", _spaced, CHECKED),
-            Rule("email.split", "EMAIL", _split, CHECKED),
+            Rule("email.split", "EMAIL", every(_SPLIT), CHECKED),
         ),
         signs="@",
         sign="@",

@@ -8,7 +8,7 @@ words. Most texts have no sign and no word that a family needs, and cost no more
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -196,8 +196,6 @@ class Redactor:
 
     def _search(self, view: View, families: list[Family]) -> Iterator[Hit]:
         for family in families:
-            if family.gate is not None and not family.gate(view):
-                continue
             for rule in family.rules:
                 for start, end in rule.find(view):
                     yield from legible(view.text, Hit(start, end, rule.type, rule.name, rule.sure))
@@ -330,128 +328,54 @@ _DROPPED: Final = bytes(code for code in range(256) if code not in _MARKS)
 _AS_SIGNS: Final = bytes(ord("0") if chr(code).isdecimal() else code for code in range(128)) + bytes(range(128, 256))
 _AS_WORDS: Final = bytes(ord(chr(code).lower()) if chr(code).isalpha() else 32 for code in range(128)) + b" " * 128
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_REMEMBERED: Final = 32
-"""Longest signs whose plan is kept: chat has few signs, and the same ones over and over."""
 
 
-class _Plan(NamedTuple):
-    """What the signs alone decide."""
+class _Needs(NamedTuple):
+    """What a text must have before a family is tried, in forms that are quick to look up."""
 
-    digits: int
-    anyway: tuple[Family, ...]  # need no word
-    hinted: tuple[Family, ...]  # nor do these, but one of their strings, or what they look for
-    narrow: tuple[Family, ...]  # nor do these, but what their pattern says
-    han: tuple[Family, ...]  # need no word, but a Chinese character
-    cues: frozenset[bytes]
+    family: Family
+    words: frozenset[bytes]
+    signs: re.Pattern[bytes] | None
+    narrow: Prescan | None
 
 
 class Selection:
-    """An index of families by the signs and the words they need."""
+    """The families that a text can need, in the order of `BUILT_IN`."""
 
-    __slots__ = (
-        "_any_hint",
-        "_any_narrow",
-        "_by_word",
-        "_cues",
-        "_digitless_cues",
-        "_narrow",
-        "_plan",
-        "_plan_anew",
-        "_signs",
-        "_wordless",
-    )
+    __slots__ = ("_needs",)
 
     def __init__(self, families: Iterable[Family]) -> None:
-        by_word: dict[bytes, list[Family]] = defaultdict(list)
-        wordless: list[Family] = []
-        self._signs: dict[str, re.Pattern[bytes]] = {}
-        self._narrow: dict[str, Prescan] = {}
-        for family in families:
-            self._signs[family.signs] = re.compile(family.signs.encode())
-            if family.narrow:
-                self._narrow[family.narrow] = Prescan(family.narrow)
-            for word in family.words.split():
-                by_word[word.encode()].append(family)
-            if not family.words:
-                wordless.append(family)
-        self._by_word = dict(by_word)
-        self._wordless = tuple(wordless)
-        self._any_narrow = Prescan.of_any(family.narrow for family in wordless if _shared(family))
-        self._any_hint = Prescan.of_hints(family for family in wordless if _hinted(family))
-        self._cues = frozenset(by_word)
-        self._digitless_cues = frozenset(
-            word for word, families in by_word.items() if any(not family.digits for family in families)
-        )
-        self._plan_anew = self._planned
-        self._plan = lru_cache(maxsize=4096)(self._planned)
+        prescans = lru_cache(maxsize=None)(Prescan)
+        self._needs = [
+            _Needs(
+                family,
+                frozenset(word.encode() for word in family.words.split()),
+                re.compile(family.signs.encode()) if family.signs else None,
+                prescans(family.narrow) if family.narrow else None,
+            )
+            for family in families
+        ]
 
     def __call__(self, text: str) -> list[Family]:
-        """Each family that this shadow can need, but for its gate; each once, in no order that matters."""
         data = text.encode("ascii", "replace")
         signs = data.translate(_AS_SIGNS, _DROPPED)
-        plan = self._plan(signs) if len(signs) <= _REMEMBERED else self._plan_anew(signs)
-        mentioned = plan.cues.intersection(data.translate(_AS_WORDS).split())
-        possible = plan.anyway
-        if plan.hinted and (self._any_hint is None or self._any_hint(text)):
-            possible += plan.hinted
-        if plan.narrow and self._any_narrow(text):
-            possible += plan.narrow
-        if mentioned:
-            possible = (*possible, *self._named(mentioned, plan.digits, signs))
-        if not text.isascii() and _HAN.search(text):
-            possible += plan.han
-        return self._seen(possible, text, text.lower())
-
-    def _planned(self, signs: bytes) -> _Plan:
-        digits = signs.count(b"0")
-        fitting = [family for family in self._wordless if self._fits(family, digits, signs)]
-        others = [family for family in fitting if not family.han and not _shared(family)]
-        return _Plan(
-            digits,
-            tuple(family for family in others if not _hinted(family)),
-            tuple(family for family in others if _hinted(family)),
-            tuple(family for family in fitting if _shared(family)),
-            tuple(family for family in fitting if family.han),
-            self._cues if digits else self._digitless_cues,
-        )
-
-    def _fits(self, family: Family, digits: int, signs: bytes) -> bool:
-        return digits >= family.digits and self._signs[family.signs].search(signs) is not None
-
-    def _named(self, mentioned: frozenset[bytes], digits: int, signs: bytes) -> list[Family]:
-        counts: dict[int, int] = defaultdict(int)
+        digits, has_han = signs.count(b"0"), not text.isascii() and _HAN.search(text) is not None
+        mentioned, lower = frozenset(data.translate(_AS_WORDS).split()), text.lower()
+        narrow: dict[Prescan, bool] = {}
         found: list[Family] = []
-        for word in mentioned:
-            for family in self._by_word[word]:
-                counts[id(family)] += 1
-                if counts[id(family)] == family.least and self._fits(family, digits, signs):
-                    found.append(family)
-        return found
-
-    def _seen(self, families: tuple[Family, ...], text: str, lower: str) -> list[Family]:
-        """Plain loops: every text comes this way, and a comprehension is a call of its own."""
-        found: list[Family] = []
-        narrow = {"": True}
-        for family in families:
-            if family.strings:
-                for string in family.strings:
-                    if string in lower:
-                        break
-                else:
-                    continue
-            if family.look is not None and not family.look(text, lower):
+        for family, words, form, prescan in self._needs:
+            if digits < family.digits or (family.han and not has_han):
                 continue
-            if family.narrow not in narrow:
-                narrow[family.narrow] = self._narrow[family.narrow](text)
-            if narrow[family.narrow]:
-                found.append(family)
+            if words and (words.isdisjoint(mentioned) or len(words & mentioned) < family.least):
+                continue
+            if form is not None and form.search(signs) is None:
+                continue
+            if family.strings and not any(string in lower for string in family.strings):
+                continue
+            if prescan is not None:
+                if prescan not in narrow:
+                    narrow[prescan] = prescan(text)
+                if not narrow[prescan]:
+                    continue
+            found.append(family)
         return found
-
-
-def _shared(family: Family) -> bool:
-    """Whether its narrow pattern is part of the combined one."""
-    return bool(family.narrow) and not family.han and not family.apart
-
-
-def _hinted(family: Family) -> bool:
-    return bool(family.strings or family.look) and not (family.han or family.narrow)

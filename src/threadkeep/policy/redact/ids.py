@@ -29,7 +29,6 @@ from threadkeep.policy.redact.rule import (
     Spans,
     View,
     every,
-    together,
 )
 
 _TAIWAN_LETTERS: Final = {letter: str(10 + place) for place, letter in enumerate("ABCDEFGHJKLMNPQRSTUVXYWZIO")}
@@ -262,34 +261,21 @@ def _labelled_ssn(view: View) -> Spans:
             yield match.span()
 
 
-def _formed(view: View) -> bool:
-    """One check for all forms: there are dozens, and most numbers have the form of none."""
-    return bool(_windows(view))
-
-
-def _mixed_word(view: View) -> bool:
-    return _DIGIT_THEN_CAPITAL.search(view.text) is not None and view.stretch(10)
-
-
-_DIGIT_THEN_CAPITAL: Final = re.compile(r"[0-9][A-Z]")
-
-
 def _rule(form: Form) -> Rule:
     return Rule(f"id.{form.name}", form.type, _finder(form), CERTAIN if form.needs == NAMED else CHECKED + 3)
 
 
 _NUMBER_FAMILIES: Final = (
-    Family(tuple(map(_rule, FORMS)), digits=6, gate=_formed, narrow=CLUSTER),
+    Family(tuple(map(_rule, FORMS)), digits=6, narrow=CLUSTER),
     Family(
         (
             Rule("id.labelled", "NATIONAL_ID", _labelled, CONTEXT),
             Rule("id.us.ssn.labelled", "SSN", _labelled_ssn, CONTEXT),
         ),
         digits=6,
-        gate=together(6),
         narrow=CLUSTER,
     ),
-    Family(tuple(map(_rule, SCATTERED)), digits=4, gate=_mixed_word, narrow="[0-9][A-Z]"),
+    Family(tuple(map(_rule, SCATTERED)), digits=4, narrow="[0-9][A-Z]"),
 )
 
 
@@ -329,18 +315,10 @@ def _first_code(text: str, start: int, digits: int) -> re.Match[str] | None:
     return None
 
 
-def _vietnamese(view: View) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in view.from_digits(_VIETNAMESE))
-
-
 _PLATE_BEFORE: Final = re.compile(
     r"(?<![0-9A-Za-z])(?P<plate>[A-Z]{1,3}[ \-]?(?=[A-Z0-9]{0,4}[0-9])[A-Z0-9]{4,5}),?[ ](?:to[ ]|taka[ ]|is[ ](?:my|the)[ ]|moja[ ]|nr[ ]){0,2}"
     r"(?i:plates?|rejestracj[ai]|tablic[ae])"
 )
-
-
-def _before_word(view: View) -> Iterator[tuple[int, int]]:
-    return (match.span("plate") for match in _PLATE_BEFORE.finditer(view.text))
 
 
 _FOUR_OF_A_CODE: Final = r"(?:[A-Z0-9][ \-./]?){3}[A-Z0-9]"
@@ -365,10 +343,12 @@ _DOCUMENT_FAMILIES: Final = (
         strings=("護照", "护照", "通行", "台胞", "駕", "驾", "車牌", "车牌", "牌照", "車號", "车号"),
     ),
     Family(
-        (Rule("plate.vn", "PLATE", _vietnamese, CHECKED),), digits=6, narrow=r"[0-9][ \-]?[A-Z][A-Z0-9]?[ \-][0-9]{3}"
+        (Rule("plate.vn", "PLATE", every(_VIETNAMESE), CHECKED),),
+        digits=6,
+        narrow=r"[0-9][ \-]?[A-Z][A-Z0-9]?[ \-][0-9]{3}",
     ),
     Family(
-        (Rule("plate.behind", "PLATE", _before_word, CONTEXT),),
+        (Rule("plate.behind", "PLATE", every(_PLATE_BEFORE), CONTEXT),),
         words="plate plates rejestracja rejestracji tablice tablica",
         digits=3,
         narrow=r"[A-Z]{1,3}[ \-]?[0-9A-Z]{4,6}",

@@ -113,19 +113,6 @@ def _speaking(view: View) -> Spans:
             at = view.lower.find(lead, at + 1)
 
 
-def _introduced(text: str, lower: str) -> bool:
-    """A third of all chat turns hold a lead, so they are found as strings; few stand before a capital."""
-    for lead in _LEADS:
-        at = lower.find(lead)
-        while at >= 0:
-            end = at + len(lead)
-            if text[end : end + 1] not in _NO_CAPITALS:
-                return True
-            at = lower.find(lead, end)
-    return False
-
-
-_NO_CAPITALS: Final = frozenset(("", *(chr(code) for code in range(128) if not chr(code).isupper())))
 _LEADS: Final = ("this is ", "i'm ", "i am ", "it's ")
 
 
@@ -178,7 +165,6 @@ FAMILIES: Final = (
     ),
     Family(
         (Rule("name.en.speaking", "NAME", _speaking, FORM - 2),),
-        look=_introduced,
         sign=rf"(?i-u:{'|'.join(_LEADS)}){_CAPITAL}",
     ),
     Family(

@@ -31,7 +31,7 @@ _MAC: Final = re.compile(
 
 
 def _v4(view: View) -> Iterator[tuple[int, int]]:
-    for match in view.from_digits(_V4):
+    for match in _V4.finditer(view.text):
         version = _VERSION.search(view.lower[max(0, match.start() - 16) : match.start()])
         if version is None and _NOBODYS.match(match[0]) is None:
             yield match.span()
@@ -58,10 +58,6 @@ def _mac(view: View) -> Iterator[tuple[int, int]]:
     return (match.span() for match in _MAC.finditer(view.text) if len(set(match[0]) - set(":-.")) > 1)
 
 
-def _long(view: View) -> bool:
-    return view.stretch(14)
-
-
 _MACS: Final = (Rule("mac", "MAC", _mac, CERTAIN),)
 _MAC_PART: Final = r"[:\-][0-9A-Fa-f]{2}[:\-]|\.[0-9A-Fa-f]{4}\."
 _MAC_WHOLE: Final = (
@@ -77,9 +73,9 @@ _NETWORK_FAMILIES: Final = (
     ),
     Family((Rule("ip.v6", "IP", _v6, CHECKED),), signs=":0{0,4}:", sign=":[0-9A-Fa-f]{0,4}:"),
     Family(_MACS, signs="(?::0{0,2}){5}|(?:-0{0,2}){5}", sign=_MAC_PART, narrow=_MAC_WHOLE),
-    Family(_MACS, digits=1, signs=r"\.0{0,4}\.", gate=_long, sign=_MAC_PART, narrow=_MAC_WHOLE),
+    Family(_MACS, digits=1, signs=r"\.0{0,4}\.", sign=_MAC_PART, narrow=_MAC_WHOLE),
     # Three words of letters alone pass for one only where the text is full of such marks.
-    Family(_MACS, signs=r"\A(?:[^:]*:){5}|\A(?:[^-]*-){5}", gate=_long, sign=_MAC_PART, narrow=_MAC_WHOLE),
+    Family(_MACS, signs=r"\A(?:[^:]*:){5}|\A(?:[^-]*-){5}", sign=_MAC_PART, narrow=_MAC_WHOLE),
 )
 
 
@@ -113,22 +109,13 @@ def _minutes(view: View) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def _two_points(view: View) -> bool:
-    return view.text.count(".") >= 2 and bool(view.windows)
-
-
-def _degrees(view: View) -> bool:
-    return view.text.count("°") >= 2
-
-
 _PLACE_FAMILIES: Final = (
     Family(
         (Rule("coordinates.decimal", "COORDINATES", _decimal, CHECKED + 8),),
         digits=10,
-        gate=_two_points,
         narrow=r"[0-9]\.[0-9]{4}",
     ),
-    Family((Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),), digits=6, gate=_degrees, narrow="°"),
+    Family((Rule("coordinates.minutes", "COORDINATES", _minutes, CHECKED + 8),), digits=6, narrow="°"),
 )
 
 FAMILIES: Final = (*_NETWORK_FAMILIES, *_PLACE_FAMILIES)

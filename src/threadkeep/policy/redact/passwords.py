@@ -18,7 +18,7 @@ from math import log2
 from typing import Final
 
 from threadkeep.policy.redact.gazetteer import words
-from threadkeep.policy.redact.rule import CHECKED, CONTEXT, FORM, SPACE, Family, Rule, View
+from threadkeep.policy.redact.rule import CHECKED, CONTEXT, FORM, SPACE, Family, Rule, View, every
 
 _PASSWORD: Final = (
     r"pass(?:word|wd|phrase|code)s?|passw(?:rod|rd)?|passowrd|passord|pasword|pssword|mat[ _]khau|hasl(?:o|a|em|u)|passwort\w{0,2}|kennwort\w{0,2}|contrasena|clave|mot de passe|mdp|senha|wachtwoord"
@@ -283,8 +283,6 @@ def _codes(view: View) -> Iterator[tuple[int, int]]:
 
 
 def _dense(view: View) -> Iterator[tuple[int, int]]:
-    if not (view.runs and view.stretch(20)):
-        return
     for match in (*_DENSE.finditer(view.text), *_DENSE_BEFORE.finditer(view.text)):
         value = match["value"]
         mixed = re.search(r"[0-9]", value) and re.search(r"[A-Za-z]", value)
@@ -515,11 +513,6 @@ _BACKUP: Final = re.compile(
 )
 
 
-def _backup(view: View) -> Iterator[tuple[int, int]]:
-    """A list of codes, each of which opens the account once."""
-    return (match.span("codes") for match in _BACKUP.finditer(view.lower))
-
-
 _PASSWORD_WORDS: Final = (
     "password passord passwd passwrd pasword pwd passphrase passkey creds credentials psk wpa key khau ma mk pass haslo hasla haslem haslu hasle haselko haselka klucz passwort"
     " kennwort contrasena passe mdp admin root login ssh mima changed zmienilem zmienilam"
@@ -572,12 +565,12 @@ _NEARBY_FAMILIES: Final = (
         ),
     ),
     Family(
-        (Rule("secret.backup", "SECRET", _backup, CONTEXT),),
+        (Rule("secret.backup", "SECRET", every(_BACKUP, in_lower=True), CONTEXT),),
         words="codes code kody kodow zapasowe phong phuc",
         digits=2,
     ),
     Family(
-        (Rule("secret.backup", "SECRET", _backup, CONTEXT),),
+        (Rule("secret.backup", "SECRET", every(_BACKUP, in_lower=True), CONTEXT),),
         han=True,
         digits=2,
         strings=("備用", "备用", "恢復碼", "恢复码", "備援碼"),

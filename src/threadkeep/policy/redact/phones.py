@@ -12,7 +12,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from threadkeep.policy.redact import context
-from threadkeep.policy.redact.rule import CHECKED, CLUSTER, CONTEXT, FORM, Family, Rule, together
+from threadkeep.policy.redact.rule import CHECKED, CLUSTER, CONTEXT, FORM, Family, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,7 +170,6 @@ FAMILIES: Final = (
             Rule("phone.registry", "PHONE", _registered, FORM),
         ),
         digits=7,
-        gate=together(7),
         narrow=CLUSTER,
     ),
 )

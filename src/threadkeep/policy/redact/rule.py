@@ -18,7 +18,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import ConfigDict, StringConstraints, TypeAdapter
@@ -29,13 +29,7 @@ _CLUSTER: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}")
 _RUN: Final = re.compile(r"[0-9](?:[^0-9A-Za-z\n]{0,3}+[0-9])*+")
 _ROOM: Final = 8
 """Characters around a cluster that may belong to the number: a plus sign, a letter or two, an extension."""
-_OTHERS: Final = re.compile(r"[^\x00-\x7f]")
-_MANY: Final = 8
-"""One character in so many."""
-_FEW: Final = 16
 _MOST_REMEMBERED: Final = 16_384
-_STRETCHES: Final = bytes(32 if chr(code).isspace() else ord("x") for code in range(256))
-_STRETCHES_AMONG_OTHERS: Final = bytes(ord("x") if 32 < code < 127 and code != ord("?") else 32 for code in range(256))
 
 # Letters that look Latin and are not, and letters whose decomposition does not end in their Latin base.
 _LOOKALIKES: Final = dict(
@@ -56,7 +50,6 @@ _HAN_DIGITS: Final = str.maketrans("零〇○一二三四五六七八九幺壹�
 _JOINERS: Final = frozenset("\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u3164\ufeff\uffa0")
 
 
-@lru_cache(maxsize=_MOST_REMEMBERED)
 def _fold(char: str) -> str:
     """One character, or nothing for a character that cannot be seen. Ideographs stand for themselves."""
     if char in _LOOKALIKES:
@@ -74,11 +67,6 @@ def _fold(char: str) -> str:
     return plain if plain.isascii() and plain.isprintable() else char
 
 
-def fold(text: str) -> str:
-    """Return the text as rules see it: plain letters and digits where it has others that stand for them."""
-    return "".join(map(_fold, text))
-
-
 class _Folds(dict[int, str]):
     """For `str.translate`: made as characters come, and begun anew before a text of everything makes it large."""
 
@@ -91,17 +79,18 @@ class _Folds(dict[int, str]):
 
 _FOLDS: Final = _Folds()
 
+
+def fold(text: str) -> str:
+    """Return the text as rules see it: plain letters and digits where it has others that stand for them."""
+    return text.translate(_FOLDS)
+
+
 Shadow = tuple[str, list[int] | None]
 """The folded text, and the offset in the original of each of its characters, or None where they are the same."""
 
 
 class View:
-    """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow.
-
-    Most are used little: what is costly is computed at its first use and kept. Plain attributes with
-    defaults on the class, because `functools.cached_property` takes a lock on Python 3.11 and slots would all have to
-    be filled.
-    """
+    """Built once per text. `text` is the shadow; every offset a rule reports is an offset of the shadow."""
 
     phones: list[tuple[int, int, str]] | None = None
     """What `phones` took for candidates."""
@@ -109,12 +98,6 @@ class View:
     """The numbers in words that `spelled` found, and what they are."""
     id_windows: list[tuple[int, int]] | None = None
     """The windows in which `ids` saw a form of its own."""
-    _announced: dict[int, str | None] | None = None
-    _clusters: list[tuple[int, int]] | None = None
-    _most_together: int | None = None
-    _runs: list[int] | None = None
-    _stretches: bytes | None = None
-    _behind_folded: list[int] | None = None
 
     def __init__(self, original: str, shadow: Shadow, language: str | None, regions: tuple[str, ...] = ()) -> None:
         self.original = original
@@ -123,43 +106,22 @@ class View:
         self.regions = regions
         self.lower = self.text.lower()
 
-    @property
-    def announced(self) -> dict[int, str | None]:
+        self.announced: dict[int, str | None] = {}
         """What `context.before` found, by offset."""
-        if self._announced is None:
-            self._announced = {}
-        return self._announced
 
-    def stretch(self, length: int) -> bool:
-        """Whether so many ASCII characters stand together without white space."""
-        if self._stretches is None:
-            self._stretches = _stretches(self.text)
-        return b"x" * length in self._stretches
-
-    @property
+    @cached_property
     def behind_folded(self) -> list[int]:
         """Where something stands right behind an ASCII letter or digit that the original does not have."""
-        if self._behind_folded is None:
-            origin = self.original if self.offsets is None else [self.original[offset] for offset in self.offsets]
-            pairs = enumerate(zip(origin, self.text, strict=True), 1) if not self.original.isascii() else ()
-            self._behind_folded = [place for place, (was, now) in pairs if was != now and now.isalnum()]
-        return self._behind_folded
+        if self.original.isascii():
+            return []
+        origin = self.original if self.offsets is None else [self.original[offset] for offset in self.offsets]
+        pairs = enumerate(zip(origin, self.text, strict=True), 1)
+        return [place for place, (was, now) in pairs if was != now and now.isalnum()]
 
-    @property
+    @cached_property
     def runs(self) -> list[int]:
         """Where each run of digits starts."""
-        if self._runs is None:
-            self._runs = [match.start() for match in _DIGITS.finditer(self.text)]
-        return self._runs
-
-    def from_digits(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Matches of a pattern that starts at the first digit of a run, as `finditer` gives them."""
-        position = 0
-        for start in self.runs:
-            match = pattern.match(self.text, start) if start >= position else None
-            if match is not None:
-                position = match.end()
-                yield match
+        return [match.start() for match in _DIGITS.finditer(self.text)]
 
     def around_digits(self, before: int, after: int) -> Iterator[tuple[int, int]]:
         """Windows, none touching the next, that hold all that lies so near to the start of a run of digits."""
@@ -175,22 +137,12 @@ class View:
                 place = self.lower.find(string, place + 1)
         return _windows(sorted(positions), before, after)
 
-    @property
-    def most_together(self) -> int:
-        """Digits with little between them; 0 if there are fewer than six, the least a number of interest has."""
-        if self._most_together is None:
-            counts = (sum(map(str.isdecimal, self.text[left:right])) for left, right in self.windows)
-            self._most_together = max(counts, default=0)
-        return self._most_together
-
-    @property
+    @cached_property
     def windows(self) -> list[tuple[int, int]]:
         """Where six digits or more stand together, with some room on either side."""
-        if self._clusters is None:
-            runs = (match.span() for match in _RUN.finditer(self.text) if match.end() - match.start() >= 6)
-            found = ((start, end) for start, end in runs if _CLUSTER.search(self.text, start, end))
-            self._clusters = [(max(0, start - _ROOM), end + _ROOM) for start, end in found]
-        return self._clusters
+        runs = (match.span() for match in _RUN.finditer(self.text) if match.end() - match.start() >= 6)
+        found = ((start, end) for start, end in runs if _CLUSTER.search(self.text, start, end))
+        return [(max(0, start - _ROOM), end + _ROOM) for start, end in found]
 
     def near_clusters(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Matches of a pattern that holds six digits together, looked for only where there are six."""
@@ -217,21 +169,14 @@ def _windows(positions: list[int], before: int, after: int) -> Iterator[tuple[in
         yield left, right
 
 
-def _stretches(text: str) -> bytes:
-    """An x for every character of a stretch; where there are other than ASCII characters, they end it too."""
-    if text.isascii():
-        return text.encode().translate(_STRETCHES)
-    return text.replace("?", "!").encode("ascii", "replace").translate(_STRETCHES_AMONG_OTHERS)
-
-
 def shadow(original: str) -> Shadow:
     text, offsets = original, None
     if "\\" in text and _ESCAPE.search(text):
         return _unescaped(text)
     if not text.isascii():
-        text = _folded(text)
+        text = fold(text)
         if len(text) < len(original):
-            offsets = [index for index, char in enumerate(original) if char.isascii() or _fold(char)]
+            offsets = [index for index, char in enumerate(original) if char.isascii() or _FOLDS[ord(char)]]
         if _HAN_DIGIT.search(text):
             text = _HAN_NUMBER.sub(lambda number: number[0].translate(_HAN_DIGITS), text)
     if "[REDACTED" in text:
@@ -258,17 +203,6 @@ def _meant(escaped: str) -> str:
     if len(escaped) > 1:
         return chr(int(escaped[1:], 16))
     return {"n": "\n", "r": "\n", "t": "\t"}.get(escaped, escaped)
-
-
-def _folded(text: str) -> str:
-    """The folded text. No fold makes a character that another removes, so a few are done one by one, which is faster."""
-    many = len(text) - len(text.encode("ascii", "ignore")) > len(text) // _MANY
-    others = () if many else set(_OTHERS.findall(text))
-    if many or len(others) > _FEW:
-        return text.translate(_FOLDS)
-    for char in others:
-        text = text.replace(char, _fold(char))
-    return text
 
 
 def _collapsed(text: str, known: list[int] | None) -> Shadow:
@@ -321,16 +255,12 @@ class Rule:
     sure: int = CHECKED
 
 
-Gate = Callable[[View], bool]
-
-
 @dataclass(frozen=True, slots=True)
 class Family:
     """Rules that are worth trying on the same texts, and what a text must have before any of them can match.
 
     At least `least` of the words (any text, if there are none); this many digits in all; signs in which this pattern is
-    found (see `Selection` in `engine.py`); Chinese characters; one of these lower-case strings; what a look at the shadow
-    and its lower case finds; and whatever the gate finds, which runs last. `sign` is a pattern without look-around
+    found (see `Selection` in `engine.py`); Chinese characters; one of these lower-case strings. `sign` is a pattern without look-around
     that is found in every shadow in which a rule matches (see `Prescan`): needed where none of these says enough,
     useful where they say it of too many texts. `narrow` is one more such pattern, tried only on a text that has all the
     rest: with these in it the prescan's automaton would be too large to be fast. `apart` gives the patterns automata of their
@@ -344,8 +274,6 @@ class Family:
     signs: str = ""
     han: bool = False
     strings: tuple[str, ...] = ()
-    look: Callable[[str, str], bool] | None = None
-    gate: Gate | None = None
     sign: str = ""
     narrow: str = ""
     apart: bool = False
@@ -355,17 +283,13 @@ CLUSTER = r"[0-9](?:[^0-9A-Za-z\n]{0,3}[0-9]){5}"
 """What a text has in which six digits or more stand together."""
 
 
-def together(digits: int) -> Gate:
-    """A gate for rules that need so many digits with little between them."""
-    return lambda view: view.most_together >= digits
-
-
-def every(pattern: str) -> Finder:
+def every(pattern: str | re.Pattern[str], *, in_lower: bool = False) -> Finder:
     """A finder that claims each match of a pattern, or the one group of it that took part."""
     compiled = re.compile(pattern)
 
     def find(view: View) -> Iterator[tuple[int, int]]:
-        return (match.span(match.lastindex or 0) for match in compiled.finditer(view.text))
+        text = view.lower if in_lower else view.text
+        return (match.span(match.lastindex or 0) for match in compiled.finditer(text))
 
     return find
 
@@ -390,16 +314,6 @@ class Prescan:
         """None if there is a family that must see every text."""
         signs = {_sign(family): family.apart and bool(family.sign) for family in families}
         return None if "" in signs else cls(_any(sign for sign in signs if not signs[sign]), filter(signs.get, signs))
-
-    @classmethod
-    def of_hints(cls, families: Iterable[Family]) -> Prescan | None:
-        """The same, of their strings where they have some, whatever else they need."""
-        signs = [_strings(family) or _sign(family) for family in families]
-        return None if "" in signs else cls.of_any(signs)
-
-    @classmethod
-    def of_any(cls, patterns: Iterable[str]) -> Prescan:
-        return cls(_any(patterns))
 
     def __call__(self, shadow: str) -> bool:
         if self._finds(shadow):

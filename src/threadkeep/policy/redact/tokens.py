@@ -96,10 +96,6 @@ def _behind_folded(view: View, pattern: re.Pattern[str]) -> Iterator[tuple[int, 
             yield match.span()
 
 
-def _long_word(view: View) -> bool:
-    return view.stretch(16)
-
-
 _ANY_VENDOR: Final = "|".join(form.replace("}+", "}").replace("(?<=Key=)", "Key=") for _, _, form in _VENDORS)
 """All the forms, in an automaton's words: it reads everything once and needs no possessive marks."""
 
@@ -113,7 +109,6 @@ _TOKEN_FAMILIES: Final = (
         (Rule("secret.jwt", "SECRET", _prefixed(("eyj",), _JWT), CERTAIN),),
         signs=r"\.",
         strings=("eyj",),
-        gate=_long_word,
     ),
     Family((Rule("secret.pem", "SECRET", _pem, CERTAIN),), words="begin", strings=("-----begin",), sign="-----BEGIN "),
     Family((Rule("secret.header", "SECRET", every(_HEADER), CERTAIN),), words="authorization"),

@@ -36,10 +36,6 @@ def _base58check(address: str) -> bool:
     return sha256(sha256(raw[:21]).digest()).digest()[:4] == raw[21:]
 
 
-def _long(view: View) -> bool:
-    return view.stretch(26)
-
-
 _ADDRESS_FAMILIES: Final = (
     Family(
         (
@@ -48,7 +44,6 @@ _ADDRESS_FAMILIES: Final = (
             Rule("wallet.ethereum", "CRYPTO", every(_ETHEREUM), CERTAIN),
         ),
         digits=1,
-        gate=_long,
         narrow="[13][0-9A-Za-z]{25}|(?:bc|tb)1[0-9a-z]{20}|0x[0-9A-Fa-f]{40}",
     ),
 )

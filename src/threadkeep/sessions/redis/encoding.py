@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from threadkeep.events import Origin, origin_from
+from threadkeep.db.messages import origin_as_text, origin_from
+from threadkeep.events import Origin
 from threadkeep.model import Admission, Draft, Message, Receipt, Reflection
 from threadkeep.ports.sessions import Hot, Seed, SessionLimits
 from threadkeep.scope import Scope
@@ -53,7 +54,7 @@ def head_of(message: Draft | Message, id_: bytes) -> bytes:
     """Its other fields, without the braces: the script puts them between `seq` and the fragment. `id_` is JSON."""
     fields: dict[str, Any] = {}
     if message.origin is not None:
-        fields["origin"] = message.origin.as_text()
+        fields["origin"] = origin_as_text(message.origin)
     if message.stored_at is not None:
         fields["stored_at"] = message.stored_at.isoformat()
     if message.modality != "text":
