@@ -17,6 +17,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from threadkeep.model import Draft, Message
@@ -179,6 +180,11 @@ def is_the_users(message: Draft | Message) -> bool:
     return message.role == "user" if message.origin is None else message.origin.author == "user"
 
 
+@lru_cache(maxsize=4_096)
+def _mark(tenant: str, user: str) -> bytes:
+    return Scope(tenant, user).digest("erased texts")
+
+
 @dataclass(frozen=True, slots=True)
 class ErasedTexts:
     """Digests of texts that were erased. Every process that shares a store needs the same `key`."""
@@ -191,7 +197,7 @@ class ErasedTexts:
 
     def mark(self, scope: Scope) -> bytes:
         """Stands among the tombstones once anything that this user said was erased by its text."""
-        return scope.whole_user.digest("erased texts")
+        return _mark(scope.tenant, scope.user)
 
     def buried(self, scope: Scope, texts: Iterable[str], phrases: Iterable[str] = ()) -> list[bytes]:
         """All that is to be kept of these texts, and of phrases that are to be recognised inside of others too."""

@@ -79,13 +79,13 @@ class DatabaseArchive(ABC):
         return other
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
-        return await self._database.write(self._appending(scope, admission, key), size=size_of(admission))
-
-    def _appending(self, scope: Scope, admission: Admission, key: str | None) -> Callable[[], Verb[Receipt]]:
         scope.require_conversation()
         words = [self._words(scope, draft.content) for draft in admission.drafts]
         span, claim, erased, dialect = self._span(), self.claim, self._erased_texts, self._database.dialect
-        return partial(append, scope, admission, words, key, span, claim, erased, dialect)
+        return await self._database.write(
+            lambda: append(scope, admission, words, key, span, claim, erased, dialect),
+            size=sum(_A_ROW + len(draft.content) for draft in admission.drafts),
+        )
 
     async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
         """See `ports.placing`. One transaction for the whole batch."""
@@ -203,8 +203,3 @@ class DatabaseArchive(ABC):
     def _words(self, scope: Scope, content: str) -> Sequence[int]:
         """What a server's index finds the message by. SQLite indexes messages later, a batch at a time."""
         return ()
-
-
-def size_of(admission: Admission) -> int:
-    """How much it stores, in characters; each row takes the time of some more."""
-    return sum(_A_ROW + len(draft.content) for draft in admission.drafts)

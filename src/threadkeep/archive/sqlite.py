@@ -10,11 +10,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from threadkeep.archive.database import DatabaseArchive, TermsOf, size_of
+from threadkeep.archive.database import DatabaseArchive, TermsOf
 from threadkeep.archive.erase import erase_piece, with_pieces
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.db.statements import Query, Verb
-from threadkeep.db.terms import index_is_due, index_waiting
+from threadkeep.db.statements import Verb
+from threadkeep.db.terms import BATCH, COUNT_WAITING, index_waiting
 from threadkeep.errors import StoreError, StoreFull
 from threadkeep.model import Admission, Erased, ErasureProof, Receipt, Stats
 from threadkeep.ports.archive import Entry, Placed
@@ -40,23 +40,25 @@ class SqliteArchive(DatabaseArchive):
     ) -> None:
         super().__init__(database, terms_of, limits, clock, erased_texts)
         self._file = database
+        self._waiting = BATCH  # messages that are not indexed, of which this process knows: at first it counts them
+        self._counted = False
 
     async def append(self, scope: Scope, admission: Admission, key: str | None = None) -> Receipt:
-        verb, newest = self._appending(scope, admission, key), 0
-
-        def work() -> Verb[Receipt]:
-            nonlocal newest
-            receipt = yield from verb()
-            rows = yield Query("SELECT max(mid) FROM tk_messages")
-            newest = rows[0][0] or 0
-            return receipt
-
-        receipt = await self._database.write(work, size=size_of(admission))
-        if index_is_due(newest, len(receipt.new or ())) or (receipt.new and self._file.is_short_of_room()):
-            # Whatever it is, the message is stored; what waits to be indexed is found, and taken next time.
-            with suppress(Exception):
-                await self._database.write(partial(index_waiting, self._terms_of))
+        receipt = await super().append(scope, admission, key)
+        if receipt.new:
+            self._waiting += len(receipt.new)
+            if self._waiting >= BATCH or self._file.is_short_of_room:
+                with suppress(Exception):  # the messages are stored; a search reads those that wait beside the index
+                    await self._index_when_due()
         return receipt
+
+    async def _index_when_due(self) -> None:
+        if not self._counted:
+            ((self._waiting,),) = await self._database.rows(COUNT_WAITING)
+            self._counted = True
+        if self._waiting >= BATCH or self._file.is_short_of_room:
+            self._waiting = 0
+            await self._database.write(partial(index_waiting, self._terms_of))
 
     def _place(self, entries: Sequence[Entry], words: Sequence[Sequence[Sequence[int]]]) -> Verb[list[Placed]]:
         """A batch is worth indexing at once."""
