@@ -12,7 +12,7 @@ import pytest
 
 from tests.redis.conftest import PATIENT
 from tests.redis.servers import AgeingClock
-from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.archive.database import SqliteArchive
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.terms import DatabaseIndex
 from threadkeep.model import HistoryRange

@@ -22,7 +22,7 @@ from threadkeep.db.messages import (
     slide,
 )
 from threadkeep.db.statements import Change, Dialect, Query, Undo, Verb, one_row, read_id
-from threadkeep.errors import Conflict, ScopeErased
+from threadkeep.errors import Conflict, HotStoreMismatch, ScopeErased
 from threadkeep.model import Admission, Draft, Receipt
 from threadkeep.ports.sessions import Claim, Front
 from threadkeep.scope import Scope
@@ -72,7 +72,7 @@ def append(
     mark = erased_texts.mark(scope)
     ids = () if admission.new_ids else [draft.id for draft in admission.drafts]
     known = yield from look_up(scope, conversation.cid, ids, digest, dialect, mark)
-    claim.check_writer(known.front)
+    check_writer(claim, known.front)
     if (first := _replayed(known, digest, admission)) is not None:
         return first
     if mark in known.erased:
@@ -90,6 +90,40 @@ def append(
     if key is not None:
         yield remember(digest, conversation.cid, admission.digest, receipt, dialect)
     return receipt
+
+
+def check_writer(claim: Claim, front: Front | None) -> None:
+    """Raise `HotStoreMismatch` unless the process with this claim may append or erase."""
+    check_hot_store(claim, front)
+    if front is not None and front.durability != claim.durability:
+        raise HotStoreMismatch(
+            "THREADKEEP_DURABILITY",
+            f"is {claim.durability} here and {front.durability} in the other processes on this archive",
+            f"set it to {front.durability}; to change it for all, stop them and run `threadkeep detach`",
+        )
+
+
+def check_hot_store(claim: Claim, front: Front | None) -> None:
+    """The same for a worker, which brings what others appended: its mode does not matter."""
+    if front is None:
+        if claim.id is not None:
+            raise HotStoreMismatch("REDIS_URL", "this Redis was detached from the archive", "repeat the call")
+    elif claim.durability is None:
+        raise HotStoreMismatch(
+            "REDIS_URL",
+            "this process has no Redis, and the archive has one in front of it",
+            f"set it (or --redis) to the Redis at {front.address}, or run `threadkeep detach`",
+        )
+    elif claim.id not in (None, front.id):
+        raise another_hot_store(front)
+
+
+def another_hot_store(front: Front) -> HotStoreMismatch:
+    return HotStoreMismatch(
+        "REDIS_URL",
+        "names another Redis than the one in front of this archive",
+        f"set it to the Redis at {front.address}; to move to another, run `threadkeep detach` first",
+    )
 
 
 def last_seq(scope: Scope, dialect: Dialect) -> Verb[int]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from threadkeep.archive.append import looked_up, remember
+from threadkeep.archive.append import check_hot_store, looked_up, remember
 from threadkeep.archive.front import front
 from threadkeep.db.messages import (
     LOCKED_COLUMNS,
@@ -190,7 +190,7 @@ def place(
     erased_texts: ErasedTexts,
     dialect: Dialect,
 ) -> Verb[list[Placed]]:
-    claim.check_hot_store((yield from front()))
+    check_hot_store(claim, (yield from front()))
     answers, _ = yield from _dropped(entries, erased_texts, dialect)
     for number, entry in enumerate(entries):
         if number not in answers and (conflict := contradicts_itself(entry)) is not None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
-from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.archive.database import SqliteArchive
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.kept import KeptThreads, ReadThread
 from threadkeep.checkpoints.store import DatabaseCheckpoints

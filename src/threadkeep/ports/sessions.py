@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
-from threadkeep.errors import HotStoreMismatch
 from threadkeep.model import Admission, Erased, Message, Receipt, Reflection, Session
 from threadkeep.scope import Scope
 
@@ -203,38 +202,6 @@ class Claim:
 
     durability: Durability | None = None
     id: str | None = None
-
-    def check_writer(self, front: Front | None) -> None:
-        """Raise `HotStoreMismatch` unless this process may append or erase."""
-        self.check_hot_store(front)
-        if front is not None and front.durability != self.durability:
-            raise HotStoreMismatch(
-                "THREADKEEP_DURABILITY",
-                f"is {self.durability} here and {front.durability} in the other processes on this archive",
-                f"set it to {front.durability}; to change it for all, stop them and run `threadkeep detach`",
-            )
-
-    def check_hot_store(self, front: Front | None) -> None:
-        """The same for a worker, which brings what others appended: its mode does not matter."""
-        if front is None:
-            if self.id is not None:
-                raise HotStoreMismatch("REDIS_URL", "this Redis was detached from the archive", "repeat the call")
-        elif self.durability is None:
-            raise HotStoreMismatch(
-                "REDIS_URL",
-                "this process has no Redis, and the archive has one in front of it",
-                f"set it (or --redis) to the Redis at {front.address}, or run `threadkeep detach`",
-            )
-        elif self.id not in (None, front.id):
-            raise another_hot_store(front)
-
-
-def another_hot_store(front: Front) -> HotStoreMismatch:
-    return HotStoreMismatch(
-        "REDIS_URL",
-        "names another Redis than the one in front of this archive",
-        f"set it to the Redis at {front.address}; to move to another, run `threadkeep detach` first",
-    )
 
 
 class Fronted(Protocol):
