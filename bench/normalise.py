@@ -18,7 +18,7 @@ from bench.bm25 import Bm25
 from bench.normalise_terms import CONTESTANTS, Terms, without_marks
 from bench.open_text import Passages, Talk, squad_like, talks
 from bench.report import median, table
-from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.archive.database import SqliteArchive
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.testing.drafts import new_scope, say
 

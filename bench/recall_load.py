@@ -18,6 +18,7 @@ import numpy as np
 from bench.sessions_stores import OnePostgres
 from threadkeep import Memory, Scope
 from threadkeep.db.messages import row_of
+from threadkeep.db.statements import POSTGRES
 from threadkeep.db.terms import hashed
 from threadkeep.recall.normalise import terms_of
 from threadkeep.testing.drafts import admitted, draft
@@ -172,7 +173,7 @@ def _talks(owner: Owner, last: _Numbers) -> Iterator[tuple[tuple[Any, ...], list
             last.mid += 1
             terms += len(text)
             kept = draft(said(text), id=f"m{last.mid}", role="user" if seq % 2 else "assistant")
-            row = row_of(last.cid, last.uid, seq, kept, owner.words(text)) | {"mid": last.mid}
+            row = row_of(last.cid, last.uid, seq, kept, owner.words(text), POSTGRES) | {"mid": last.mid}
             rows.append(tuple(row[column] for column in _COLUMNS))
         times = (rows[0][_COLUMNS.index("ts")],) * len(_TIMES)
         talk = (last.cid, last.uid, f"c{number}", "active", len(rows), len(rows), number + 1, terms)

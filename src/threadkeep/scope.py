@@ -42,7 +42,7 @@ class Scope:
 
     @property
     def whole_user(self) -> Scope:
-        return replace(self, conversation=None, generation=None)
+        return _whole_user(self.tenant, self.user)
 
     def with_conversation(self, conversation: str) -> Scope:
         return replace(self, conversation=conversation, generation=None)
@@ -73,6 +73,12 @@ def length_prefixed(parts: tuple[str, ...]) -> bytes:
     """One unambiguous byte string for several strings, whatever characters they hold."""
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     return b"".join([len(part).to_bytes(4, "big") + part for part in encoded])
+
+
+@lru_cache(maxsize=4_096)
+def _whole_user(tenant: str, user: str) -> Scope:
+    """Every verb needs it several times; checking its parts anew takes as long as a statement."""
+    return Scope(tenant, user)
 
 
 @lru_cache(maxsize=4_096)

@@ -17,6 +17,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from threadkeep.model import Draft, Message
@@ -178,6 +179,11 @@ def words_of(text: str) -> Words:
 def is_the_users(message: Draft | Message) -> bool:
     """Whether the user wrote it: no erased text is refused from the user. Of old messages only the role is known."""
     return message.role == "user" if message.origin is None else message.origin.author == "user"
+
+
+@lru_cache(maxsize=4_096)
+def _mark(tenant: str, user: str) -> bytes:
+    return Scope(tenant, user).digest("erased texts")
 
 
 @dataclass(frozen=True, slots=True)

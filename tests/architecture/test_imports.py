@@ -96,7 +96,7 @@ def test_a_part_imports_only_what_stands_below_it() -> None:
 
 
 def test_a_forbidden_import_is_found_wherever_it_stands() -> None:
-    assert forbidden("policy", "from threadkeep.archive.sqlite import SqliteArchive") == {"archive"}
+    assert forbidden("policy", "from threadkeep.archive.database import SqliteArchive") == {"archive"}
     assert forbidden("archive", "import threadkeep.memory") == {"memory"}
     assert forbidden("memory", "def f():\n    from threadkeep import settings") == {"settings"}
     assert forbidden("memory", "from threadkeep.policy.admit import admit") == set()

@@ -10,7 +10,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from tests.contract.sql_stores import stores_at
-from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.archive.database import SqliteArchive
 from threadkeep.archive.write_behind import Durability, WriteBehind
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.terms import DatabaseIndex

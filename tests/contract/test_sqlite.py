@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.archive.database import SqliteArchive
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.terms import DatabaseIndex
 from threadkeep.ports.sessions import SessionLimits

@@ -11,7 +11,7 @@ import pytest
 
 from tests.redis.conftest import PATIENT
 from tests.redis.servers import AgeingClock
-from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.archive.database import SqliteArchive
 from threadkeep.archive.write_behind import WriteBehind
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.terms import DatabaseIndex

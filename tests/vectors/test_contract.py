@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import text
 
 from tests.servers.server import Server
+from threadkeep.archive.database import SqliteArchive
 from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
-from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.db.server import ServerDatabase
 from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.index.vectors import ServerVectors, SqliteVectors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from threadkeep.db.messages import (
@@ -21,7 +21,7 @@ from threadkeep.db.messages import (
     row_of,
     slide,
 )
-from threadkeep.db.statements import Change, Dialect, Query, Steps, Undo, Verb, one_row, read_id
+from threadkeep.db.statements import Change, Dialect, Query, Undo, Verb, one_row, read_id
 from threadkeep.errors import Conflict, HotStoreMismatch, ScopeErased
 from threadkeep.model import Admission, Draft, Receipt
 from threadkeep.ports.sessions import Claim, Front
@@ -37,20 +37,21 @@ NO_KEY = NO_MARK = b""
 class Known:
     """What the store already holds, or will never hold again, of an admission."""
 
-    erased: set[bytes] = field(default_factory=set[bytes])
-    messages: dict[str, tuple[int, str, str]] = field(default_factory=dict[str, tuple[int, str, str]])
+    erased: set[bytes]
+    messages: dict[str, tuple[int, str, str]]
+    refused: set[str]  # ids of messages that say what the user has erased
     payload: bytes | None = None
     receipt: str | None = None
     front: Front | None = None
-    refused: set[str] = field(default_factory=set[str])  # ids of messages that say what the user has erased
 
 
 @dataclass(slots=True)
 class _Stored:
     last: int  # the conversation's last `seq`
     seq: int  # the last one this append stands under
-    kept: list[str] = field(default_factory=list[str])
-    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    kept: list[str]
+    new: list[str]
+    rows: list[dict[str, Any]]
 
 
 def append(
@@ -71,13 +72,13 @@ def append(
     mark = scope.whole_user.digest(MARK)
     ids = () if admission.new_ids else [draft.id for draft in admission.drafts]
     known = yield from look_up(scope, conversation.cid, ids, digest, dialect, mark)
-    refuse_other_writer(claim, known.front)
+    check_writer(claim, known.front)
     if (first := _replayed(known, digest, admission)) is not None:
         return first
     if mark in known.erased:
         refused = yield from looked_up(erased_texts.refused(scope, admission.drafts), dialect)
         known.refused = set(refused)
-    stored = _placed(conversation, scope, admission.drafts, words, known)
+    stored = _placed(conversation, scope, admission.drafts, words, known, dialect)
     if conversation.is_new and admission.drafts and not stored.kept:
         raise Undo(_receipt(admission, 0, []))  # a late retry brings not even the empty conversation back
     if stored.rows:
@@ -85,10 +86,44 @@ def append(
         yield _note_activity(conversation, stored, admission, span, dialect)
     else:
         yield from slide(conversation, span)  # nothing new, but the session's TTL slides
-    receipt = _receipt(admission, stored.seq, stored.kept, new=tuple([row["id"] for row in stored.rows]))
+    receipt = _receipt(admission, stored.seq, stored.kept, new=tuple(stored.new))
     if key is not None:
         yield remember(digest, conversation.cid, admission.digest, receipt, dialect)
     return receipt
+
+
+def check_writer(claim: Claim, front: Front | None) -> None:
+    """Raise `HotStoreMismatch` unless the process with this claim may append or erase."""
+    check_hot_store(claim, front)
+    if front is not None and front.durability != claim.durability:
+        raise HotStoreMismatch(
+            "THREADKEEP_DURABILITY",
+            f"is {claim.durability} here and {front.durability} in the other processes on this archive",
+            f"set it to {front.durability}; to change it for all, stop them and run `threadkeep detach`",
+        )
+
+
+def check_hot_store(claim: Claim, front: Front | None) -> None:
+    """The same for a worker, which brings what others appended: its mode does not matter."""
+    if front is None:
+        if claim.id is not None:
+            raise HotStoreMismatch("REDIS_URL", "this Redis was detached from the archive", "repeat the call")
+    elif claim.durability is None:
+        raise HotStoreMismatch(
+            "REDIS_URL",
+            "this process has no Redis, and the archive has one in front of it",
+            f"set it (or --redis) to the Redis at {front.address}, or run `threadkeep detach`",
+        )
+    elif claim.id not in (None, front.id):
+        raise another_hot_store(front)
+
+
+def another_hot_store(front: Front) -> HotStoreMismatch:
+    return HotStoreMismatch(
+        "REDIS_URL",
+        "names another Redis than the one in front of this archive",
+        f"set it to the Redis at {front.address}; to move to another, run `threadkeep detach` first",
+    )
 
 
 def last_seq(scope: Scope, dialect: Dialect) -> Verb[int]:
@@ -100,49 +135,44 @@ def last_seq(scope: Scope, dialect: Dialect) -> Verb[int]:
 def look_up(
     scope: Scope, cid: int, ids: Sequence[str], key: bytes, dialect: Dialect, mark: bytes = NO_MARK
 ) -> Verb[Known]:
-    """Read everything that could stand in the way of an append.
+    """Read everything that could stand in the way of an append, in one query for each `_MOST_IDS`.
 
     `erased` holds `mark` where that is a tombstone. Raise `ScopeErased` where the scope is of an older generation.
     """
-    known = Known()
+    known = Known(set(), {}, set())
     for start in range(0, max(1, len(ids)), _MOST_IDS):
-        yield from _look_up_some(known, scope, cid, ids[start : start + _MOST_IDS], key, dialect, mark)
+        some = ids[start : start + _MOST_IDS]
+        digests = [one for one in (key, mark) if one] + [scope.digest("message", id_) for id_ in some]
+        buried, of_buried = dialect.in_list("digest", "digest", digests)
+        held, of_held = dialect.in_list("id", "id", [dialect.id(id_) for id_ in some]) if some else ("FALSE", {})
+        values = {"cid": cid, "key": key, **of_buried, **of_held}
+        generation = "0"  # a scope that was stamped with none is never too old
+        if scope.generation is not None:
+            generation = GENERATION
+            values |= of_generation(scope)
+        rows = yield Query(
+            f"SELECT {generation} AS generation, (SELECT id FROM tk_front) AS front,"  # noqa: S608
+            " (SELECT durability FROM tk_front) AS durability, (SELECT address FROM tk_front) AS address,"
+            f" (SELECT count(*) FROM tk_tombstones WHERE {buried}) AS buried,"
+            f" (SELECT count(*) FROM tk_messages WHERE cid = :cid AND {held}) AS held,"
+            " (SELECT payload FROM tk_appends WHERE digest = :key) AS payload,"
+            " (SELECT receipt FROM tk_appends WHERE digest = :key) AS receipt",
+            values,
+        )
+        newest, front, durability, address, any_buried, any_held, payload, receipt = rows[0]
+        refuse_if_older(scope, int(newest))
+        if front is not None:
+            known.front = Front(front, durability, address)
+        if payload is not None:
+            known.payload, known.receipt = bytes(payload), dialect.read_text(receipt)
+        if any_buried:
+            rows = yield Query(f"SELECT digest FROM tk_tombstones WHERE {buried}", of_buried)  # noqa: S608
+            known.erased |= {bytes(one[0]) for one in rows}
+        if any_held:
+            query = f"SELECT id, seq, role, content FROM tk_messages WHERE cid = :cid AND {held}"  # noqa: S608
+            rows = yield Query(query, of_held | {"cid": cid})
+            known.messages |= {read_id(id_): (seq, role, dialect.read_text(text)) for id_, seq, role, text in rows}
     return known
-
-
-def _look_up_some(
-    known: Known, scope: Scope, cid: int, ids: Sequence[str], key: bytes, dialect: Dialect, mark: bytes
-) -> Steps:
-    """One query of all that applies, so one round trip; a plain append looks up little."""
-    digests = [*(scope.digest("message", id_) for id_ in ids), *(one for one in (key, mark) if one)]
-    buried, of_buried = dialect.in_list("digest", "digest", digests) if digests else ("", {})
-    held, of_held = dialect.in_list("id", "id", [dialect.id(id_) for id_ in ids]) if ids else ("", {})
-    values = of_generation(scope)
-    wanted = {"generation": f"SELECT {GENERATION}"}
-    wanted |= {name: f"SELECT {name} FROM tk_front" for name in ("id", "durability", "address")}  # noqa: S608
-    if buried:
-        wanted["buried"] = f"SELECT count(*) FROM tk_tombstones WHERE {buried}"  # noqa: S608
-        values |= of_buried
-    if held:
-        wanted["held"] = f"SELECT count(*) FROM tk_messages WHERE cid = :cid AND {held}"  # noqa: S608
-        values |= of_held | {"cid": cid}
-    if key:
-        wanted |= {name: f"SELECT {name} FROM tk_appends WHERE digest = :key" for name in ("payload", "receipt")}  # noqa: S608
-        values["key"] = key
-    row = yield from one_row("SELECT " + ", ".join(f"({part}) AS {name}" for name, part in wanted.items()), values)
-    found = dict(zip(wanted, row or (), strict=True))
-    refuse_if_older(scope, int(found["generation"]))
-    if found["id"] is not None:
-        known.front = Front(found["id"], found["durability"], found["address"])
-    if found.get("payload") is not None:
-        known.payload, known.receipt = bytes(found["payload"]), dialect.read_text(found["receipt"])
-    if found.get("buried"):
-        rows = yield Query(f"SELECT digest FROM tk_tombstones WHERE {buried}", of_buried)  # noqa: S608
-        known.erased |= {bytes(one[0]) for one in rows}
-    if found.get("held"):
-        query = f"SELECT id, seq, role, content FROM tk_messages WHERE cid = :cid AND {held}"  # noqa: S608
-        rows = yield Query(query, of_held | {"cid": cid})
-        known.messages |= {read_id(id_): (seq, role, dialect.read_text(text)) for id_, seq, role, text in rows}
 
 
 def looked_up(asking: LookUp[T], dialect: Dialect) -> Verb[T]:
@@ -189,9 +219,10 @@ def _placed(
     drafts: Sequence[Draft],
     words: Sequence[Sequence[int]],
     known: Known,
+    dialect: Dialect,
 ) -> _Stored:
     """Each draft under the `seq` it has already, or under the next."""
-    stored = _Stored(conversation.last_seq, conversation.last_seq)
+    stored = _Stored(conversation.last_seq, conversation.last_seq, [], [], [])
     for draft, own_words in zip(drafts, words, strict=True):
         if known.erased and scope.digest("message", draft.id) in known.erased:
             continue
@@ -204,7 +235,8 @@ def _placed(
         else:
             stored.last = stored.seq = stored.last + 1
             known.messages[draft.id] = (stored.seq, draft.role, draft.content)
-            stored.rows.append(row_of(conversation.cid, conversation.uid, stored.seq, draft, own_words))
+            stored.new.append(draft.id)
+            stored.rows.append(row_of(conversation.cid, conversation.uid, stored.seq, draft, own_words, dialect))
         stored.kept.append(draft.id)
     return stored
 
@@ -240,37 +272,3 @@ def _receipt(admission: Admission, seq: int, kept: list[str], new: tuple[str, ..
     erased = len(admission.drafts) - len(kept)
     refused = dict(admission.refused) | ({"erased": erased} if erased else {})
     return Receipt("stored", seq, tuple(kept), refused, admission.stripped, admission.redacted, new=new)
-
-
-def refuse_other_writer(claim: Claim, front: Front | None) -> None:
-    """Raise `HotStoreMismatch` unless the process with this claim may append or erase."""
-    refuse_other_hot_store(claim, front)
-    if front is not None and front.durability != claim.durability:
-        raise HotStoreMismatch(
-            "THREADKEEP_DURABILITY",
-            f"is {claim.durability} here and {front.durability} in the other processes on this archive",
-            f"set it to {front.durability}; to change it for all, stop them and run `threadkeep detach`",
-        )
-
-
-def refuse_other_hot_store(claim: Claim, front: Front | None) -> None:
-    """The same for a worker, which brings what others appended: its mode does not matter."""
-    if front is None:
-        if claim.id is not None:
-            raise HotStoreMismatch("REDIS_URL", "this Redis was detached from the archive", "repeat the call")
-    elif claim.durability is None:
-        raise HotStoreMismatch(
-            "REDIS_URL",
-            "this process has no Redis, and the archive has one in front of it",
-            f"set it (or --redis) to the Redis at {front.address}, or run `threadkeep detach`",
-        )
-    elif claim.id not in (None, front.id):
-        raise another_hot_store(front)
-
-
-def another_hot_store(front: Front) -> HotStoreMismatch:
-    return HotStoreMismatch(
-        "REDIS_URL",
-        "names another Redis than the one in front of this archive",
-        f"set it to the Redis at {front.address}; to move to another, run `threadkeep detach` first",
-    )

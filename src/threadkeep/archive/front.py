@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from threadkeep.archive.append import NO_KEY, look_up, receipt_from, refuse_other_writer
+from threadkeep.archive.append import NO_KEY, look_up, receipt_from
 from threadkeep.db.messages import GENERATION, IN_SCOPE, of_conversation, of_generation, when
 from threadkeep.db.statements import Change, Dialect, Steps, Verb, one_row
-from threadkeep.ports.sessions import Claim, Front, Seed
+from threadkeep.ports.sessions import Front, Seed
 from threadkeep.scope import Scope
 
 _SLOT = 1
@@ -17,10 +17,6 @@ _SLOT = 1
 def front() -> Verb[Front | None]:
     row = yield from one_row("SELECT id, durability, address, missed FROM tk_front")
     return None if row is None else Front(*row)
-
-
-def check_writer(claim: Claim) -> Steps:
-    refuse_other_writer(claim, (yield from front()))
 
 
 def attach(new: Front, dialect: Dialect) -> Verb[Front]:

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from threadkeep.archive.append import another_hot_store, refuse_other_writer
+from threadkeep.archive.append import another_hot_store, check_writer
 from threadkeep.errors import Conflict, HotStoreMismatch, ScopeErased, StoreError, StoreUnavailable
 from threadkeep.model import HistoryRange
 from threadkeep.ports.archive import Archive, Entry, Placed, Placing
@@ -89,7 +89,7 @@ class FrontCheck:
         """Raise `HotStoreMismatch` unless this process may append or erase; what `hot_store` raises besides."""
         front = await self.hot_store()
         try:
-            refuse_other_writer(self._claim, front)
+            check_writer(self._claim, front)
         except HotStoreMismatch as error:
             self._report(error)
             raise

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from threadkeep.archive.append import looked_up, refuse_other_hot_store, remember
+from threadkeep.archive.append import check_hot_store, looked_up, remember
 from threadkeep.archive.front import front
 from threadkeep.db.messages import (
     LOCKED_COLUMNS,
@@ -172,10 +172,14 @@ class _Decided(NamedTuple):
     words: Sequence[Sequence[int]]
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def terms(self) -> int:
+        new = {message.id for message in self.decision.messages}
+        return sum(len(own) for message, own in zip(self.entry.messages, self.words, strict=True) if message.id in new)
+
+    def rows(self, dialect: Dialect) -> list[dict[str, Any]]:
         by_id = {message.id: own for message, own in zip(self.entry.messages, self.words, strict=True)}
         cid, uid = self.target.conversation.cid, self.target.conversation.uid
-        return [row_of(cid, uid, new.seq, new, by_id[new.id]) for new in self.decision.messages]
+        return [row_of(cid, uid, new.seq, new, by_id[new.id], dialect) for new in self.decision.messages]
 
 
 def place(
@@ -186,7 +190,7 @@ def place(
     erased_texts: ErasedTexts,
     dialect: Dialect,
 ) -> Verb[list[Placed]]:
-    refuse_other_hot_store(claim, (yield from front()))
+    check_hot_store(claim, (yield from front()))
     answers, _ = yield from _dropped(entries, erased_texts, dialect)
     for number, entry in enumerate(entries):
         if number not in answers and (conflict := contradicts_itself(entry)) is not None:
@@ -332,7 +336,7 @@ def _read_held(targeted: Sequence[tuple[_Target, Entry]], dialect: Dialect) -> S
 
 
 def _store(decided: Sequence[_Decided], session_ttl: int, dialect: Dialect) -> Steps:
-    if rows := [row for one in decided for row in one.rows]:
+    if rows := [row for one in decided for row in one.rows(dialect)]:
         yield from insert_messages(rows, dialect)
     keys: list[Change] = []
     for one in decided:
@@ -379,7 +383,7 @@ def _growth(ones: Sequence[_Decided], session_ttl: int, dialect: Dialect) -> dic
         "conversation": dialect.id(scope.require_conversation()),
         "last_seq": max(now_is.last_seq, last),
         "messages": now_is.messages + len(new),
-        "terms": now_is.terms + sum(len(row["words"]) for one in ones for row in one.rows),
+        "terms": now_is.terms + sum(one.terms for one in ones),
         "language": now_is.language or language,
         "status": "active" if last > now_is.last_seq else now_is.status,
         "started_at": at,

@@ -15,8 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from threadkeep.archive.database import DatabaseArchive
-from threadkeep.archive.sqlite import SqliteArchive
+from threadkeep.archive.database import DatabaseArchive, SqliteArchive
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.kept import KeptThreads
 from threadkeep.checkpoints.store import DatabaseCheckpoints

@@ -113,12 +113,12 @@ def refuse_if_older(scope: Scope, generation: int) -> None:
 
 def lock(scope: Scope, dialect: Dialect) -> Verb[LockedConversation | None]:
     """Lock the conversation until the transaction ends."""
-    row = yield from one_row(
+    rows = yield Query(
         f"SELECT {LOCKED_COLUMNS}, (SELECT max(theirs.activity) FROM tk_conversations theirs"  # noqa: S608
         f" WHERE theirs.uid = c.uid) AS latest FROM tk_conversations c WHERE c.{IN_SCOPE}{dialect.locked}",
         of_conversation(scope, dialect),
     )
-    return None if row is None else LockedConversation(*row)
+    return LockedConversation(*rows[0]) if rows else None
 
 
 def lock_or_create(scope: Scope, span: Span, dialect: Dialect) -> Verb[LockedConversation]:
@@ -237,16 +237,18 @@ _INSERT = f"INSERT INTO tk_messages ({_COLUMNS}) VALUES ({_VALUES})"  # noqa: S6
 _INSERT_WITH_WORDS = f"INSERT INTO tk_messages ({_COLUMNS}, words) VALUES ({_VALUES}, :words)"  # noqa: S608
 
 
-def row_of(cid: int, uid: int, seq: int, draft: Draft | Message, words: Sequence[int]) -> dict[str, Any]:
+def row_of(
+    cid: int, uid: int, seq: int, draft: Draft | Message, words: Sequence[int], dialect: Dialect
+) -> dict[str, Any]:
     """For `insert_messages`. `words` are what a server finds it by; SQLite indexes messages later."""
     return {
         "uid": uid,
         "cid": cid,
         "seq": seq,
-        "id": draft.id,
+        "id": dialect.id(draft.id),
         "role": draft.role,
         "modality": draft.modality,
-        "content": draft.content,
+        "content": dialect.text(draft.content),
         "language": draft.language,
         "meta": json.dumps(dict(draft.meta)) if draft.meta else None,
         "ts": moment(draft.ts),
@@ -257,17 +259,13 @@ def row_of(cid: int, uid: int, seq: int, draft: Draft | Message, words: Sequence
 
 
 def insert_messages(rows: Sequence[Mapping[str, Any]], dialect: Dialect) -> Steps:
-    bound = [
-        {**row, "id": dialect.id(row["id"]), "content": dialect.text(row["content"]), "words": _words(row, dialect)}
-        for row in rows
-    ]
-    yield ChangeEach(_INSERT if dialect.is_sqlite else _INSERT_WITH_WORDS, bound)
-    if dialect.is_mysql:
+    if dialect.is_sqlite:
+        yield ChangeEach(_INSERT, rows)
+    elif dialect.is_mysql:
+        yield ChangeEach(_INSERT_WITH_WORDS, [{**row, "words": packed(row["words"])} for row in rows])
         yield from insert_words(rows)
-
-
-def _words(row: Mapping[str, Any], dialect: Dialect) -> Any:
-    return packed(row["words"]) if dialect.is_mysql else list(row["words"])
+    else:
+        yield ChangeEach(_INSERT_WITH_WORDS, [{**row, "words": list(row["words"])} for row in rows])
 
 
 def delete_message(conversation: LockedConversation, mid: int, dialect: Dialect) -> Verb[str]:

@@ -3,7 +3,8 @@
 A verb is a generator: it yields statements, receives their answers and returns its result. It does no I/O, so it is
 written once for every database, and a driver that has to try again begins it anew. Its statements have named
 parameters, `:name`. A `Dialect` has what the databases call differently: a few phrases, and the form in which some
-values are bound and read.
+values are bound and read. Statements are not frozen: a frozen one takes four times as long to make (1.0 µs for 0.25),
+and an append makes several.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ T = TypeVar("T")
 Values = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Query:
     """Answered with a list of rows. `alone`: see `Change`."""
 
@@ -26,7 +27,7 @@ class Query:
     alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Change:
     """Answered with the number of rows it changed: 0 for an INSERT that `may_exist` and whose key is taken.
 
@@ -39,7 +40,7 @@ class Change:
     alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ChangeEach:
     """One change for each of `rows`, in their order. Answered with nothing."""
 

@@ -27,11 +27,7 @@ TermsOf = Callable[[str], str]  # a text's normalised terms, repeats and all, se
 
 BATCH = 64
 NEWEST_INDEXED = "coalesce((SELECT rowid FROM tk_terms ORDER BY rowid DESC LIMIT 1), 0)"
-
-
-def index_is_due(newest: int, inserted: int) -> bool:
-    """After `inserted` rows that end at `newest`: with every `BATCH` rows, all that wait are to be indexed."""
-    return newest // BATCH > (newest - inserted) // BATCH
+COUNT_WAITING = f"SELECT count(*) FROM tk_messages WHERE mid > {NEWEST_INDEXED}"  # noqa: S608
 
 
 def index_waiting(terms_of: TermsOf) -> Steps:
