@@ -15,7 +15,7 @@ from cachetools import TTLCache
 
 from threadkeep.core.arguments import checked_budget, checked_query, positive
 from threadkeep.errors import EmbedderError, InvalidInput
-from threadkeep.index.nearest import PATIENCE_SECONDS, QuestionEmbedders
+from threadkeep.index.nearest import QuestionEmbedders
 from threadkeep.ports import knowledge as port
 from threadkeep.ports.cache import CachePlace
 from threadkeep.ports.knowledge import Access, ChunkKey, KnowledgeStore, KnowledgeVectors
@@ -41,10 +41,9 @@ class QuestionVectors:
         self,
         embedder: Embedder,
         store: KnowledgeVectors,
-        embedder_of: Callable[[str], Embedder | None] = lambda _: None,
-        patience: float = PATIENCE_SECONDS,
+        embedder_of: Callable[[str], Embedder | None],
     ) -> None:
-        self._questions = QuestionEmbedders(embedder, embedder_of, patience)
+        self._questions = QuestionEmbedders(embedder, embedder_of)
         self._store = store
         self._seen: TTLCache[str | None, Mapping[EmbeddingModel, int]] = TTLCache(_MOST_TENANTS, _LOOK_AGAIN_SECONDS)
 
