@@ -14,7 +14,7 @@ from tests.redis.conftest import PATIENT
 from tests.redis.servers import AgeingClock
 from threadkeep.archive.sqlite import SqliteArchive
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.index.terms import DatabaseIndex
+from threadkeep.index.terms import SqliteTerms
 from threadkeep.model import HistoryRange
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import every_term
@@ -54,7 +54,7 @@ def open_stores(server: Any, ageing_clock: AgeingClock) -> OpenStores:
         await database.open()
         hot = RedisHotStore(client, ArchiveAsked(), HotOptions(limits=limits), ageing_clock)
         archive = SqliteArchive(database, every_term, limits, ageing_clock)
-        yield StoresUnderTest(archive, HotSessions(hot), DatabaseIndex(database, every_term), ageing_clock)
+        yield StoresUnderTest(archive, HotSessions(hot), SqliteTerms(database, every_term), ageing_clock)
         await client.close()
         await database.close()
 

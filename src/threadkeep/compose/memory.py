@@ -27,7 +27,7 @@ from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra, StoreError
 from threadkeep.identity.api_keys import SqlKeys
 from threadkeep.index.external import ListingIndex, external_stores
-from threadkeep.index.terms import DatabaseIndex, DatabaseUpkeep
+from threadkeep.index.terms import DatabaseUpkeep, SqliteTerms
 from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.memory import Memory, Stores
 from threadkeep.metrics.measured import MeasuredCheckpoints
@@ -193,7 +193,7 @@ async def _on_sqlite(path: str, settings: Settings, limits: SessionLimits, clock
         slots=InMemorySlots(clock),
         reflections=SqlReflections(database),
         ledger=SqlLedger(database),
-        index=DatabaseIndex(database, every_term),
+        index=SqliteTerms(database, every_term),
         upkeep=upkeep,
         checkpoints=checkpoints,
         usage=checkpoints.usage,

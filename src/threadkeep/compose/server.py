@@ -16,13 +16,17 @@ from threadkeep.archive.sql.taking_over import Redact
 from threadkeep.checkpoints.items import SqlItems
 from threadkeep.checkpoints.store import DatabaseCheckpoints
 from threadkeep.compose.memory import admission_rules, document_vectors, keepers
+from threadkeep.db.database import Database
 from threadkeep.db.engine import PoolLimits
 from threadkeep.db.rights import write_obstacle
 from threadkeep.db.server import LateDatabase, ServerDatabase
 from threadkeep.errors import StoreUnavailable
 from threadkeep.identity.api_keys import SqlKeys
 from threadkeep.index.external import ListingIndex, external_stores
-from threadkeep.index.terms import DatabaseIndex, DatabaseUpkeep
+from threadkeep.index.gin import GinTerms
+from threadkeep.index.hashed_terms import HashedTerms
+from threadkeep.index.terms import DatabaseUpkeep
+from threadkeep.index.word_table import WordTableTerms
 from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
@@ -67,7 +71,7 @@ async def sql_stores(
         slots=InMemorySlots(clock),
         reflections=SqlReflections(database),
         ledger=SqlLedger(database),
-        index=DatabaseIndex(database, every_term),
+        index=server_terms(database),
         upkeep=DatabaseUpkeep(database, every_term),
         checkpoints=checkpoints,
         usage=checkpoints.usage,
@@ -79,6 +83,10 @@ async def sql_stores(
         document_vectors=partial(document_vectors, database, clock),
         connections=partial(_connections, database),
     )
+
+
+def server_terms(database: Database) -> HashedTerms:
+    return (GinTerms if database.dialect.is_postgres else WordTableTerms)(database, every_term)
 
 
 def _connections(database: ServerDatabase) -> Connections:
