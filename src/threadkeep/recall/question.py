@@ -427,12 +427,10 @@ def _subject(text: str, spoken: str, weights: Mapping[str, float]) -> list[str]:
     A Vietnamese name is made of syllables that are common by themselves; there, and in Chinese, pairs are used.
     """
     named = [term for name in _names(text, spoken) for term in terms_of(name[0], spoken)] if spoken != "vi" else []
-    pairs = [term for term in weights if _is_a_pair(term)] if spoken in _IN_SYLLABLES else []
+    pairs = [term for term in weights if "_" in term or (len(term) == 2 and not term.isascii())]
+    if spoken not in _IN_SYLLABLES:
+        pairs = []
     return named or pairs or [term for term, weight in weights.items() if weight == 1.0]
-
-
-def _is_a_pair(term: str) -> bool:
-    return "_" in term or (len(term) == 2 and not term.isascii())
 
 
 def _spoken_of(words: Sequence[str], earlier: Sequence[Asked], language: str | None) -> bool:
