@@ -460,8 +460,8 @@ def _carried(text: str, earlier: Sequence[Asked], language: str | None, share: f
     for topic, left in fading:
         for term in topic.keys() - own.keys():
             weight = topic[term]
-            told = (_IN_THE_ANSWER if term in answered else 1.0) * (1 + _RECURS * (recurring[term] - 1))
-            carried[term] = max(carried.get(term, 0.0), min(1.0, weight * left * told) * share)
+            factor = (_IN_THE_ANSWER if term in answered else 1.0) * (1 + _RECURS * (recurring[term] - 1))
+            carried[term] = max(carried.get(term, 0.0), min(1.0, weight * left * factor) * share)
     return carried
 
 

@@ -51,8 +51,8 @@ class Phrase:
 
     def __init__(self, question: str, weights: Mapping[str, float]) -> None:
         words, characters = split(question)
-        told = {word: weights.get(stem(word), 0.0) for word in words}
-        pairs = {f"{a}_{b}": _SIDE_BY_SIDE * (told[a] + told[b]) for a, b in pairwise(words)}
+        weight_of = {word: weights.get(stem(word), 0.0) for word in words}
+        pairs = {f"{a}_{b}": _SIDE_BY_SIDE * (weight_of[a] + weight_of[b]) for a, b in pairwise(words)}
         self._weights = {**{pair: weight for pair, weight in pairs.items() if weight}, **weights}
         self._whole = sum(self._weights.values())
         self._width = _WIDE_WITHOUT_SPACES if characters else _WIDE
