@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from threadkeep.index.lookup import worth_reading
+from threadkeep.index.terms import worth_reading
 from threadkeep.model import Message, Role
 from threadkeep.ports.index import Evidence, Position, Posting, Shape, Statistics, Turn
 from threadkeep.recall.candidates import MOST_POSTINGS, REACH_OF_NEAREST, promising, with_neighbours

@@ -13,7 +13,7 @@ from tests.contract.sql_stores import stores_at
 from threadkeep.archive.database import SqliteArchive
 from threadkeep.archive.write_behind import Durability, WriteBehind
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.index.terms import DatabaseIndex
+from threadkeep.index.terms import SqliteTerms
 from threadkeep.journal.consumer import Consumer, ConsumerLimits
 from threadkeep.journal.targets import archive_consumer
 from threadkeep.model import Admission, HistoryRange, Receipt
@@ -79,7 +79,7 @@ def sqlite_stores(path: Path | str = ":memory:", clock: FakeClock | None = None)
         await database.open()
         archive = SqliteArchive(database, every_term, limits, time)
         yield StoresUnderTest(
-            archive, DatabaseSessions(database, limits, time), DatabaseIndex(database, every_term), time
+            archive, DatabaseSessions(database, limits, time), SqliteTerms(database, every_term), time
         )
         await database.close()
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from threadkeep.archive.server import ServerArchive
 from threadkeep.archive.sql.migrate import ensure_schema
+from threadkeep.compose.server import server_terms
 from threadkeep.db.server import ServerDatabase
-from threadkeep.index.terms import DatabaseIndex
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import every_term
 from threadkeep.sessions.database import DatabaseSessions
@@ -24,9 +24,7 @@ def stores_at(url: str) -> OpenStores:
         await database.open()
         await ensure_schema(database, migrate_if_needed=True)
         archive = ServerArchive(database, every_term, limits, clock)
-        yield StoresUnderTest(
-            archive, DatabaseSessions(database, limits, clock), DatabaseIndex(database, every_term), clock
-        )
+        yield StoresUnderTest(archive, DatabaseSessions(database, limits, clock), server_terms(database), clock)
         await database.close()
 
     return open_

@@ -13,11 +13,11 @@ from tests.contract.behind import Behind, behind
 from tests.contract.sql_stores import prepare
 from tests.servers.server import Server
 from threadkeep.archive.server import ServerArchive
+from threadkeep.compose.server import server_terms
 from threadkeep.db.database import GuardedDatabase
 from threadkeep.db.engine import PoolLimits
 from threadkeep.db.server import ServerDatabase
 from threadkeep.errors import StoreUnavailable
-from threadkeep.index.terms import DatabaseIndex
 from threadkeep.model import HistoryRange
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import every_term
@@ -43,7 +43,7 @@ async def opened(redis: str, sql: str, watching: Watching) -> AsyncIterator[tupl
         archive = ServerArchive(database, every_term, LIMITS, clock)
         guarded = GuardedDatabase(database, watching)
         sessions = DatabaseSessions(guarded, LIMITS, clock)
-        stores = StoresUnderTest(archive.on(guarded), sessions, DatabaseIndex(database, every_term), clock)
+        stores = StoresUnderTest(archive.on(guarded), sessions, server_terms(database), clock)
         async with behind(redis, stores, "fast", LIMITS) as parts:
             yield parts, line
 

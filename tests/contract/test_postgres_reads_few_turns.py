@@ -10,7 +10,7 @@ from threadkeep.archive.sql.migrate import ensure_schema
 from threadkeep.db.server import ServerDatabase
 from threadkeep.db.statements import Query
 from threadkeep.index import gin
-from threadkeep.index.lookup import WantedTerms
+from threadkeep.index.hashed_terms import WantedTerms
 from threadkeep.ports.index import Position
 from threadkeep.recall.normalise import every_term
 from threadkeep.scope import Scope

@@ -10,7 +10,7 @@ import pytest
 
 from threadkeep.archive.database import SqliteArchive
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.index.terms import DatabaseIndex
+from threadkeep.index.terms import SqliteTerms
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import every_term
 from threadkeep.sessions.database import DatabaseSessions
@@ -33,7 +33,7 @@ def open_stores(request: pytest.FixtureRequest, tmp_path: Path) -> OpenStores:
         await database.open()
         archive = SqliteArchive(database, every_term, limits, clock)
         yield StoresUnderTest(
-            archive, DatabaseSessions(database, limits, clock), DatabaseIndex(database, every_term), clock
+            archive, DatabaseSessions(database, limits, clock), SqliteTerms(database, every_term), clock
         )
         await database.close()
 

@@ -14,7 +14,7 @@ from tests.redis.servers import AgeingClock
 from threadkeep.archive.database import SqliteArchive
 from threadkeep.archive.write_behind import WriteBehind
 from threadkeep.db.sqlite import SqliteDatabase
-from threadkeep.index.terms import DatabaseIndex
+from threadkeep.index.terms import SqliteTerms
 from threadkeep.model import HistoryRange
 from threadkeep.ports.sessions import SessionLimits
 from threadkeep.recall.normalise import every_term
@@ -56,7 +56,7 @@ def open_stores(server: Any, ageing_clock: AgeingClock) -> OpenStores:
         hot = RedisHotStore(client, ArchiveAsked(), HotOptions(limits=limits), ageing_clock)
         stored = SqliteArchive(database, every_term, limits, ageing_clock)
         archive = WriteBehind(hot, stored, HistoryRange(limit=limits.max_messages), "durable", Breaker("Redis"))
-        yield StoresUnderTest(archive, HotSessions(hot, archive), DatabaseIndex(database, every_term), ageing_clock)
+        yield StoresUnderTest(archive, HotSessions(hot, archive), SqliteTerms(database, every_term), ageing_clock)
         await client.close()
         await database.close()
 

@@ -27,7 +27,7 @@ from threadkeep.db.sqlite import SqliteDatabase
 from threadkeep.errors import InvalidSetting, MissingExtra, StoreError
 from threadkeep.identity.api_keys import SqlKeys
 from threadkeep.index.external import ListingIndex, external_stores
-from threadkeep.index.terms import DatabaseIndex, DatabaseUpkeep
+from threadkeep.index.terms import DatabaseUpkeep, SqliteTerms
 from threadkeep.knowledge.erasing import ErasedDocuments
 from threadkeep.memory import Memory, Stores
 from threadkeep.metrics.measured import (
@@ -58,7 +58,7 @@ from threadkeep.ports.checkpoints import (
 )
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import Meter
-from threadkeep.ports.index import VectorStores
+from threadkeep.ports.index import TermIndex, VectorStores
 from threadkeep.ports.knowledge import KnowledgeVectors
 from threadkeep.ports.models import Embedder, LanguageDetector, LanguageRules, Rerank
 from threadkeep.ports.redactor import Redactor as RedactorPort
@@ -181,14 +181,22 @@ async def stores_at(
         raise
     limits, erased = session_limits(settings), ErasedTexts.with_key(settings.tombstone_key)
     return replace(
-        stores_on(database, SqliteArchive(database, every_term, limits, clock, erased), settings, clock),
+        stores_on(
+            database,
+            SqliteArchive(database, every_term, limits, clock, erased),
+            SqliteTerms(database, every_term),
+            settings,
+            clock,
+        ),
         agent_rows=SqlAgentRows(database, clock, timedelta(days=settings.turn_retention_days)),
         vectors=partial(_sqlite_vectors, database, clock),
         make_room=database.make_room,
     )
 
 
-def stores_on(database: Database, archive: DatabaseArchive, settings: Settings, clock: Clock) -> Stores:
+def stores_on(
+    database: Database, archive: DatabaseArchive, index: TermIndex, settings: Settings, clock: Clock
+) -> Stores:
     """What every database holds beside its archive."""
     checkpoints, items = DatabaseCheckpoints(database, clock), SqlItems(database, clock)
     turns = timedelta(days=settings.turn_retention_days)
@@ -200,7 +208,7 @@ def stores_on(database: Database, archive: DatabaseArchive, settings: Settings, 
         slots=InMemorySlots(clock),
         reflections=SqlReflections(database),
         ledger=SqlLedger(database),
-        index=DatabaseIndex(database, every_term),
+        index=index,
         upkeep=DatabaseUpkeep(database, every_term),
         checkpoints=checkpoints,
         usage=checkpoints.usage,

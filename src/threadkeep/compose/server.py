@@ -15,12 +15,16 @@ from threadkeep.archive.sql import migrate
 from threadkeep.archive.sql.migrate import NEWEST, schema_state
 from threadkeep.archive.sql.taking_over import Redact
 from threadkeep.compose.memory import admission_rules, session_limits, stores_on
+from threadkeep.db.database import Database
 from threadkeep.db.engine import PoolLimits
 from threadkeep.db.rights import write_obstacle
 from threadkeep.db.server import LateDatabase, ServerDatabase
 from threadkeep.errors import StoreUnavailable
 from threadkeep.index.external import ListingIndex, external_stores
+from threadkeep.index.gin import GinTerms
+from threadkeep.index.hashed_terms import HashedTerms
 from threadkeep.index.terms import DatabaseUpkeep
+from threadkeep.index.word_table import WordTableTerms
 from threadkeep.memory import Stores
 from threadkeep.ports.clock import Clock
 from threadkeep.ports.health import Connections, HealthFinding
@@ -60,10 +64,20 @@ async def sql_stores(
             raise
     limits, erased = session_limits(settings), ErasedTexts.with_key(settings.tombstone_key)
     return replace(
-        stores_on(database, ServerArchive(database, every_term, limits, clock, erased), settings, clock),
+        stores_on(
+            database,
+            ServerArchive(database, every_term, limits, clock, erased),
+            server_terms(database),
+            settings,
+            clock,
+        ),
         vectors=partial(_vectors, database, clock),
         connections=connections,
     )
+
+
+def server_terms(database: Database) -> HashedTerms:
+    return (GinTerms if database.dialect.is_postgres else WordTableTerms)(database, every_term)
 
 
 def _vectors(database: ServerDatabase, clock: Clock, where: ListingIndex | None) -> VectorStores:

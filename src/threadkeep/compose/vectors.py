@@ -9,16 +9,15 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from threadkeep.errors import EmbedderUnavailable, MissingExtra, ThreadkeepError
+from threadkeep.index.nearest import QuestionEmbedders, VectorNearest
 from threadkeep.memory import Stores
 from threadkeep.models.embedders import EmbedderChoice, embedder_by_model, embedder_for
 from threadkeep.models.tokens import BYTES, Tokenizer, estimated_count
-from threadkeep.ports.index import Near, VectorIndex
+from threadkeep.ports.index import VectorIndex
 from threadkeep.ports.models import Embedder, Vectors
 from threadkeep.recall.context import CountTokens
-from threadkeep.scope import Scope
 from threadkeep.settings import Settings
 from threadkeep.worker.embedding import Cut, EmbedParts, InProcessEmbedding, VectorsLeft
 
@@ -82,9 +81,6 @@ def about_tokens(settings: Settings) -> CountTokens:
     return lambda text: estimated_count(text) if tokenizer.encoding == BYTES else tokenizer.count(text)
 
 
-if TYPE_CHECKING:
-    from threadkeep.index.nearest import VectorNearest
-
 _SHORT = 400  # characters: whatever the tokenizer and the script, these fit a chunk
 
 
@@ -139,7 +135,7 @@ class LazyVectors:
         self._own = embedder
         self._opening = asyncio.Lock()
         self._parts: EmbedParts | None = None
-        self._nearest: VectorNearest | None = None
+        self.nearest = VectorNearest(self._for_questions)
 
     async def parts(self) -> EmbedParts:
         async with self._opening:
@@ -147,23 +143,18 @@ class LazyVectors:
                 self._parts = await asyncio.to_thread(self._opened)
         return self._parts
 
-    async def nearest(self, scope: Scope, question: str, k: int) -> list[Near]:
-        parts = await self.parts()
-        if self._nearest is None:
-            # A question is embedded without retries: recall continues with terms alone.
-            choice = replace(embedder_choice(self._settings), pauses=())
-            embedder = parts.embedder if self._own else embedder_for(choice) or parts.embedder
-            from threadkeep.index.nearest import VectorNearest
-
-            self._nearest = VectorNearest(embedder, parts.stores.index, partial(embedder_by_model, choice=choice))
-        return list(await self._nearest(scope, question, k))
-
     async def close(self) -> None:
-        if self._nearest is not None:
-            await self._nearest.close()
+        await self.nearest.close()
         if self._parts is not None:
             await self._parts.embedder.close()
             await self._parts.stores.index.close()
+
+    async def _for_questions(self) -> tuple[QuestionEmbedders, VectorIndex]:
+        """A question is embedded without retries: recall continues with terms alone."""
+        parts = await self.parts()
+        choice = replace(embedder_choice(self._settings), pauses=())
+        embedder = parts.embedder if self._own else embedder_for(choice) or parts.embedder
+        return QuestionEmbedders(embedder, partial(embedder_by_model, choice=choice)), parts.stores.index
 
     def _opened(self) -> EmbedParts:
         embedder = chosen_embedder(self._settings, self._own)

@@ -135,16 +135,13 @@ def _forgive(dialect: Dialect) -> Verb[int]:
 
 def _marked(rows: Sequence[Any], mark: Mapping[str, bool], dialect: Dialect) -> ChangeEach:
     """In the messages' own rows too, where readers of a message see it. `rows` are of a row id and its `meta`."""
-    return ChangeEach(
-        "UPDATE tk_messages SET meta = :meta WHERE mid = :mid",
-        [{"mid": mid, "meta": _with_mark(meta, mark, dialect)} for mid, meta in rows],
-    )
-
-
-def _with_mark(stored: Any, mark: Mapping[str, bool], dialect: Dialect) -> str | None:
-    meta: dict[str, Any] = json.loads(dialect.read_text(stored)) if stored else {}
-    meta = {name: value for name, value in meta.items() if name != _FAILED} | dict(mark)
-    return json.dumps(meta) if meta else None
+    changed: list[dict[str, Any]] = []
+    for mid, stored in rows:
+        meta: dict[str, Any] = json.loads(dialect.read_text(stored)) if stored else {}
+        meta.pop(_FAILED, None)
+        meta |= mark
+        changed.append({"mid": mid, "meta": json.dumps(meta) if meta else None})
+    return ChangeEach("UPDATE tk_messages SET meta = :meta WHERE mid = :mid", changed)
 
 
 def _key(columns: Sequence[Any]) -> MessageKey:

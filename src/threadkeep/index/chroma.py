@@ -36,23 +36,22 @@ class Row:
 
 
 def rows_of(message: MessageVectors, vectors: Vectors) -> list[Row]:
-    count = len(vectors)
-    return [
-        Row(message, vector_id(message.message_id, chunk, count), vector.tolist(), _metadata(message, chunk, count))
-        for chunk, vector in enumerate(vectors)
-    ]
-
-
-def _metadata(message: MessageVectors, chunk: int, chunks: int) -> dict[str, str | int]:
-    scope = message.scope
-    return {
+    count, scope = len(vectors), message.scope
+    metadata: dict[str, str | int] = {
         "tenant": scope.tenant,
         "user_id": scope.user,
         "conversation_id": scope.require_conversation(),
         "message_id": message.message_id,
-        "chunk": chunk,
-        "chunks": chunks,
     }
+    return [
+        Row(
+            message,
+            vector_id(message.message_id, chunk, count),
+            vector.tolist(),
+            metadata | {"chunk": chunk, "chunks": count},
+        )
+        for chunk, vector in enumerate(vectors)
+    ]
 
 
 def key_of(metadata: Mapping[str, Any]) -> MessageKey:
@@ -67,14 +66,13 @@ def row_ids(rows: Sequence[Row], taken: Mapping[str, Mapping[str, Any]]) -> list
     given: set[str] = set()
     for row in rows:
         other = taken.get(row.id)
-        mine = row.id not in given and (other is None or _same_message(other, row.metadata))
+        same = other is None or all(
+            other.get(key) == row.metadata[key] for key in ("tenant", "user_id", "conversation_id", "message_id")
+        )
+        mine = row.id not in given and same
         ids.append(row.id if mine else f"{row.id}@{row.message.scope.digest().hex()}")
         given.add(row.id)
     return ids
-
-
-def _same_message(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one.get(key) == other[key] for key in ("tenant", "user_id", "conversation_id", "message_id"))
 
 
 def within(scope: Scope, message_id: str | None = None) -> dict[str, Any]:

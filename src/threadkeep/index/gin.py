@@ -7,16 +7,19 @@ hashed words, no text; a search never finds a turn by them.
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from cachetools import TTLCache
+
+from threadkeep.db.database import Database
 from threadkeep.db.messages import of_owner
 from threadkeep.db.statements import Dialect, Query, Verb
-from threadkeep.index.lookup import MESSAGE, NO_STATISTICS, Found, WantedTerms, worth_reading
+from threadkeep.db.terms import TermsOf
+from threadkeep.index.hashed_terms import HashedTerms, WantedTerms
+from threadkeep.index.terms import MESSAGE, NO_STATISTICS, Found, worth_reading
 from threadkeep.ports.index import Lookup, Position, Posting, Shape, Statistics
 
 LARGE = 5_000  # turns; of users with fewer everything is counted
@@ -43,31 +46,19 @@ class Habits:
         return None if share is None else max(1, round(share * self.turns))
 
 
-class KnownHabits:
-    """Of the users whose messages were searched lately."""
+KnownHabits = TTLCache[tuple[str, str], Habits]  # by tenant and user
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._kept: OrderedDict[tuple[str, str], tuple[float, Habits]] = OrderedDict()
 
-    def get(self, owner: tuple[str, str]) -> Habits | None:
-        """None where nothing fresh is known."""
-        noted, habits = self._kept.get(owner, (0.0, None))
-        if habits is None or self._clock() - noted > _FRESH_SECONDS:
-            self._kept.pop(owner, None)
-            return None
-        self._kept.move_to_end(owner)
-        return habits
+class GinTerms(HashedTerms):
+    def __init__(self, database: Database, terms_of: TermsOf) -> None:
+        super().__init__(database, terms_of)
+        self._known: KnownHabits = TTLCache(_MOST_USERS, _FRESH_SECONDS)
 
-    def put(self, owner: tuple[str, str], habits: Habits) -> Habits:
-        self._kept[owner] = (self._clock(), habits)
-        self._kept.move_to_end(owner)
-        if len(self._kept) > _MOST_USERS:
-            self._kept.popitem(last=False)
-        return habits
+    def _lookup(self, wanted: WantedTerms, most: int) -> Verb[Lookup]:
+        return lookup(wanted, most, self._known, self._database.dialect)
 
-    def forget(self, owner: tuple[str, str]) -> None:
-        self._kept.pop(owner, None)
+    def _turns(self, uid: int, wanted: WantedTerms, positions: Collection[Position]) -> Verb[Found]:
+        return turns(uid, wanted, positions, self._database.dialect)
 
 
 _MOST_COUNTED = 20_000  # turns that hold a word; a more common one counts as that common
@@ -162,19 +153,19 @@ def _statistics(
         habits = yield from _habits(wanted, dialect)
         if habits is None:
             return None, NO_STATISTICS, {}
-        known.put(owner, habits)
+        known[owner] = habits
     estimated = {word: held for word in wanted.terms if (held := habits.holding(word)) is not None}
     words = [word for word in wanted.terms if word not in estimated]
     totals_of = _OWNER if habits.large else _TOTALS  # a large user's conversations are not read again
     rows = yield Query(_STATISTICS.format(totals=totals_of), of_owner(scope, dialect) | {"words": words})
     totals = next((row[1:4] for row in rows if row[0] is None), None)
     if totals is None or totals[0] != habits.uid:  # erased since, and perhaps created again
-        known.forget(owner)
+        known.pop(owner, None)
         return (None, NO_STATISTICS, {}) if totals is None else (yield from _statistics(wanted, known, dialect))
     counted = {row[0]: row[1] for row in rows if row[0] is not None}
     turns, terms = (habits.turns, habits.terms) if habits.large else totals[1:]
     if turns > LARGE and not habits.large:  # from the next question on
-        known.forget(owner)
+        known.pop(owner, None)
     return habits.uid, wanted.statistics(turns, terms, (estimated | counted).items()), estimated
 
 

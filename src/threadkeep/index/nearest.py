@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import ParamSpec, TypeVar
 
 from threadkeep.errors import EmbedderError, EmbedderUnavailable, StoreError, StoreUnavailable, VectorMismatch
-from threadkeep.ports.index import Near, VectorHit, VectorIndex
+from threadkeep.ports.index import Near, VectorIndex
 from threadkeep.ports.models import Embedder, EmbeddingModel, Vector
 from threadkeep.resilience.breaker import Breaker
 from threadkeep.scope import Scope
@@ -24,15 +24,9 @@ PATIENCE_SECONDS = 2.0
 class QuestionEmbedders:
     """`embedder_of` makes the embedder of an earlier model by its name, or None. Closes them all."""
 
-    def __init__(
-        self,
-        current: Embedder,
-        embedder_of: Callable[[str], Embedder | None] = lambda _: None,
-        patience: float = PATIENCE_SECONDS,
-    ) -> None:
+    def __init__(self, current: Embedder, embedder_of: Callable[[str], Embedder | None]) -> None:
         self.current = current
         self._embedder_of = embedder_of
-        self._patience = patience
         self._earlier: dict[str, Embedder | None] = {}
         self._breakers: dict[str, Breaker] = {}
 
@@ -72,10 +66,10 @@ class QuestionEmbedders:
         if not breaker.allows():
             raise EmbedderUnavailable(f"{embedder.name}: has not answered lately; it is tried again now and then")
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 (vector,) = await embedder.embed([question])
         except TimeoutError:
-            error = EmbedderUnavailable(f"{embedder.name}: took longer than {self._patience:g} s for a question")
+            error = EmbedderUnavailable(f"{embedder.name}: took longer than {PATIENCE_SECONDS:g} s for a question")
             breaker.failed(error)
             raise error from None
         except EmbedderError as error:
@@ -93,56 +87,46 @@ T = TypeVar("T")
 
 
 class VectorNearest:
-    """A `Nearest`. `embedder_of` makes the embedder of an earlier model by its name, or None. Closes them all."""
+    """A `Nearest`. `opening` is awaited by the first question. Closes the embedders, not the index."""
 
-    def __init__(
-        self,
-        embedder: Embedder,
-        index: VectorIndex,
-        embedder_of: Callable[[str], Embedder | None] = lambda _: None,
-        patience: float = PATIENCE_SECONDS,
-        index_patience: float = INDEX_PATIENCE_SECONDS,
-    ) -> None:
-        self._questions = QuestionEmbedders(embedder, embedder_of, patience)
-        self._index = index
-        self._index_patience = index_patience
+    def __init__(self, opening: Callable[[], Awaitable[tuple[QuestionEmbedders, VectorIndex]]]) -> None:
+        self._opening = opening
+        self._opened: tuple[QuestionEmbedders, VectorIndex] | None = None
+        self._lock = asyncio.Lock()
         self._breaker = Breaker("The vector index")
 
     async def __call__(self, scope: Scope, question: str, k: int) -> Sequence[Near]:
-        models = await self._guarded(self._index.models_of, scope.whole_user)
-        embedded = await self._questions.vector(self._in_order(models), question)
+        async with self._lock:
+            if self._opened is None:
+                self._opened = await self._opening()
+        embedders, index = self._opened
+        models = await self._guarded(index.models_of, scope.whole_user)
+        # Earlier models first: their vectors are deleted as soon as the current one's are complete.
+        models = sorted(models, key=lambda one: (one.name == embedders.current.name, one.name, one.dimensions))
+        embedded = await embedders.vector(models, question)
         if embedded is None:
             return ()
         model, vector = embedded
-        hits = await self._guarded(self._index.search, scope, model, vector, k)
-        return [_near(hit, model.name) for hit in hits]
+        hits = await self._guarded(index.search, scope, model, vector, k)
+        return [Near(hit.conversation, hit.seq, hit.message_id, hit.score, model.name) for hit in hits]
 
     async def close(self) -> None:
-        await self._questions.close()
-
-    def _in_order(self, models: Sequence[EmbeddingModel]) -> list[EmbeddingModel]:
-        """Earlier models first: their vectors are forgotten as soon as the current one's are complete."""
-        current = self._questions.current.name
-        return sorted(models, key=lambda model: (model.name == current, model.name, model.dimensions))
+        if self._opened is not None:
+            await self._opened[0].close()
 
     async def _guarded(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """A vector store that hangs must not delay the terms, nor be called at every recall."""
-        breaker = self._breaker
-        if not breaker.allows():
+        if not self._breaker.allows():
             raise StoreUnavailable("the vector index has not answered lately; it is tried again now and then")
         try:
-            async with asyncio.timeout(self._index_patience):
+            async with asyncio.timeout(INDEX_PATIENCE_SECONDS):
                 answer = await call(*args, **kwargs)
         except TimeoutError:
-            error = StoreUnavailable(f"the vector index did not answer within {self._index_patience:g} s")
-            breaker.failed(error)
+            error = StoreUnavailable(f"the vector index did not answer within {INDEX_PATIENCE_SECONDS:g} s")
+            self._breaker.failed(error)
             raise error from None
         except StoreError as error:
-            breaker.failed(error)
+            self._breaker.failed(error)
             raise
-        breaker.succeeded()
+        self._breaker.succeeded()
         return answer
-
-
-def _near(hit: VectorHit, model: str) -> Near:
-    return Near(hit.conversation, hit.seq, hit.message_id, hit.score, model)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cachetools import TTLCache
 
 from threadkeep.db.statements import Query, Verb
 from threadkeep.errors import StoreError
@@ -151,20 +151,18 @@ class Graphs:
     def __init__(self, database: ServerDatabase, many: int = MANY) -> None:
         self._database = database
         self._many = many
-        self._known: OrderedDict[Any, tuple[float, InGraph | None]] = OrderedDict()
+        self._known: TTLCache[Any, InGraph | None] = TTLCache(_MOST_USERS, _FRESH_SECONDS)
         self._building: asyncio.Task[None] | None = None
         self._refused = False
 
     async def of(self, scope: Scope, model: EmbeddingModel) -> InGraph | None:
         """None where all vectors should be compared. Looked up now and then, not at every question."""
         key = scope.tenant, scope.user, model
-        looked, found = self._known.get(key, (float("-inf"), None))
-        if time.monotonic() - looked > _FRESH_SECONDS:
-            found = await self._looked_up(scope, model)
-            self._known[key] = time.monotonic(), found
-            if len(self._known) > _MOST_USERS:
-                self._known.popitem(last=False)
-        return found
+        try:
+            return self._known[key]
+        except KeyError:
+            found = self._known[key] = await self._looked_up(scope, model)
+            return found
 
     async def grow(self) -> None:
         """Begin to create the missing graphs, in the background."""

@@ -1,8 +1,7 @@
-"""Messages found by their terms, in the archive's own database, and these terms made anew when the normaliser changes.
+"""Messages found by their terms on SQLite, and the terms of every database made anew when the normaliser changes.
 
-Servers look hashed words up (`gin` on PostgreSQL, `word_table` on MySQL and MariaDB). SQLite keeps terms in FTS5, each
-with its owner's number before it; the newest messages, fewer than a batch, are not indexed yet (`db.sqlite_terms`):
-their terms are made for each lookup.
+FTS5 holds terms, each with its owner's number before it. The newest messages, fewer than a batch, are not indexed yet
+(`db.sqlite_terms`): their terms are made for each lookup. Servers look hashed words up: `index.hashed_terms`.
 
 Upkeep rebuilds rows of FTS5, some messages at a time, and on servers the words of one conversation at a time, under its
 lock.
@@ -11,58 +10,64 @@ lock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from threadkeep.db.database import Database
-from threadkeep.db.messages import UID, message_of, of_owner
+from threadkeep.db.messages import MESSAGE_COLUMNS, UID, message_of, of_owner
 from threadkeep.db.statements import SQLITE, Change, ChangeEach, Dialect, Query, Steps, Verb, one_row, read_id
 from threadkeep.db.terms import NEWEST_INDEXED, TermsOf, hashed, insert_words, owned, packed
-from threadkeep.index import gin, word_table
-from threadkeep.index.gin import KnownHabits
-from threadkeep.index.lookup import MESSAGE, NO_STATISTICS, Found, WantedTerms, runs, worth_reading
 from threadkeep.ports.index import Lookup, Position, Posting, Shape, Statistics, Turn
 from threadkeep.scope import Scope
 
+MESSAGE = ", ".join(f"m.{column}" for column in MESSAGE_COLUMNS)
+NO_STATISTICS = Statistics(0, 0.0, {})
 
-class DatabaseIndex:
-    """See `ports.index`. On a server a lookup takes two queries, one more on PostgreSQL for a user not known yet."""
+Found = tuple[list[Turn], dict[str, Shape]]
+
+
+def worth_reading(statistics: Statistics, most: int) -> list[str]:
+    """Terms whose postings should be read, rarest first: as many as fit into `most`, and always the rarest.
+
+    Common terms of a large archive find nothing by themselves; they are counted in the candidates later.
+    """
+    chosen: list[str] = []
+    read = 0
+    for term, holding in sorted(statistics.holding.items(), key=lambda one: (one[1], one[0])):
+        if holding and (not chosen or read + holding <= most):
+            chosen.append(term)
+            read += holding
+    return chosen
+
+
+def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """First and last of each run of neighbouring numbers, in order: a few reads instead of many."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+class SqliteTerms:
+    """A `TermIndex` on FTS5."""
 
     def __init__(self, database: Database, terms_of: TermsOf) -> None:
         self._database = database
         self._terms_of = terms_of
-        self._known = KnownHabits()  # on PostgreSQL
 
     async def lookup(self, scope: Scope, terms: Sequence[str], most: int) -> Lookup:
-        if self._database.dialect.is_sqlite:
-            return await self._database.read(lambda: fts5_lookup(scope, terms, most, self._terms_of))
-        wanted = WantedTerms(
-            scope,
-            dict(zip(terms, hashed(scope, terms), strict=True)),
-            lambda content: hashed(scope, self._terms_of(content).split()),
-        )
-        return await self._database.read(lambda: self._hashed_lookup(wanted, most))
-
-    def _hashed_lookup(self, wanted: WantedTerms, most: int) -> Verb[Lookup]:
-        dialect = self._database.dialect
-        if dialect.is_postgres:
-            return gin.lookup(wanted, most, self._known, dialect)
-        return word_table.lookup(wanted, most, dialect)
+        return await self._database.read(lambda: _lookup(scope, terms, most, self._terms_of))
 
     async def turns(self, found: Lookup, positions: Collection[Position]) -> Found:
         if found.state is None or not positions:
             return [], {}
-        return await self._database.read(lambda: self._turns(found, positions))
-
-    def _turns(self, found: Lookup, positions: Collection[Position]) -> Verb[Found]:
-        dialect = self._database.dialect
-        if dialect.is_sqlite:
-            return fts5_turns(found, positions, self._terms_of)
-        uid, wanted = found.state
-        return (gin if dialect.is_postgres else word_table).turns(uid, wanted, positions, dialect)
+        return await self._database.read(lambda: _turns(found.state, positions, self._terms_of))
 
 
 class _Unindexed(NamedTuple):
@@ -97,7 +102,7 @@ class _User:
         return Shape(turns, terms + self._more[name])
 
 
-def fts5_lookup(scope: Scope, terms: Sequence[str], most: int, terms_of: TermsOf) -> Verb[Lookup]:
+def _lookup(scope: Scope, terms: Sequence[str], most: int, terms_of: TermsOf) -> Verb[Lookup]:
     row = yield from one_row(f"SELECT {UID} AS uid", of_owner(scope, SQLITE))
     if row is None or row[0] is None:
         return Lookup(NO_STATISTICS)
@@ -194,12 +199,8 @@ def _conversation(user: _User, name: str) -> Verb[Any | None]:
     return (yield from one_row(query, {"uid": user.uid, "name": name}))
 
 
-def fts5_turns(found: Lookup, positions: Collection[Position], terms_of: TermsOf) -> Verb[Found]:
-    user: _User | None = found.state
-    if user is None or not positions:
-        return [], {}
-    known = user.unindexed
-    unindexed = yield from _unindexed(user.uid, known, terms_of)
+def _turns(user: _User, positions: Collection[Position], terms_of: TermsOf) -> Verb[Found]:
+    unindexed = yield from _unindexed(user.uid, user.unindexed, terms_of)
     user = _User(user.uid, user.conversation, user.terms, unindexed)
     wanted = {user.owned(term): term for term in user.terms}
     read: list[Turn] = []

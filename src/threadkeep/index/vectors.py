@@ -93,12 +93,10 @@ class Matrix:
             if score < -1.5:  # not in `among`
                 break
             start = int(starts[len(starts) - 1 - turned])
-            row = start + int(np.argmax(scores[start : start + self._chunks_at(start)]))
+            end = int(np.searchsorted(self.mids, [int(self.mids[start])], side="right")[0])
+            row = start + int(np.argmax(scores[start:end]))
             found.append((int(self.mids[row]), int(self.chunks[row]), score))
         return found
-
-    def _chunks_at(self, start: int) -> int:
-        return int(np.searchsorted(self.mids, [int(self.mids[start])], side="right")[0]) - start
 
 
 class Matrices:

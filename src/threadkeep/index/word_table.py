@@ -11,7 +11,8 @@ from typing import Any
 from threadkeep.db.messages import UID, of_owner
 from threadkeep.db.statements import Dialect, Query, Verb, read_id
 from threadkeep.db.terms import unpacked
-from threadkeep.index.lookup import MESSAGE, NO_STATISTICS, Found, WantedTerms, worth_reading
+from threadkeep.index.hashed_terms import HashedTerms, WantedTerms
+from threadkeep.index.terms import MESSAGE, NO_STATISTICS, Found, worth_reading
 from threadkeep.ports.index import Lookup, Position, Statistics
 
 _MOST_COUNTED = 20_000  # turns that hold a word; a more common one counts as that common
@@ -42,7 +43,15 @@ _TURNS = (
 )
 
 
-def lookup(wanted: WantedTerms, most: int, dialect: Dialect) -> Verb[Lookup]:
+class WordTableTerms(HashedTerms):
+    def _lookup(self, wanted: WantedTerms, most: int) -> Verb[Lookup]:
+        return _lookup(wanted, most, self._database.dialect)
+
+    def _turns(self, uid: int, wanted: WantedTerms, positions: Collection[Position]) -> Verb[Found]:
+        return _turns(uid, wanted, positions, self._database.dialect)
+
+
+def _lookup(wanted: WantedTerms, most: int, dialect: Dialect) -> Verb[Lookup]:
     uid, statistics = yield from _statistics(wanted, dialect)
     if uid is None:
         return Lookup(statistics)
@@ -68,7 +77,7 @@ def _statistics(wanted: WantedTerms, dialect: Dialect) -> Verb[tuple[int | None,
     return uid, wanted.statistics(turns, length, ((row[0], row[1]) for row in rows if row[2] < 0))
 
 
-def turns(uid: int, wanted: WantedTerms, positions: Collection[Position], dialect: Dialect) -> Verb[Found]:
+def _turns(uid: int, wanted: WantedTerms, positions: Collection[Position], dialect: Dialect) -> Verb[Found]:
     ranges = wanted.ranges(positions)
     cids = yield from _conversations(uid, sorted({name for name, _, _ in ranges}), dialect)
     where = " OR ".join(

@@ -15,7 +15,7 @@ from cachetools import TTLCache
 
 from threadkeep.core.arguments import checked_budget, checked_query, positive
 from threadkeep.errors import EmbedderError, InvalidInput
-from threadkeep.index.nearest import PATIENCE_SECONDS, QuestionEmbedders
+from threadkeep.index.nearest import QuestionEmbedders
 from threadkeep.ports import knowledge as port
 from threadkeep.ports.cache import CachePlace
 from threadkeep.ports.knowledge import Access, ChunkKey, KnowledgeStore, KnowledgeVectors
@@ -41,10 +41,9 @@ class QuestionVectors:
         self,
         embedder: Embedder,
         store: KnowledgeVectors,
-        embedder_of: Callable[[str], Embedder | None] = lambda _: None,
-        patience: float = PATIENCE_SECONDS,
+        embedder_of: Callable[[str], Embedder | None],
     ) -> None:
-        self._questions = QuestionEmbedders(embedder, embedder_of, patience)
+        self._questions = QuestionEmbedders(embedder, embedder_of)
         self._store = store
         self._seen: TTLCache[str | None, Mapping[EmbeddingModel, int]] = TTLCache(_MOST_TENANTS, _LOOK_AGAIN_SECONDS)
 
@@ -53,25 +52,22 @@ class QuestionVectors:
 
         Raises `EmbedderError` when it cannot be embedded now.
         """
-        asked = await self._questions.vector(await self._in_order(tenant), question)
+        models = self._seen.get(tenant)
+        if not models:
+            models = self._seen[tenant] = await self._store.models(tenant)
+        current, counts = self._questions.current.name, models
+        # The model that most documents have vectors of; of equals the current one.
+        ordered = sorted(counts, key=lambda one: (-counts[one], one.name != current, one.name, one.dimensions))
+        asked = await self._questions.vector(ordered, question)
         return None if asked is None else QuestionVector(*asked)
 
     async def close(self) -> None:
         await self._questions.close()
 
-    async def _in_order(self, tenant: str | None) -> list[EmbeddingModel]:
-        """The model that most documents have vectors of; of equals the current one."""
-        models = self._seen.get(tenant)
-        if not models:
-            models = self._seen[tenant] = await self._store.models(tenant)
-        current = self._questions.current.name
-        return sorted(models, key=lambda one: (-models[one], one.name != current, one.name, one.dimensions))
-
 
 _CANDIDATES = 100  # by words, and as many by vectors
 _MOST_TERMS = 512  # of a question
 _MOST_CACHED = 20  # passages
-_MADE_FOR_ENGLISH = "wordllama:"
 _log = logging.getLogger("threadkeep.knowledge")
 
 
@@ -117,11 +113,8 @@ class Asking:
         `budget` caps `text` in tokens. `carried` are terms that earlier questions lend to a follow-up. An embedder or a
         cache that is down costs no answer. Raises `InvalidInput` and `StoreError`.
         """
-        question, most, room = (
-            Question(checked_query(query), carried=carried or {}),
-            positive("k", k),
-            checked_budget(budget),
-        )
+        question = Question(checked_query(query), carried=carried or {})
+        most, room = positive("k", k), checked_budget(budget)
         sources = _checked(datasources)
         near, degraded = await self._near(access, question.text)
         asked = _Asked(access, question, sources, near)
@@ -145,7 +138,7 @@ class Asking:
             terms, near.model if near else None, near.vector if near else None, _CANDIDATES, asked.datasources
         )
         found = await self._parts.store.search(asked.access, wanted)
-        trust = asked.question.is_english if near and near.model.name.startswith(_MADE_FOR_ENGLISH) else 1.0
+        trust = asked.question.trust_in(near.model.name) if near else 1.0
         rows = ranked(asked.question, found, trust)
         if self._parts.cache is not None and near is not None and asked.place is not None and rows:
             await self._parts.cache.put(asked.place, near.vector, _kept(rows, found.readable))

@@ -55,13 +55,13 @@ class _Group:
 
     def text(self, before: Headings) -> str:
         """As it continues after something that stands under `before`."""
-        told: list[str] = []
+        texts: list[str] = []
         for piece in self.pieces:
             if piece.headings != before:
-                told.append(_marked(before, piece.headings))
-            told.append(piece.text)
+                texts.append(_marked(before, piece.headings))
+            texts.append(piece.text)
             before = piece.headings
-        return "\n\n".join(text for text in told if text)
+        return "\n\n".join(text for text in texts if text)
 
 
 def cut(blocks: Sequence[Block], count: CountTokens) -> tuple[tuple[Part, ...], tuple[Chunk, ...]]:
@@ -79,19 +79,19 @@ def cut(blocks: Sequence[Block], count: CountTokens) -> tuple[tuple[Part, ...], 
         if group.pieces[0].begins_part or len(waiting) == _CHUNKS_IN_A_PART:
             end_part()
         waiting.append(group)
-        told = (group.heading, group.text(group.pieces[0].headings))
-        chunks.append(Chunk(len(parts), "\n\n".join(text for text in told if text)))
+        texts = (group.heading, group.text(group.pieces[0].headings))
+        chunks.append(Chunk(len(parts), "\n\n".join(text for text in texts if text)))
     end_part()
     return tuple(parts), tuple(chunks)
 
 
 def _whole(groups: Sequence[_Group]) -> str:
     before = groups[0].pieces[0].headings
-    told: list[str] = []
+    texts: list[str] = []
     for group in groups:
-        told.append(group.text(before))
+        texts.append(group.text(before))
         before = group.pieces[-1].headings
-    return "\n\n".join(text for text in told if text) or before[-1].text
+    return "\n\n".join(text for text in texts if text) or before[-1].text
 
 
 def _marked(before: Headings, headings: Headings) -> str:

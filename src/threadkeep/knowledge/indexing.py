@@ -72,7 +72,10 @@ async def embed_documents(
             if progress:
                 progress(done.embedded + len(done.refused), total, found.document_id)
     if not await store.waiting(model):
-        await _forget_others(store, model)
+        for other in await store.models():
+            if other != model:
+                count = await store.forget_model(other)
+                _log.info("%s vectors of %s were replaced by those of %s", count, other.name, model.name)
     return done
 
 
@@ -88,13 +91,6 @@ async def _embed(
         if len((await embedder.embed([_PROBE]))[0]) != model.dimensions:
             raise
         done.refused.append(Refused(found.document_id, str(problem)))
-
-
-async def _forget_others(store: KnowledgeVectors, model: EmbeddingModel) -> None:
-    for other in await store.models():
-        if other != model:
-            count = await store.forget_model(other)
-            _log.info("%s vectors of %s were replaced by those of %s", count, other.name, model.name)
 
 
 Redact = Callable[[str], str]

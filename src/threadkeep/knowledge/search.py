@@ -36,12 +36,9 @@ class _Permitted:
 def hashed(tenant: str, terms: Iterable[str]) -> list[int]:
     """Each distinct term once, as a 64-bit number keyed by tenant: terms of any length, and no readable index."""
     key = hashlib.blake2b(length_prefixed(("knowledge", tenant)), digest_size=32).digest()
-    return [_number(key, term) for term in dict.fromkeys(terms)]
-
-
-def _number(key: bytes, term: str) -> int:
-    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), key=key, digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    encoded = (term.encode("utf-8", "surrogatepass") for term in dict.fromkeys(terms))
+    digests = (hashlib.blake2b(term, key=key, digest_size=8).digest() for term in encoded)
+    return [int.from_bytes(digest, "big", signed=True) for digest in digests]
 
 
 def search(access: Access, question: Question, dialect: Dialect) -> Verb[Found]:
@@ -50,7 +47,8 @@ def search(access: Access, question: Question, dialect: Dialect) -> Verb[Found]:
     readable = yield from _readable(permitted)
     words = dict(zip(hashed(access.tenant, question.terms), dict.fromkeys(question.terms), strict=True))
     holding = yield from _holding(list(words), permitted, dialect)
-    by_words = yield from _by_words(_weights(holding, readable.chunks), question.k, permitted, dialect)
+    weights = {word: 1 + round(_WEIGHT_UNITS * rarity(n, readable.chunks)) for word, n in sorted(holding.items())}
+    by_words = yield from _by_words(weights, question.k, permitted, dialect)
     by_vector = yield from _by_vector(question, permitted, dialect)
     wanted = list(dict.fromkeys((*by_words, *by_vector)))
     shown: dict[_ChunkRow, tuple[Any, ...]] = {}
@@ -129,11 +127,6 @@ def _holding(words: Sequence[int], permitted: _Permitted, dialect: Dialect) -> V
         values | permitted.values,
     )
     return dict(map(tuple, rows))
-
-
-def _weights(holding: Mapping[int, int], chunks: int) -> dict[int, int]:
-    """The weight of each word by its rarity, as a whole number."""
-    return {word: 1 + round(_WEIGHT_UNITS * rarity(count, chunks)) for word, count in sorted(holding.items())}
 
 
 def _by_words(

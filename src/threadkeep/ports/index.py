@@ -33,11 +33,6 @@ class Shape:
     turns: int
     terms: int  # of all its turns together
 
-    @property
-    def usual_length(self) -> float:
-        """Of a turn. A conversation that has only begun counts as an ordinary one at first."""
-        return (self.terms + _AT_FIRST * _ORDINARY) / (self.turns + _AT_FIRST)
-
 
 class Posting(NamedTuple):
     """A term of the question in a turn."""
@@ -67,10 +62,6 @@ class Evidence:
     shapes: Mapping[str, Shape]  # by conversation
     cosines: Mapping[str, float] = field(default_factory=dict[str, float])  # by message id; empty without an embedder
     model: str = ""  # that made the vectors
-
-
-_AT_FIRST = 2  # turns
-_ORDINARY = 40  # terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ def score(
 _SELF_CONTAINED = 60  # terms; conversations whose usual turn is as long get half of what their neighbours say
 _ABRUPTLY = 4  # conversations of the same kind should get the same
 _ONE_SIDED = 0.4
+_AT_FIRST, _ORDINARY = 2, 40  # a conversation counts as if it had two more turns of 40 terms: it may only have begun
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ class Fading:
 
 
 def leaning_of(shape: Shape) -> float:
-    return 1 / (1 + (shape.usual_length / _SELF_CONTAINED) ** _ABRUPTLY)
+    """How much turns of such a conversation lean on their neighbours, from 0 to 1: less, the longer they are."""
+    usual_length = (shape.terms + _AT_FIRST * _ORDINARY) / (shape.turns + _AT_FIRST)
+    return 1 / (1 + (usual_length / _SELF_CONTAINED) ** _ABRUPTLY)
 
 
 def leaning(shapes: Mapping[str, Shape], turns: Sequence[Turn], speakers: Sequence[Hashable]) -> list[float]:

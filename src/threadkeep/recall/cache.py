@@ -144,9 +144,6 @@ class InMemoryEntries:
         self._kept[place.key] = place, tuple(entries)
 
     async def erase(self, scope: Scope) -> int:
-        doomed = [key for key, (place, _) in self._kept.items() if _is_of(place, scope)]
+        owner = scope.tenant, scope.user
+        doomed = [key for key, (place, _) in self._kept.items() if (place.access.tenant, place.access.user) == owner]
         return sum(len(self._kept.pop(key)[1]) for key in doomed)
-
-
-def _is_of(place: CachePlace, scope: Scope) -> bool:
-    return (place.access.tenant, place.access.user) == (scope.tenant, scope.user)

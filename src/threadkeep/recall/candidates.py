@@ -45,10 +45,9 @@ def promising(
     weights: Mapping[str, float],
     most: int = MOST_CANDIDATES,
 ) -> list[Position]:
-    """The best positions, best first; equal ones the latest first. `weights` are the question's.
+    """Return the best positions, best first, equal ones the latest first. `weights` are the question's.
 
-    Worth is kept by conversation and `seq`, with no object for each position: thousands of them at each question would
-    make the interpreter look through everything it holds, time and again.
+    Worth is kept by conversation and `seq`: an object for each of thousands of positions sets off garbage collection.
     """
     worth = _by_their_words(postings, statistics, weights)
     spread: dict[str, dict[int, float]] = {}
@@ -56,8 +55,10 @@ def promising(
         around = spread.setdefault(position.conversation, {})
         around[position.seq] = around.get(position.seq, 0.0) + own
         lean = leaning_of(shapes[position.conversation]) if shapes[position.conversation].turns > 1 else 0.0
-        if lean > _LEANS:
-            _lend(around, position.seq, lean * own)
+        if lean > _LEANS:  # whether a turn has that `seq` shows when it is read
+            for distance, share in enumerate(_NEAR.shares[1:], 1):
+                for near in (position.seq - distance, position.seq + distance):
+                    around[near] = around.get(near, 0.0) + share * (lean * own)
     return [position for position, _ in _best(spread, most)]
 
 
@@ -91,13 +92,6 @@ def _best(worth: Mapping[str, Mapping[int, float]], most: int) -> list[tuple[Pos
     return [(Position(conversation, -seq), own) for _, seq, conversation, own in sorted(kept)[:most]]
 
 
-def _lend(worth: dict[int, float], seq: int, lent: float) -> None:
-    """Add to the `seq`s around it. Whether a turn has that `seq` shows when it is read."""
-    for distance, share in enumerate(_NEAR.shares[1:], 1):
-        for near in (seq - distance, seq + distance):
-            worth[near] = worth.get(near, 0.0) + share * lent
-
-
 def with_neighbours(positions: Sequence[Position], reach: int = REACH) -> set[Position]:
     """These, best first, and their neighbours as far as ranking reads; of the last ones fewer neighbours."""
     read: set[Position] = set()
@@ -118,16 +112,13 @@ class Nearby(NamedTuple):
 async def nearby(nearest: Nearest | None, scope: Scope, question: str, k: int = MOST_NEAR) -> Nearby:
     """`question` is redacted. Without an embedder nothing is near; one that does not answer leaves the terms alone."""
     if nearest is None or not question.strip():
-        return NOTHING_NEAR
+        return Nearby({})
     try:
         found = await nearest(scope, question, k)
     except ThreadkeepError as error:
         _log.info("recalling by words alone (%s)", type(error).__name__)
         return Nearby({}, degraded=True)
     return Nearby({one.message_id: one for one in reversed(found)}, model=found[0].model if found else "")
-
-
-NOTHING_NEAR = Nearby({})
 
 
 async def evidence_for(
@@ -141,8 +132,10 @@ async def evidence_for(
     lookup = await index.lookup(scope, terms, MOST_POSTINGS)
     weights = {term: question.weights[term] for term in terms}
     by_terms = with_neighbours(promising(lookup.postings, lookup.statistics, lookup.shapes, weights))
-    near = NOTHING_NEAR if looking is None else await looking
-    turns, shapes = await index.turns(lookup, by_terms | _by_vectors(near))
+    near = Nearby({}) if looking is None else await looking
+    positions = ((-one.cosine, Position(one.conversation, one.seq)) for one in near.found.values())
+    by_vectors = with_neighbours([position for _, position in nsmallest(_MOST_NEAREST, positions)], REACH_OF_NEAREST)
+    turns, shapes = await index.turns(lookup, by_terms | by_vectors)
     cosines = {id_: one.cosine for id_, one in near.found.items()}
     return Evidence(lookup.statistics, turns, shapes, cosines, near.model)
 
@@ -151,44 +144,27 @@ def terms_to_look_up(question: Question) -> list[str]:
     return list(question.weights)[:_MOST_TERMS]
 
 
-def _by_vectors(near: Nearby) -> set[Position]:
-    positions = ((-one.cosine, Position(one.conversation, one.seq)) for one in near.found.values())
-    return with_neighbours([position for _, position in nsmallest(_MOST_NEAREST, positions)], REACH_OF_NEAREST)
-
-
 def with_queued(evidence: Evidence, conversation: str, messages: Sequence[Message], terms: Sequence[str]) -> Evidence:
-    """The evidence with these messages among its turns. Some of them may be in the index by now: they count once."""
-    known = {turn.position for turn in evidence.turns}
+    """Add messages to the evidence. Those that are in the index by now count once."""
+    indexed = {turn.position for turn in evidence.turns}
     more = [
         turn_of(message, conversation, frozenset(terms))
         for message in messages
-        if message.seq > 0 and Position(conversation, message.seq) not in known
+        if message.seq > 0 and Position(conversation, message.seq) not in indexed
     ]
     if not more:
         return evidence
-    return replace(
-        evidence,
-        statistics=_counted(evidence.statistics, more),
-        turns=[*evidence.turns, *more],
-        shapes={conversation: _shape(more), **evidence.shapes},
+    known, length = evidence.statistics, sum(turn.length for turn in more)
+    held = Counter(term for turn in more for term in turn.counts)  # which the index may have counted too
+    statistics = Statistics(
+        max(known.turns, len(more)),
+        known.mean_length or length / len(more),
+        {term: max(known.holding.get(term, 0), held[term]) for term in {**known.holding, **held}},
     )
+    shapes = {conversation: Shape(len(more), length), **evidence.shapes}
+    return replace(evidence, statistics=statistics, turns=[*evidence.turns, *more], shapes=shapes)
 
 
 def turn_of(message: Message, conversation: str, wanted: frozenset[str]) -> Turn:
     terms = terms_of(message.content)
     return Turn(message, conversation, len(terms), {term: terms.count(term) for term in wanted.intersection(terms)})
-
-
-def _counted(known: Statistics, more: Sequence[Turn]) -> Statistics:
-    """At least what is seen here; what the index has counted may include it."""
-    holding = Counter(term for turn in more for term in turn.counts)
-    mean = known.mean_length or sum(turn.length for turn in more) / len(more)
-    return Statistics(max(known.turns, len(more)), mean, _at_least(known.holding, holding))
-
-
-def _at_least(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {term: max(one.get(term, 0), other.get(term, 0)) for term in {**one, **other}}
-
-
-def _shape(turns: Sequence[Turn]) -> Shape:
-    return Shape(len(turns), sum(turn.length for turn in turns))

@@ -111,10 +111,7 @@ def cost_within(text: str, left: int, tokens_in: CountTokens) -> int | None:
 
 def room_in(budget: int | None, tokens_in: CountTokens = most_tokens_in) -> Room:
     """For messages: the fence, and what is said of those left out, are taken off. `tokens_in` is the model's count."""
-    if budget is None:
-        return Room(None, tokens_in)
-    fence = sum(map(tokens_in, (f"{_OPEN}\n", f"{_left_out_note(_MOST_LEFT_OUT)}\n", _CLOSE)))
-    return Room(budget - fence, tokens_in)
+    return Room(None if budget is None else budget - cost_of_fence(_OPEN, _CLOSE, tokens_in), tokens_in)
 
 
 def fence(messages: Iterable[Quoted], left_out: int = 0) -> str:
@@ -122,15 +119,21 @@ def fence(messages: Iterable[Quoted], left_out: int = 0) -> str:
 
     Never by time alone: clocks are wrong, and an answer must not stand before its question.
     """
-    note = [_left_out_note(left_out)] if left_out else []
-    return "\n".join([_OPEN, *map(_rendered, _in_order(list(messages))), *note, _CLOSE])
-
-
-def _in_order(messages: list[Quoted]) -> list[Quoted]:
     last: dict[str, datetime] = {}
-    for one in messages:
+    for one in (quotes := list(messages)):
         last[one.position.conversation] = max(one.ts, last.get(one.position.conversation, one.ts))
-    return sorted(messages, key=lambda one: (one.is_here, last[one.position.conversation], one.position))
+    quotes.sort(key=lambda one: (one.is_here, last[one.position.conversation], one.position))
+    return fenced(_OPEN, map(_rendered, quotes), left_out, _CLOSE)
+
+
+def fenced(opening: str, rows: Iterable[str], left_out: int, closing: str) -> str:
+    note = [_left_out_note(left_out)] if left_out else []
+    return "\n".join([opening, *rows, *note, closing])
+
+
+def cost_of_fence(opening: str, closing: str, tokens_in: CountTokens) -> int:
+    """In tokens, with what it says of those left out, however many they are."""
+    return sum(map(tokens_in, (f"{opening}\n", f"{_left_out_note(_MOST_LEFT_OUT)}\n", closing)))
 
 
 def _left_out_note(left_out: int) -> str:
@@ -164,7 +167,9 @@ def assembled(
     beside = (one for one in _around(kept, evidence, here) if one.position not in window and room.takes(one))
     most = 2 * len(kept)
     around = list(islice(beside, most if k is None else min(most, k - len(kept))))
-    newest = [one for one in _newest(recent, here) if room.takes(one)]
+    latest_first = [] if here is None else sorted(recent, key=lambda message: -message.seq)
+    of_here = (_of_message(message, Position(here or "", message.seq), here) for message in latest_first)
+    newest = [one for one in of_here if room.takes(one)]
     lines = {one.position: one for one in (*newest, *around, *(_of_hit(hit, here) for hit in kept))}
     return Recalled(tuple(kept), fence(lines.values(), len(hits) - len(kept)), len(hits) - len(kept))
 
@@ -180,19 +185,13 @@ def _of_hit(hit: Hit, here: str | None) -> Quoted:
 
 
 def _around(hits: Sequence[Hit], evidence: Evidence, here: str | None) -> Iterator[Quoted]:
-    turns = {turn.position: turn for turn in evidence.turns}
+    messages = {(turn.conversation, turn.message.seq): turn.message for turn in evidence.turns}
     seen = {Position(hit.conversation, hit.seq) for hit in hits}
     for hit in hits:
         for position in (Position(hit.conversation, hit.seq - 1), Position(hit.conversation, hit.seq + 1)):
-            if position in turns and position not in seen:
+            if position in messages and position not in seen:
                 seen.add(position)
-                yield _of_message(turns[position].message, position, here)
-
-
-def _newest(recent: Iterable[Message], here: str | None) -> Iterator[Quoted]:
-    if here is not None:
-        for message in sorted(recent, key=lambda message: -message.seq):
-            yield _of_message(message, Position(here, message.seq), here)
+                yield _of_message(messages[position], position, here)
 
 
 def _of_message(message: Message, position: Position, here: str | None) -> Quoted:

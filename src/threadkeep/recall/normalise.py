@@ -125,10 +125,6 @@ def is_syllable(word: str) -> bool:
     return _SYLLABLE.fullmatch(word) is not None
 
 
-def pairs(words: Sequence[str]) -> list[str]:
-    return [first + "_" + second for first, second in pairwise(words)]
-
-
 NORMALISER_VERSION = 2  # raise it when the terms of any text change: an index holds terms of one version only
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
@@ -233,7 +229,7 @@ def split(text: str) -> tuple[list[str], list[str]]:
 
 def _pairs(text: str, words: list[str], language: str | None, share: float = _SHARE_OF_A_MESSAGE) -> list[str]:
     hinted = language is not None and language.lower().startswith("vi")
-    return pairs(words) if hinted or is_vietnamese(text, words, share) else []
+    return [f"{a}_{b}" for a, b in pairwise(words)] if hinted or is_vietnamese(text, words, share) else []
 
 
 _ALONE = {"đ": "d", "ł": "l", "ø": "o", "ð": "d", "ı": "i", "ß": "ss"}  # Unicode does not take these apart

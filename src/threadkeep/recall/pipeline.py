@@ -22,7 +22,7 @@ from threadkeep.recall.rerank import MOST_RERANKED, reranked
 from threadkeep.recall.score import fused
 from threadkeep.scope import Scope
 
-_MOST_SCORED_ON_THE_LOOP = 100  # turns
+_MOST_SCORED_ON_THE_LOOP = 100  # turns; more are scored in a thread, so that other tasks need not wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,10 @@ class Pipeline:
 
     async def run(self, request: Request) -> Recalled:
         evidence, queued, degraded = await self._evidence(request)
-        hits = await self._scored(request, evidence)
+        most = request.k if self.rerank is None else max(request.k, MOST_RERANKED)
+        work = partial(fused, request.question, evidence, most)
+        many = len(evidence.turns) > _MOST_SCORED_ON_THE_LOOP
+        hits = await asyncio.to_thread(work) if many else work()
         if self.rerank is not None:
             hits = (await reranked(self.rerank, request.sent, hits))[: request.k]
         recent = queued or await self.recent(request.here) if hits else ()
@@ -72,12 +75,6 @@ class Pipeline:
             terms = terms_to_look_up(request.question)
             evidence = with_queued(evidence, request.here.require_conversation(), queued, terms)
         return evidence, queued, looking.result().degraded
-
-    async def _scored(self, request: Request, evidence: Evidence) -> tuple[Hit, ...]:
-        """In a thread where there are many turns: other tasks should not wait for them."""
-        most = request.k if self.rerank is None else max(request.k, MOST_RERANKED)
-        work = partial(fused, request.question, evidence, most)
-        return await asyncio.to_thread(work) if len(evidence.turns) > _MOST_SCORED_ON_THE_LOOP else work()
 
 
 def text_of(summary: StoredReflection) -> str:

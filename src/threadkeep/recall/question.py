@@ -427,12 +427,10 @@ def _subject(text: str, spoken: str, weights: Mapping[str, float]) -> list[str]:
     A Vietnamese name is made of syllables that are common by themselves; there, and in Chinese, pairs are used.
     """
     named = [term for name in _names(text, spoken) for term in terms_of(name[0], spoken)] if spoken != "vi" else []
-    pairs = [term for term in weights if _is_a_pair(term)] if spoken in _IN_SYLLABLES else []
+    pairs = [term for term in weights if "_" in term or (len(term) == 2 and not term.isascii())]
+    if spoken not in _IN_SYLLABLES:
+        pairs = []
     return named or pairs or [term for term, weight in weights.items() if weight == 1.0]
-
-
-def _is_a_pair(term: str) -> bool:
-    return "_" in term or (len(term) == 2 and not term.isascii())
 
 
 def _spoken_of(words: Sequence[str], earlier: Sequence[Asked], language: str | None) -> bool:
@@ -462,8 +460,8 @@ def _carried(text: str, earlier: Sequence[Asked], language: str | None, share: f
     for topic, left in fading:
         for term in topic.keys() - own.keys():
             weight = topic[term]
-            told = (_IN_THE_ANSWER if term in answered else 1.0) * (1 + _RECURS * (recurring[term] - 1))
-            carried[term] = max(carried.get(term, 0.0), min(1.0, weight * left * told) * share)
+            factor = (_IN_THE_ANSWER if term in answered else 1.0) * (1 + _RECURS * (recurring[term] - 1))
+            carried[term] = max(carried.get(term, 0.0), min(1.0, weight * left * factor) * share)
     return carried
 
 

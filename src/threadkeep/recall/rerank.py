@@ -32,15 +32,14 @@ async def reranked(
     except (ThreadkeepError, TimeoutError) as error:
         _log.info("recalling without the reranker (%s)", type(error).__name__)
         return hits
-    return (*(_ranked(first[position], rank) for rank, position in enumerate(order, 1)), *hits[MOST_RERANKED:])
+    ranked: list[Hit] = []
+    for rank, hit in enumerate((first[position] for position in order), 1):
+        ranks = {**hit.why.get("ranks", {}), "reranker": rank}
+        ranked.append(replace(hit, why={**hit.why, "ranks": ranks}))
+    return (*ranked, *hits[MOST_RERANKED:])
 
 
 def in_order(positions: Sequence[int], count: int) -> list[int]:
     """All positions, each once: those given, then those left out."""
     given = [position for position in positions if 0 <= position < count]
     return list(dict.fromkeys([*given, *range(count)]))
-
-
-def _ranked(hit: Hit, rank: int) -> Hit:
-    why = dict(hit.why)
-    return replace(hit, why=why | {"ranks": {**why.get("ranks", {}), "reranker": rank}})

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from threadkeep.model import Hit
 from threadkeep.ports.index import Evidence, Statistics, Turn
@@ -51,8 +51,8 @@ class Phrase:
 
     def __init__(self, question: str, weights: Mapping[str, float]) -> None:
         words, characters = split(question)
-        told = {word: weights.get(stem(word), 0.0) for word in words}
-        pairs = {f"{a}_{b}": _SIDE_BY_SIDE * (told[a] + told[b]) for a, b in pairwise(words)}
+        weight_of = {word: weights.get(stem(word), 0.0) for word in words}
+        pairs = {f"{a}_{b}": _SIDE_BY_SIDE * (weight_of[a] + weight_of[b]) for a, b in pairwise(words)}
         self._weights = {**{pair: weight for pair, weight in pairs.items() if weight}, **weights}
         self._whole = sum(self._weights.values())
         self._width = _WIDE_WITHOUT_SPACES if characters else _WIDE
@@ -281,12 +281,10 @@ class Reading:
             return self._nothing
         return [float(turn.message.role == role) for turn in self.turns]
 
-    def _long(self) -> Column:
-        usual = max(self.evidence.statistics.mean_length, 1.0)
-        return [min(1.0, math.log1p(turn.length / usual) / 3) for turn in self.turns]
-
     def columns(self) -> Mapping[str, Column]:
         question, words = self.question, self.words
+        usual = max(self.evidence.statistics.mean_length, 1.0)
+        long = [min(1.0, math.log1p(turn.length / usual) / 3) for turn in self.turns]
         asked_before = [own * asks for own, asks in zip(words.own, self._asks, strict=True)]
         return {
             "near": words.near,
@@ -295,7 +293,7 @@ class Reading:
             "answers": self.lean(words.neighbours.before(asked_before)),
             "asks": self.lean(self._asks),
             "short": [max(0.0, 1 - turn.length / _SHORT) for turn in self.turns],
-            "leaning long": self.lean(self._long()),
+            "leaning long": self.lean(long),
             "covered": self.lean(words.covered),
             "together": self.together,
             "told there": self.number_there,
@@ -336,7 +334,8 @@ class AsWritten:
 
     def worth(self, turns: Sequence[Turn], statistics: Statistics) -> list[float]:
         """Of each turn, as BM25 weighs words."""
-        held = [self._held(turn) for turn in turns]
+        found = [_WORD.findall(_composed(turn.message.content)) for turn in turns]
+        held = [Counter(word for word in words if word in self._terms) for words in found]
         having = Counter(word for words in held for word in words)
         folded = Counter(term for turn in turns for term in turn.counts)
         weights = {
@@ -350,9 +349,6 @@ class AsWritten:
         usual = max(1.0, statistics.mean_length)
         rows = zip(turns, held, strict=True)
         return [score(words.items(), weights, turn.length / usual, _HOW_WRITTEN) for turn, words in rows]
-
-    def _held(self, turn: Turn) -> Counter[str]:
-        return Counter(word for word in _WORD.findall(_composed(turn.message.content)) if word in self._terms)
 
 
 def _composed(text: str) -> str:
@@ -422,10 +418,20 @@ def fused(question: Question, evidence: Evidence, k: int, preset: Mapping[str, f
     for name, column in columns.items():
         weight = preset[name]
         scores = [score + weight * value for score, value in zip(scores, column, strict=True)]
-    scores = _behind_turns_with_terms(reading, scores)
-    rows = sorted((row for row in range(len(scores)) if _bears(reading, row)), key=_order(reading, scores))
-    ranks = _ranks({"words": reading.words.own, "surroundings": reading.words.near, "vectors": reading.alike})
-    return tuple(_hit(reading.turns[row], row, scores[row], columns, preset, ranks(row)) for row in rows[:k])
+    own, messages = reading.words.own, [turn.message for turn in reading.turns]
+    if any(held > 0 for held in own):  # without a term of the question none scores above the best turn with one
+        best = max(score for score, held in zip(scores, own, strict=True) if held > 0)
+        scores = [score if held > 0 else min(score, best) for score, held in zip(scores, own, strict=True)]
+
+    def order(row: int) -> tuple[float, bool, int, str]:
+        return -round(scores[row], _DIGITS), own[row] <= 0, -messages[row].seq, messages[row].id
+
+    ranks = _ranks({"words": own, "surroundings": reading.words.near, "vectors": reading.alike})
+    hits: list[Hit] = []
+    for row in sorted((row for row in range(len(scores)) if _bears(reading, row)), key=order)[:k]:
+        parts = {name: preset[name] * column[row] for name, column in columns.items() if column[row]}
+        hits.append(_hit(reading.turns[row], scores[row], parts, ranks(row)))
+    return tuple(hits)
 
 
 def _ranks(legs: Mapping[str, Column]) -> Callable[[int], dict[str, int]]:
@@ -436,57 +442,18 @@ def _ranks(legs: Mapping[str, Column]) -> Callable[[int], dict[str, int]]:
     }
 
 
-def _behind_turns_with_terms(reading: Reading, scores: list[float]) -> list[float]:
-    """A turn without a term of the question never scores above the best turn with one, however near or alike it is."""
-    own = reading.words.own
-    best = max((score for score, held in zip(scores, own, strict=True) if held > 0), default=None)
-    if best is None:
-        return scores
-    return [score if held > 0 else min(score, best) for score, held in zip(scores, own, strict=True)]
-
-
-def _order(reading: Reading, scores: Sequence[float]) -> Callable[[int], tuple[float, bool, int, str]]:
-    messages, own = [turn.message for turn in reading.turns], reading.words.own
-    return lambda row: (-round(scores[row], _DIGITS), own[row] <= 0, -messages[row].seq, messages[row].id)
-
-
 def _bears(reading: Reading, row: int) -> bool:
     turn, words = reading.turns[row], reading.words
-    if words.own[row] > 0 or _cosine(reading, row) >= _ALIKE:
+    cosine = reading.evidence.cosines.get(turn.message.id, 0.0) if reading.alike[row] else 0.0
+    if words.own[row] > 0 or cosine >= _ALIKE:
         return True
     return words.near[row] >= _BESIDE and turn.length >= _SAYS_SOMETHING
 
 
-def _cosine(reading: Reading, row: int) -> float:
-    return reading.evidence.cosines.get(reading.turns[row].message.id, 0.0) if reading.alike[row] else 0.0
-
-
-def _hit(
-    turn: Turn,
-    row: int,
-    score: float,
-    columns: Mapping[str, Column],
-    preset: Mapping[str, float],
-    ranks: Mapping[str, int],
-) -> Hit:
-    parts = {name: preset[name] * column[row] for name, column in columns.items() if column[row]}
-    message = turn.message
-    why = _why(turn, parts, ranks)
-    return Hit(
-        message.id,
-        turn.conversation,
-        message.seq,
-        message.role,
-        message.content,
-        message.ts,
-        score,
-        why,
-        message.origin,
-    )
-
-
-def _why(turn: Turn, parts: Mapping[str, float], ranks: Mapping[str, int]) -> dict[str, Any]:
-    """The terms it holds, its rank in each leg, and the features that moved it most, by how much."""
+def _hit(turn: Turn, score: float, parts: Mapping[str, float], ranks: Mapping[str, int]) -> Hit:
+    """`why` says the terms it holds, its rank in each leg, and the features that moved it most, by how much."""
     most = sorted(parts, key=lambda name: -abs(parts[name]))[:_TOLD]
     because = {name: round(parts[name], 3) for name in most}
-    return {"terms": sorted(turn.counts), "ranks": dict(ranks), "because": because}
+    why = {"terms": sorted(turn.counts), "ranks": dict(ranks), "because": because}
+    one = turn.message
+    return Hit(one.id, turn.conversation, one.seq, one.role, one.content, one.ts, score, why, one.origin)

@@ -35,10 +35,6 @@ class Packed:
     def __add__(self, other: Packed) -> Packed:
         return Packed(np.concatenate([self.scales, other.scales]), np.concatenate([self.steps, other.steps]))
 
-    @property
-    def floats(self) -> Vectors:
-        return self.steps * self.scales[:, None]
-
 
 def size_in_bytes(model: EmbeddingModel) -> int:
     return _SCALE_BYTES + 2 * model.dimensions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threadkeep.index.lookup import worth_reading
+from threadkeep.index.terms import worth_reading
 from threadkeep.ports.index import Position, Posting, Shape, Statistics
 from threadkeep.recall.candidates import promising, with_neighbours
 

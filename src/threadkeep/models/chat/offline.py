@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from threadkeep.models.chat.questions import (
     QUESTION_MARKS,
@@ -101,7 +101,7 @@ class OfflineModel:
     you_said: Mapping[str, str] = field(default_factory=dict[str, str])
     called: AlsoCalled = field(default_factory=dict[str, Mapping[str, Sequence[str]]])
     name: str = "offline"
-    generates: ClassVar[bool] = False
+    generates = False
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         said = [one for one in request.messages if isinstance(one, Said)]

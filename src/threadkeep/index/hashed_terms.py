@@ -1,36 +1,22 @@
-"""What every database's lookup of terms shares: which terms to read, and rows of hashed words as the port's values."""
+"""Messages found by hashed words on servers: `index.gin` on PostgreSQL, `index.word_table` on MySQL and MariaDB."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from threadkeep.db.messages import MESSAGE_COLUMNS, message_of
-from threadkeep.db.statements import Dialect, read_id
-from threadkeep.ports.index import Position, Posting, Shape, Statistics, Turn
+from threadkeep.db.database import Database
+from threadkeep.db.messages import message_of
+from threadkeep.db.statements import Dialect, Verb, read_id
+from threadkeep.db.terms import TermsOf, hashed
+from threadkeep.index.terms import Found, runs
+from threadkeep.ports.index import Lookup, Position, Posting, Shape, Statistics, Turn
 from threadkeep.scope import Scope
-
-MESSAGE = ", ".join(f"m.{column}" for column in MESSAGE_COLUMNS)
-NO_STATISTICS = Statistics(0, 0.0, {})
-
-Found = tuple[list[Turn], dict[str, Shape]]
-
-
-def worth_reading(statistics: Statistics, most: int) -> list[str]:
-    """Terms whose postings should be read, rarest first: as many as fit into `most`, and always the rarest.
-
-    Common terms of a large archive find nothing by themselves; they are counted in the candidates later.
-    """
-    chosen: list[str] = []
-    read = 0
-    for term, holding in sorted(statistics.holding.items(), key=lambda one: (one[1], one[0])):
-        if holding and (not chosen or read + holding <= most):
-            chosen.append(term)
-            read += holding
-    return chosen
 
 
 @dataclass(frozen=True)
@@ -78,27 +64,38 @@ class WantedTerms:
             if length is None:  # stored before words were kept with messages: its words are made now
                 words = self.words_of(message.content)
                 length, held = len(words), self.held(words)
-            found.append(Turn(message, name, length, self._counts(held) if held else {}))
+            found.append(Turn(message, name, length, Counter(self.terms[word] for word in held or ())))
         return found, shapes
 
     def held(self, words: Iterable[int]) -> list[int]:
         """Those of the question, repeats included."""
         return [word for word in words if word in self.terms]
 
-    def _counts(self, held: Iterable[int]) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        for word in held:
-            term = self.terms[word]
-            counts[term] = counts.get(term, 0) + 1
-        return counts
 
+class HashedTerms(ABC):
+    """A `TermIndex`. A lookup takes two queries, one more on PostgreSQL for a user not known yet."""
 
-def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """First and last of each run of neighbouring numbers, in order: a few reads instead of many."""
-    found: list[tuple[int, int]] = []
-    for number in sorted(set(numbers)):
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return found
+    def __init__(self, database: Database, terms_of: TermsOf) -> None:
+        self._database = database
+        self._terms_of = terms_of
+
+    @abstractmethod
+    def _lookup(self, wanted: WantedTerms, most: int) -> Verb[Lookup]:
+        """With the owner's number and `wanted` as its state."""
+
+    @abstractmethod
+    def _turns(self, uid: int, wanted: WantedTerms, positions: Collection[Position]) -> Verb[Found]: ...
+
+    async def lookup(self, scope: Scope, terms: Sequence[str], most: int) -> Lookup:
+        wanted = WantedTerms(
+            scope,
+            dict(zip(terms, hashed(scope, terms), strict=True)),
+            lambda content: hashed(scope, self._terms_of(content).split()),
+        )
+        return await self._database.read(lambda: self._lookup(wanted, most))
+
+    async def turns(self, found: Lookup, positions: Collection[Position]) -> Found:
+        if found.state is None or not positions:
+            return [], {}
+        uid, wanted = found.state
+        return await self._database.read(lambda: self._turns(uid, wanted, positions))
