@@ -53,7 +53,7 @@ from threadkeep.model import (
     StoredReflection,
 )
 from threadkeep.policy.admit import DIRECTLY, MessageIds, Rules, admit
-from threadkeep.policy.logs import OutwardLog
+from threadkeep.policy.logs import LOG_KEEPS, OutwardLog
 from threadkeep.ports.clock import Clock, system_clock
 from threadkeep.ports.health import Health
 from threadkeep.ports.index import Near
@@ -324,9 +324,14 @@ class Memory:
         """
         await self.may_write()
         if message_id is not None:
-            return await self._erasing.message(one_conversation(scope), arguments.message_id(message_id))
+            proof = await self._erasing.message(one_conversation(scope), arguments.message_id(message_id))
+            return self._noting_the_log(proof)
         self._conversation_language.forget(checked_scope(scope))
-        return await self._erasing.everything(scope)
+        return self._noting_the_log(await self._erasing.everything(scope))
+
+    def _noting_the_log(self, proof: ErasureProof) -> ErasureProof:
+        """The outward log is the operator's own: the receipt says that it still has what it was given."""
+        return replace(proof, notes=(*proof.notes, LOG_KEEPS)) if self._outward_log else proof
 
     async def may_write(self) -> None:
         """Raise `HotStoreMismatch` where the archive has another Redis or another mode than this process."""
@@ -343,7 +348,7 @@ class Memory:
         given = forgettable(text)
         kept = self._kept(scope, given)
         phrases = [given] if kept == given or is_all_masked(kept) else [given, kept]
-        return await self._erasing.text(scope, phrases)
+        return self._noting_the_log(await self._erasing.text(scope, phrases))
 
     async def export(self, scope: Scope | None = None) -> AsyncIterator[Exported]:
         """Every conversation of the scope (or of the store), whole, in the order of ids, with its thread and session;

@@ -86,7 +86,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> None:
             if isinstance(error, Exception):
                 self.together.append(self.left)
 
-    for module in ("threadkeep.db.server", "threadkeep.db.server", "threadkeep.sessions.redis.client"):
+    for module in ("threadkeep.db.server", "threadkeep.sessions.redis.client"):
         monkeypatch.setattr(f"{module}.waiting", Noted)
 
 

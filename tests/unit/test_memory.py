@@ -276,6 +276,17 @@ async def test_a_url_that_names_no_database_is_refused(url: str) -> None:
             pass
 
 
+async def test_each_form_of_erasure_says_that_the_outward_log_keeps_what_it_was_given(tmp_path: Path) -> None:
+    me = Scope("shop", "u42", "c1")
+    async with open_memory("sqlite://", settings=Settings(outward_log=str(tmp_path / "log"))) as memory:
+        kept = (await memory.append(me, [UserMessage("the quokka sleeps"), UserMessage("and wakes")])).kept
+        proofs = [await memory.forget(me, "and wakes"), await memory.erase(me, kept[0]), await memory.erase(me)]
+    async with open_memory("sqlite://", settings=Settings()) as memory:
+        without = await memory.erase(me)
+    assert all(any("outward log" in note for note in proof.notes) for proof in proofs)
+    assert not any("outward log" in note for note in without.notes)
+
+
 async def test_the_outward_log_repeats_nothing_that_was_refused_or_erased(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "outward.jsonl"
     async with open_memory("sqlite://", settings=Settings(outward_log=str(log))) as memory:

@@ -20,6 +20,9 @@ Sink = Callable[[str], None]
 _log = logging.getLogger("threadkeep.policy.outward")
 
 
+LOG_KEEPS = "the outward log (THREADKEEP_OUTWARD_LOG) still has the texts that it was given: delete them there"
+
+
 class OutwardLog:
     """Writes one JSON record per message when it is first kept, and one per append; none for a replay.
 
