@@ -97,7 +97,7 @@ class DatabaseArchive(ABC):
         )
 
     async def place(self, entries: Sequence[Entry]) -> Sequence[Placed]:
-        """See `ports.placing`. One transaction for the whole batch."""
+        """See `ports.archive`. One transaction for the whole batch."""
         words = [[self._words(entry.scope, message.content) for message in entry.messages] for entry in entries]
         return await self._database.write(lambda: self._place(entries, words))
 

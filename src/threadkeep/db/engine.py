@@ -130,7 +130,7 @@ def engine_for(url: str, limits: PoolLimits | None = None) -> AsyncEngine:
     try:
         return create_async_engine(
             parsed.difference_update_query(_OUR_OPTIONS).set(drivername=driver),
-            poolclass=NullPool,  # `sql.pool` keeps them
+            poolclass=NullPool,  # `db.pool` keeps them
             pool_reset_on_return=None,  # every transaction of ours is ended by name; this spares a round trip
             isolation_level="READ COMMITTED",
             hide_parameters=True,  # or a failed statement would put a message's text into an error
