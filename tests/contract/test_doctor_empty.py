@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +58,13 @@ def test_tables_of_an_older_version_are_brought_up_to_date_by_the_first_process(
     assert (ended.code, ended.json["store"]["status"]) == (0, "tables of an older version")
     assert f"0012 → {NEWEST}" in ended.json["store"]["next"]
     assert asyncio.run(execute(own_url, f"SELECT version_num FROM {VERSION_TABLE}")) == [("0012",)]
+
+
+def test_migrating_an_empty_database_prints_its_report_and_nothing_else(own_url: str) -> None:
+    command = [sys.executable, "-m", "threadkeep.cli", "migrate", "--url", own_url, "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert json.loads(ended.stdout)
 
 
 def test_a_file_that_is_not_there_yet_is_made_by_the_first_process(threadkeep: Command, tmp_path: Path) -> None:
