@@ -12,7 +12,7 @@ from langgraph.types import Command
 from tests.adapters.agent import agent
 from tests.adapters.test_langgraph_turns import only_async, said
 from tests.adapters.verbs import Open, Verbs, thread
-from threadkeep.adapters.langgraph import writer as writing
+from threadkeep.checkpoints.store import DatabaseCheckpoints
 from threadkeep.errors import CheckpointCorrupt, Conflict, ScopeErased
 from threadkeep.settings import Settings
 
@@ -38,11 +38,11 @@ async def test_the_writes_of_a_new_run_wait_for_its_first_put_in_a_thread_that_w
     await saver.call("delete_thread", "t")
     saver.saver._turns.forget(saver.saver._thread("t"))
     loop, tried, refused = asyncio.get_running_loop(), asyncio.Event(), []
-    store_writes, begin = writing._store_writes, saver.saver._turns.writing
+    put_writes, begin = DatabaseCheckpoints.put_writes, saver.saver._turns.writing
 
     async def storing(*args: Any, **kwargs: Any) -> None:
         try:
-            await store_writes(*args, **kwargs)
+            await put_writes(*args, **kwargs)
         except ScopeErased:
             refused.append(True)
             raise
@@ -54,7 +54,7 @@ async def test_the_writes_of_a_new_run_wait_for_its_first_put_in_a_thread_that_w
         await tried.wait()
         return await begin(*args)
 
-    monkeypatch.setattr(writing, "_store_writes", storing)
+    monkeypatch.setattr(DatabaseCheckpoints, "put_writes", storing)
     monkeypatch.setattr(saver.saver._turns, "writing", beginning)
     first = "1f000000-0000-6000-8000-000000000000"
     put = asyncio.create_task(saver.put(thread("t"), {"n": 1}, id=first))

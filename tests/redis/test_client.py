@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from redis.asyncio import Redis
@@ -216,11 +216,15 @@ def test_an_answer_is_told_by_its_code_alone(words: str, kind: type[StoreError])
     assert "secret" not in str(error)
 
 
-def test_a_server_older_than_seven_is_refused() -> None:
-    from threadkeep.sessions.redis.client import _check_version
+async def test_a_server_older_than_seven_is_refused() -> None:
+    from threadkeep.sessions.redis.client import _is_cluster
+
+    class Old:
+        async def execute_command(self, *_: str) -> dict[str, str]:
+            return {"redis_version": "6.2.1"}
 
     with pytest.raises(CapabilityMissing, match="too old; point REDIS_URL at"):
-        _check_version({"redis_version": "6.2.1"})
+        await _is_cluster(cast(Any, Old()))
 
 
 def codes(facts: dict[str, str], config: dict[str, str] | None) -> list[str]:

@@ -52,12 +52,10 @@ def write(path: Path, content: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_tokens_compares_the_numbers_with_tiktokens_and_the_bytes_with_json(args: argparse.Namespace) -> None:
+def test_tokens_compares_the_numbers_with_tiktokens(args: argparse.Namespace) -> None:
     result = tokens.main(args)
     assert set(result["must_show"].values()) == {0}
     assert set(result["encodings"]) == {"cl100k_base", "o200k_base"}
-    for by_set in result["stored"].values():
-        assert all(its["ours"] < its["json"] for its in by_set.values())
     assert "cl100k_base" in tokens.rendered(result)
 
 

@@ -145,13 +145,9 @@ def look_up(
         digests = [one for one in (key, mark) if one] + [scope.digest("message", id_) for id_ in some]
         buried, of_buried = dialect.in_list("digest", "digest", digests)
         held, of_held = dialect.in_list("id", "id", [dialect.id(id_) for id_ in some]) if some else ("FALSE", {})
-        values = {"cid": cid, "key": key, **of_buried, **of_held}
-        generation = "0"  # a scope that was stamped with none is never too old
-        if scope.generation is not None:
-            generation = GENERATION
-            values |= of_generation(scope)
+        values = {"cid": cid, "key": key, **of_buried, **of_held, **of_generation(scope)}
         rows = yield Query(
-            f"SELECT {generation} AS generation, (SELECT id FROM tk_front) AS front,"  # noqa: S608
+            f"SELECT {GENERATION} AS generation, (SELECT id FROM tk_front) AS front,"  # noqa: S608
             " (SELECT durability FROM tk_front) AS durability, (SELECT address FROM tk_front) AS address,"
             f" (SELECT count(*) FROM tk_tombstones WHERE {buried}) AS buried,"
             f" (SELECT count(*) FROM tk_messages WHERE cid = :cid AND {held}) AS held,"

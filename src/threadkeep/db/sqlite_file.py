@@ -15,17 +15,22 @@ from pathlib import Path
 
 from threadkeep.errors import StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnavailable
 
-_HEADROOM = 1_048_576  # that messages leave free: erasing them takes up to this much in the log
+_HEADROOM = 1_048_576  # that messages leave free, on a small disk an eighth: erasing them takes it in the log
 _LEAST_ROOM = 65_536
 _RESERVE = 1_048_576
 _KEPT_BACK = _RESERVE // 4  # for folding the log while the rest is in use
 _PLENTY = 16 * 1_048_576  # four times what the log grows to before it is folded into the database
 
 
+def _room_beyond_headroom(path: str) -> int:
+    disk = shutil.disk_usage(Path(path).parent)
+    return disk.free - min(_HEADROOM, disk.total // 8)
+
+
 def has_room(path: str) -> bool:
     """Whether the disk has room for a small commit that lets the database grow."""
     try:
-        return shutil.disk_usage(Path(path).parent).free >= _HEADROOM
+        return _room_beyond_headroom(path) >= 0
     except OSError:  # a folder that was removed is reported by `FileIdentity.check`
         return True
 
@@ -50,7 +55,7 @@ def refuse_growth(connection: sqlite3.Connection, path: str) -> None:
     """
     size = connection.execute("PRAGMA page_size").fetchone()[0]
     grows = pages_in(connection) * size - os.path.getsize(path)
-    if shutil.disk_usage(Path(path).parent).free < _HEADROOM + 2 * max(0, grows):
+    if _room_beyond_headroom(path) < 2 * max(0, grows):
         raise StoreFull(f"{path}: the disk has no room left for this commit; free some and retry")
 
 
