@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import re
 import sys
 from collections import Counter
@@ -17,7 +18,7 @@ from typing import Any, Protocol, cast
 
 from threadkeep.adapters.remembering import Remembering
 from threadkeep.adapters.stores_thread import StoresThread, borrowed
-from threadkeep.errors import InvalidInput
+from threadkeep.errors import InvalidInput, TooLarge
 from threadkeep.events import ModelResponse, UserMessage
 from threadkeep.memory import Memory
 from threadkeep.policy.redact import RedactionRules, Redactor
@@ -28,6 +29,7 @@ from threadkeep.scope import DEFAULT_TENANT, DEFAULT_USER, Scope
 from threadkeep.sessions.scratch import DEFAULT_TTL_SECONDS, NAMESPACES, ExpiringValues, check_ttl
 from threadkeep.settings import load_settings
 
+_log = logging.getLogger("threadkeep.compat")
 _redactor = Redactor(RedactionRules(placeholder="plain"))
 # Callers know this form of an address from their own code; it allows hosts that no mail could reach, such as `x_y.com`.
 # It starts only where a run of such characters does: a long run without an `@` is walked once, not once per character.
@@ -238,7 +240,7 @@ class MemoryService:
         events = _new_in(record, known)
         events = [one if one.ts else replace(one, ts=ended if number else first) for number, one in enumerate(events)]
         if events:
-            await memory.append(scope, events)
+            await _append(memory, scope, events)
             known += [event.id for event in events if event.id]
         await self._remembering.keep(memory, scope, meta.get("intent"), meta.get("locale"))
 
@@ -253,6 +255,19 @@ class MemoryService:
                 ids = [*(message.id for message in page.messages), *ids]
             self._stored[session_id] = (generation, ids)
         return self._stored[session_id][1]
+
+
+async def _append(memory: Memory, scope: Scope, events: Sequence[_OurEvent]) -> None:
+    """Store the events; one that is too large is left out and logged, and costs no other."""
+    try:
+        await memory.append(scope, events)
+    except TooLarge as error:
+        if len(events) == 1:
+            _log.warning("a message is left out of memory: %s", error)
+            return
+        half = len(events) // 2
+        await _append(memory, scope, events[:half])
+        await _append(memory, scope, events[half:])
 
 
 def _new_in(record: Mapping[str, Any], known: Sequence[str]) -> list[_OurEvent]:

@@ -29,8 +29,15 @@ def is_persistable(event: SessionEvent) -> bool:
 
 
 def kept_events(events: Iterable[SessionEvent], masked: Masked) -> list[dict[str, Any]]:
-    """What may be written of these, in their order: redacted, with only the fields that are allowed to stay."""
-    return [_kept(event, masked) for event in events if is_persistable(event)]
+    """What may be written of these, in their order: redacted, with only the fields that are allowed to stay.
+
+    An event whose text is none is left out: it must not cost the others.
+    """
+    return [_kept(event, masked) for event in events if is_persistable(event) and _has_plain_text(event)]
+
+
+def _has_plain_text(event: SessionEvent) -> bool:
+    return all(isinstance(event.get(name), str | None) for name in ("text", "summary"))
 
 
 def kept_messages(events: Iterable[SessionEvent], masked: Masked) -> list[dict[str, Any]]:

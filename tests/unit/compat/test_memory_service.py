@@ -207,3 +207,14 @@ def test_a_time_that_is_none_is_left_out(memory: SyncMemory, ts: Any) -> None:
     messages = memory.history(Scope(user="u1", conversation="s1"), limit=100).messages
     assert [one.content for one in messages] == [text for _, text in TALK[:3]]
     assert min(one.ts for one in messages) >= before
+
+
+@pytest.mark.parametrize("odd", ["a pasted log " * 100_000, ["a", "list"], 5])
+def test_an_event_that_cannot_be_kept_costs_no_other_and_no_later_turn(odd: Any, memory: SyncMemory) -> None:
+    said = [{"kind": "UserMessage", "modality": "text", "text": text} for text in ("first", odd, "then")]
+    talk = SimpleNamespace(id="s1", events=said, memory=MemoryService(memory, "u42"))
+    persist_memory_from_session(talk)
+    talk.events.append({"kind": "UserMessage", "modality": "text", "text": "later"})
+    persist_memory_from_session(talk)
+    history = memory.history(Scope(user="u42", conversation="s1"))
+    assert [one.content for one in history.messages] == ["first", "then", "later"]

@@ -195,3 +195,13 @@ def test_a_url_without_secrets_is_left_alone():
 
 def test_an_address_whose_domain_has_an_underscore_is_masked():
     assert redact("write to a_b@x_y.com today").text == "write to [REDACTED:EMAIL] today"
+
+
+@pytest.mark.parametrize(
+    "number", ["9704365122334458", "9704 3651 2233 4458", "9704-3651-2233-4458", "9704150000111222333"]
+)
+@pytest.mark.parametrize("text", ["{}", "thẻ {} nhé", "Thẻ ATM của tôi là {}", "my card {}"])
+def test_a_domestic_card_of_vietnam_is_masked(text: str, number: str) -> None:
+    found = redact(text.format(number), "vi")
+    assert [kind for _, _, kind in found.spans] == ["CREDIT_CARD"]
+    assert number not in found.text
