@@ -272,7 +272,7 @@ async def test_the_program_that_opens_a_picture_sees_no_secret(tmp_path: Path, m
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("REDIS_URL", "redis://canary0001quill@cache")
     monkeypatch.setenv("OPENAI_API_KEY", "canary0001quill")
-    await Media({"image": TesseractImages(["en"], 60)}).understood(drawn("en"), "image/png")
+    await Media({"image": TesseractImages(["en"], 60)}).understood(blank(), "image/png")
 
     assert "PATH=" in (tmp_path / "seen").read_text()
     assert "canary0001quill" not in (tmp_path / "seen").read_text()
@@ -286,7 +286,7 @@ async def test_pictures_are_read_one_at_a_time_and_few_wait(tmp_path: Path, monk
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     media = Media({"image": TesseractImages(["en"], 60)})
-    work = [media.understood(drawn("en"), "image/png") for _ in range(40)]
+    work = [media.understood(blank(), "image/png") for _ in range(40)]
     found = await asyncio.gather(*work, return_exceptions=True)
 
     refused = [one for one in found if isinstance(one, RateLimited)]
