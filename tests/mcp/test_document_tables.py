@@ -68,6 +68,18 @@ async def test_a_follow_up_goes_on_from_what_was_asked_before(url: str) -> None:
     assert (await asked(url, "Does it name them?", TALK)).metrics["queryCount"] == 4
 
 
+async def test_what_a_conversation_has_read_stays_noted_after_its_next_turn(url: str) -> None:
+    """A conversation that read private documents must not be labelled public by one more question."""
+    noted = """UPDATE conversation_metadata SET datasource_ids = '["ds-1", "ds-2"]', access_level = 'mixed'"""
+    made = checkpoint(TALK, "1f0c1401-7a3c-6a10-8000-5b3c2d1e0f00", state("What is RAG?"))
+    await execute(url, conversation(TALK, "ann", "What is RAG?", 1), noted, made)
+    await asked(url, "How does it work?", TALK)
+    values = await values_of(url, TALK, "ann")
+    assert {"ds-1", "ds-2"} < {*values["datasourceIds"]}
+    assert values["accessLevel"] == "mixed"
+    assert await rows(url, "SELECT access_level FROM conversation_metadata") == [("mixed",)]
+
+
 async def test_queries_and_contexts_are_read_and_the_rest_is_ignored(url: str) -> None:
     await execute(url, conversation(TALK, "ann", "What is RAG?", 1), checkpoint(TALK, "cp", state("What is RAG?")))
     values = await values_of(url, TALK, "ann")

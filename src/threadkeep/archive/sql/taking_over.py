@@ -102,8 +102,8 @@ def take_over(connection: Connection, redact: Redact) -> None:
 
 
 def _move(connection: Connection, id_: str, redact: Redact) -> None:
-    query = text(f"SELECT user_id, first_query FROM {_METADATA} WHERE thread_id = :id")  # noqa: S608
-    user, first = connection.execute(query, {"id": id_}).one()
+    query = text(f"SELECT user_id, first_query, datasource_ids, access_level FROM {_METADATA} WHERE thread_id = :id")  # noqa: S608
+    user, first, *read = connection.execute(query, {"id": id_}).one()
     made = sorted(_made(connection, id_))
     newest = _state(connection, id_, made[-1].id) if made else {}
     of_state = newest.get("userId")
@@ -126,7 +126,9 @@ def _move(connection: Connection, id_: str, redact: Redact) -> None:
     connection.execute(text(_MOVE_THREAD), values)
     names = _names([one.id for one in made])
     for number, one in enumerate(made):
-        _move_checkpoint(connection, values | {"hits": hits[number]}, one, (number, names), redacted)
+        _move_checkpoint(
+            connection, values | {"hits": hits[number], **_was_read(*read)}, one, (number, names), redacted
+        )
     for document in documents_of([one["documentId"] for one in latest["retrievedContexts"]]):
         connection.execute(text(_NOTE_DOCUMENT), {"key": thread.key, "document": document})
     for name in (_CHECKPOINTS, _METADATA):
@@ -149,6 +151,7 @@ def _move_checkpoint(
     number, names = place
     step = _object(metadata).get("step")
     kept = _kept(_state(connection, thread["id"], made.id), redacted)
+    channels = {"counts": _counts(kept, thread["hits"])} | {name: thread[name] for name in _READ if name in thread}
     values = {
         **thread,
         **at,
@@ -156,10 +159,31 @@ def _move_checkpoint(
         "ns": ns_key(ns or ""),
         "ns_name": escaped(ns or ""),
         "parent": escaped(names[parent]).encode() if parent in names else None,
-        "body": taken_over_body(names[made.id], made.ts, kept | {"counts": _counts(kept, thread["hits"])}),
+        "body": taken_over_body(names[made.id], made.ts, kept | channels),
         "metadata": taken_over_metadata(step if isinstance(step, int) else number),
     }
     connection.execute(text(_MOVE_CHECKPOINT), values)
+
+
+_READ = ("datasourceIds", "accessLevel")
+
+
+def _was_read(datasources: Any, level: Any) -> dict[str, Any]:
+    """What the conversation has read, as channels: its next turn adds to them, and a mixed one stays mixed."""
+    found = _listed(datasources)
+    return (
+        {"datasourceIds": [one for one in found if isinstance(one, str)], "accessLevel": level or "public"}
+        if found
+        else {}
+    )
+
+
+def _listed(stored: Any) -> list[Any]:
+    try:
+        found = json.loads(stored) if isinstance(stored, str | bytes) else stored
+    except ValueError:
+        return []
+    return cast("list[Any]", found) if isinstance(found, list) else []
 
 
 def _made(connection: Connection, id_: str) -> Iterator[_Made]:
